@@ -1,0 +1,2 @@
+//! The `matchpoint` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! The laws of MPI message matching, as code that runs on any engine.

@@ -1,0 +1,1 @@
+//! Arrival order, and the replay of a trace through matching engines.

@@ -1,0 +1,116 @@
+//! The MPI functions that traces name.
+
+/// What kind of call a function is, for the call mix.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// Starts, posts, probes or withdraws a message (MPI-4.1 §3 but its completions, and §4).
+    PointToPoint,
+    /// `Wait*`, `Test*` and what else only asks after requests.
+    Completion,
+    /// Collective communication (§6, §8's neighbourhood collectives).
+    Collective,
+    /// One-sided communication (§12).
+    OneSided,
+    /// Communicators, groups and topologies (§7, §8).
+    Communicator,
+    /// All else.
+    Other,
+}
+
+macro_rules! functions {
+    ($($class:ident { $($name:ident)* })*) => {
+        /// An MPI function.
+        #[allow(missing_docs, non_camel_case_types)] // each is documented by the standard, under its name
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+        #[repr(u16)]
+        pub enum Function { $($($name,)*)* }
+
+        impl Function {
+            /// All of them, in the order of their discriminants.
+            pub const ALL: &'static [Function] = &[$($(Function::$name,)*)*];
+
+            /// Its name, as the standard writes it.
+            pub fn name(self) -> &'static str {
+                const NAMES: &[&str] = &[$($(concat!("MPI_", stringify!($name)),)*)*];
+                NAMES[self as usize]
+            }
+
+            /// What kind of call it is.
+            pub fn class(self) -> Class {
+                const CLASSES: &[Class] = &[$($({ let _ = Function::$name; Class::$class },)*)*];
+                CLASSES[self as usize]
+            }
+        }
+    };
+}
+
+functions! {
+    PointToPoint {
+        Send Bsend Ssend Rsend Isend Ibsend Issend Irsend
+        Recv Irecv Sendrecv Sendrecv_replace Isendrecv Isendrecv_replace
+        Send_init Bsend_init Ssend_init Rsend_init Recv_init Start Startall
+        Probe Iprobe Mprobe Improbe Mrecv Imrecv Cancel
+        Psend_init Precv_init Pready Pready_range Pready_list Parrived
+    }
+    Completion {
+        Wait Waitany Waitall Waitsome Test Testany Testall Testsome
+        Request_free Request_get_status Test_cancelled
+        Grequest_start Grequest_complete
+    }
+    Collective {
+        Barrier Bcast Gather Gatherv Scatter Scatterv Allgather Allgatherv Alltoall Alltoallv Alltoallw
+        Reduce Allreduce Reduce_scatter Reduce_scatter_block Scan Exscan
+        Ibarrier Ibcast Igather Igatherv Iscatter Iscatterv Iallgather Iallgatherv Ialltoall Ialltoallv Ialltoallw
+        Ireduce Iallreduce Ireduce_scatter Ireduce_scatter_block Iscan Iexscan
+        Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw
+        Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv Ineighbor_alltoallw
+    }
+    OneSided {
+        Accumulate Get Put Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate
+        Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_attach Win_detach Win_free
+        Win_fence Win_start Win_complete Win_post Win_wait Win_test Win_lock Win_lock_all Win_unlock Win_unlock_all
+        Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync Win_get_group
+    }
+    Communicator {
+        Comm_size Comm_rank Comm_compare Comm_dup Comm_dup_with_info Comm_idup Comm_create Comm_create_group
+        Comm_split Comm_split_type Comm_free Comm_test_inter Comm_remote_size Comm_remote_group
+        Intercomm_create Intercomm_merge Comm_group
+        Comm_accept Comm_connect Comm_disconnect Comm_get_parent Comm_join Comm_spawn Comm_spawn_multiple
+        Group_size Group_rank Group_translate_ranks Group_compare Group_union Group_intersection Group_difference
+        Group_incl Group_excl Group_range_incl Group_range_excl Group_free
+        Topo_test Cart_create Dims_create Graph_create Graphdims_get Graph_get Cartdim_get Cart_get Cart_rank
+        Cart_coords Graph_neighbors_count Graph_neighbors Cart_shift Cart_sub Cart_map Graph_map
+        Dist_graph_create Dist_graph_create_adjacent Dist_graph_neighbors Dist_graph_neighbors_count
+    }
+    Other {
+        Init Init_thread Finalize Initialized Finalized Abort Pcontrol Query_thread Is_thread_main
+        Get_count Get_elements Buffer_attach Buffer_detach
+        Type_contiguous Type_vector Type_hvector Type_indexed Type_hindexed Type_struct Address Type_extent Type_size
+        Type_lb Type_ub Type_commit Type_free Pack Unpack Pack_size Op_create Op_free
+        Keyval_create Keyval_free Attr_put Attr_get Attr_delete
+        Get_processor_name Get_version Errhandler_create Errhandler_set Errhandler_get Errhandler_free
+        Error_string Error_class Wtime Wtick
+        Close_port Lookup_name Open_port Publish_name Unpublish_name
+        Add_error_class Add_error_code Add_error_string Comm_call_errhandler Comm_create_keyval Comm_delete_attr
+        Comm_free_keyval Comm_get_attr Comm_get_name Comm_set_attr Comm_set_name File_call_errhandler
+        Status_set_cancelled Status_set_elements Type_create_keyval Type_delete_attr Type_dup Type_free_keyval
+        Type_get_attr Type_get_contents Type_get_envelope Type_get_name Type_set_attr Type_set_name Type_match_size
+        Win_call_errhandler Win_create_keyval Win_delete_attr Win_free_keyval Win_get_attr Win_get_name Win_set_attr
+        Win_set_name Alloc_mem Comm_create_errhandler Comm_get_errhandler Comm_set_errhandler
+        File_create_errhandler File_get_errhandler File_set_errhandler Free_mem Get_address
+        Info_create Info_delete Info_dup Info_free Info_get Info_get_nkeys Info_get_nthkey Info_get_valuelen Info_set
+        Pack_external Pack_external_size Type_create_darray Type_create_hindexed Type_create_hvector
+        Type_create_indexed_block Type_create_resized Type_create_struct Type_create_subarray Type_get_extent
+        Type_get_true_extent Unpack_external Win_create_errhandler Win_get_errhandler Win_set_errhandler
+        File_open File_close File_delete File_set_size File_preallocate File_get_size File_get_group File_get_amode
+        File_set_info File_get_info File_set_view File_get_view File_read_at File_read_at_all File_write_at
+        File_write_at_all File_iread_at File_iwrite_at File_read File_read_all File_write File_write_all File_iread
+        File_iwrite File_seek File_get_position File_get_byte_offset File_read_shared File_write_shared
+        File_iread_shared File_iwrite_shared File_read_ordered File_write_ordered File_seek_shared
+        File_get_position_shared File_read_at_all_begin File_read_at_all_end File_write_at_all_begin
+        File_write_at_all_end File_read_all_begin File_read_all_end File_write_all_begin File_write_all_end
+        File_read_ordered_begin File_read_ordered_end File_write_ordered_begin File_write_ordered_end
+        File_get_type_extent Register_datarep File_set_atomicity File_get_atomicity File_sync
+        Io_test Io_wait Io_testall Io_waitall Io_testany Io_waitany Io_waitsome Io_testsome
+    }
+}

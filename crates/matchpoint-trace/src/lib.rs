@@ -1,0 +1,14 @@
+//! Readers of MPI traces: every call of every rank, streamed in the order its process recorded it.
+//!
+//! [`open`] finds out what a path holds and gives a [`Trace`]; each rank of it is read through a [`RankReader`],
+//! which fills one [`Call`] after another without allocating. Readers know nothing of matching or of engines.
+
+pub mod call;
+pub mod error;
+pub mod function;
+mod trace;
+
+pub use call::Call;
+pub use error::TraceError;
+pub use function::{Class, Function};
+pub use trace::{Description, Missing, RankReader, Trace};

@@ -1,0 +1,64 @@
+//! A trace: some ranks, each a stream of calls.
+
+use std::path::PathBuf;
+
+use crate::call::Call;
+use crate::error::TraceError;
+
+/// What is known of a trace before its streams are read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// The format and its version, in words: `DUMPI 13.0.0`.
+    pub format: String,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Number of processes in `MPI_COMM_WORLD`, as far as the trace tells: at least the number of streams.
+    pub ranks: u32,
+    /// Ranks without a readable stream.
+    pub missing: Vec<Missing>,
+    /// Bytes of all streams together: what progress is measured against.
+    pub bytes: u64,
+    /// What a user should know before trusting a result (versions that disagree, calls that the tracer left out, …):
+    /// full sentences.
+    pub notes: Vec<String>,
+}
+
+/// A rank whose stream is not there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// Which.
+    pub rank: u32,
+    /// Why: no file, or an empty one.
+    pub why: String,
+}
+
+/// A trace that can be read, rank by rank, by several threads at once.
+pub trait Trace: Send + Sync {
+    /// What it is.
+    fn description(&self) -> &Description;
+
+    /// The ranks that have a stream, ascending.
+    fn present(&self) -> &[u32];
+
+    /// Begins to read the stream of one rank that is present. May be called again, for another pass.
+    ///
+    /// # Errors
+    /// The file is gone, or is not what it was.
+    ///
+    /// # Panics
+    /// If `rank` is not [`present`](Self::present).
+    fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
+}
+
+/// The stream of one rank.
+pub trait RankReader: Send {
+    /// Reads the next call into `call`; false once there are no more. All of `call` is overwritten, but its
+    /// vectors keep their capacity.
+    ///
+    /// # Errors
+    /// The stream is damaged here. It cannot be read any further.
+    fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
+
+    /// Bytes read so far.
+    fn position(&self) -> u64;
+}

@@ -1,0 +1,227 @@
+//! The contract: what every matching engine does, and all that a caller may rely on.
+//!
+//! 1. A message matches a receive when their contexts are equal, and source and tag are each equal or left open.
+//! 2. An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected queue.
+//! 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
+//!
+//! The remaining laws:
+//!
+//! * Arrivals for a context that nothing was posted to yet are queued, never refused: peers may finish creating a
+//!   communicator first.
+//! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
+//! * A [`Refused`] call leaves the engine as it was.
+//! * Persistent receives (MPI-4.1 §3.9) are posted at each `MPI_Start`; partitioned ones (§4) match once, in a
+//!   context of their own, unseen by probes of the communicator's.
+//! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.
+//! * The caller owns locking.
+
+use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{Hints, Order};
+
+/// Names a receive. Chosen by the caller, who never lets two receives that are queued at once share an id.
+///
+/// A caller that keeps receives in a table and reuses its places puts a generation beside the place
+/// ([`RecvId::new`]), so that a stale [`Engine::cancel`] finds nothing instead of the place's next owner.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RecvId(pub u64);
+
+/// Names a message. Chosen by the caller, who never lets two messages that are queued at once share an id.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MsgId(pub u64);
+
+impl RecvId {
+    /// The id of the `generation`th owner of place `index` in the caller's table.
+    pub fn new(index: u32, generation: u32) -> Self {
+        RecvId(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    /// The place in the caller's table.
+    pub fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl MsgId {
+    /// The id of the `generation`th owner of place `index` in the caller's table.
+    pub fn new(index: u32, generation: u32) -> Self {
+        MsgId(u64::from(generation) << 32 | u64::from(index))
+    }
+
+    /// The place in the caller's table.
+    pub fn index(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// A receive, as it is posted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct Receive {
+    /// Its name.
+    pub id: RecvId,
+    /// What it asks for.
+    pub selector: Selector,
+}
+
+impl Receive {
+    /// A receive of that name that asks for `selector`.
+    #[inline]
+    pub fn new(id: RecvId, selector: Selector) -> Self {
+        Receive { id, selector }
+    }
+}
+
+/// A message, as it arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct Message {
+    /// Its name.
+    pub id: MsgId,
+    /// What it says of itself.
+    pub envelope: Envelope,
+}
+
+impl Message {
+    /// A message of that name with that envelope.
+    #[inline]
+    pub fn new(id: MsgId, envelope: Envelope) -> Self {
+        Message { id, envelope }
+    }
+}
+
+/// Why an engine would not take a receive, a message or a hint. The engine is as it was before the call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// It breaks an assertion made by [`Engine::set_hints`].
+    Hint,
+    /// A table of fixed size is full: the caller falls back to another engine.
+    Full,
+    /// Memory cannot be had.
+    Memory,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Refused::Hint => "it breaks an assertion made on this context",
+            Refused::Full => "the engine's table is full",
+            Refused::Memory => "out of memory",
+        })
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// One of the two queues.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Queue {
+    /// Receives that wait for a message (the PRQ).
+    Posted,
+    /// Messages that wait for a receive (the UMQ).
+    Unexpected,
+}
+
+/// What waits in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// In [`Queue::Posted`].
+    Receive(Receive),
+    /// In [`Queue::Unexpected`].
+    Message(Message),
+}
+
+/// What [`Engine::close`] and [`Engine::fail_source`] took out, oldest first. They add to what is there already.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Drained {
+    /// Receives that are no longer posted.
+    pub receives: Vec<RecvId>,
+    /// Messages that are no longer queued.
+    pub messages: Vec<MsgId>,
+    /// Receives that stay posted although the failed source might have been the one to serve them
+    /// (`MPI_ERR_PROC_FAILED_PENDING`).
+    pub pending: Vec<RecvId>,
+}
+
+/// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
+pub trait Engine: Send {
+    /// Rule 3. Returns the message taken, or `None` once the receive is queued.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if a wildcard breaks an assertion, else [`Refused::Full`] or [`Refused::Memory`].
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused>;
+
+    /// Rule 2. Returns the receive taken, or `None` once the message is queued.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if it would wait where `no_unexpected` was asserted, else [`Refused::Full`] or
+    /// [`Refused::Memory`].
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused>;
+
+    /// The message that a receive with `selector` would take now, left in place (`MPI_Iprobe`). A selector that
+    /// breaks an assertion finds nothing.
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId>;
+
+    /// The message that a receive with `selector` would take now, taken: no receive or probe sees it any more
+    /// (`MPI_Improbe`).
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId>;
+
+    /// Withdraws a receive (`MPI_Cancel`). True: it was still posted, and no longer is.
+    fn cancel(&mut self, receive: RecvId) -> bool;
+
+    /// Withdraws an unexpected message. True: it was still queued, and no longer is.
+    fn retract(&mut self, message: MsgId) -> bool;
+
+    /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It keeps its age.
+    ///
+    /// True: it was waiting nameless and now has `source`. False, and nothing changed: it is not queued, its source
+    /// is known, `source` is [`Rank::UNKNOWN`], or a receive that is posted already would accept it under that
+    /// name; the caller then retracts it and lets it arrive anew.
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool;
+
+    /// Replaces the assertions on a context.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if what is queued already breaks one of them.
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused>;
+
+    /// Takes out all that is queued in `context` and forgets its hints (`MPI_Comm_free`).
+    fn close(&mut self, context: ContextId, drained: &mut Drained);
+
+    /// A peer died (MPI-4.1's fault tolerance, ULFM): takes out the posted receives that name it, keeps what had
+    /// arrived from it, and lists the receives from any source of this context, which stay posted, as pending.
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained);
+
+    /// Calls `each` for all that is in `queue`, over all contexts, oldest first.
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
+
+    /// Number of receives posted.
+    fn posted_len(&self) -> usize;
+
+    /// Number of messages unexpected.
+    fn unexpected_len(&self) -> usize;
+
+    /// The same as [`Engine::arrive`] on each message in turn; appends the outcomes to `out`.
+    ///
+    /// # Errors
+    /// Stops at the first message refused: `out` then has grown by the number of messages before it.
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        for &message in messages {
+            out.push(self.arrive(message)?);
+        }
+        Ok(())
+    }
+
+    /// The order it promises on a context whose hints relax nothing.
+    fn order(&self) -> Order {
+        Order::Total
+    }
+
+    /// Bytes in use.
+    fn footprint(&self) -> Footprint;
+
+    /// Entries examined so far: zero forever in an engine that was built without counting.
+    fn attempts(&self) -> crate::effort::Attempts {
+        Default::default()
+    }
+}

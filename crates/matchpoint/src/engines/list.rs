@@ -1,0 +1,174 @@
+//! `list`: one linear queue each, as in MPICH and MVAPICH. The rule in code: too simple to be wrong, and the oracle
+//! that every other engine is tested against.
+//!
+//! Post, arrive and probe are O(entries of the queue searched), cancel and retract likewise.
+
+use std::collections::VecDeque;
+
+use super::Spec;
+use crate::effort::{Attempts, Effort};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Hints};
+
+pub(super) const SPEC: Spec = Spec {
+    name: "list",
+    summary: "one linear queue each (MPICH, MVAPICH)",
+    parameters: &[],
+    build: |_, counting| {
+        Ok(if counting { Box::new(List::<Attempts>::default()) } else { Box::new(List::<()>::default()) })
+    },
+};
+
+/// See the [module's documentation](self).
+#[derive(Default)]
+pub struct List<E: Effort = ()> {
+    posted: VecDeque<Receive>,
+    unexpected: VecDeque<Message>,
+    hints: HintTable,
+    effort: E,
+}
+
+impl<E: Effort> List<E> {
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<usize> {
+        let found = self.unexpected.iter().position(|message| selector.matches(&message.envelope));
+        self.effort.examined(Queue::Unexpected, found.map_or(self.unexpected.len(), |at| at + 1) as u64);
+        found
+    }
+
+    fn find_posted(&mut self, envelope: &Envelope) -> Option<usize> {
+        let found = self.posted.iter().position(|receive| receive.selector.matches(envelope));
+        self.effort.examined(Queue::Posted, found.map_or(self.posted.len(), |at| at + 1) as u64);
+        found
+    }
+}
+
+impl<E: Effort> Engine for List<E> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        if let Some(at) = self.find_unexpected(&receive.selector) {
+            return Ok(self.unexpected.remove(at).map(|message| message.id));
+        }
+        self.posted.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.posted.push_back(receive);
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        if let Some(at) = self.find_posted(&message.envelope) {
+            return Ok(self.posted.remove(at).map(|receive| receive.id));
+        }
+        self.hints.admit_unexpected(message.envelope.context)?;
+        self.unexpected.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.unexpected.push_back(message);
+        Ok(None)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        self.find_unexpected(selector).map(|at| self.unexpected[at].id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let at = self.find_unexpected(selector)?;
+        self.unexpected.remove(at).map(|message| message.id)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        let at = self.posted.iter().position(|posted| posted.id == receive);
+        at.and_then(|at| self.posted.remove(at)).is_some()
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        let at = self.unexpected.iter().position(|unexpected| unexpected.id == message);
+        at.and_then(|at| self.unexpected.remove(at)).is_some()
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
+            return false;
+        };
+        let named = Envelope { source, ..waiting.envelope };
+        let changes = waiting.envelope.source == Rank::UNKNOWN
+            && source != Rank::UNKNOWN
+            && !self.posted.iter().any(|receive| receive.selector.matches(&named));
+        if changes {
+            waiting.envelope = named;
+        }
+        changes
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let posted = self.posted.iter().filter(|receive| receive.selector.context() == context);
+        for receive in posted {
+            hints.admit(&receive.selector)?;
+        }
+        if hints.no_unexpected && self.unexpected.iter().any(|message| message.envelope.context == context) {
+            return Err(Refused::Hint);
+        }
+        self.hints.set(context, hints);
+        Ok(())
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.posted.retain(|receive| {
+            let stays = receive.selector.context() != context;
+            if !stays {
+                drained.receives.push(receive.id);
+            }
+            stays
+        });
+        self.unexpected.retain(|message| {
+            let stays = message.envelope.context != context;
+            if !stays {
+                drained.messages.push(message.id);
+            }
+            stays
+        });
+        self.hints.forget(context);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.posted.retain(|receive| {
+            let here = receive.selector.context() == context;
+            match receive.selector.source() {
+                Wild::Is(named) if here && named == source => {
+                    drained.receives.push(receive.id);
+                    return false;
+                }
+                Wild::Any if here => drained.pending.push(receive.id),
+                _ => {}
+            }
+            true
+        });
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        match queue {
+            Queue::Posted => self.posted.iter().for_each(|&receive| each(Entry::Receive(receive))),
+            Queue::Unexpected => self.unexpected.iter().for_each(|&message| each(Entry::Message(message))),
+        }
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted.len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64;
+        let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
+            + self.unexpected.capacity() * size_of::<Message>()) as u64;
+        // A VecDeque never gives memory back by itself, so what it has now is the most it had.
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.effort.attempts()
+    }
+}

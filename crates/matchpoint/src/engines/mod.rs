@@ -1,0 +1,145 @@
+//! The engines, by name. One engine is one file and one line of [`REGISTRY`].
+//!
+//! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
+
+pub mod list;
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use crate::engine::Engine;
+
+/// Every engine there is.
+pub static REGISTRY: &[Spec] = &[list::SPEC];
+
+/// An engine made from its name, or what is wrong with the name.
+pub type Built = Result<Box<dyn Engine>, NameError>;
+
+/// What an engine's file says of it.
+pub struct Spec {
+    /// Its name.
+    pub name: &'static str,
+    /// One line: the structure, and who uses it.
+    pub summary: &'static str,
+    /// What may follow the colon.
+    pub parameters: &'static [Parameter],
+    /// Makes one; the flag says whether it counts its match attempts.
+    pub build: fn(&Arguments<'_>, bool) -> Built,
+}
+
+/// One parameter of an engine.
+pub struct Parameter {
+    /// Its key.
+    pub key: &'static str,
+    /// The value it has unless given.
+    pub default: &'static str,
+    /// What it means, with its unit.
+    pub meaning: &'static str,
+}
+
+/// The values given for an engine's parameters.
+pub struct Arguments<'a> {
+    spec: &'a Spec,
+    given: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Arguments<'a> {
+    fn parse(spec: &'a Spec, text: &'a str) -> Result<Self, NameError> {
+        let mut given = Vec::new();
+        for part in text.split(',').filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if !spec.parameters.iter().any(|parameter| parameter.key == key) {
+                return Err(NameError::new(
+                    format!("engine `{}` has no parameter `{key}`", spec.name),
+                    spec.keys(),
+                ));
+            }
+            given.push((key, value));
+        }
+        Ok(Arguments { spec, given })
+    }
+
+    /// The value of a parameter, given or default.
+    ///
+    /// # Errors
+    /// The text given is not a `T`.
+    ///
+    /// # Panics
+    /// If the engine's [`Spec`] does not list `key`.
+    pub fn get<T: FromStr>(&self, key: &str) -> Result<T, NameError> {
+        let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
+        let default = default.expect("an engine reads only the parameters it lists");
+        let text =
+            self.given.iter().rev().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
+        text.parse().map_err(|_| self.invalid(key, text, default.meaning))
+    }
+
+    /// The error for a value out of range.
+    pub fn invalid(&self, key: &str, value: &str, meaning: &str) -> NameError {
+        NameError::new(
+            format!("engine `{}`: `{value}` is no value for `{key}`", self.spec.name),
+            meaning.to_owned(),
+        )
+    }
+}
+
+impl Spec {
+    fn keys(&self) -> String {
+        if self.parameters.is_empty() {
+            return "it takes none".to_owned();
+        }
+        let keys: Vec<_> =
+            self.parameters.iter().map(|p| format!("{}={} ({})", p.key, p.default, p.meaning)).collect();
+        format!("it takes {}", keys.join(", "))
+    }
+}
+
+/// An engine's name that cannot be understood: what was read, and what would be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NameError {
+    what: String,
+    instead: String,
+}
+
+impl NameError {
+    /// What is wrong, and what would be right.
+    pub fn new(what: impl Into<String>, instead: impl Into<String>) -> Self {
+        NameError { what: what.into(), instead: instead.into() }
+    }
+}
+
+impl Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.instead)
+    }
+}
+
+impl std::error::Error for NameError {}
+
+fn build(name: &str, counting: bool) -> Built {
+    let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
+    let Some(spec) = REGISTRY.iter().find(|spec| spec.name == bare) else {
+        let names: Vec<_> = REGISTRY.iter().map(|spec| spec.name).collect();
+        return Err(NameError::new(
+            format!("there is no engine `{bare}`"),
+            format!("there are {}", names.join(", ")),
+        ));
+    };
+    (spec.build)(&Arguments::parse(spec, arguments)?, counting)
+}
+
+/// Makes the engine called `name` (`name:key=value,…`).
+///
+/// # Errors
+/// No engine has that name, or it does not take those parameters.
+pub fn create(name: &str) -> Built {
+    build(name, false)
+}
+
+/// The same engine, counting the entries it examines ([`Engine::attempts`]).
+///
+/// # Errors
+/// As [`create`].
+pub fn create_counting(name: &str) -> Built {
+    build(name, true)
+}

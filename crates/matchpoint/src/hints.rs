@@ -1,0 +1,94 @@
+//! What the application promises about a communicator, and the order it may then rely on.
+
+use crate::engine::Refused;
+use crate::envelope::{ContextId, Selector, Wild};
+
+/// Assertions on one context, by the names of MPI-4.1's info keys (§7.4.4), and one of ours. All false: MPI's
+/// full semantics.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Hints {
+    /// `mpi_assert_no_any_source`: no receive or probe will leave the source open.
+    pub no_any_source: bool,
+    /// `mpi_assert_no_any_tag`: no receive or probe will leave the tag, or part of it, open.
+    pub no_any_tag: bool,
+    /// `mpi_assert_exact_length`: buffers have just the length of the message. Does not affect matching.
+    pub exact_length: bool,
+    /// `mpi_assert_allow_overtaking`: messages may match in any order ([`Order::None`]).
+    pub allow_overtaking: bool,
+    /// Ours: every receive is posted before its message arrives. One that would have to wait is refused.
+    pub no_unexpected: bool,
+}
+
+/// Which of several messages or receives that match is taken. The laws that apply follow from it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Order {
+    /// The earliest, over all sources. What an engine gives unless the user relaxed it.
+    #[default]
+    Total,
+    /// Receives in the order they were posted; of the unexpected messages the earliest *of its source*, from
+    /// whichever source (MPI's minimum, §3.5).
+    PerSource,
+    /// Any that matches ([`Hints::allow_overtaking`]).
+    None,
+}
+
+impl Hints {
+    /// Whether a receive or probe with `selector` keeps these assertions.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if it does not.
+    #[inline]
+    pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
+        let any_source = self.no_any_source && selector.source() == Wild::Any;
+        let any_tag = self.no_any_tag && !matches!(selector.tag(), Wild::Is(_));
+        if any_source || any_tag { Err(Refused::Hint) } else { Ok(()) }
+    }
+}
+
+/// The assertions of the contexts that have any: few, and mostly none, so a list that is empty costs one test.
+#[derive(Clone, Debug, Default)]
+pub struct HintTable(Vec<(ContextId, Hints)>);
+
+impl HintTable {
+    /// The assertions on `context`.
+    #[inline]
+    pub fn get(&self, context: ContextId) -> Hints {
+        if self.0.is_empty() { Hints::default() } else { self.find(context) }
+    }
+
+    #[cold]
+    fn find(&self, context: ContextId) -> Hints {
+        self.0.iter().find(|(of, _)| *of == context).map_or(Hints::default(), |&(_, hints)| hints)
+    }
+
+    /// Whether a receive or probe keeps the assertions on its context.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] if it does not.
+    #[inline]
+    pub fn admit(&self, selector: &Selector) -> Result<(), Refused> {
+        if self.0.is_empty() { Ok(()) } else { self.find(selector.context()).admit(selector) }
+    }
+
+    /// Whether a message may wait in `context`.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] where `no_unexpected` was asserted.
+    #[inline]
+    pub fn admit_unexpected(&self, context: ContextId) -> Result<(), Refused> {
+        if self.get(context).no_unexpected { Err(Refused::Hint) } else { Ok(()) }
+    }
+
+    /// Replaces the assertions on `context`.
+    pub fn set(&mut self, context: ContextId, hints: Hints) {
+        self.forget(context);
+        if hints != Hints::default() {
+            self.0.push((context, hints));
+        }
+    }
+
+    /// Back to MPI's full semantics on `context`.
+    pub fn forget(&mut self, context: ContextId) {
+        self.0.retain(|(of, _)| *of != context);
+    }
+}

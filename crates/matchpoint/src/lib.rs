@@ -1,0 +1,30 @@
+//! Message matching in MPI: the rule, the contract that every engine keeps, and the engines.
+//!
+//! ```
+//! use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines};
+//!
+//! let mut engine = engines::create("list")?;
+//! let world = ContextId(0);
+//! // MPI_Irecv(…, MPI_ANY_SOURCE, 7, …)
+//! let asks = Selector::new(world, Wild::Any, Wild::Is(Tag(7)));
+//! assert_eq!(engine.post(Receive::new(RecvId(1), asks))?, None);
+//! // A message with tag 7 arrives from rank 3, and finds it.
+//! let envelope = Envelope::new(world, Rank(3), Tag(7));
+//! assert_eq!(engine.arrive(Message::new(MsgId(1), envelope))?, Some(RecvId(1)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
+
+pub mod effort;
+pub mod engine;
+pub mod engines;
+pub mod envelope;
+pub mod footprint;
+pub mod hints;
+
+pub use effort::Attempts;
+pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+pub use footprint::Footprint;
+pub use hints::{Hints, Order};
