@@ -1,1 +1,78 @@
-//! Arrival order, and the replay of a trace through matching engines.
+//! Replays a trace: finds out in which order messages arrived, and plays the events that follow through matching
+//! engines.
+//!
+//! [`replay`] gives [`Measurements`]: plain data, from which every report is made.
+
+pub mod arrivals;
+pub mod loggp;
+pub mod measurements;
+pub mod progress;
+
+pub use arrivals::Arrivals;
+pub use loggp::LogGp;
+pub use measurements::Measurements;
+pub use progress::Progress;
+
+use matchpoint::engines::NameError;
+use matchpoint_trace::{Trace, TraceError};
+
+/// What to replay, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of the engines. The verdict is about the first.
+    pub engines: Vec<String>,
+    /// In which order messages arrive.
+    pub arrivals: Arrivals,
+    /// The network.
+    pub loggp: LogGp,
+    /// Also find the unexpected share under the other modes (three replays instead of one).
+    pub compare_arrivals: bool,
+}
+
+/// Why there are no measurements.
+#[derive(Debug)]
+pub enum ReplayError {
+    /// The trace cannot be read.
+    Trace(TraceError),
+    /// An engine's name cannot be understood.
+    Engine(NameError),
+    /// [`Progress::stop`] was called.
+    Stopped,
+}
+
+impl std::fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReplayError::Trace(error) => error.fmt(f),
+            ReplayError::Engine(error) => error.fmt(f),
+            ReplayError::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl From<TraceError> for ReplayError {
+    fn from(error: TraceError) -> Self {
+        ReplayError::Trace(error)
+    }
+}
+
+impl From<NameError> for ReplayError {
+    fn from(error: NameError) -> Self {
+        ReplayError::Engine(error)
+    }
+}
+
+/// Replays `trace`.
+///
+/// # Errors
+/// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
+pub fn replay(
+    trace: &dyn Trace,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Measurements, ReplayError> {
+    let _ = (trace, options, progress);
+    Err(ReplayError::Stopped)
+}

@@ -1,0 +1,44 @@
+//! In which order messages arrive: no trace taken above MPI knows, so it is a named choice.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+/// How the order of arrivals is found.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub enum Arrivals {
+    /// All ranks are simulated together under LogGP: compute gaps are the trace's, communication is the model's,
+    /// waits really wait.
+    #[default]
+    Simulated,
+    /// Messages travel from the time their send was recorded at, under LogGP, clocks aligned; receives are posted at
+    /// the time recorded.
+    Timestamps,
+    /// A message arrives when the call that completes its receive returns: nothing is ever unexpected. The
+    /// simplification of the published analyzer (García et al. 2024, §V), for comparison.
+    AtWait,
+}
+
+impl Arrivals {
+    /// All of them.
+    pub const ALL: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
+}
+
+impl Display for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Arrivals::Simulated => "simulated",
+            Arrivals::Timestamps => "timestamps",
+            Arrivals::AtWait => "at_wait",
+        })
+    }
+}
+
+impl FromStr for Arrivals {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Arrivals::ALL.into_iter().find(|mode| mode.to_string() == text).ok_or_else(|| {
+            format!("`{text}` is no order of arrivals; there are simulated, timestamps and at_wait")
+        })
+    }
+}

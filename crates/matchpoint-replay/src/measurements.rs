@@ -1,0 +1,291 @@
+//! What a replay measures. Plain data, in units that the names give: reports are made from it, and nothing else.
+//!
+//! A *search* of the posted queue is an arrival, a search of the unexpected queue a post; *attempts* are the entries
+//! compared in it (MPI_T's match attempts). Ranks are ranks of `MPI_COMM_WORLD`. Times are seconds since the first
+//! call of the trace, in the time of the replay.
+
+use std::collections::BTreeMap;
+
+use matchpoint_trace::Function;
+
+use crate::arrivals::Arrivals;
+use crate::loggp::LogGp;
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub struct Measurements {
+    /// What was read.
+    pub trace: TraceFacts,
+    /// Calls by function, over all ranks.
+    pub calls: BTreeMap<Function, u64>,
+    /// What is counted over all ranks.
+    pub totals: Totals,
+    /// The order of arrivals that was replayed, and how far it can be trusted.
+    pub arrivals: ArrivalFacts,
+    /// Run time of the traced program, as recorded: from the first call entered to the last call left.
+    pub elapsed_s: f64,
+    /// Run time in the replay.
+    pub replayed_s: f64,
+    /// The communicators that messages used, by context.
+    pub communicators: Vec<CommunicatorFacts>,
+    /// The engines, in the order asked for. The first is the one that the verdict is about.
+    pub engines: Vec<EngineMeasurements>,
+    /// The ranks that have a stream, ascending.
+    pub ranks: Vec<RankMeasurements>,
+    /// Who sends how much to whom.
+    pub matrix: CommunicationMatrix,
+    /// The machine that the engines were timed on: processor, cores, operating system.
+    pub host: String,
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct TraceFacts {
+    /// Format and version.
+    pub format: String,
+    /// Path given by the user.
+    pub path: String,
+    /// Processes in the traced program.
+    pub ranks: u32,
+    /// Ranks without a readable stream, and why.
+    pub missing: Vec<(u32, String)>,
+    /// Calls read, of whatever kind.
+    pub calls: u64,
+    /// What limits the trace: full sentences.
+    pub notes: Vec<String>,
+}
+
+/// What is counted over all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Messages started. A persistent send counts at each start, `Sendrecv` once; to `MPI_PROC_NULL` none.
+    pub sends: u64,
+    /// Receives posted, counted alike.
+    pub receives: u64,
+    /// Receives by what they left open.
+    pub wildcards: Wildcards,
+    /// Sends and receives with `MPI_PROC_NULL`, which count as neither.
+    pub proc_null: u64,
+    /// Receives cancelled while still posted.
+    pub cancelled: u64,
+    /// Probes that reported a message, and those that did not.
+    pub probes_found: u64,
+    /// Probes that reported none.
+    pub probes_missed: u64,
+    /// Bytes sent, as far as the trace gives sizes.
+    pub bytes: u64,
+    /// Sends whose size the trace does not give.
+    pub sends_without_size: u64,
+    /// Distinct tags of sends.
+    pub tags_unique: u64,
+    /// False: there were too many distinct tags to keep, and `tags_unique` is a lower bound.
+    pub tags_exact: bool,
+    /// Largest tag sent; `None` without sends.
+    pub tag_max: Option<i32>,
+    /// The most used tags, with the number of sends that used each, descending; at most 32.
+    pub sends_per_tag: Vec<(i32, u64)>,
+    /// Receives that found their message waiting, by the function that posted them.
+    pub late_by_function: BTreeMap<Function, u64>,
+    /// Receives by the function that posted them.
+    pub posted_by_function: BTreeMap<Function, u64>,
+    /// Lengths of runs of compatible receives: same selector, posted consecutively at one rank. Number of runs whose
+    /// length is in [2^i, 2^(i+1)).
+    pub compatible_runs: Vec<u64>,
+    /// The longest such run.
+    pub compatible_run_max: u64,
+    /// Blocks of [`CONFLICT_BLOCK`] consecutive arrivals at one rank (the last of a rank may be shorter).
+    pub blocks: u64,
+    /// Messages that, matched at once with the others of their block, would have taken a receive that an earlier
+    /// message of the block takes.
+    pub conflicts: u64,
+    /// Blocks with at least one such message.
+    pub blocks_with_conflict: u64,
+    /// Wildcard receives and probes whose status the trace has.
+    pub recorded_wildcards: u64,
+    /// Those of them that the replay gave the same source and tag.
+    pub reproduced_wildcards: u64,
+    /// Receives left posted at the end.
+    pub unmatched_receives: u64,
+    /// Messages left unexpected at the end.
+    pub unmatched_messages: u64,
+}
+
+/// Arrivals that the offload paper matches at once (N = 32 threads).
+pub const CONFLICT_BLOCK: usize = 32;
+
+/// Receives by what they left open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wildcards {
+    /// Nothing.
+    pub none: u64,
+    /// The source.
+    pub any_source: u64,
+    /// The tag.
+    pub any_tag: u64,
+    /// Both.
+    pub both: u64,
+}
+
+/// The order of arrivals that was replayed, and how far it can be trusted.
+#[derive(Clone, Debug)]
+pub struct ArrivalFacts {
+    /// How arrivals were ordered.
+    pub mode: Arrivals,
+    /// The network that was assumed.
+    pub loggp: LogGp,
+    /// Calls that could not complete in the replayed order although they did in the traced run, and were let go: by
+    /// reason, in words. Empty for a trace that is complete and consistent.
+    pub released: BTreeMap<&'static str, u64>,
+    /// Messages whose sender has no stream, made up from what their receiver recorded.
+    pub made_up_messages: u64,
+    /// Messages to ranks that have no stream.
+    pub lost_messages: u64,
+    /// Unexpected share under the other modes, if asked for: how far the choice moves the result.
+    pub compared: Vec<(Arrivals, f64)>,
+}
+
+/// A communicator that messages used.
+#[derive(Clone, Debug)]
+pub struct CommunicatorFacts {
+    /// The context the engines saw.
+    pub context: u32,
+    /// How it came to be, in words: `MPI_COMM_WORLD`, `MPI_Comm_split of 0`.
+    pub origin: String,
+    /// Number of processes.
+    pub size: u32,
+    /// Messages sent on it.
+    pub messages: u64,
+    /// False: the trace does not tell who its members are, and ranks were taken as ranks of `MPI_COMM_WORLD`.
+    pub resolved: bool,
+}
+
+/// One engine, replayed over all ranks.
+#[derive(Clone, Debug)]
+pub struct EngineMeasurements {
+    /// Its name, with parameters.
+    pub name: String,
+    /// Time of all its operations at all ranks, caches as a replay leaves them.
+    pub match_ns: f64,
+    /// The same, each burst of operations on flushed caches (as after a compute phase).
+    pub match_cold_ns: f64,
+    /// Messages matched.
+    pub matched: u64,
+    /// Receives left posted at the end.
+    pub unmatched_receives: u64,
+    /// Messages left unexpected at the end.
+    pub unmatched_messages: u64,
+    /// Operations on which it answered otherwise than the replay's own matcher. Zero, or the engine is wrong.
+    pub disagreements: u64,
+    /// The posted queue.
+    pub posted: QueueMeasurements,
+    /// The unexpected queue.
+    pub unexpected: QueueMeasurements,
+    /// Largest footprint of one rank's engine, in bytes.
+    pub bytes_max: u64,
+    /// Sum of all ranks' engines' footprints, in bytes.
+    pub bytes_sum: u64,
+    /// Per rank, as in [`Measurements::ranks`].
+    pub ranks: Vec<EngineAtRank>,
+}
+
+/// One engine at one rank.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EngineAtRank {
+    /// Time of its operations, caches warm.
+    pub match_ns: f64,
+    /// The same, caches cold.
+    pub match_cold_ns: f64,
+    /// Entries compared, in both queues.
+    pub attempts: u64,
+    /// Peak footprint.
+    pub bytes: u64,
+}
+
+/// One queue of one engine, over all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct QueueMeasurements {
+    /// Longest, at any rank.
+    pub length_max: u64,
+    /// Mean length found by a search.
+    pub length_mean: f64,
+    /// Entries compared, over all searches.
+    pub attempts: u64,
+    /// Number of searches.
+    pub searches: u64,
+    /// Searches that found something.
+    pub hits: u64,
+    /// Searches that found something after comparing a number of entries in [2^i, 2^(i+1)) (i = 0: 0 or 1).
+    pub depth_hit: Vec<u64>,
+    /// Searches that found nothing, likewise.
+    pub depth_miss: Vec<u64>,
+    /// Entries compared by searches that found something.
+    pub attempts_hit: u64,
+    /// Entries compared by those that did not.
+    pub attempts_miss: u64,
+}
+
+/// One rank.
+#[derive(Clone, Debug)]
+pub struct RankMeasurements {
+    /// Which.
+    pub rank: u32,
+    /// Calls read.
+    pub calls: u64,
+    /// Messages it sent.
+    pub sends: u64,
+    /// Receives it posted.
+    pub receives: u64,
+    /// Messages that arrived at it.
+    pub messages: u64,
+    /// Run time of this process as recorded.
+    pub elapsed_s: f64,
+    /// Ranks it sent to or that it had messages from.
+    pub peers: u32,
+    /// How evenly its messages come from its peers: entropy ÷ log of their number; 1 is uniform, 0 one peer only.
+    pub peer_uniformity: f64,
+    /// Largest share that one peer has in the messages that arrived.
+    pub peer_weight_max: f64,
+    /// Distinct (source, tag) combinations among the messages that arrived.
+    pub tuples_unique: u64,
+    /// False: there were too many to keep, and `tuples_unique` is a lower bound.
+    pub tuples_exact: bool,
+    /// Messages of the most frequent (source, tag) ÷ all messages that arrived (Klenk et al. §VI-C).
+    pub tuple_share_max: f64,
+    /// Distinct (source, tag) combinations, wildcards included, among the receives it posted, ÷ their number
+    /// (García et al. §V).
+    pub tuples_per_receive: f64,
+    /// The posted queue.
+    pub posted: RankQueue,
+    /// The unexpected queue.
+    pub unexpected: RankQueue,
+    /// Receives that found their message waiting.
+    pub late_receives: u64,
+    /// When one of its searches was the longest, and how long that queue was then.
+    pub worst_at_s: f64,
+    /// Length of the queue searched at that moment.
+    pub worst_length: u64,
+}
+
+/// One queue of one rank: the same under every engine.
+#[derive(Clone, Debug, Default)]
+pub struct RankQueue {
+    /// Longest.
+    pub length_max: u64,
+    /// Mean over time.
+    pub length_mean: f64,
+    /// Longest in each of equal spans of the replayed run, first span first. All ranks have the same spans.
+    pub timeline: Vec<u32>,
+}
+
+/// Messages and bytes between groups of consecutive ranks.
+#[derive(Clone, Debug, Default)]
+pub struct CommunicationMatrix {
+    /// Ranks in one group (1 for small runs).
+    pub ranks_per_cell: u32,
+    /// Rows and columns.
+    pub cells: u32,
+    /// Messages, row = sender, column = receiver, row after row.
+    pub messages: Vec<u64>,
+    /// Bytes, likewise.
+    pub bytes: Vec<u64>,
+}
