@@ -4,9 +4,16 @@
 //! [`replay`] gives [`Measurements`]: plain data, from which every report is made.
 
 pub mod arrivals;
+mod clocks;
+mod communicators;
 pub mod loggp;
 pub mod measurements;
+mod process;
 pub mod progress;
+mod simulation;
+mod step;
+mod survey;
+mod tally;
 
 pub use arrivals::Arrivals;
 pub use loggp::LogGp;

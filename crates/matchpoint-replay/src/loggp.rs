@@ -31,6 +31,37 @@ impl Default for LogGp {
     }
 }
 
+/// Times in whole nanoseconds, as the simulation counts them.
+impl LogGp {
+    /// No process can affect another sooner than this.
+    pub(crate) fn lookahead(&self) -> i64 {
+        self.latency_ns as i64
+    }
+
+    pub(crate) fn latency(&self) -> i64 {
+        self.latency_ns as i64
+    }
+
+    pub(crate) fn overhead(&self) -> i64 {
+        self.overhead_ns as i64
+    }
+
+    pub(crate) fn gap(&self) -> i64 {
+        self.gap_ns as i64
+    }
+
+    /// Time on the wire for `bytes`.
+    pub(crate) fn wire(&self, bytes: u64) -> i64 {
+        (self.gap_per_byte_ns * bytes as f64) as i64
+    }
+
+    /// A collective over `processes`, each contributing `bytes`: a tree of messages.
+    pub(crate) fn collective(&self, processes: u32, bytes: u64) -> i64 {
+        let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
+        rounds * (self.latency() + 2 * self.overhead() + self.wire(bytes))
+    }
+}
+
 impl Display for LogGp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns, eager_bytes } = self;

@@ -1,0 +1,86 @@
+//! One time for all processes.
+//!
+//! Traces of clusters carry a clock per host. A collective that no process leaves before all have entered bounds how
+//! far two clocks can differ: what process r calls the end of it is no earlier than any entry, and its entry no later
+//! than any end. Clocks that keep these bounds as they are stay as they are; others are shifted to the middle of what
+//! is possible.
+
+use crate::survey::RankSurvey;
+
+/// What to add to each process's clock.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    shift_ns: Vec<i64>,
+    /// The earliest entry of any call, in common time.
+    origin_ns: i64,
+    /// Processes whose clock had to be shifted.
+    pub shifted: usize,
+}
+
+impl Clocks {
+    /// Aligns the clocks of the processes of a survey.
+    pub fn align(surveys: &[RankSurvey]) -> Self {
+        let reference = surveys.first();
+        let shift_ns: Vec<i64> =
+            surveys.iter().map(|survey| reference.map_or(0, |reference| shift(reference, survey))).collect();
+        let entries = surveys.iter().zip(&shift_ns).filter(|(survey, _)| survey.calls > 0);
+        let origin_ns = entries.map(|(survey, shift)| survey.first_ns.saturating_add(*shift)).min().unwrap_or(0);
+        let shifted = shift_ns.iter().filter(|shift| **shift != 0).count();
+        Clocks { shift_ns, origin_ns, shifted }
+    }
+
+    /// Nanoseconds since the start of the run.
+    #[inline]
+    pub fn common(&self, process: usize, own_ns: i64) -> i64 {
+        own_ns + self.shift_ns[process] - self.origin_ns
+    }
+
+    /// From the first call entered to the last one left, over all processes.
+    pub fn elapsed_ns(&self, surveys: &[RankSurvey]) -> i64 {
+        let ends = surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
+        ends.map(|(process, survey)| self.common(process, survey.last_ns)).max().unwrap_or(0)
+    }
+}
+
+fn shift(reference: &RankSurvey, survey: &RankSurvey) -> i64 {
+    let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
+    let bounds = pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
+        (low.max(enter - own_leave), high.min(leave - own_enter))
+    });
+    match bounds {
+        (i64::MIN, _) => 0,
+        (low, high) if low <= 0 && 0 <= high => 0,
+        (low, high) => low / 2 + high / 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(rank: u32, synchronisations: &[(i64, i64)]) -> RankSurvey {
+        RankSurvey {
+            rank,
+            calls: 1,
+            by_function: Vec::new(),
+            first_ns: synchronisations[0].0,
+            last_ns: synchronisations[0].1,
+            membership: Vec::new(),
+            synchronisations: synchronisations.to_vec(),
+        }
+    }
+
+    #[test]
+    fn clocks_that_may_agree_are_left_alone() {
+        let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(90, 101)])]);
+        assert_eq!((clocks.shifted, clocks.common(1, 90)), (0, 90));
+    }
+
+    #[test]
+    fn clocks_that_cannot_agree_are_shifted_into_their_bounds() {
+        // By the first clock, the collective took place in [0, 100]; by the second, in [5000, 5100].
+        let clocks = Clocks::align(&[survey(0, &[(0, 100)]), survey(1, &[(5000, 5100)])]);
+        assert_eq!(clocks.shifted, 1);
+        assert_eq!(clocks.common(1, 5050), 50);
+    }
+}

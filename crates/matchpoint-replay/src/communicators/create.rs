@@ -1,0 +1,354 @@
+//! Creation of communicators (MPI-4.1 §7.4, §7.6, §8): each member makes its deposit, and the last one decides.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use matchpoint_trace::call::{CommId, NewComm};
+use rustc_hash::FxHashMap;
+
+use super::{Communicator, Context, Resolver};
+
+/// What one member brings to a creation.
+pub(super) struct Deposit<'a> {
+    pub how: NewComm,
+    pub comm: CommId,
+    pub integers: &'a [i32],
+}
+
+/// A deposit that waits.
+pub(super) struct Deposited {
+    /// Whose: an index into the resolver's views.
+    index: usize,
+    how: NewComm,
+    comm: CommId,
+    integers: Vec<i32>,
+    /// The group that it named.
+    group: Option<Arc<[u32]>>,
+}
+
+/// A creation that not all members have reached.
+pub(super) struct Pending {
+    order: usize,
+    deposits: Vec<Deposited>,
+}
+
+/// One side of an inter-communicator.
+pub(super) struct Side {
+    parent: Context,
+    members: Arc<[u32]>,
+    deposits: Vec<Deposited>,
+}
+
+/// What a creation amounts to for each of its depositors.
+type Outcome = Vec<(Deposited, Option<Context>)>;
+
+impl Resolver<'_> {
+    /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
+    pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
+        let view = &mut self.views[index];
+        let Some(&context) = view.comms.get(&parent) else {
+            // The parent is not known (a part of the run was not traced): neither is the child.
+            let outcome = self.unknown(0, vec![self.deposited(index, &deposit)]);
+            return self.finish(outcome);
+        };
+        let count = view.creations.entry(context).or_insert(0);
+        let key = (context, *count);
+        *count += 1;
+        view.waits = true;
+        let deposited = self.deposited(index, &deposit);
+        self.begun += 1;
+        let order = self.begun;
+        let pending = self.pending.entry(key).or_insert(Pending { order, deposits: Vec::new() });
+        pending.deposits.push(deposited);
+        if pending.deposits.len() == self.expected(context) {
+            let pending = self.pending.remove(&key).expect("it was there a line ago");
+            self.decide(context, pending.deposits);
+        }
+    }
+
+    fn deposited(&self, index: usize, deposit: &Deposit<'_>) -> Deposited {
+        let group = match deposit.how {
+            NewComm::Group(group) => self.views[index].groups.get(group),
+            _ => None,
+        };
+        Deposited {
+            index,
+            how: deposit.how,
+            comm: deposit.comm,
+            integers: deposit.integers.to_vec(),
+            group,
+        }
+    }
+
+    /// Deposits to wait for: one of every member that has a stream.
+    fn expected(&self, context: Context) -> usize {
+        if context == super::SELF {
+            return 1;
+        }
+        let communicator = &self.found.all[context as usize];
+        let both = communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
+        both.filter(|rank| self.present.contains_key(rank)).count()
+    }
+
+    /// Where no rank gets any further: decides the creation that has waited longest from what is there.
+    pub(super) fn decide_a_stuck_creation(&mut self) -> bool {
+        let oldest = self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
+        if let Some(key) = oldest {
+            let pending = self.pending.remove(&key).expect("it was found a line ago");
+            self.decide(key.0, pending.deposits);
+            return true;
+        }
+        let Some(key) = self.sides.keys().min().copied() else { return false };
+        let side = self.sides.remove(&key).expect("it was found a line ago");
+        let outcome = self.unknown(side.parent, side.deposits);
+        self.finish(outcome);
+        true
+    }
+
+    fn decide(&mut self, parent: Context, deposits: Vec<Deposited>) {
+        let outcome = match deposits[0].how {
+            NewComm::Dup => {
+                let copy = self.found.all[parent as usize].clone();
+                let copy = Communicator { origin: format!("MPI_Comm_dup of {parent}"), ..copy };
+                let members = self.own_members(parent, &deposits);
+                self.one_for_all(Communicator { members, ..copy }, deposits, |_, _| true)
+            }
+            NewComm::Split { .. } => self.split(parent, deposits),
+            NewComm::Group(_) => self.by_group(parent, deposits),
+            NewComm::Cart { .. } => self.grid(parent, deposits),
+            NewComm::Graph { nodes, .. } => self.first_ranks(parent, nodes, "MPI_Graph_create", deposits),
+            NewComm::CartSub => self.slices(parent, deposits),
+            NewComm::Inter { .. } => return self.join_sides(parent, deposits),
+            NewComm::Merge { .. } => self.merge(parent, deposits),
+            NewComm::Unknown => self.unknown(parent, deposits),
+        };
+        self.finish(outcome);
+    }
+
+    /// `MPI_COMM_SELF` is one context for all processes: its members are those who ask.
+    fn own_members(&self, parent: Context, deposits: &[Deposited]) -> Arc<[u32]> {
+        match parent {
+            super::SELF => [self.views[deposits[0].index].rank].into(),
+            _ => self.found.all[parent as usize].members.clone(),
+        }
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        for (deposited, context) in outcome {
+            let view = &mut self.views[deposited.index];
+            let context = context.filter(|_| deposited.comm != CommId::NULL);
+            if let Some(context) = context {
+                view.comms.insert(deposited.comm, context);
+            }
+            view.waits = false;
+            view.next += 1;
+            self.found.created[deposited.index].push(context);
+        }
+    }
+
+    fn add(&mut self, mut communicator: Communicator) -> Context {
+        let both = communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
+        communicator.complete = communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
+        self.found.all.push(communicator);
+        (self.found.all.len() - 1) as Context
+    }
+
+    fn plain(&self, origin: String, members: Arc<[u32]>) -> Communicator {
+        Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
+    }
+
+    /// The same communicator for every depositor whom `belongs` (given the resolver and its world rank) lets in.
+    fn one_for_all(
+        &mut self,
+        communicator: Communicator,
+        deposits: Vec<Deposited>,
+        belongs: impl Fn(&Communicator, u32) -> bool,
+    ) -> Outcome {
+        let kept = communicator.clone();
+        let context = self.add(communicator);
+        let views = &self.views;
+        let outcome = deposits.into_iter().map(|deposited| {
+            let rank = views[deposited.index].rank;
+            (deposited, belongs(&kept, rank).then_some(context))
+        });
+        outcome.collect()
+    }
+
+    fn unknown(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        self.found.unresolved += 1;
+        let world = self.found.all[super::WORLD as usize].members.clone();
+        let origin = format!("derived from {parent}, not determined by the trace");
+        let communicator = Communicator { resolved: false, ..self.plain(origin, world) };
+        self.one_for_all(communicator, deposits, |_, _| true)
+    }
+
+    fn split(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        let members = self.own_members(parent, &deposits);
+        let resolved = deposits.len() == members.len();
+        if !resolved {
+            self.found.unresolved += 1;
+        }
+        let position: FxHashMap<u32, usize> = members.iter().enumerate().map(|(at, &rank)| (rank, at)).collect();
+        let mut colors: BTreeMap<i32, Vec<(i32, usize, u32)>> = BTreeMap::new();
+        for deposited in &deposits {
+            if let NewComm::Split { color: Some(color), key } = deposited.how {
+                let rank = self.views[deposited.index].rank;
+                let at = position.get(&rank).copied().unwrap_or(usize::MAX);
+                colors.entry(color).or_default().push((key, at, rank));
+            }
+        }
+        let mut contexts = BTreeMap::new();
+        for (color, mut of_color) in colors {
+            of_color.sort_unstable();
+            let members = of_color.into_iter().map(|(_, _, rank)| rank).collect();
+            let origin = format!("MPI_Comm_split of {parent}, color {color}");
+            contexts.insert(color, self.add(Communicator { resolved, ..self.plain(origin, members) }));
+        }
+        let outcome = deposits.into_iter().map(|deposited| {
+            let NewComm::Split { color: Some(color), .. } = deposited.how else { return (deposited, None) };
+            (deposited, contexts.get(&color).copied())
+        });
+        outcome.collect()
+    }
+
+    fn by_group(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        let mut contexts: FxHashMap<Arc<[u32]>, Context> = FxHashMap::default();
+        let mut outcome = Vec::new();
+        for deposited in deposits {
+            if deposited.comm == CommId::NULL {
+                outcome.push((deposited, None));
+                continue;
+            }
+            let Some(group) = deposited.group.clone() else {
+                outcome.extend(self.unknown(parent, vec![deposited]));
+                continue;
+            };
+            let context = contexts.get(&group).copied().unwrap_or_else(|| {
+                let communicator = self.plain(format!("MPI_Comm_create of {parent}"), group.clone());
+                self.add(communicator)
+            });
+            contexts.insert(group, context);
+            outcome.push((deposited, Some(context)));
+        }
+        outcome
+    }
+
+    fn first_ranks(&mut self, parent: Context, count: u32, name: &str, deposits: Vec<Deposited>) -> Outcome {
+        let members = self.own_members(parent, &deposits);
+        let members = members.iter().take(count as usize).copied().collect();
+        let communicator = self.plain(format!("{name} of {parent}"), members);
+        self.one_for_all(communicator, deposits, |communicator, rank| communicator.members.contains(&rank))
+    }
+
+    fn grid(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        let dims: Option<Vec<u32>> = deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
+        let dims = dims.unwrap_or_default();
+        let count = dims.iter().try_fold(1u32, |product, &dim| product.checked_mul(dim));
+        let outcome = self.first_ranks(parent, count.unwrap_or(0), "MPI_Cart_create", deposits);
+        self.found.all.last_mut().expect("first_ranks added it").dims = dims;
+        outcome
+    }
+
+    fn slices(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        let dims = self.found.all[parent as usize].dims.clone();
+        let keeps: Vec<bool> = deposits[0].integers.iter().map(|&keep| keep != 0).collect();
+        if dims.is_empty() || keeps.len() != dims.len() {
+            return self.unknown(parent, deposits);
+        }
+        let members = self.found.all[parent as usize].members.clone();
+        let mut slices: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+        for (at, &rank) in members.iter().enumerate() {
+            slices.entry(dropped_coordinates(at as u32, &dims, &keeps)).or_default().push(rank);
+        }
+        let kept: Vec<u32> = dims.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(&dim, _)| dim).collect();
+        let mut of_rank = FxHashMap::default();
+        for slice in slices.into_values() {
+            let communicator = self.plain(format!("MPI_Cart_sub of {parent}"), slice.as_slice().into());
+            let context = self.add(Communicator { dims: kept.clone(), ..communicator });
+            of_rank.extend(slice.into_iter().map(|rank| (rank, context)));
+        }
+        let views = &self.views;
+        let outcome = deposits.into_iter().map(|deposited| {
+            let context = of_rank.get(&views[deposited.index].rank).copied();
+            (deposited, context)
+        });
+        outcome.collect()
+    }
+
+    /// `MPI_Intercomm_create`: meets the other side if that is waiting, else waits for it.
+    fn join_sides(&mut self, parent: Context, deposits: Vec<Deposited>) {
+        let Some((own, other, tag)) = self.leaders(parent, &deposits) else {
+            let outcome = self.unknown(parent, deposits);
+            return self.finish(outcome);
+        };
+        let members = self.own_members(parent, &deposits);
+        let Some(waiting) = self.sides.remove(&(other, own, tag)) else {
+            self.sides.insert((own, other, tag), Side { parent, members, deposits });
+            return;
+        };
+        let origin = format!("MPI_Intercomm_create of {} and {parent}", waiting.parent);
+        let communicator = Communicator { remote: Some(members), ..self.plain(origin, waiting.members) };
+        let both = waiting.deposits.into_iter().chain(deposits).collect();
+        let outcome = self.one_for_all(communicator, both, |_, _| true);
+        self.finish(outcome);
+    }
+
+    /// World ranks of this side's leader and the other's, and their tag. Only the leader knows the other.
+    fn leaders(&self, parent: Context, deposits: &[Deposited]) -> Option<(u32, u32, i32)> {
+        let members = self.own_members(parent, deposits);
+        deposits.iter().find_map(|deposited| {
+            let NewComm::Inter { local_leader, peer_comm, remote_leader, tag } = deposited.how else { return None };
+            let view = &self.views[deposited.index];
+            if members.get(local_leader as usize) != Some(&view.rank) {
+                return None;
+            }
+            let peers = self.side_of(*view.comms.get(&peer_comm)?, view.rank);
+            Some((view.rank, *peers.get(remote_leader as usize)?, tag))
+        })
+    }
+
+    fn merge(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+        let communicator = &self.found.all[parent as usize];
+        let Some(remote) = communicator.remote.clone() else { return self.unknown(parent, deposits) };
+        let members = communicator.members.clone();
+        let first_is_high = deposits.iter().any(|deposited| {
+            matches!(deposited.how, NewComm::Merge { high: true })
+                && members.contains(&self.views[deposited.index].rank)
+        });
+        let (low, high) = if first_is_high { (remote, members) } else { (members, remote) };
+        let merged = low.iter().chain(high.iter()).copied().collect();
+        let communicator = self.plain(format!("MPI_Intercomm_merge of {parent}"), merged);
+        self.one_for_all(communicator, deposits, |_, _| true)
+    }
+
+    /// The group of an inter-communicator that `rank` does not belong to.
+    pub(super) fn other_side_of(&self, context: Context, rank: u32) -> Option<Arc<[u32]>> {
+        let communicator = &self.found.all[context as usize];
+        let remote = communicator.remote.clone()?;
+        Some(if communicator.members.contains(&rank) { remote } else { communicator.members.clone() })
+    }
+}
+
+/// A rank's coordinates in those dimensions of a grid (row-major, MPI-4.1 §8.5.1) that a slice leaves out.
+fn dropped_coordinates(rank: u32, dims: &[u32], keeps: &[bool]) -> Vec<u32> {
+    let mut left = rank;
+    let mut coordinates: Vec<u32> = Vec::with_capacity(dims.len());
+    for &dim in dims.iter().rev() {
+        coordinates.push(left % dim.max(1));
+        left /= dim.max(1);
+    }
+    coordinates.iter().rev().zip(keeps).filter(|(_, keep)| !**keep).map(|(&at, _)| at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dropped_coordinates;
+
+    #[test]
+    fn grids_are_row_major() {
+        // Rank 5 of a 2 × 3 grid is at (1, 2).
+        assert_eq!(dropped_coordinates(5, &[2, 3], &[false, true]), [1]);
+        assert_eq!(dropped_coordinates(5, &[2, 3], &[true, false]), [2]);
+        assert_eq!(dropped_coordinates(5, &[2, 3], &[true, true]), [0; 0]);
+    }
+}

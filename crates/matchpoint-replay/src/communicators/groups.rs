@@ -1,0 +1,92 @@
+//! Groups of processes (MPI-4.1 §7.3.2), as ranks of `MPI_COMM_WORLD` in the group's order.
+
+use std::sync::Arc;
+
+use matchpoint_trace::call::{GroupId, NewGroup};
+use rustc_hash::FxHashMap;
+
+use super::Resolver;
+
+/// The groups that one process knows. A group the trace does not determine is absent.
+#[derive(Default)]
+pub(super) struct Groups(FxHashMap<GroupId, Arc<[u32]>>);
+
+impl Groups {
+    pub fn get(&self, group: GroupId) -> Option<Arc<[u32]>> {
+        self.0.get(&group).cloned()
+    }
+
+    pub fn free(&mut self, group: GroupId) {
+        self.0.remove(&group);
+    }
+}
+
+impl Resolver<'_> {
+    pub(super) fn create_group(&mut self, index: usize, how: NewGroup, group: GroupId, integers: &[i32]) {
+        match self.evaluate(index, how, integers) {
+            Some(members) => self.views[index].groups.0.insert(group, members),
+            None => self.views[index].groups.0.remove(&group),
+        };
+    }
+
+    fn evaluate(&self, index: usize, how: NewGroup, integers: &[i32]) -> Option<Arc<[u32]>> {
+        let view = &self.views[index];
+        let pick = |group: Arc<[u32]>, ranks: &[i32]| -> Option<Arc<[u32]>> {
+            ranks.iter().map(|&rank| group.get(usize::try_from(rank).ok()?).copied()).collect()
+        };
+        let all_but = |group: Arc<[u32]>, ranks: &[i32]| -> Arc<[u32]> {
+            let left = group.iter().enumerate().filter(|(rank, _)| !ranks.contains(&(*rank as i32)));
+            left.map(|(_, &member)| member).collect()
+        };
+        let groups = &view.groups;
+        Some(match how {
+            NewGroup::OfComm(comm) => self.side_of(*view.comms.get(&comm)?, view.rank),
+            NewGroup::OfRemote(comm) => self.other_side_of(*view.comms.get(&comm)?, view.rank)?,
+            NewGroup::Include(of) => pick(groups.get(of)?, integers)?,
+            NewGroup::Exclude(of) => all_but(groups.get(of)?, integers),
+            NewGroup::RangeInclude(of) => pick(groups.get(of)?, &ranks_of_ranges(integers)?)?,
+            NewGroup::RangeExclude(of) => all_but(groups.get(of)?, &ranks_of_ranges(integers)?),
+            NewGroup::Union(first, second) => {
+                let (first, second) = (groups.get(first)?, groups.get(second)?);
+                first.iter().chain(second.iter().filter(|member| !first.contains(member))).copied().collect()
+            }
+            NewGroup::Intersection(first, second) => {
+                let second = groups.get(second)?;
+                groups.get(first)?.iter().filter(|member| second.contains(member)).copied().collect()
+            }
+            NewGroup::Difference(first, second) => {
+                let second = groups.get(second)?;
+                groups.get(first)?.iter().filter(|member| !second.contains(member)).copied().collect()
+            }
+        })
+    }
+}
+
+/// The ranks that triples of first, last and stride name; `None` if they are not such triples.
+fn ranks_of_ranges(triples: &[i32]) -> Option<Vec<i32>> {
+    let mut ranks = Vec::new();
+    for triple in triples.chunks(3) {
+        let &[first, last, stride] = triple else { return None };
+        if first < 0 || last < 0 || stride == 0 {
+            return None;
+        }
+        let steps = (i64::from(last) - i64::from(first)) / i64::from(stride);
+        for step in 0..=steps {
+            ranks.push((i64::from(first) + step * i64::from(stride)) as i32);
+        }
+    }
+    Some(ranks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ranks_of_ranges;
+
+    #[test]
+    fn ranges_run_both_ways() {
+        assert_eq!(ranks_of_ranges(&[1, 7, 3, 4, 2, -1]), Some(vec![1, 4, 7, 4, 3, 2]));
+        assert_eq!(ranks_of_ranges(&[1, 2]), None);
+        assert_eq!(ranks_of_ranges(&[1, 2, 0]), None);
+        assert_eq!(ranks_of_ranges(&[3, 1, 1]), Some(vec![]));
+    }
+}

@@ -1,0 +1,330 @@
+//! One process of the traced program, as far as the replay has come: its clock, its requests, its queues.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use matchpoint::{Engine, RecvId, Selector};
+use matchpoint_trace::call::{CommId, HandleId, ReceiveArgs, RequestId, SendArgs, Status};
+use matchpoint_trace::{Call, RankReader, TraceError};
+use rustc_hash::FxHashMap;
+
+use crate::communicators::{Communicator, Context, SELF, WORLD};
+
+/// Calls of other threads that are read ahead in search of one thread's next call. A thread that has none within so
+/// many is left aside until one turns up.
+const READ_AHEAD: usize = 4096;
+
+/// When nothing is due.
+pub(crate) const NEVER: i64 = i64::MAX;
+
+/// A process.
+pub(crate) struct Process<'t> {
+    pub rank: u32,
+    reader: Box<dyn RankReader + 't>,
+    exhausted: bool,
+    /// Calls that were made, for reuse: boxed, because they travel from queue to queue.
+    #[allow(clippy::vec_box)]
+    spare: Vec<Box<Call>>,
+    /// The replay's own matcher.
+    pub matcher: Box<dyn Engine>,
+    pub comms: FxHashMap<CommId, Seat>,
+    /// Communicators created so far.
+    pub created: usize,
+    /// Collective calls made so far, by context.
+    pub collectives: FxHashMap<Context, u32>,
+    pub requests: FxHashMap<RequestId, Request>,
+    pub receives: Slab<PostedReceive>,
+    /// Messages taken by matched probes.
+    pub handles: FxHashMap<HandleId, u32>,
+    /// Messages under way: time of arrival, order of sending, place in the simulation's table.
+    pub inbox: BinaryHeap<Reverse<(i64, u64, u32)>>,
+    pub lanes: Vec<Lane>,
+    /// When the network interface can take the next message.
+    pub nic_free_ns: i64,
+    /// When it is next due in the simulation's queue.
+    pub due_ns: i64,
+    pub calls: u64,
+}
+
+/// One thread of a process.
+pub(crate) struct Lane {
+    pub thread: u16,
+    /// When its last call was left, in the replay.
+    pub now_ns: i64,
+    /// The same, as recorded.
+    pub left_ns: i64,
+    pub state: LaneState,
+    /// Calls read but not yet made.
+    pub ahead: VecDeque<Box<Call>>,
+}
+
+/// What a thread is doing.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum LaneState {
+    /// It computes, and will make its next call.
+    Ready,
+    /// It is inside a call that cannot complete yet.
+    Blocked(Blocked),
+    /// It has no call within reach.
+    Idle,
+}
+
+/// What a thread waits for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Blocked {
+    pub reason: Reason,
+    /// Things still to happen.
+    pub remaining: u32,
+    /// It leaves no earlier than this: the call's own time, and what has happened of what it waits for.
+    pub leave_ns: i64,
+    /// When it began to wait.
+    pub since_ns: i64,
+}
+
+/// Why a thread waits.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Reason {
+    /// For sends or receives, its own or those of its requests.
+    Messages,
+    /// For a message that the probe reports.
+    Probe { selector: Selector, handle: Option<HandleId>, expected: Option<Status> },
+    /// For the other processes of a collective.
+    Collective,
+}
+
+/// Whom the end of a send, a receive or a collective concerns.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Owner {
+    /// The thread that is blocked in the call: index of its lane.
+    Lane(u16),
+    /// A request.
+    Request(RequestId),
+    /// A request that was freed.
+    Nobody,
+}
+
+/// A request.
+pub(crate) struct Request {
+    pub what: RequestKind,
+    pub state: RequestState,
+    /// The lane that waits for it.
+    pub waiter: Option<u16>,
+    /// What the call that completes it reported.
+    pub expected: Option<Status>,
+    /// Source and tag of the message it got, for a receive that left one of them open.
+    pub got: Option<(u32, i32)>,
+}
+
+pub(crate) enum RequestKind {
+    Send,
+    /// With its place among the receives while it is pending.
+    Receive(u32),
+    Collective,
+    /// A combined send and receive: two ends to wait for.
+    SendReceive,
+    PersistentSend(Box<SendArgs>),
+    PersistentReceive(Box<ReceiveArgs>, u32),
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum RequestState {
+    /// A persistent request that was not started, or whose last start is complete.
+    Inactive,
+    /// That many ends are outstanding.
+    Pending(u8),
+    /// Complete since then.
+    Done(i64),
+}
+
+/// A receive, from its post to the end of the call that completes it.
+pub(crate) struct PostedReceive {
+    pub owner: Owner,
+    pub id: RecvId,
+    pub selector: Selector,
+    pub comm: CommId,
+    /// What the call reported, if it blocked.
+    pub expected: Option<Status>,
+    /// Its message is made up: the sender has no stream.
+    pub absent: bool,
+}
+
+/// A communicator, as one of its processes sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat {
+    pub context: Context,
+    /// The process's rank, in its own group.
+    pub rank: u32,
+    /// Its own group is the second of an inter-communicator.
+    pub second: bool,
+}
+
+impl Seat {
+    /// The place of world rank `world` in `communicator`.
+    pub fn of(world: u32, context: Context, communicator: &Communicator) -> Self {
+        let within = |group: &[u32]| group.iter().position(|&member| member == world).map(|rank| rank as u32);
+        let first = within(&communicator.members);
+        let second = communicator.remote.as_deref().and_then(within);
+        match (first, second) {
+            (None, Some(rank)) => Seat { context, rank, second: true },
+            (rank, _) => Seat { context, rank: rank.unwrap_or(world), second: false },
+        }
+    }
+}
+
+impl<'t> Process<'t> {
+    pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Box<dyn Engine>) -> Self {
+        let comms = [
+            (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
+            (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+        ];
+        Process {
+            rank,
+            reader,
+            exhausted: false,
+            spare: Vec::new(),
+            matcher,
+            comms: comms.into_iter().collect(),
+            created: 0,
+            collectives: FxHashMap::default(),
+            requests: FxHashMap::default(),
+            receives: Slab::default(),
+            handles: FxHashMap::default(),
+            inbox: BinaryHeap::new(),
+            lanes: Vec::new(),
+            nic_free_ns: 0,
+            due_ns: NEVER,
+            calls: 0,
+        }
+    }
+
+    /// Bytes of its stream read so far.
+    pub fn position(&self) -> u64 {
+        self.reader.position()
+    }
+
+    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
+    pub fn look_ahead(&mut self) -> Result<(), TraceError> {
+        if self.lanes.is_empty() {
+            self.read_one()?;
+        }
+        for lane in 0..self.lanes.len() {
+            if self.lanes[lane].state == LaneState::Ready && self.lanes[lane].ahead.is_empty() {
+                self.read_for(lane)?;
+            }
+        }
+        // Nobody can go on, but the stream does: only a thread that is not known yet can be next.
+        while !self.exhausted && self.lanes.iter().all(|lane| lane.state == LaneState::Idle) {
+            self.read_one()?;
+        }
+        Ok(())
+    }
+
+    fn read_for(&mut self, lane: usize) -> Result<(), TraceError> {
+        let limit = if self.lanes.len() == 1 { usize::MAX } else { READ_AHEAD };
+        for _ in 0..limit {
+            if !self.read_one()? || !self.lanes[lane].ahead.is_empty() {
+                break;
+            }
+        }
+        if self.lanes[lane].ahead.is_empty() {
+            self.lanes[lane].state = LaneState::Idle;
+        }
+        Ok(())
+    }
+
+    /// Reads one call and hands it to the lane of its thread; false at the end of the stream.
+    fn read_one(&mut self) -> Result<bool, TraceError> {
+        if self.exhausted {
+            return Ok(false);
+        }
+        let mut call = self.spare.pop().unwrap_or_default();
+        if !self.reader.read(&mut call)? {
+            self.exhausted = true;
+            return Ok(false);
+        }
+        self.calls += 1;
+        let lane = self.lane_of(&call);
+        let lane = &mut self.lanes[lane];
+        lane.ahead.push_back(call);
+        if lane.state == LaneState::Idle {
+            lane.state = LaneState::Ready;
+        }
+        Ok(true)
+    }
+
+    /// Whether it has made all its calls.
+    pub fn is_finished(&self) -> bool {
+        self.exhausted && self.lanes.iter().all(|lane| lane.state == LaneState::Idle)
+    }
+
+    /// Takes back a call that was made.
+    pub fn give_back(&mut self, call: Box<Call>) {
+        self.spare.push(call);
+    }
+
+    /// The lane of the thread that made `call`; a new one begins where the process has come to.
+    fn lane_of(&mut self, call: &Call) -> usize {
+        if let Some(lane) = self.lanes.iter().position(|lane| lane.thread == call.thread) {
+            return lane;
+        }
+        let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
+        let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
+        self.lanes.push(Lane {
+            thread: call.thread,
+            now_ns,
+            left_ns,
+            state: LaneState::Ready,
+            ahead: VecDeque::new(),
+        });
+        self.lanes.len() - 1
+    }
+}
+
+impl Request {
+    pub fn new(what: RequestKind, state: RequestState) -> Self {
+        Request { what, state, waiter: None, expected: None, got: None }
+    }
+}
+
+/// Places that are reused, each use with a generation of its own.
+pub(crate) struct Slab<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub fn insert(&mut self, value: T) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            (self.places.len() - 1) as u32
+        });
+        self.places[place as usize] = Some(value);
+        place
+    }
+
+    pub fn get(&self, place: u32) -> Option<&T> {
+        self.places.get(place as usize)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, place: u32) -> Option<&mut T> {
+        self.places.get_mut(place as usize)?.as_mut()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.places.iter().enumerate().filter_map(|(place, value)| Some((place as u32, value.as_ref()?)))
+    }
+
+    pub fn remove(&mut self, place: u32) -> Option<T> {
+        let value = self.places.get_mut(place as usize)?.take();
+        if value.is_some() {
+            self.free.push(place);
+        }
+        value
+    }
+}

@@ -1,0 +1,324 @@
+//! One call: what it does at its process, and when it is left.
+
+use matchpoint_trace::call::{Action, Call, NewComm, Peer, RequestId, Status};
+use matchpoint_trace::{Class, Function};
+
+use super::Simulation;
+use super::collective::Joining;
+use super::message::{End, selector};
+use crate::arrivals::Arrivals;
+use crate::process::{Blocked, LaneState, Owner, Reason, Request, RequestKind, RequestState, Seat};
+use crate::step::{Kind, Sink};
+
+/// Where a call takes place.
+#[derive(Clone, Copy)]
+struct At {
+    index: usize,
+    lane: usize,
+    now_ns: i64,
+    /// How long it took in the traced run.
+    recorded_ns: i64,
+}
+
+impl At {
+    fn owner(self) -> Owner {
+        Owner::Lane(self.lane as u16)
+    }
+
+    fn leave(self, leave_ns: i64) -> Blocked {
+        Blocked { reason: Reason::Messages, remaining: 0, leave_ns, since_ns: self.now_ns }
+    }
+
+    /// Left at `end`, or blocked until it is known.
+    fn until(self, end: End, reason: Reason) -> Blocked {
+        let remaining = u32::from(end.is_none());
+        Blocked { reason, remaining, leave_ns: end.unwrap_or(self.now_ns), since_ns: self.now_ns }
+    }
+}
+
+impl<S: Sink> Simulation<'_, S> {
+    /// The lane makes its next call, at `now_ns`.
+    pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
+        let Some(call) = self.processes[index].lanes[lane].ahead.pop_front() else { return };
+        let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
+        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
+        if self.setting.arrivals == Arrivals::Timestamps {
+            blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
+        }
+        let process = &mut self.processes[index];
+        let lane = &mut process.lanes[lane];
+        lane.left_ns = call.leave_ns;
+        if blocked.remaining == 0 {
+            lane.now_ns = blocked.leave_ns;
+            lane.state = LaneState::Ready;
+        } else {
+            lane.state = LaneState::Blocked(blocked);
+        }
+        process.give_back(call);
+    }
+
+    fn act(&mut self, at: At, call: &Call) -> Blocked {
+        let overhead = self.setting.loggp.overhead();
+        let soon = at.leave(at.now_ns + overhead);
+        match call.action {
+            Action::Send { ref args, request: None } => {
+                let end = self.send(at.index, at.now_ns, args, at.owner());
+                at.until(end, Reason::Messages)
+            }
+            Action::Send { ref args, request: Some(id) } => {
+                let end = self.send(at.index, at.now_ns, args, Owner::Request(id));
+                self.begin_request(at.index, id, Request::new(RequestKind::Send, state(end, 1)));
+                soon
+            }
+            Action::Receive { ref args, request: None, status } => self.blocking_receive(at, call.function, args, status),
+            Action::Receive { ref args, request: Some(id), .. } => {
+                self.forget(at.index, id);
+                let posted = self.receive(at.index, at.now_ns, call.function, args, Owner::Request(id), None);
+                let what = posted.place.map_or(RequestKind::Send, RequestKind::Receive);
+                let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
+                self.begin_request(at.index, id, request);
+                soon
+            }
+            Action::SendReceive { .. } => self.send_receive(at, call),
+            Action::SendInit { args, request } => {
+                let what = RequestKind::PersistentSend(Box::new(args));
+                self.begin_request(at.index, request, Request::new(what, RequestState::Inactive));
+                soon
+            }
+            Action::ReceiveInit { args, request } => {
+                let what = RequestKind::PersistentReceive(Box::new(args), u32::MAX);
+                self.begin_request(at.index, request, Request::new(what, RequestState::Inactive));
+                soon
+            }
+            Action::Start => {
+                for &id in &call.requests {
+                    self.start(at, call.function, id);
+                }
+                soon
+            }
+            Action::Probe { .. } => self.act_probe(at, call),
+            Action::MatchedReceive { handle, request, status } => {
+                let end = self.matched_receive(at, handle, status);
+                if let Some(id) = request {
+                    self.begin_request(at.index, id, Request::new(RequestKind::Send, state(Some(end), 1)));
+                    return soon;
+                }
+                at.leave(end)
+            }
+            Action::Complete { .. } => {
+                let times = (at.now_ns, at.recorded_ns);
+                self.await_requests(at.index, at.lane, times, &call.requests, &call.completions)
+            }
+            Action::Cancel => {
+                call.requests.iter().for_each(|&id| self.cancel(at, id));
+                soon
+            }
+            Action::RequestFree => {
+                for &id in &call.requests {
+                    self.forget(at.index, id);
+                }
+                soon
+            }
+            Action::Collective { comm, root, bytes, request } => {
+                let owner = request.map_or(at.owner(), Owner::Request);
+                let bytes = bytes.unwrap_or(0);
+                let joining =
+                    Joining { function: call.function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+                let end = self.join(at.index, at.now_ns, joining);
+                let Some(id) = request else { return at.until(end, Reason::Collective) };
+                self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
+                soon
+            }
+            Action::CommCreate { .. } => self.create_communicator(at, call),
+            Action::CommFree { comm } => {
+                self.processes[at.index].comms.remove(&comm);
+                soon
+            }
+            Action::Finalize => {
+                let comm = matchpoint_trace::call::CommId::WORLD;
+                let owner = at.owner();
+                let joining = Joining {
+                    function: Function::Finalize,
+                    comm,
+                    root: None,
+                    bytes: 0,
+                    recorded_ns: at.recorded_ns,
+                    owner,
+                };
+                let end = self.join(at.index, at.now_ns, joining);
+                at.until(end, Reason::Collective)
+            }
+            // Its waiting for the launcher and for the other processes is no part of the program.
+            Action::Init => at.leave(at.now_ns),
+            Action::RequestStatus
+            | Action::CommSize { .. }
+            | Action::CommRank { .. }
+            | Action::GroupCreate { .. }
+            | Action::GroupFree { .. }
+            | Action::Partitioned
+            | Action::Other => at.leave(at.now_ns + local_ns(call.function, at.recorded_ns, overhead)),
+        }
+    }
+
+    fn blocking_receive(
+        &mut self,
+        at: At,
+        function: Function,
+        args: &matchpoint_trace::call::ReceiveArgs,
+        status: Option<Status>,
+    ) -> Blocked {
+        let posted = self.receive(at.index, at.now_ns, function, args, at.owner(), status);
+        self.make_up_absent(at, posted.place, status);
+        at.until(posted.end, Reason::Messages)
+    }
+
+    fn make_up_absent(&mut self, at: At, place: Option<u32>, status: Option<Status>) {
+        let Some(place) = place else { return };
+        if self.processes[at.index].receives.get(place).is_some_and(|receive| receive.absent) {
+            self.make_up(at.index, place, at.now_ns + at.recorded_ns, status);
+        }
+    }
+
+    fn send_receive(&mut self, at: At, call: &Call) -> Blocked {
+        let Action::SendReceive { send, receive, request, status } = call.action else { return at.leave(at.now_ns) };
+        let owner = request.map_or(at.owner(), Owner::Request);
+        if let Some(id) = request {
+            self.forget(at.index, id);
+            self.begin_request(at.index, id, Request::new(RequestKind::SendReceive, RequestState::Pending(2)));
+        }
+        let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, status);
+        let sent = self.send(at.index, at.now_ns, &send, owner);
+        self.make_up_absent(at, posted.place, status);
+        if let Some(id) = request {
+            for end_ns in [posted.end, sent].into_iter().flatten() {
+                self.end(at.index, Owner::Request(id), end_ns, posted.got);
+            }
+            return at.leave(at.now_ns + self.setting.loggp.overhead());
+        }
+        let known = [posted.end, sent];
+        let remaining = known.iter().filter(|end| end.is_none()).count() as u32;
+        let leave_ns = known.into_iter().flatten().max().unwrap_or(at.now_ns);
+        Blocked { reason: Reason::Messages, remaining, leave_ns, since_ns: at.now_ns }
+    }
+
+    fn start(&mut self, at: At, function: Function, id: RequestId) {
+        let Some(request) = self.processes[at.index].requests.get_mut(&id) else { return };
+        request.waiter = None;
+        request.got = None;
+        request.state = RequestState::Pending(1);
+        match &request.what {
+            RequestKind::PersistentSend(args) => {
+                let args = **args;
+                let end = self.send(at.index, at.now_ns, &args, Owner::Request(id));
+                self.set_state(at.index, id, state(end, 1));
+            }
+            RequestKind::PersistentReceive(args, _) => {
+                let args = **args;
+                let posted = self.receive(at.index, at.now_ns, function, &args, Owner::Request(id), None);
+                let what =
+                    RequestKind::PersistentReceive(Box::new(args), posted.place.unwrap_or(u32::MAX));
+                let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
+                self.processes[at.index].requests.insert(id, request);
+            }
+            _ => {}
+        }
+    }
+
+    fn set_state(&mut self, index: usize, id: RequestId, state: RequestState) {
+        if let Some(request) = self.processes[index].requests.get_mut(&id) {
+            request.state = state;
+        }
+    }
+
+    fn act_probe(&mut self, at: At, call: &Call) -> Blocked {
+        let Action::Probe { ref args, found, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
+        if args.source == Peer::Null {
+            return at.leave(at.now_ns);
+        }
+        self.tally.probed(found);
+        let selector = selector(self.seat(at.index, args.comm), args);
+        let soon = at.leave(at.now_ns + self.setting.loggp.overhead());
+        // A matched probe that found nothing took nothing.
+        let got = self.probe(at.index, at.now_ns, &selector, handle.filter(|_| found));
+        match got {
+            Some(_) if found => self.tally.reproduced(&selector, status, got),
+            None if found => return self.wait_for_probe(at, selector, call),
+            _ => {}
+        }
+        soon
+    }
+
+    fn wait_for_probe(&mut self, at: At, selector: matchpoint::Selector, call: &Call) -> Blocked {
+        let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
+        if self.is_absent(at.index, self.seat(at.index, args.comm), args.source, status) {
+            return at.leave(at.now_ns + at.recorded_ns);
+        }
+        at.until(None, Reason::Probe { selector, handle, expected: status })
+    }
+
+    fn matched_receive(&mut self, at: At, handle: matchpoint_trace::call::HandleId, _: Option<Status>) -> i64 {
+        let Some(place) = self.processes[at.index].handles.remove(&handle) else { return at.now_ns };
+        let Some(message) = self.flights.get(place).map(|flight| flight.message.id) else { return at.now_ns };
+        self.transfer(at.now_ns, message).0
+    }
+
+    fn cancel(&mut self, at: At, id: RequestId) {
+        let process = &mut self.processes[at.index];
+        let Some(request) = process.requests.get(&id) else { return };
+        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else { return };
+        let Some(receive) = process.receives.get(place).map(|receive| receive.id) else { return };
+        let was_posted = process.matcher.cancel(receive);
+        self.step(at.index, at.now_ns, Kind::Cancel { receive, was_posted });
+        if was_posted {
+            self.tally.totals.cancelled += 1;
+            self.processes[at.index].receives.remove(place);
+            self.end(at.index, Owner::Request(id), at.now_ns, None);
+        }
+    }
+
+    /// The application gives a request up; what it began goes on.
+    fn forget(&mut self, index: usize, id: RequestId) {
+        if let Some(request) = self.processes[index].requests.remove(&id) {
+            self.disown(index, &request);
+        }
+    }
+
+    fn create_communicator(&mut self, at: At, call: &Call) -> Blocked {
+        let Action::CommCreate { parent, how, comm, request } = call.action else { return at.leave(at.now_ns) };
+        let parent_seat = self.processes[at.index].comms.get(&parent).copied();
+        let process = &mut self.processes[at.index];
+        let context = self.setting.communicators.created[at.index].get(process.created).copied().flatten();
+        process.created += 1;
+        if let Some(context) = context {
+            let communicator = &self.setting.communicators.all[context as usize];
+            process.comms.insert(comm, Seat::of(process.rank, context, communicator));
+        }
+        let local = matches!(how, NewComm::Unknown) || parent_seat.is_none();
+        if local {
+            return at.leave(at.now_ns + at.recorded_ns);
+        }
+        let owner = request.map_or(at.owner(), Owner::Request);
+        let joining = Joining {
+            function: call.function,
+            comm: parent,
+            root: None,
+            bytes: 0,
+            recorded_ns: at.recorded_ns,
+            owner,
+        };
+        let end = self.join(at.index, at.now_ns, joining);
+        let Some(id) = request else { return at.until(end, Reason::Collective) };
+        self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
+        at.leave(at.now_ns + self.setting.loggp.overhead())
+    }
+}
+
+/// A request's state after what it began ended at `end`, or has so many ends to come.
+fn state(end: End, ends: u8) -> RequestState {
+    end.map_or(RequestState::Pending(ends), RequestState::Done)
+}
+
+/// Time of a call that waits for nobody: as recorded, but for calls on requests, whose recorded time is polling.
+fn local_ns(function: Function, recorded_ns: i64, overhead_ns: i64) -> i64 {
+    if function.class() == Class::Completion { overhead_ns } else { recorded_ns }
+}

@@ -1,0 +1,127 @@
+//! Collectives: who waits for whom, and what it costs.
+
+use matchpoint_trace::Function;
+use matchpoint_trace::call::CommId;
+
+use super::Simulation;
+use super::message::End;
+use crate::process::Owner;
+use crate::step::Sink;
+
+/// One collective call of all members of a communicator.
+pub(super) struct Meeting {
+    arrived: u32,
+    expected: u32,
+    /// When the last of those who arrived did.
+    latest_ns: i64,
+    root_ns: Option<i64>,
+    /// Processes that wait for it.
+    pub waiting: Vec<(u32, Owner)>,
+}
+
+/// Who waits for whom.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Flow {
+    /// Everybody for everybody.
+    All,
+    /// Everybody for the root.
+    FromRoot,
+    /// The root for everybody.
+    ToRoot,
+    /// Nobody: what a neighbourhood collective waits for, the trace does not say.
+    Local,
+}
+
+fn flow(function: Function, root: Option<u32>) -> Flow {
+    use Function::*;
+    match function {
+        Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv if root.is_some() => Flow::FromRoot,
+        Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv if root.is_some() => Flow::ToRoot,
+        Neighbor_allgather | Neighbor_allgatherv | Neighbor_alltoall | Neighbor_alltoallv | Neighbor_alltoallw
+        | Ineighbor_allgather | Ineighbor_allgatherv | Ineighbor_alltoall | Ineighbor_alltoallv
+        | Ineighbor_alltoallw => Flow::Local,
+        _ => Flow::All,
+    }
+}
+
+/// What a process brings to a collective.
+#[derive(Clone, Copy)]
+pub(super) struct Joining {
+    pub function: Function,
+    pub comm: CommId,
+    pub root: Option<u32>,
+    pub bytes: u64,
+    /// Time that it took in the traced run.
+    pub recorded_ns: i64,
+    pub owner: Owner,
+}
+
+impl<S: Sink> Simulation<'_, S> {
+    /// A process enters a collective at `now_ns`. Its end is known if nobody has to be waited for.
+    pub(super) fn join(&mut self, index: usize, now_ns: i64, joining: Joining) -> End {
+        let seat = self.seat(index, joining.comm);
+        let communicator = &self.setting.communicators.all[seat.context as usize];
+        let size = communicator.size();
+        let is_own = seat.context == crate::communicators::SELF;
+        if !communicator.complete || is_own || size <= 1 {
+            return Some(now_ns + if is_own { 0 } else { joining.recorded_ns });
+        }
+        let root = joining.root.filter(|_| communicator.remote.is_none());
+        let flow = flow(joining.function, root);
+        let cost_ns = self.setting.loggp.collective(size, joining.bytes);
+        if flow == Flow::Local {
+            return Some(now_ns + cost_ns);
+        }
+        let count = self.processes[index].collectives.entry(seat.context).or_insert(0);
+        let key = (seat.context, *count);
+        *count = count.wrapping_add(1);
+        let meeting = self.meetings.entry(key).or_insert_with(|| Meeting {
+            arrived: 0,
+            expected: size,
+            latest_ns: i64::MIN,
+            root_ns: None,
+            waiting: Vec::new(),
+        });
+        let end = meeting.enter(index, now_ns, flow, root == Some(seat.rank), cost_ns, joining.owner);
+        let released = meeting.released(flow, cost_ns);
+        if meeting.arrived == meeting.expected {
+            self.meetings.remove(&key);
+        }
+        if let Some((processes, at_ns)) = released {
+            for (process, owner) in processes {
+                self.end(process as usize, owner, at_ns, None);
+            }
+        }
+        end
+    }
+}
+
+impl Meeting {
+    fn enter(&mut self, index: usize, now_ns: i64, flow: Flow, is_root: bool, cost_ns: i64, owner: Owner) -> End {
+        self.arrived += 1;
+        self.latest_ns = self.latest_ns.max(now_ns);
+        if is_root {
+            self.root_ns = Some(now_ns);
+        }
+        let end = match flow {
+            Flow::FromRoot if is_root => Some(now_ns),
+            Flow::FromRoot => self.root_ns.map(|root_ns| root_ns.max(now_ns) + cost_ns),
+            Flow::ToRoot if !is_root => Some(now_ns),
+            _ => (self.arrived == self.expected).then_some(self.latest_ns + cost_ns),
+        };
+        if end.is_none() {
+            self.waiting.push((index as u32, owner));
+        }
+        end
+    }
+
+    /// Those who need not wait any longer, and since when.
+    fn released(&mut self, flow: Flow, cost_ns: i64) -> Option<(Vec<(u32, Owner)>, i64)> {
+        let go = match flow {
+            Flow::FromRoot => self.root_ns.is_some(),
+            _ => self.arrived == self.expected,
+        };
+        let at_ns = self.latest_ns + cost_ns;
+        (go && !self.waiting.is_empty()).then(|| (std::mem::take(&mut self.waiting), at_ns))
+    }
+}

@@ -1,0 +1,172 @@
+//! The ends of sends, receives and collectives, and who waits for them.
+
+use matchpoint::Message;
+use matchpoint_trace::call::{Completion, RequestId};
+
+use super::Simulation;
+use super::message::Got;
+use crate::process::{Blocked, LaneState, Owner, Reason, Request, RequestKind, RequestState};
+use crate::step::{Kind, Sink};
+
+impl<S: Sink> Simulation<'_, S> {
+    /// What `owner` began ended at `at_ns`; a receive got a message with that source and tag.
+    pub(super) fn end(&mut self, index: usize, owner: Owner, at_ns: i64, got: Got) {
+        match owner {
+            Owner::Nobody => {}
+            Owner::Lane(lane) => self.unblock(index, lane, at_ns),
+            Owner::Request(id) => self.end_request(index, id, at_ns, got),
+        }
+    }
+
+    fn end_request(&mut self, index: usize, id: RequestId, at_ns: i64, got: Got) {
+        let Some(request) = self.processes[index].requests.get_mut(&id) else { return };
+        request.got = got.or(request.got);
+        match request.state {
+            RequestState::Pending(ends) if ends > 1 => request.state = RequestState::Pending(ends - 1),
+            RequestState::Pending(_) => {
+                request.state = RequestState::Done(at_ns);
+                if let Some(lane) = request.waiter.take() {
+                    self.retire(index, id);
+                    self.unblock(index, lane, at_ns);
+                }
+            }
+            RequestState::Inactive | RequestState::Done(_) => {}
+        }
+    }
+
+    /// A complete request is returned to the application: gone, or inactive if it is persistent.
+    fn retire(&mut self, index: usize, id: RequestId) {
+        let requests = &mut self.processes[index].requests;
+        let Some(request) = requests.get_mut(&id) else { return };
+        if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
+            self.tally.reproduced_as(expected, got);
+        }
+        match request.what {
+            RequestKind::PersistentSend(_) | RequestKind::PersistentReceive(..) => {
+                request.state = RequestState::Inactive;
+            }
+            _ => {
+                requests.remove(&id);
+            }
+        }
+    }
+
+    /// One thing that a blocked lane waited for has happened.
+    pub(super) fn unblock(&mut self, index: usize, lane: u16, at_ns: i64) {
+        let lane = &mut self.processes[index].lanes[usize::from(lane)];
+        let LaneState::Blocked(blocked) = &mut lane.state else { return };
+        blocked.leave_ns = blocked.leave_ns.max(at_ns);
+        blocked.remaining = blocked.remaining.saturating_sub(1);
+        if blocked.remaining == 0 {
+            lane.now_ns = blocked.leave_ns;
+            lane.state = LaneState::Ready;
+            let now_ns = lane.now_ns;
+            self.schedule(index, now_ns);
+        }
+    }
+
+    /// Waits for the requests that a call found complete in the traced run.
+    pub(super) fn await_requests(
+        &mut self,
+        index: usize,
+        lane: usize,
+        (now_ns, waited_ns): (i64, i64),
+        requests: &[RequestId],
+        completions: &[Completion],
+    ) -> Blocked {
+        let mut blocked = Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
+        for completion in completions {
+            let Some(&id) = requests.get(completion.index as usize) else { continue };
+            let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
+            request.expected = completion.status;
+            match request.state {
+                RequestState::Inactive => {}
+                RequestState::Done(at_ns) => {
+                    blocked.leave_ns = blocked.leave_ns.max(at_ns);
+                    self.retire(index, id);
+                }
+                RequestState::Pending(_) if request.waiter.is_some() => {}
+                RequestState::Pending(_) => {
+                    request.waiter = Some(lane as u16);
+                    blocked.remaining += 1;
+                    self.make_up_if_absent(index, id, now_ns + waited_ns);
+                }
+            }
+        }
+        blocked
+    }
+
+    /// If the message that a request waits for was sent by a process without a stream, it arrives when the traced
+    /// run shows that it was there.
+    fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
+        let process = &self.processes[index];
+        let Some(request) = process.requests.get(&id) else { return };
+        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else { return };
+        let posted = process.receives.get(place);
+        let sources_unknown = request.expected.is_some_and(|status| self.is_from_absent(index, place, status));
+        if posted.is_some_and(|posted| posted.absent) || sources_unknown {
+            let expected = request.expected;
+            self.make_up(index, place, at_ns, expected);
+        }
+    }
+
+    /// Enters a new request; whatever its id named before is forgotten (its completion was not traced).
+    pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
+        if id == RequestId::NULL {
+            return;
+        }
+        let process = &mut self.processes[index];
+        if let Some(before) = process.requests.insert(id, request) {
+            self.disown(index, &before);
+        }
+    }
+
+    /// A request is gone, but what it began may still end.
+    pub(super) fn disown(&mut self, index: usize, request: &Request) {
+        if let RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place) = request.what {
+            if let Some(receive) = self.processes[index].receives.get_mut(place) {
+                receive.owner = Owner::Nobody;
+            }
+        }
+    }
+
+    /// A message joined the unexpected queue: who probes for it goes on.
+    pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: &Message) {
+        for lane in 0..self.processes[index].lanes.len() {
+            let LaneState::Blocked(blocked) = self.processes[index].lanes[lane].state else { continue };
+            let Reason::Probe { selector, handle, expected } = blocked.reason else { continue };
+            if selector.matches(&message.envelope) {
+                let found = self.probe(index, at_ns, &selector, handle);
+                if found.is_some() {
+                    self.tally.reproduced(&selector, expected, found);
+                    self.unblock(index, lane as u16, at_ns + self.setting.loggp.overhead());
+                }
+            }
+        }
+    }
+
+    /// Probes now: source and tag of what was found.
+    pub(super) fn probe(
+        &mut self,
+        index: usize,
+        at_ns: i64,
+        selector: &matchpoint::Selector,
+        handle: Option<matchpoint_trace::call::HandleId>,
+    ) -> Got {
+        let process = &mut self.processes[index];
+        let found = match handle {
+            None => process.matcher.probe(selector),
+            Some(_) => process.matcher.matched_probe(selector),
+        };
+        if let (Some(handle), Some(message)) = (handle, found) {
+            process.handles.insert(handle, message.index());
+        }
+        let kind = match handle {
+            None => Kind::Probe { selector: *selector, found },
+            Some(_) => Kind::MatchedProbe { selector: *selector, took: found },
+        };
+        self.step(index, at_ns, kind);
+        let envelope = self.flights.get(found?.index())?.message.envelope;
+        Some((envelope.source.0 as u32, envelope.tag.0 as u32 as i32))
+    }
+}

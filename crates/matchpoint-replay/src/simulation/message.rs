@@ -1,0 +1,273 @@
+//! Messages: sent, under way, arrived, matched. Times after LogGP.
+
+use std::cmp::Reverse;
+
+use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, Selector, Tag, Wild};
+use matchpoint_trace::Function;
+use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, Status, TagArg};
+
+use super::Simulation;
+use crate::communicators::SELF;
+use crate::process::{Owner, PostedReceive, Seat};
+use crate::step::{Kind, Sink};
+
+/// A message on its way, or unexpected.
+pub(super) struct Flight {
+    pub message: Message,
+    /// World rank of the sender.
+    pub from: u32,
+    pub bytes: u64,
+    pub protocol: Protocol,
+    /// Who waits at the sending process for its end, unless it was eager.
+    pub sender: Owner,
+    /// The sender has no stream: this is what its receiver recorded.
+    pub made_up: bool,
+}
+
+/// How a message travels.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Protocol {
+    /// All at once; the sender does not wait.
+    Eager,
+    /// All at once; the sender waits for the match (`MPI_Ssend`).
+    Synchronous,
+    /// A request to send, and the rest after the match.
+    Rendezvous,
+}
+
+/// When a send or receive is complete, if that is known already.
+pub(super) type End = Option<i64>;
+
+/// Source and tag of the message that a receive got, if that came from the trace.
+pub(super) type Got = Option<(u32, i32)>;
+
+/// MPI's tag as the engines see it.
+pub(super) fn tag(tag: i32) -> Tag {
+    Tag(u64::from(tag as u32))
+}
+
+impl<S: Sink> Simulation<'_, S> {
+    /// Starts a message at `now_ns`. Its end is known if nothing has to be waited for.
+    pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> End {
+        let loggp = self.setting.loggp;
+        let begin_ns = now_ns + loggp.overhead();
+        let Peer::Rank(dest) = args.dest else {
+            self.tally.totals.proc_null += 1;
+            return Some(now_ns);
+        };
+        let bytes = args.bytes.unwrap_or(0);
+        let seat = self.seat(index, args.comm);
+        let from = self.processes[index].rank;
+        let to = self.world_rank(index, seat, dest);
+        self.tally.sent(index, from, to, seat.context, args);
+        let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
+            self.tally.lost_messages += 1;
+            return Some(begin_ns);
+        };
+        let protocol = match args.mode {
+            SendMode::Buffered => Protocol::Eager,
+            _ if bytes > loggp.eager_bytes => Protocol::Rendezvous,
+            SendMode::Synchronous => Protocol::Synchronous,
+            _ => Protocol::Eager,
+        };
+        let wire_ns = if protocol == Protocol::Rendezvous { 0 } else { loggp.wire(bytes) };
+        let process = &mut self.processes[index];
+        let start_ns = begin_ns.max(process.nic_free_ns);
+        process.nic_free_ns = start_ns + loggp.gap() + wire_ns;
+        let envelope = Envelope::new(ContextId(seat.context), Rank(seat.rank.into()), tag(args.tag));
+        let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
+        let arrival_ns = start_ns + loggp.latency() + wire_ns;
+        let flight = Flight { message: nameless(envelope), from, bytes, protocol, sender, made_up: false };
+        self.launch(to as usize, arrival_ns, flight);
+        (protocol == Protocol::Eager).then_some(start_ns)
+    }
+
+    /// Puts a message on its way.
+    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) {
+        let place = self.flights.insert(flight);
+        let id = self.next_msg_id(place);
+        let flight = self.flights.get_mut(place).expect("it was inserted a line ago");
+        flight.message = Message::new(id, flight.message.envelope);
+        self.processes[to].inbox.push(Reverse((arrival_ns, self.sequence, place)));
+        self.schedule(to, arrival_ns);
+    }
+
+    /// Posts a receive at `now_ns`. Its end is known if its message waits already.
+    pub(super) fn receive(
+        &mut self,
+        index: usize,
+        now_ns: i64,
+        function: Function,
+        args: &ReceiveArgs,
+        owner: Owner,
+        expected: Option<Status>,
+    ) -> Posted {
+        if args.source == Peer::Null {
+            self.tally.totals.proc_null += 1;
+            return Posted { end: Some(now_ns), place: None, got: None };
+        }
+        let seat = self.seat(index, args.comm);
+        let selector = selector(seat, args);
+        let absent = self.is_absent(index, seat, args.source, expected);
+        let place = self.processes[index].receives.insert(PostedReceive {
+            owner,
+            id: matchpoint::RecvId(0),
+            selector,
+            comm: args.comm,
+            expected,
+            absent,
+        });
+        let receive = Receive::new(self.next_recv_id(place), selector);
+        let process = &mut self.processes[index];
+        process.receives.get_mut(place).expect("it was inserted above").id = receive.id;
+        let took = process.matcher.post(receive).expect("the matcher is unbounded and has no hints");
+        self.tally.posted(function, &selector, took.is_some());
+        self.step(index, now_ns, Kind::Post { receive, took });
+        let Some(message) = took else { return Posted { end: None, place: Some(place), got: None } };
+        self.processes[index].receives.remove(place);
+        let (end_ns, got) = self.transfer(now_ns, message);
+        self.tally.reproduced(&selector, expected, got);
+        Posted { end: Some(end_ns), place: None, got: got.filter(|_| selector.exact().is_none()) }
+    }
+
+    /// The next message under way to a process arrives.
+    pub(super) fn deliver_next(&mut self, index: usize) {
+        let Some(Reverse((at_ns, _, place))) = self.processes[index].inbox.pop() else { return };
+        let flight = self.flights.get(place).expect("a message under way is in the table");
+        let (message, from) = (flight.message, flight.from);
+        let took = self.processes[index].matcher.arrive(message).expect("the matcher is unbounded");
+        self.tally.arrived(index, from);
+        let receives = &self.processes[index].receives;
+        let receive = took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
+        self.step(index, at_ns, Kind::Arrive { message, took: receive });
+        match took {
+            Some(receive) => self.matched(index, at_ns, receive.index(), message.id),
+            None => self.wake_probes(index, at_ns, &message),
+        }
+    }
+
+    /// A message that arrives at `at_ns` found its receive.
+    fn matched(&mut self, index: usize, at_ns: i64, place: u32, message: MsgId) {
+        let (end_ns, got) = self.transfer(at_ns, message);
+        let receive = self.processes[index].receives.remove(place).expect("a posted receive is in the table");
+        self.tally.reproduced(&receive.selector, receive.expected, got);
+        self.end(index, receive.owner, end_ns, got.filter(|_| receive.selector.exact().is_none()));
+    }
+
+    /// Brings a matched message over: when the receive is complete, and the source and tag it reports. Lets the
+    /// sender know.
+    pub(super) fn transfer(&mut self, matched_ns: i64, message: MsgId) -> (i64, Got) {
+        let flight = self.flights.remove(message.index()).expect("a matched message is in the table");
+        let loggp = self.setting.loggp;
+        let (latency, overhead, wire) = (loggp.latency(), loggp.overhead(), loggp.wire(flight.bytes));
+        let (receiver_ns, sender_ns) = match flight.protocol {
+            Protocol::Eager => (matched_ns + overhead, None),
+            Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),
+            Protocol::Rendezvous => (matched_ns + 2 * latency + wire + overhead, Some(matched_ns + latency + wire)),
+        };
+        if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(flight.from as usize)) {
+            self.end(*sender as usize, flight.sender, at_ns, None);
+        }
+        let Envelope { source, tag, .. } = flight.message.envelope;
+        let got = (source.0 as u32, tag.0 as u32 as i32);
+        (receiver_ns, (!flight.made_up).then_some(got))
+    }
+
+    /// The process's place in a communicator. One that the trace does not explain is taken for the world.
+    pub(super) fn seat(&self, index: usize, comm: CommId) -> Seat {
+        let process = &self.processes[index];
+        process.comms.get(&comm).copied().unwrap_or_else(|| process.comms[&CommId::WORLD])
+    }
+
+    /// World rank of the process that the other side knows by `rank`.
+    pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
+        if seat.context == SELF {
+            return Some(self.processes[index].rank);
+        }
+        let communicator = &self.setting.communicators.all[seat.context as usize];
+        let group = match &communicator.remote {
+            Some(remote) if !seat.second => remote,
+            _ => &communicator.members,
+        };
+        group.get(rank as usize).copied()
+    }
+
+    /// Whether the message that a receive reported came from a process without a stream.
+    pub(super) fn is_from_absent(&self, index: usize, place: u32, status: Status) -> bool {
+        let Some(receive) = self.processes[index].receives.get(place) else { return false };
+        self.is_absent(index, self.seat(index, receive.comm), Peer::Any, Some(status))
+    }
+
+    /// Whether what a receive waits for was sent by a process without a stream.
+    pub(super) fn is_absent(&self, index: usize, seat: Seat, source: Peer, expected: Option<Status>) -> bool {
+        if self.processes.len() == self.present.len() {
+            return false;
+        }
+        let source = match (source, expected) {
+            (Peer::Rank(rank), _) => rank,
+            (_, Some(Status { source: Peer::Rank(rank), .. })) => rank,
+            _ => return false,
+        };
+        let world = self.world_rank(index, seat, source);
+        world.is_none_or(|world| self.present.get(world as usize).copied().flatten().is_none())
+    }
+
+    /// Makes up the message that a receive got from a process without a stream.
+    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Status>) {
+        let Some(receive) = self.processes[index].receives.get(place) else { return };
+        let expected = expected.or(receive.expected);
+        let (selector, comm) = (receive.selector, receive.comm);
+        let seat = self.seat(index, comm);
+        let (source, tag) = made_up(&selector, expected);
+        let world = u32::try_from(source.0).ok().and_then(|source| self.world_rank(index, seat, source));
+        let from = world.unwrap_or(u32::MAX);
+        let message = nameless(Envelope::new(selector.context(), source, tag));
+        self.tally.made_up_messages += 1;
+        let (protocol, sender) = (Protocol::Eager, Owner::Nobody);
+        let flight = Flight { message, from, bytes: 0, protocol, sender, made_up: true };
+        self.launch(index, at_ns, flight);
+    }
+}
+
+/// What posting a receive came to.
+pub(super) struct Posted {
+    pub end: End,
+    /// Its place among the process's receives, while it is posted.
+    pub place: Option<u32>,
+    /// Source and tag of the message it got.
+    pub got: Got,
+}
+
+/// A message whose name is given when it is put into the table.
+fn nameless(envelope: Envelope) -> Message {
+    Message::new(MsgId(0), envelope)
+}
+
+/// What a receive's arguments ask the engine for.
+pub(super) fn selector(seat: Seat, args: &ReceiveArgs) -> Selector {
+    let source = match args.source {
+        Peer::Rank(rank) => Wild::Is(Rank(rank.into())),
+        _ => Wild::Any,
+    };
+    let tag = match args.tag {
+        TagArg::Is(value) => Wild::Is(self::tag(value)),
+        TagArg::Any => Wild::Any,
+    };
+    Selector::new(ContextId(seat.context), source, tag)
+}
+
+/// Source and tag of a message that a receive with `selector` got: what it asked for, else what it reported, else
+/// something that only a receive as open as this one accepts.
+pub(crate) fn made_up(selector: &Selector, expected: Option<Status>) -> (Rank, Tag) {
+    let source = match (selector.source(), expected.map(|status| status.source)) {
+        (Wild::Is(rank), _) => rank,
+        (_, Some(Peer::Rank(rank))) => Rank(rank.into()),
+        _ => Rank::UNKNOWN,
+    };
+    let tag = match (selector.tag(), expected.map(|status| status.tag)) {
+        (Wild::Is(tag), _) => tag,
+        (_, Some(TagArg::Is(value))) => self::tag(value),
+        _ => Tag(u64::MAX),
+    };
+    (source, tag)
+}

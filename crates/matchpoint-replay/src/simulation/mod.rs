@@ -1,0 +1,211 @@
+//! The simulation of all ranks together: who makes which call when, and when messages arrive.
+//!
+//! Each process has a clock. The process whose next call or arrival is earliest goes on, and may run ahead of the
+//! others by the latency of the network, since nothing they do can reach it sooner; so every process sees its
+//! arrivals in the order of their time, and no message arrives before it was sent. Where all processes wait, the
+//! traced run shows that they did not wait forever: the simulation lets one go, and counts it
+//! ([`stall`]).
+
+mod call;
+mod collective;
+mod completion;
+mod message;
+mod stall;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint::{MsgId, RecvId, engines};
+use matchpoint_trace::Trace;
+use rustc_hash::FxHashMap;
+
+use crate::ReplayError;
+use crate::arrivals::Arrivals;
+use crate::clocks::Clocks;
+use crate::communicators::{Communicators, Context};
+use crate::loggp::LogGp;
+use crate::process::{LaneState, NEVER, Process, Slab};
+use crate::progress::Progress;
+use crate::step::{Kind, Sink, Step};
+use crate::tally::Tally;
+
+use collective::Meeting;
+use message::Flight;
+
+/// The matcher that decides what matches what, so that the simulation knows who may go on: small, since every
+/// process has one.
+const MATCHER: &str = "bins:n=16";
+
+/// Turns between two looks at [`Progress`].
+const TURNS_PER_REPORT: u64 = 4096;
+
+/// What one replay needs to know beside the trace.
+pub(crate) struct Setting<'a> {
+    pub communicators: &'a Communicators,
+    pub clocks: &'a Clocks,
+    pub arrivals: Arrivals,
+    pub loggp: LogGp,
+    /// Processes in `MPI_COMM_WORLD`.
+    pub world: u32,
+}
+
+/// See the [module's documentation](self).
+pub(crate) struct Simulation<'t, S> {
+    setting: &'t Setting<'t>,
+    processes: Vec<Process<'t>>,
+    /// World rank → index into `processes`.
+    present: Vec<Option<u32>>,
+    flights: Slab<Flight>,
+    meetings: FxHashMap<(Context, u32), Meeting>,
+    /// Processes by the time they are next due. Entries may be out of date: a process knows its own.
+    due: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Messages, and receives, begun so far.
+    sequence: u64,
+    sink: S,
+    tally: Tally,
+}
+
+impl<'t, S: Sink> Simulation<'t, S> {
+    pub fn new(trace: &'t dyn Trace, setting: &'t Setting<'t>, sink: S) -> Result<Self, ReplayError> {
+        let mut present = vec![None; setting.world as usize];
+        let mut processes = Vec::new();
+        for (index, &rank) in trace.present().iter().enumerate() {
+            present[rank as usize] = Some(index as u32);
+            processes.push(Process::new(rank, trace.rank(rank)?, engines::create(MATCHER)?));
+        }
+        Ok(Simulation {
+            setting,
+            tally: Tally::new(setting, processes.len()),
+            processes,
+            present,
+            flights: Slab::default(),
+            meetings: FxHashMap::default(),
+            due: BinaryHeap::new(),
+            sequence: 0,
+            sink,
+        })
+    }
+
+    /// Runs to the end of every stream.
+    pub fn run(mut self, progress: &Progress) -> Result<(S, Tally), ReplayError> {
+        for index in 0..self.processes.len() {
+            self.begin(index)?;
+        }
+        let (mut turns, mut reported) = (0u64, (0, 0));
+        loop {
+            while let Some(Reverse((at_ns, index))) = self.due.pop() {
+                if self.processes[index as usize].due_ns != at_ns {
+                    continue;
+                }
+                self.processes[index as usize].due_ns = NEVER;
+                self.turn(index as usize)?;
+                turns += 1;
+                if turns % TURNS_PER_REPORT == 0 {
+                    reported = self.report(progress, reported);
+                    if progress.stopped() {
+                        return Err(ReplayError::Stopped);
+                    }
+                }
+            }
+            if !self.release_one() {
+                break;
+            }
+        }
+        self.report(progress, reported);
+        self.tally.finish(&self.processes);
+        Ok((self.sink, self.tally))
+    }
+
+    fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
+        self.processes[index].look_ahead()?;
+        if self.setting.arrivals == Arrivals::Timestamps {
+            let clocks = self.setting.clocks;
+            let process = &mut self.processes[index];
+            for lane in &mut process.lanes {
+                lane.now_ns = clocks.common(index, lane.left_ns);
+            }
+        }
+        let first_ns = self.processes[index].lanes.iter().map(|lane| lane.now_ns).min();
+        self.schedule(index, first_ns.unwrap_or(NEVER));
+        Ok(())
+    }
+
+    fn report(&self, progress: &Progress, (bytes, calls): (u64, u64)) -> (u64, u64) {
+        let now_bytes = self.processes.iter().map(Process::position).sum::<u64>();
+        let now_calls = self.processes.iter().map(|process| process.calls).sum::<u64>();
+        progress.bytes.fetch_add(now_bytes - bytes, Relaxed);
+        progress.calls.fetch_add(now_calls - calls, Relaxed);
+        (now_bytes, now_calls)
+    }
+
+    /// Sees to it that the process gets a turn no later than `at_ns`.
+    fn schedule(&mut self, index: usize, at_ns: i64) {
+        if at_ns < self.processes[index].due_ns {
+            self.processes[index].due_ns = at_ns;
+            self.due.push(Reverse((at_ns, index as u32)));
+        }
+    }
+
+    /// No process that is not `index` does anything before this.
+    fn horizon(&self) -> i64 {
+        let next = self.due.peek().map_or(NEVER, |Reverse((at_ns, _))| *at_ns);
+        next.saturating_add(self.setting.loggp.lookahead())
+    }
+
+    /// Lets a process go on, as far as it can without the others.
+    fn turn(&mut self, index: usize) -> Result<(), ReplayError> {
+        loop {
+            self.processes[index].look_ahead()?;
+            let next_call = self.next_call(index);
+            let next_arrival = self.processes[index].inbox.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let due_ns = next_call.map_or(NEVER, |(_, at_ns)| at_ns).min(next_arrival.unwrap_or(NEVER));
+            if due_ns == NEVER {
+                return Ok(());
+            }
+            if due_ns > self.horizon() {
+                self.schedule(index, due_ns);
+                return Ok(());
+            }
+            match next_call {
+                Some((lane, at_ns)) if next_arrival.is_none_or(|arrival_ns| at_ns < arrival_ns) => {
+                    self.make_call(index, lane, at_ns);
+                }
+                _ => self.deliver_next(index),
+            }
+        }
+    }
+
+    /// The lane that makes the next call, and when.
+    fn next_call(&self, index: usize) -> Option<(usize, i64)> {
+        let process = &self.processes[index];
+        let ready = process.lanes.iter().enumerate().filter(|(_, lane)| lane.state == LaneState::Ready);
+        ready
+            .filter_map(|(at, lane)| {
+                let call = lane.ahead.front()?;
+                let enter_ns = match self.setting.arrivals {
+                    Arrivals::Timestamps => lane.now_ns.max(self.setting.clocks.common(index, call.enter_ns)),
+                    _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
+                };
+                Some((at, enter_ns))
+            })
+            .min_by_key(|&(at, enter_ns)| (enter_ns, at))
+    }
+
+    fn step(&mut self, index: usize, at_ns: i64, kind: Kind) {
+        self.sink.step(index, Step { at_ns, kind });
+    }
+
+    fn next_recv_id(&mut self, place: u32) -> RecvId {
+        self.sequence += 1;
+        RecvId::new(place, self.sequence as u32)
+    }
+
+    fn next_msg_id(&mut self, place: u32) -> MsgId {
+        self.sequence += 1;
+        MsgId::new(place, self.sequence as u32)
+    }
+}
+
+/// Counts of what had to be let go, by reason.
+pub(crate) type Released = BTreeMap<&'static str, u64>;

@@ -1,0 +1,125 @@
+//! When everybody waits.
+//!
+//! The traced run came to its end, so whatever the simulation waits for did happen, or was not needed: the message's
+//! send may be missing from a partial trace, a wildcard receive may have taken another message than in the traced
+//! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
+//! first whose release invents least.
+
+use crate::process::{Blocked, LaneState, NEVER, Owner, Reason, RequestKind, RequestState};
+use crate::step::Sink;
+
+use super::Simulation;
+
+impl<S: Sink> Simulation<'_, S> {
+    /// Lets one blocked thread go; false if none is blocked.
+    pub(super) fn release_one(&mut self) -> bool {
+        let mut blocked = self.blocked();
+        blocked.sort_by_key(|&(index, lane, blocked)| (blocked.since_ns, index, lane));
+        blocked.iter().any(|&(index, lane, _)| self.release_sends(index, lane))
+            || blocked.iter().any(|&(index, lane, state)| self.release_abandoned(index, lane, state))
+            || blocked.iter().any(|&(index, lane, state)| self.release_receives(index, lane, state))
+            || blocked.first().is_some_and(|&(index, lane, _)| self.release_whatever(index, lane))
+    }
+
+    fn blocked(&self) -> Vec<(usize, usize, Blocked)> {
+        let mut blocked = Vec::new();
+        for (index, process) in self.processes.iter().enumerate() {
+            for (lane, state) in process.lanes.iter().enumerate() {
+                if let LaneState::Blocked(state) = state.state {
+                    blocked.push((index, lane, state));
+                }
+            }
+        }
+        blocked
+    }
+
+    /// Sends that wait for their receive are taken for buffered.
+    fn release_sends(&mut self, index: usize, lane: usize) -> bool {
+        let rank = self.processes[index].rank;
+        let waits = |owner: Owner| match owner {
+            Owner::Lane(of) => usize::from(of) == lane,
+            Owner::Request(id) => {
+                let request = self.processes[index].requests.get(&id);
+                request.is_some_and(|request| request.waiter.map(usize::from) == Some(lane))
+            }
+            Owner::Nobody => false,
+        };
+        let flights = self.flights.iter();
+        let sends: Vec<u32> =
+            flights.filter(|(_, flight)| flight.from == rank && waits(flight.sender)).map(|(at, _)| at).collect();
+        for &place in &sends {
+            let flight = self.flights.get_mut(place).expect("it was found above");
+            let owner = std::mem::replace(&mut flight.sender, Owner::Nobody);
+            self.tally.release("sends that wait for their receive");
+            self.end(index, owner, 0, None);
+        }
+        !sends.is_empty()
+    }
+
+    /// A collective whose missing members have no more calls to make cannot become complete.
+    fn release_abandoned(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
+        if state.reason != Reason::Collective {
+            return false;
+        }
+        let someone_finished = self.processes.iter().any(|process| process.is_finished());
+        someone_finished && self.release_whatever(index, lane)
+    }
+
+    /// The messages that the thread waits for are made up.
+    fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
+        if matches!(state.reason, Reason::Probe { .. }) {
+            return self.release_whatever(index, lane);
+        }
+        let at_ns = state.since_ns;
+        let places = self.awaited_receives(index, lane);
+        for &(place, expected) in &places {
+            self.tally.release("receives whose message does not come");
+            self.make_up(index, place, at_ns, expected);
+        }
+        !places.is_empty()
+    }
+
+    fn awaited_receives(
+        &self,
+        index: usize,
+        lane: usize,
+    ) -> Vec<(u32, Option<matchpoint_trace::call::Status>)> {
+        let process = &self.processes[index];
+        let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
+        let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();
+        for request in process.requests.values() {
+            if request.waiter.map(usize::from) != Some(lane) || !matches!(request.state, RequestState::Pending(_)) {
+                continue;
+            }
+            if let RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place) = request.what {
+                places.push((place, request.expected));
+            }
+        }
+        places.sort_unstable_by_key(|&(place, _)| process.receives.get(place).map(|receive| receive.id));
+        places
+    }
+
+    /// The call returns, whatever it waits for.
+    fn release_whatever(&mut self, index: usize, lane: usize) -> bool {
+        let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
+        self.tally.release(match state.reason {
+            Reason::Messages => "calls that wait for a request the trace does not explain",
+            Reason::Probe { .. } => "probes whose message does not come",
+            Reason::Collective => "collectives that not all members reach",
+        });
+        let owner = Owner::Lane(lane as u16);
+        for meeting in self.meetings.values_mut() {
+            meeting.waiting.retain(|&waiting| waiting != (index as u32, owner));
+        }
+        for request in self.processes[index].requests.values_mut() {
+            if request.waiter == Some(lane as u16) {
+                request.waiter = None;
+            }
+        }
+        let lane_state = &mut self.processes[index].lanes[lane];
+        lane_state.now_ns = state.leave_ns;
+        lane_state.state = LaneState::Ready;
+        self.schedule(index, state.leave_ns.min(NEVER - 1));
+        true
+    }
+}

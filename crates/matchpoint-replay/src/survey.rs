@@ -1,0 +1,116 @@
+//! The first pass over a trace: every rank is read once, in parallel, to see that it can be, to count its calls, and
+//! to note what it takes to resolve communicators and to align clocks.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint_trace::call::{Action, CommId};
+use matchpoint_trace::{Call, Function, Trace};
+use rayon::prelude::*;
+
+use crate::progress::Progress;
+use crate::ReplayError;
+
+/// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
+const SYNCHRONISATIONS_KEPT: usize = 64;
+
+/// Calls between two looks at [`Progress`].
+const CALLS_PER_REPORT: u64 = 8192;
+
+/// What one rank's stream holds.
+pub(crate) struct RankSurvey {
+    pub rank: u32,
+    pub calls: u64,
+    /// Indexed by [`Function`].
+    pub by_function: Vec<u64>,
+    /// When the first call was entered and the last was left, in the process's own clock.
+    pub first_ns: i64,
+    pub last_ns: i64,
+    /// What it did to communicators and groups, in order.
+    pub membership: Vec<Membership>,
+    /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
+    pub synchronisations: Vec<(i64, i64)>,
+}
+
+/// A call that says something about who belongs to which communicator.
+pub(crate) struct Membership {
+    pub action: Action,
+    pub integers: Box<[i32]>,
+}
+
+/// Reads every rank that is present, ascending.
+pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
+    trace.present().par_iter().map(|&rank| survey_rank(trace, rank, progress)).collect()
+}
+
+fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<RankSurvey, ReplayError> {
+    let mut reader = trace.rank(rank)?;
+    let mut found = RankSurvey {
+        rank,
+        calls: 0,
+        by_function: vec![0; Function::ALL.len()],
+        first_ns: i64::MAX,
+        last_ns: i64::MIN,
+        membership: Vec::new(),
+        synchronisations: Vec::new(),
+    };
+    let (mut call, mut reported) = (Call::default(), 0);
+    while reader.read(&mut call)? {
+        found.note(&call);
+        if found.calls % CALLS_PER_REPORT == 0 {
+            if progress.stopped() {
+                return Err(ReplayError::Stopped);
+            }
+            progress.bytes.fetch_add(reader.position() - reported, Relaxed);
+            reported = reader.position();
+        }
+    }
+    progress.bytes.fetch_add(reader.position() - reported, Relaxed);
+    Ok(found)
+}
+
+impl RankSurvey {
+    fn note(&mut self, call: &Call) {
+        self.calls += 1;
+        self.by_function[call.function as usize] += 1;
+        self.first_ns = self.first_ns.min(call.enter_ns);
+        self.last_ns = self.last_ns.max(call.leave_ns);
+        match call.action {
+            Action::CommCreate { .. }
+            | Action::CommFree { .. }
+            | Action::GroupCreate { .. }
+            | Action::GroupFree { .. } => self.keep(call),
+            Action::CommSize { comm, .. } | Action::CommRank { comm, .. } if !self.is_known(&call.action, comm) => {
+                self.keep(call);
+            }
+            Action::Collective { comm: CommId::WORLD, request: None, .. }
+                if synchronises(call.function)
+                    && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
+            {
+                self.synchronisations.push((call.enter_ns, call.leave_ns));
+            }
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, call: &Call) {
+        self.membership.push(Membership { action: call.action, integers: call.integers.as_slice().into() });
+    }
+
+    /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops.
+    fn is_known(&self, action: &Action, asked: CommId) -> bool {
+        let since = self.membership.iter().rev().take_while(
+            |earlier| !matches!(earlier.action, Action::CommCreate { comm, .. } if comm == asked),
+        );
+        since.take(64).any(|earlier| earlier.action == *action)
+    }
+}
+
+/// Whether no process leaves this collective before every process has entered it.
+pub(crate) fn synchronises(function: Function) -> bool {
+    use Function::*;
+    matches!(
+        function,
+        Barrier | Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | Alltoallw | Reduce_scatter
+            | Reduce_scatter_block
+    )
+}

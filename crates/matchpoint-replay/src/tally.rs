@@ -1,0 +1,171 @@
+//! What the simulation counts while it runs.
+
+use std::collections::BTreeMap;
+
+use matchpoint::{Selector, Wild};
+use matchpoint_trace::Function;
+use matchpoint_trace::call::{Peer, SendArgs, Status, TagArg};
+use rustc_hash::FxHashMap;
+
+use crate::measurements::{CommunicationMatrix, Totals};
+use crate::process::Process;
+use crate::simulation::{Released, Setting};
+
+/// Rows of the communication matrix, at most.
+const MATRIX_CELLS: u32 = 128;
+
+/// Distinct tags that are told apart.
+const TAGS_KEPT: usize = 1 << 17;
+
+/// Tags that are reported with their number of sends.
+const TAGS_REPORTED: usize = 32;
+
+/// See the [module's documentation](self).
+pub(crate) struct Tally {
+    pub totals: Totals,
+    pub released: Released,
+    pub made_up_messages: u64,
+    pub lost_messages: u64,
+    /// By process.
+    pub ranks: Vec<RankTally>,
+    /// Messages sent, by context.
+    pub messages_by_context: Vec<u64>,
+    pub matrix: CommunicationMatrix,
+    /// When the last process left its last call, in the replay.
+    pub end_ns: i64,
+    late: Vec<u64>,
+    posted: Vec<u64>,
+    tags: FxHashMap<i32, u64>,
+}
+
+/// What is counted per process.
+#[derive(Default)]
+pub(crate) struct RankTally {
+    pub sends: u64,
+    pub messages: u64,
+    /// Messages that arrived, by the sender's world rank; zero for ranks that were only sent to.
+    pub peers: FxHashMap<u32, u32>,
+}
+
+impl Tally {
+    pub fn new(setting: &Setting<'_>, processes: usize) -> Self {
+        let ranks_per_cell = setting.world.div_ceil(MATRIX_CELLS).max(1);
+        let cells = setting.world.div_ceil(ranks_per_cell);
+        let area = (cells as usize).pow(2);
+        Tally {
+            totals: Totals { tags_exact: true, ..Totals::default() },
+            released: BTreeMap::new(),
+            made_up_messages: 0,
+            lost_messages: 0,
+            ranks: (0..processes).map(|_| RankTally::default()).collect(),
+            messages_by_context: vec![0; setting.communicators.all.len()],
+            matrix: CommunicationMatrix { ranks_per_cell, cells, messages: vec![0; area], bytes: vec![0; area] },
+            end_ns: 0,
+            late: vec![0; Function::ALL.len()],
+            posted: vec![0; Function::ALL.len()],
+            tags: FxHashMap::default(),
+        }
+    }
+
+    /// A message was started.
+    pub fn sent(&mut self, process: usize, from: u32, to: Option<u32>, context: u32, args: &SendArgs) {
+        self.totals.sends += 1;
+        self.ranks[process].sends += 1;
+        self.messages_by_context[context as usize] += 1;
+        match args.bytes {
+            Some(bytes) => self.totals.bytes += bytes,
+            None => self.totals.sends_without_size += 1,
+        }
+        self.count_tag(args.tag);
+        if let Some(to) = to {
+            self.ranks[process].peers.entry(to).or_insert(0);
+            let CommunicationMatrix { ranks_per_cell, cells, .. } = self.matrix;
+            let cell = (from / ranks_per_cell) as usize * cells as usize + (to / ranks_per_cell) as usize;
+            self.matrix.messages[cell] += 1;
+            self.matrix.bytes[cell] += args.bytes.unwrap_or(0);
+        }
+    }
+
+    fn count_tag(&mut self, tag: i32) {
+        self.totals.tag_max = self.totals.tag_max.max(Some(tag));
+        if self.tags.len() < TAGS_KEPT {
+            *self.tags.entry(tag).or_insert(0) += 1;
+        } else if let Some(count) = self.tags.get_mut(&tag) {
+            *count += 1;
+        } else {
+            self.totals.tags_exact = false;
+        }
+    }
+
+    /// A receive was posted; `late` if its message waited already.
+    pub fn posted(&mut self, function: Function, selector: &Selector, late: bool) {
+        self.totals.receives += 1;
+        self.posted[function as usize] += 1;
+        self.late[function as usize] += u64::from(late);
+        let wildcards = &mut self.totals.wildcards;
+        *match (selector.source(), selector.tag()) {
+            (Wild::Is(_), Wild::Is(_)) => &mut wildcards.none,
+            (Wild::Any, Wild::Is(_)) => &mut wildcards.any_source,
+            (Wild::Is(_), _) => &mut wildcards.any_tag,
+            (Wild::Any, _) => &mut wildcards.both,
+        } += 1;
+    }
+
+    /// A message arrived from that world rank.
+    pub fn arrived(&mut self, process: usize, from: u32) {
+        let rank = &mut self.ranks[process];
+        rank.messages += 1;
+        if from != u32::MAX {
+            *rank.peers.entry(from).or_insert(0) += 1;
+        }
+    }
+
+    /// A probe was made.
+    pub fn probed(&mut self, found: bool) {
+        let totals = &mut self.totals;
+        *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
+    }
+
+    /// A receive or probe got a message with that source and tag; `expected` is what it reported in the traced run.
+    pub fn reproduced(&mut self, selector: &Selector, expected: Option<Status>, got: Option<(u32, i32)>) {
+        if let (Some(expected), Some(got), None) = (expected, got, selector.exact()) {
+            self.reproduced_as(expected, got);
+        }
+    }
+
+    /// The same, of one that is known to have left something open.
+    pub fn reproduced_as(&mut self, expected: Status, got: (u32, i32)) {
+        let (Peer::Rank(source), TagArg::Is(tag)) = (expected.source, expected.tag) else { return };
+        if !expected.cancelled {
+            self.totals.recorded_wildcards += 1;
+            self.totals.reproduced_wildcards += u64::from((source, tag) == got);
+        }
+    }
+
+    /// Something was let go.
+    pub fn release(&mut self, reason: &'static str) {
+        *self.released.entry(reason).or_insert(0) += 1;
+    }
+
+    /// Sums up.
+    pub fn finish(&mut self, processes: &[Process<'_>]) {
+        let totals = &mut self.totals;
+        totals.tags_unique = self.tags.len() as u64;
+        let mut tags: Vec<(i32, u64)> = std::mem::take(&mut self.tags).into_iter().collect();
+        tags.sort_unstable_by_key(|&(tag, sends)| (std::cmp::Reverse(sends), tag));
+        tags.truncate(TAGS_REPORTED);
+        totals.sends_per_tag = tags;
+        totals.late_by_function = by_function(&self.late);
+        totals.posted_by_function = by_function(&self.posted);
+        totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
+        totals.unmatched_messages = processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
+        let lanes = processes.iter().flat_map(|process| &process.lanes);
+        self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
+    }
+}
+
+/// The functions that occur.
+pub(crate) fn by_function(counts: &[u64]) -> BTreeMap<Function, u64> {
+    let pairs = Function::ALL.iter().copied().zip(counts.iter().copied());
+    pairs.filter(|&(_, count)| count > 0).collect()
+}
