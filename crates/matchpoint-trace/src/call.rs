@@ -23,6 +23,13 @@ impl CommId {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct GroupId(pub u32);
 
+impl GroupId {
+    /// `MPI_GROUP_NULL`.
+    pub const NULL: GroupId = GroupId(0);
+    /// `MPI_GROUP_EMPTY`.
+    pub const EMPTY: GroupId = GroupId(1);
+}
+
 /// A request, by the id its process knew it by; ids are recycled once a request is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct RequestId(pub u32);
@@ -366,7 +373,7 @@ pub struct Call {
     pub action: Action,
     /// The requests it names, in the order given, null ones included.
     pub requests: Vec<RequestId>,
-    /// Those of them that were found complete.
+    /// Those of them that were found complete; null ones never are.
     pub completions: Vec<Completion>,
     /// Ranks, dimensions or ranges, as [`Action`] says.
     pub integers: Vec<i32>,

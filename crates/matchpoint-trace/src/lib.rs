@@ -6,9 +6,11 @@
 pub mod call;
 pub mod error;
 pub mod function;
+pub mod readers;
 mod trace;
 
 pub use call::Call;
 pub use error::TraceError;
 pub use function::{Class, Function};
+pub use readers::open;
 pub use trace::{Description, Missing, RankReader, Trace};

@@ -1,0 +1,313 @@
+//! What a call does, from its arguments.
+
+use super::ids;
+use super::layout::Name;
+use super::record::Record;
+use super::sizes::Sizes;
+use crate::call::{
+    Action, Await, Call, Completion, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
+    Status,
+};
+use crate::function::Function;
+
+/// The arguments of a call, with what it takes to say what they mean.
+struct Arguments<'a> {
+    record: &'a Record,
+    sizes: &'a Sizes,
+}
+
+/// Says what `call` does, whose function is set already, and whose requests and integers are filled in.
+#[inline]
+pub(super) fn interpret(record: &Record, sizes: &Sizes, call: &mut Call) {
+    let arguments = Arguments { record, sizes };
+    call.action = match call.function {
+        Function::Isend => arguments.send(SendMode::Standard, true),
+        Function::Irecv => arguments.receive(true),
+        Function::Send => arguments.send(SendMode::Standard, false),
+        Function::Recv => arguments.receive(false),
+        Function::Wait | Function::Test | Function::Waitall | Function::Testall | Function::Waitany => {
+            arguments.complete(call)
+        }
+        Function::Testany | Function::Waitsome | Function::Testsome => arguments.complete(call),
+        other if other as u16 <= Function::Parrived as u16 => arguments.point_to_point(call),
+        _ => arguments.other(call),
+    };
+}
+
+impl Arguments<'_> {
+    #[inline]
+    fn get(&self, name: Name) -> i32 {
+        self.record.get(name)
+    }
+
+    fn request(&self) -> RequestId {
+        ids::request(self.get(Name::request))
+    }
+
+    fn status(&self) -> Option<Status> {
+        self.record.statuses.first().copied()
+    }
+
+    fn reported(&self) -> Option<Peer> {
+        self.status().map(|status| status.source)
+    }
+
+    #[inline]
+    fn send_args(&self, mode: SendMode) -> SendArgs {
+        SendArgs {
+            mode,
+            dest: ids::dest(self.get(Name::dest)),
+            tag: self.get(Name::tag),
+            comm: ids::comm(self.get(Name::comm)),
+            bytes: self.sizes.bytes(self.get(Name::count), self.get(Name::datatype)),
+        }
+    }
+
+    #[inline]
+    fn receive_args(&self) -> ReceiveArgs {
+        ReceiveArgs {
+            source: ids::source(self.get(Name::source)),
+            tag: ids::tag(self.get(Name::tag)),
+            comm: ids::comm(self.get(Name::comm)),
+            bytes: self.sizes.bytes(self.get(Name::count), self.get(Name::datatype)),
+        }
+    }
+
+    #[inline]
+    fn send(&self, mode: SendMode, immediate: bool) -> Action {
+        Action::Send { args: self.send_args(mode), request: immediate.then(|| self.request()) }
+    }
+
+    #[inline]
+    fn receive(&self, immediate: bool) -> Action {
+        let mut args = self.receive_args();
+        args.source = ids::known(args.source, self.reported());
+        Action::Receive { args, request: immediate.then(|| self.request()), status: self.status() }
+    }
+
+    fn send_init(&self, mode: SendMode) -> Action {
+        Action::SendInit { args: self.send_args(mode), request: self.request() }
+    }
+
+    fn point_to_point(&self, call: &mut Call) -> Action {
+        use Function as F;
+        use SendMode::{Buffered, Ready, Standard, Synchronous};
+        match call.function {
+            F::Bsend => self.send(Buffered, false),
+            F::Ssend => self.send(Synchronous, false),
+            F::Rsend => self.send(Ready, false),
+            F::Ibsend => self.send(Buffered, true),
+            F::Issend => self.send(Synchronous, true),
+            F::Irsend => self.send(Ready, true),
+            F::Send_init => self.send_init(Standard),
+            F::Bsend_init => self.send_init(Buffered),
+            F::Ssend_init => self.send_init(Synchronous),
+            F::Rsend_init => self.send_init(Ready),
+            F::Recv_init => Action::ReceiveInit { args: self.receive_args(), request: self.request() },
+            F::Sendrecv => {
+                self.send_receive((Name::sendcount, Name::sendtype), (Name::recvcount, Name::recvtype))
+            }
+            F::Sendrecv_replace => {
+                self.send_receive((Name::count, Name::datatype), (Name::count, Name::datatype))
+            }
+            F::Probe => self.probe(true, true),
+            F::Iprobe => self.probe(false, self.get(Name::flag) != 0),
+            F::Startall => Action::Start,
+            F::Start => self.of_request(call, Action::Start),
+            F::Cancel => self.of_request(call, Action::Cancel),
+            _ => Action::Other,
+        }
+    }
+
+    fn of_request(&self, call: &mut Call, action: Action) -> Action {
+        call.requests.push(self.request());
+        action
+    }
+
+    fn send_receive(&self, sent: (Name, Name), received: (Name, Name)) -> Action {
+        let comm = ids::comm(self.get(Name::comm));
+        let bytes = |(number, of)| self.sizes.bytes(self.get(number), self.get(of));
+        let dest = ids::dest(self.get(Name::dest));
+        let source = ids::known(ids::source(self.get(Name::source)), self.reported());
+        let (send_tag, receive_tag) = (self.get(Name::sendtag), ids::tag(self.get(Name::recvtag)));
+        Action::SendReceive {
+            send: SendArgs { mode: SendMode::Standard, dest, tag: send_tag, comm, bytes: bytes(sent) },
+            receive: ReceiveArgs { source, tag: receive_tag, comm, bytes: bytes(received) },
+            request: None,
+            status: self.status(),
+        }
+    }
+
+    fn probe(&self, blocking: bool, found: bool) -> Action {
+        let status = self.status().filter(|_| found);
+        let mut args = ReceiveArgs { bytes: None, ..self.receive_args() };
+        args.source = ids::known(args.source, status.map(|status| status.source));
+        Action::Probe { args, blocking, found, status, handle: None }
+    }
+
+    #[inline]
+    fn complete(&self, call: &mut Call) -> Action {
+        use Function as F;
+        let flag = self.get(Name::flag) != 0;
+        let (awaits, blocking) = match call.function {
+            F::Wait | F::Test => {
+                call.requests.push(self.request());
+                (Await::All, call.function == F::Wait)
+            }
+            F::Waitall => (Await::All, true),
+            F::Testall => (Await::All, false),
+            F::Waitany => (Await::Any, true),
+            F::Testany => (Await::Any, false),
+            F::Waitsome => (Await::Some, true),
+            _ => (Await::Some, false),
+        };
+        match awaits {
+            Await::All if blocking || flag => self.all(call),
+            Await::Any if blocking || flag => self.one(call, self.get(Name::index), 0),
+            Await::Some => self.some(call),
+            _ => {}
+        }
+        Action::Complete { awaits, blocking }
+    }
+
+    fn all(&self, call: &mut Call) {
+        let statuses = &self.record.statuses;
+        let complete = (0..).zip(&call.requests).filter(|(_, request)| **request != RequestId::NULL);
+        let complete =
+            complete.map(|(index, _)| Completion { index, status: statuses.get(index as usize).copied() });
+        call.completions.extend(complete);
+    }
+
+    fn some(&self, call: &mut Call) {
+        for (status, &index) in self.record.list.iter().enumerate() {
+            self.one(call, index, status);
+        }
+    }
+
+    /// `MPI_UNDEFINED` is no index, and nor is what is out of range.
+    fn one(&self, call: &mut Call, index: i32, status: usize) {
+        let Ok(index) = u32::try_from(index) else { return };
+        if call.requests.get(index as usize).is_some_and(|request| *request != RequestId::NULL) {
+            call.completions.push(Completion { index, status: self.record.statuses.get(status).copied() });
+        }
+    }
+
+    fn other(&self, call: &mut Call) -> Action {
+        use Function as F;
+        match call.function {
+            F::Request_free => self.of_request(call, Action::RequestFree),
+            F::Request_get_status => {
+                call.requests.push(self.request());
+                if self.get(Name::flag) != 0 {
+                    self.all(call);
+                }
+                Action::RequestStatus
+            }
+            F::Init | F::Init_thread => Action::Init,
+            F::Finalize => Action::Finalize,
+            F::Comm_size => Action::CommSize { comm: self.comm(Name::comm), size: self.natural(Name::size) },
+            F::Comm_rank => Action::CommRank { comm: self.comm(Name::comm), rank: self.natural(Name::rank) },
+            F::Comm_free | F::Comm_disconnect => Action::CommFree { comm: self.comm(Name::comm) },
+            F::Group_free => Action::GroupFree { group: ids::group(self.get(Name::group)) },
+            function => self
+                .collective(function)
+                .or_else(|| self.new_comm(function))
+                .or_else(|| self.new_group(function))
+                .unwrap_or(Action::Other),
+        }
+    }
+
+    fn comm(&self, name: Name) -> crate::call::CommId {
+        ids::comm(self.get(name))
+    }
+
+    fn natural(&self, name: Name) -> u32 {
+        u32::try_from(self.get(name)).unwrap_or(0)
+    }
+
+    fn collective(&self, function: Function) -> Option<Action> {
+        use Function as F;
+        use Name::{count, datatype, recvcount, recvtype, sendcount, sendtype};
+        let bytes = |number, of| self.sizes.bytes(self.get(number), self.get(of));
+        let sum = |of| {
+            let sum = self.record.list.iter().try_fold(0i32, |sum, &one| sum.checked_add(one))?;
+            self.sizes.bytes(sum, self.get(of))
+        };
+        let (rooted, bytes) = match function {
+            F::Barrier => (false, Some(0)),
+            F::Bcast | F::Reduce => (true, bytes(count, datatype)),
+            F::Allreduce | F::Scan | F::Exscan => (false, bytes(count, datatype)),
+            F::Gather | F::Gatherv => (true, bytes(sendcount, sendtype)),
+            F::Allgather | F::Allgatherv => (false, bytes(sendcount, sendtype)),
+            F::Scatter | F::Scatterv => (true, bytes(recvcount, recvtype)),
+            F::Alltoall | F::Alltoallw => (false, None),
+            F::Alltoallv => (false, sum(sendtype)),
+            F::Reduce_scatter => (false, sum(datatype)),
+            _ => return None,
+        };
+        let root = rooted.then(|| self.get(Name::root)).and_then(|root| u32::try_from(root).ok());
+        Some(Action::Collective { comm: self.comm(Name::comm), root, bytes, request: None })
+    }
+
+    fn new_comm(&self, function: Function) -> Option<Action> {
+        use Function as F;
+        use Name::{comm, newcomm, oldcomm};
+        let (old, how, new) = match function {
+            F::Comm_dup => (oldcomm, NewComm::Dup, newcomm),
+            F::Comm_create => (oldcomm, NewComm::Group(ids::group(self.get(Name::group))), newcomm),
+            F::Comm_split => {
+                let color = Some(self.get(Name::color)).filter(|color| *color >= 0);
+                (oldcomm, NewComm::Split { color, key: self.get(Name::key) }, newcomm)
+            }
+            F::Cart_create => (oldcomm, NewComm::Cart { reorder: self.get(Name::reorder) != 0 }, newcomm),
+            F::Graph_create => {
+                let reorder = self.get(Name::reorder) != 0;
+                (oldcomm, NewComm::Graph { nodes: self.natural(Name::nodes), reorder }, newcomm)
+            }
+            F::Cart_sub => (oldcomm, NewComm::CartSub, newcomm),
+            F::Intercomm_create => (Name::localcomm, self.inter(), newcomm),
+            F::Intercomm_merge => (comm, NewComm::Merge { high: self.get(Name::high) != 0 }, newcomm),
+            F::Comm_accept | F::Comm_connect => (oldcomm, NewComm::Unknown, newcomm),
+            F::Comm_spawn | F::Comm_spawn_multiple => (oldcomm, NewComm::Unknown, newcomm),
+            F::Comm_join => return Some(self.alone(comm)),
+            F::Comm_get_parent => return Some(self.alone(Name::parent)),
+            _ => return None,
+        };
+        Some(Action::CommCreate { parent: self.comm(old), how, comm: self.comm(new), request: None })
+    }
+
+    /// A communicator that no other process of the world takes part in making.
+    fn alone(&self, new: Name) -> Action {
+        let (parent, how) = (crate::call::CommId::SELF, NewComm::Unknown);
+        Action::CommCreate { parent, how, comm: self.comm(new), request: None }
+    }
+
+    fn inter(&self) -> NewComm {
+        NewComm::Inter {
+            local_leader: self.natural(Name::localleader),
+            peer_comm: self.comm(Name::remotecomm),
+            remote_leader: self.natural(Name::remoteleader),
+            tag: self.get(Name::tag),
+        }
+    }
+
+    fn new_group(&self, function: Function) -> Option<Action> {
+        use Function as F;
+        let group = |name| ids::group(self.get(name));
+        let pair = || (group(Name::group1), group(Name::group2));
+        let one = group(Name::group);
+        let (how, new) = match function {
+            F::Comm_group => (NewGroup::OfComm(self.comm(Name::comm)), Name::group),
+            F::Comm_remote_group => (NewGroup::OfRemote(self.comm(Name::comm)), Name::group),
+            F::Group_incl => (NewGroup::Include(one), Name::newgroup),
+            F::Group_excl => (NewGroup::Exclude(one), Name::newgroup),
+            F::Group_range_incl => (NewGroup::RangeInclude(one), Name::newgroup),
+            F::Group_range_excl => (NewGroup::RangeExclude(one), Name::newgroup),
+            F::Group_union => (NewGroup::Union(pair().0, pair().1), Name::newgroup),
+            F::Group_intersection => (NewGroup::Intersection(pair().0, pair().1), Name::newgroup),
+            F::Group_difference => (NewGroup::Difference(pair().0, pair().1), Name::newgroup),
+            _ => return None,
+        };
+        Some(Action::GroupCreate { how, group: group(new) })
+    }
+}

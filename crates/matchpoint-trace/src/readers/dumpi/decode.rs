@@ -1,0 +1,226 @@
+//! One record of the binary form: its head, and the fields that its function's layout tells.
+
+use super::cursor::{Cursor, Fault, What, integers};
+use super::ids;
+use super::layout::{Field, Kind, LAYOUTS, Layout, Name, label};
+use super::record::Record;
+use super::version::Version;
+use crate::call::{Call, Status};
+
+/// Bits of a record's mask: what it holds beside its fields.
+mod has {
+    pub const STATUSES: u8 = 0b11;
+    pub const CPU_TIMES: u8 = 1 << 2;
+    pub const WALL_TIMES: u8 = 1 << 3;
+    pub const THREAD: u8 = 1 << 6;
+    pub const COUNTERS: u8 = 1 << 7;
+}
+
+/// When a call was entered and left, as it is written: seconds less a bias, in 16 bits, and nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Times {
+    /// Seconds and nanoseconds.
+    pub enter: (u16, i32),
+    /// Seconds and nanoseconds.
+    pub leave: (u16, i32),
+}
+
+/// What comes before the fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    mask: u8,
+    /// Which thread called; 0 where that was not recorded.
+    pub thread: u16,
+    /// Processor time.
+    pub cpu: Option<Times>,
+    /// Wall clock.
+    pub wall: Option<Times>,
+}
+
+fn times(cursor: &mut Cursor, present: bool) -> Result<Option<Times>, Fault> {
+    if !present {
+        return Ok(None);
+    }
+    let enter = (cursor.u16()?, cursor.i32()?);
+    Ok(Some(Times { enter, leave: (cursor.u16()?, cursor.i32()?) }))
+}
+
+impl Head {
+    /// Reads the head of a record, after its label.
+    #[inline]
+    pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
+        let mask = cursor.u8()?;
+        let thread = if mask & has::THREAD != 0 { cursor.u16()? } else { 0 };
+        let cpu = times(cursor, mask & has::CPU_TIMES != 0)?;
+        let wall = times(cursor, mask & has::WALL_TIMES != 0)?;
+        if mask & has::COUNTERS != 0 {
+            let counters = cursor.u8()?;
+            cursor.bytes(usize::from(counters) * 16)?;
+        }
+        Ok(Head { mask, thread, cpu, wall })
+    }
+}
+
+/// What a label stands for.
+pub(super) enum Entry {
+    /// A call.
+    Call(&'static Layout),
+    /// The entry or exit of a function of the program: no MPI call.
+    Mark,
+    /// The end of the stream.
+    End,
+}
+
+/// Reads a label.
+#[inline]
+pub(super) fn entry(cursor: &mut Cursor) -> Result<Entry, Fault> {
+    let here = *cursor;
+    let number = cursor.u16()?;
+    if let Some(layout) = LAYOUTS.get(usize::from(number)) {
+        return Ok(Entry::Call(layout));
+    }
+    match number {
+        label::ENTER | label::EXIT => Ok(Entry::Mark),
+        label::END | label::TOTALS => Ok(Entry::End),
+        _ => Err(here.fault(What::Label(number))),
+    }
+}
+
+/// Gets past what follows the head of an [`Entry::Mark`]: an address.
+pub(super) fn skip_mark(cursor: &mut Cursor) -> Result<(), Fault> {
+    cursor.bytes(8).map(|_| ())
+}
+
+/// Reads the fields of a record.
+pub(super) struct Fields<'c, 'b, 'r> {
+    cursor: &'c mut Cursor<'b>,
+    version: Version,
+    head: Head,
+    record: &'r mut Record,
+    call: &'r mut Call,
+}
+
+impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
+    /// After the head.
+    pub fn new(
+        cursor: &'c mut Cursor<'b>,
+        version: Version,
+        head: Head,
+        record: &'r mut Record,
+        call: &'r mut Call,
+    ) -> Self {
+        Fields { cursor, version, head, record, call }
+    }
+
+    /// Reads all of them.
+    #[inline]
+    pub fn read(mut self, layout: &'static Layout) -> Result<(), Fault> {
+        self.each(layout.fields)?;
+        if !layout.at_root.is_empty() {
+            if self.record.get(Name::commrank) == self.record.get(Name::root) {
+                self.each(layout.at_root)?;
+            }
+            self.each(layout.last)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn each(&mut self, fields: &'static [Field]) -> Result<(), Fault> {
+        fields.iter().try_for_each(|field| self.field(*field))
+    }
+
+    #[inline]
+    fn field(&mut self, Field { kind, name }: Field) -> Result<(), Fault> {
+        match kind {
+            Kind::Int => {
+                let value = self.cursor.i32()?;
+                self.record.set(name, value);
+            }
+            Kind::Half => {
+                let value = self.cursor.u16()?;
+                self.record.set(name, i32::from(value));
+            }
+            Kind::Statuses => self.statuses()?,
+            Kind::Ints => self.integers(name)?,
+            _ => self.rare(kind, name)?,
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn integers(&mut self, name: Name) -> Result<(), Fault> {
+        let elements = self.cursor.counted(4)?;
+        self.record.extend(self.call, name, integers(elements));
+        Ok(())
+    }
+
+    #[inline]
+    fn statuses(&mut self) -> Result<(), Fault> {
+        if self.head.mask & has::STATUSES == 0 {
+            return Ok(());
+        }
+        let tags = self.version >= Version::STATUS_TAGS;
+        let elements = self.cursor.counted(if tags { 14 } else { 10 })?;
+        self.record.statuses.extend(elements.chunks_exact(if tags { 14 } else { 10 }).map(status));
+        Ok(())
+    }
+
+    fn rare(&mut self, kind: Kind, name: Name) -> Result<(), Fault> {
+        match kind {
+            Kind::Byte => drop(self.cursor.u8()?),
+            Kind::Long => drop(self.cursor.u64()?),
+            Kind::Bytes | Kind::Text => drop(self.cursor.counted(1)?),
+            Kind::Halves => drop(self.cursor.counted(2)?),
+            Kind::IntsSince068 => self.since(Version(0, 6, 8))?,
+            Kind::IntsSince069 => self.since(Version(0, 6, 9))?,
+            Kind::Matrix => self.times(|fields| fields.integers(name))?,
+            Kind::Texts => self.texts()?,
+            Kind::TextTable => self.times(Self::texts)?,
+            Kind::Arguments => self.arguments()?,
+            Kind::Int | Kind::Half | Kind::Ints | Kind::Statuses => self.field(Field { kind, name })?,
+        }
+        Ok(())
+    }
+
+    fn times(&mut self, mut one: impl FnMut(&mut Self) -> Result<(), Fault>) -> Result<(), Fault> {
+        let count = self.cursor.count(4)?;
+        (0..count).try_for_each(|_| one(self))
+    }
+
+    fn texts(&mut self) -> Result<(), Fault> {
+        self.times(|fields| fields.cursor.counted(1).map(|_| ()))
+    }
+
+    fn since(&mut self, version: Version) -> Result<(), Fault> {
+        if self.version >= version {
+            self.cursor.counted(4).map(|_| ())
+        } else {
+            self.cursor.i32().map(|_| ())
+        }
+    }
+
+    fn arguments(&mut self) -> Result<(), Fault> {
+        if self.version >= Version(0, 6, 2) {
+            return self.texts();
+        }
+        self.cursor.i32()?;
+        self.texts()
+    }
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> i32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(-1, |word| i32::from_be_bytes(*word))
+}
+
+/// The status in these bytes; before version 0.6.3, they had no tag.
+#[inline]
+fn status(bytes: &[u8]) -> Status {
+    Status {
+        bytes: u64::try_from(word(bytes, 0)).ok(),
+        source: ids::sender(word(bytes, 4)),
+        cancelled: bytes[8] != 0,
+        tag: ids::tag(word(bytes, 10)),
+    }
+}

@@ -1,0 +1,71 @@
+//! Which rank a stream is of, where no file name tells: its own calls may.
+
+use super::meta::MOST_RANKS;
+use crate::call::{Action, Call, CommId, Peer};
+use crate::trace::RankReader;
+
+/// What a stream says about its process.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Identity {
+    /// Its rank in the world.
+    pub rank: Option<u32>,
+    /// How many processes the world has.
+    pub ranks: Option<u32>,
+    /// The highest rank that it names, of any communicator: none has more processes than the world.
+    pub highest: u32,
+}
+
+impl Identity {
+    /// Reads as much of a stream as it takes. Damage ends the search; whoever reads the stream will be told of it.
+    pub fn of(stream: &mut dyn RankReader) -> Identity {
+        let (mut identity, mut call) = (Identity::default(), Call::default());
+        while !identity.complete() && stream.read(&mut call).unwrap_or(false) {
+            identity.learn(&call.action);
+        }
+        identity
+    }
+
+    fn complete(&self) -> bool {
+        self.rank.is_some() && self.ranks.is_some()
+    }
+
+    fn learn(&mut self, action: &Action) {
+        match *action {
+            Action::CommRank { comm: CommId::WORLD, rank } => self.rank = Some(rank),
+            Action::CommSize { comm: CommId::WORLD, size } => self.ranks = Some(size),
+            Action::Send { args, .. } | Action::SendInit { args, .. } => self.named(args.dest),
+            Action::Receive { args, .. } | Action::ReceiveInit { args, .. } => self.named(args.source),
+            Action::SendReceive { send, receive, .. } => {
+                self.named(send.dest);
+                self.named(receive.source);
+            }
+            _ => {}
+        }
+    }
+
+    fn named(&mut self, peer: Peer) {
+        if let Peer::Rank(rank) = peer {
+            self.highest = self.highest.max(rank);
+        }
+    }
+}
+
+impl Identity {
+    /// The rank, the number of ranks, and what to note about them, given the rank in the name of the file.
+    pub fn settle(self, named: Option<u32>) -> (u32, u32, Vec<String>) {
+        let mut notes = Vec::new();
+        let rank = self.rank.or(named).unwrap_or(0).min(MOST_RANKS - 1);
+        if self.rank.is_none() {
+            let from = if named.is_some() { "the name of its file gives it" } else { "0 is a guess" };
+            notes.push(format!("The stream does not tell the rank of its process: {from}."));
+        }
+        let least = self.highest.max(rank).saturating_add(1);
+        let known = self.ranks.filter(|ranks| *ranks > rank);
+        if known.is_none() {
+            notes.push(format!(
+                "The stream does not tell the number of processes: there are {least} at least."
+            ));
+        }
+        (rank, known.unwrap_or(least).min(MOST_RANKS), notes)
+    }
+}

@@ -1,0 +1,36 @@
+//! Files as bytes, without reading them first.
+#![allow(unsafe_code)] // memory that a file backs can only be had so; the one place in this crate
+
+use std::fs::File;
+use std::ops::Deref;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use crate::error::TraceError;
+
+/// The bytes of a file.
+pub(super) struct Map(Mmap);
+
+impl Map {
+    /// Maps a file into memory.
+    ///
+    /// # Errors
+    /// It cannot be opened or mapped.
+    pub fn open(path: &Path) -> Result<Map, TraceError> {
+        let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
+        // SAFETY: the map is private and only read. Its bytes could change, or be gone, only if another program
+        // wrote to the trace or cut it short meanwhile, which the user guarantees not to do: a trace is a finished
+        // file. Every value read is checked where it is used, so that a changed byte does no more than a wrong one.
+        let map = unsafe { Mmap::map(&file) };
+        map.map(Map).map_err(|error| TraceError::io(path, &error))
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}

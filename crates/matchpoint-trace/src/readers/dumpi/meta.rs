@@ -1,0 +1,85 @@
+//! The `.meta` file of a trace: lines of `key=value` about all its ranks.
+
+use std::fs;
+use std::path::Path;
+
+use super::version::Version;
+use crate::error::TraceError;
+
+/// No trace has more ranks than this; a larger number is a damaged one.
+pub(super) const MOST_RANKS: u32 = 1 << 22;
+
+/// What a `.meta` file says, as far as it says it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct Meta {
+    /// How many processes there were.
+    pub ranks: Option<u32>,
+    /// How the names of their files begin.
+    pub prefix: Option<String>,
+    /// Which version wrote it.
+    pub version: Option<Version>,
+}
+
+impl Meta {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It cannot be read, or claims an impossible number of processes.
+    pub fn read(path: &Path) -> Result<Meta, TraceError> {
+        let bytes = fs::read(path).map_err(|error| TraceError::io(path, &error))?;
+        Meta::parse(path, &String::from_utf8_lossy(&bytes))
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Meta, TraceError> {
+        let value = |key: &str| {
+            let mut pairs =
+                text.lines().enumerate().filter_map(|(line, pair)| Some((line, pair.split_once('=')?)));
+            pairs.find(|(_, pair)| pair.0.trim() == key).map(|(line, pair)| (line, pair.1.trim()))
+        };
+        let number = |key| value(key).and_then(|(_, value)| value.parse::<u8>().ok());
+        let ranks = value("numprocs").map(|(line, value)| ranks(path, line, value)).transpose()?;
+        let version = number("version").zip(number("subversion")).zip(number("subsubversion"));
+        let prefix =
+            value("fileprefix").map(|(_, prefix)| prefix.rsplit('/').next().unwrap_or(prefix).to_owned());
+        Ok(Meta {
+            ranks,
+            prefix,
+            version: version.map(|((major, minor), patch)| Version(major, minor, patch)),
+        })
+    }
+}
+
+fn ranks(path: &Path, line: usize, value: &str) -> Result<u32, TraceError> {
+    value.parse().ok().filter(|ranks| (1..=MOST_RANKS).contains(ranks)).ok_or_else(|| {
+        let problem = format!("numprocs={value} is no number of processes");
+        TraceError::new(path, problem, "correct that line, or remove it").at_line(line as u64 + 1)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Meta, TraceError> {
+        Meta::parse(Path::new("a.meta"), text)
+    }
+
+    #[test]
+    fn what_is_said_is_read() {
+        let text =
+            "hostname=vm\nnumprocs=8\nfileprefix=out/dumpi-1\nversion=13\nsubversion=0\nsubsubversion=0\n";
+        let meta = Meta { ranks: Some(8), prefix: Some("dumpi-1".into()), version: Some(Version(13, 0, 0)) };
+        assert_eq!(parse(text).unwrap(), meta);
+    }
+
+    #[test]
+    fn what_is_not_said_is_not_known() {
+        assert_eq!(parse("hostname=vm\n").unwrap(), Meta::default());
+    }
+
+    #[test]
+    fn an_absurd_number_of_processes_is_an_error_of_its_line() {
+        let error = parse("hostname=vm\nnumprocs=4000000000\n").unwrap_err();
+        assert_eq!(error.line, Some(2));
+    }
+}

@@ -1,0 +1,178 @@
+//! The parts of a binary file, which its last bytes tell.
+
+use std::path::Path;
+
+use super::cursor::{Cursor, Fault, What};
+use super::layout::{LAYOUTS, label};
+use super::sizes::Sizes;
+use super::version::Version;
+use crate::error::TraceError;
+
+/// The first eight bytes of a file, and of its index.
+pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
+/// The first eight of its footer.
+const FOOTER_MAGIC: u64 = 0xf007_fee7;
+
+/// What is found in a file before its stream is read.
+#[derive(Clone, Debug)]
+pub(super) struct Sections {
+    /// Which version wrote it.
+    pub version: Version,
+    /// Seconds to be added to the processor times of the stream.
+    pub cpu_bias: i32,
+    /// Seconds to be added to its wall clock times.
+    pub wall_bias: i32,
+    /// Where its first record is.
+    pub start: usize,
+    /// Where there is something else than its records, at the latest.
+    pub end: usize,
+    /// Sizes of datatypes.
+    pub sizes: Sizes,
+    footer: Option<usize>,
+}
+
+/// Calls that were made and calls that the tracer did not write, by function.
+pub(super) struct Counts {
+    /// Made.
+    pub called: Vec<u32>,
+    /// Not written.
+    pub ignored: Vec<u32>,
+}
+
+/// Places of the parts; 0 for those that there are not.
+#[derive(Default)]
+struct Index {
+    sizes: u64,
+    others: [u64; 3],
+    header: u64,
+    body: u64,
+    footer: u64,
+}
+
+impl Index {
+    /// The index is the last thing in a file. Parts were added at its beginning over time: it is as long as the
+    /// distance of the magic number tells.
+    fn find(bytes: &[u8]) -> Option<(usize, Index)> {
+        (5..=8).rev().find_map(|words| {
+            let at = bytes.len().checked_sub(words * 8).filter(|at| *at >= 16)?;
+            let mut cursor = Cursor::new(bytes, at);
+            (cursor.u64().ok()? == MAGIC).then_some(())?;
+            let mut index = Index::default();
+            let mut optional = |present: bool| if present { cursor.u64().ok() } else { Some(0) };
+            index.sizes = optional(words >= 8)?;
+            index.others[0] = optional(words >= 7)?;
+            index.others[1] = optional(words >= 6)?;
+            index.header = optional(true)?;
+            index.body = optional(true)?;
+            index.footer = optional(true)?;
+            index.others[2] = optional(true)?;
+            Some((at, index))
+        })
+    }
+
+    fn places(&self) -> [u64; 7] {
+        let [addresses, counters, keys] = self.others;
+        [self.header, self.body, self.footer, self.sizes, addresses, counters, keys]
+    }
+}
+
+impl Sections {
+    /// Finds the parts of a file.
+    ///
+    /// # Errors
+    /// It is no such file, or has no index, or one that leads out of the file.
+    pub fn find(path: &Path, bytes: &[u8]) -> Result<Sections, TraceError> {
+        if Cursor::new(bytes, 0).u64() != Ok(MAGIC) {
+            return Err(not_dumpi(path, bytes));
+        }
+        let Some((end, index)) = Index::find(bytes) else { return Err(no_index(path, bytes.len())) };
+        match index.places().into_iter().find(|place| *place > end as u64) {
+            Some(place) => Err(bad_place(path, end, place)),
+            None => Sections::at(bytes, end, &index).map_err(|fault| bad_part(path, fault)),
+        }
+    }
+
+    fn at(bytes: &[u8], index_at: usize, index: &Index) -> Result<Sections, Fault> {
+        let place = |place: u64| usize::try_from(place).unwrap_or(usize::MAX);
+        let mut body = Cursor::new(bytes, place(index.body));
+        let (cpu_bias, wall_bias, start) = (body.i32()?, body.i32()?, body.at());
+        let after = index.places().map(place).into_iter().filter(|place| *place >= start).min();
+        Ok(Sections {
+            version: version(bytes, place(index.header))?,
+            cpu_bias,
+            wall_bias,
+            start,
+            end: after.unwrap_or(index_at),
+            sizes: sizes(&bytes[..index_at], place(index.sizes))?,
+            footer: Some(place(index.footer)).filter(|at| *at > 0),
+        })
+    }
+
+    /// How often each function was called, and how often that was not written.
+    pub fn counts(&self, bytes: &[u8]) -> Option<Counts> {
+        let mut cursor = Cursor::new(bytes, self.footer?);
+        let magic = cursor.u64().ok()?;
+        let mut table = || {
+            let table: Result<Vec<u32>, Fault> =
+                (0..=label::TOTALS).map(|_| cursor.i32().map(|count| count as u32)).collect();
+            table.ok().map(|mut table| {
+                table.truncate(LAYOUTS.len());
+                table
+            })
+        };
+        let (called, ignored) = (table()?, table()?);
+        (magic == FOOTER_MAGIC).then_some(Counts { called, ignored })
+    }
+}
+
+fn version(bytes: &[u8], header: usize) -> Result<Version, Fault> {
+    if header == 0 {
+        return Ok(Version::default());
+    }
+    let mut cursor = Cursor::new(bytes, header);
+    Ok(Version(cursor.u8()?, cursor.u8()?, cursor.u8()?))
+}
+
+fn sizes(bytes: &[u8], at: usize) -> Result<Sizes, Fault> {
+    if at == 0 {
+        return Ok(Sizes::default());
+    }
+    let table = Cursor::new(bytes, at).counted(4)?;
+    Ok(Sizes::new(super::cursor::integers(table).collect()))
+}
+
+fn not_dumpi(path: &Path, bytes: &[u8]) -> TraceError {
+    if bytes.is_empty() {
+        return TraceError::new(
+            path,
+            "the file is empty",
+            "trace the run again: it was killed before it wrote this",
+        );
+    }
+    if super::text::looks_like(bytes) {
+        let problem = "this is the text that dumpi2ascii prints, not a binary trace";
+        return TraceError::new(path, problem, "rename it to end in .txt, or give its path alone");
+    }
+    let first = &bytes[..bytes.len().min(8)];
+    let problem = format!("the first bytes are {first:02x?}, not those of a DUMPI trace");
+    TraceError::new(path, problem, "give a file that sst-dumpi wrote; unpack it first if it is compressed")
+}
+
+fn no_index(path: &Path, length: usize) -> TraceError {
+    let problem = format!("there is no index at the end of the file's {length} bytes");
+    let advice = "the file is cut short: copy it again, or trace the run again if it was killed";
+    TraceError::new(path, problem, advice).at_offset(length as u64)
+}
+
+fn bad_place(path: &Path, index: usize, place: u64) -> TraceError {
+    let problem = format!("the index says that a part begins at byte {place}, behind the index itself");
+    TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
+}
+
+fn bad_part(path: &Path, fault: Fault) -> TraceError {
+    let problem = match fault.what {
+        What::Count(count) => format!("the table of datatypes claims {count} entries"),
+        What::Short | What::Label(_) => "a part that the index names is cut short".to_owned(),
+    };
+    TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(fault.at as u64)
+}

@@ -1,0 +1,150 @@
+//! The stream of one rank, from the binary form.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+
+use super::action::interpret;
+use super::clock::Clock;
+use super::cursor::{Cursor, Fault, What};
+use super::decode::{Entry, Fields, Head, Times, entry, skip_mark};
+use super::layout::Layout;
+use super::record::Record;
+use super::sections::{Counts, Sections};
+use crate::call::Call;
+use crate::error::TraceError;
+use crate::function::Function;
+use crate::trace::RankReader;
+
+/// Reads the calls of one file. `B` holds its bytes: a slice, or a map of the file.
+pub(super) struct Stream<B> {
+    bytes: B,
+    path: PathBuf,
+    sections: Sections,
+    at: usize,
+    wall: Clock,
+    cpu: Clock,
+    finalized: bool,
+    record: Record,
+}
+
+impl<B: Deref<Target = [u8]>> Stream<B> {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// These are not the bytes of a binary trace.
+    pub fn new(path: PathBuf, bytes: B) -> Result<Self, TraceError> {
+        let sections = Sections::find(&path, &bytes)?;
+        Ok(Stream {
+            at: sections.start,
+            wall: Clock::at(i64::from(sections.wall_bias)),
+            cpu: Clock::at(i64::from(sections.cpu_bias)),
+            finalized: false,
+            record: Record::default(),
+            bytes,
+            path,
+            sections,
+        })
+    }
+
+    /// The parts of the file.
+    pub fn sections(&self) -> &Sections {
+        &self.sections
+    }
+
+    /// How the first call was timed: whether there are wall clock times, and processor times.
+    pub fn timed(&self) -> (bool, bool) {
+        let mut cursor = self.cursor();
+        let head = entry(&mut cursor).and_then(|_| Head::read(&mut cursor));
+        head.map_or((true, true), |head| (head.wall.is_some(), head.cpu.is_some()))
+    }
+
+    /// How often each function was called, and how often that was not written.
+    pub fn counts(&self) -> Option<Counts> {
+        self.sections.counts(&self.bytes)
+    }
+
+    fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(&self.bytes[..self.sections.end], self.at)
+    }
+
+    #[inline]
+    fn advance(&mut self, call: &mut Call) -> Result<bool, Fault> {
+        let Stream { bytes, sections, record, .. } = self;
+        let mut cursor = Cursor::new(&bytes[..sections.end], self.at);
+        let Some(layout) = next(&mut cursor, &mut self.at, self.finalized)? else {
+            self.at = bytes.len();
+            return Ok(false);
+        };
+        record.clear(call);
+        let head = Head::read(&mut cursor)?;
+        call.function = layout.function;
+        call.thread = head.thread;
+        call.offset = self.at as u64;
+        (call.enter_ns, call.leave_ns) = match (head.wall, head.cpu) {
+            (Some(times), _) => nanoseconds(&mut self.wall, sections.wall_bias, times),
+            (None, Some(times)) => nanoseconds(&mut self.cpu, sections.cpu_bias, times),
+            (None, None) => (0, 0),
+        };
+        Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
+        interpret(record, &sections.sizes, call);
+        self.finalized |= layout.function == Function::Finalize;
+        self.at = cursor.at();
+        Ok(true)
+    }
+
+    #[cold]
+    fn explain(&self, fault: Fault) -> TraceError {
+        let name = match entry(&mut self.cursor()) {
+            Ok(Entry::Call(layout)) => layout.function.name(),
+            _ => "a function",
+        };
+        let problem = match fault.what {
+            What::Short => format!("the record of {name} at byte {} is cut short", self.at),
+            What::Count(count) => {
+                format!(
+                    "the record of {name} at byte {} claims {count} elements, which are not there",
+                    self.at
+                )
+            }
+            What::Label(label) => format!("{label} is the number of no MPI function that DUMPI knows"),
+        };
+        let advice = "the stream is damaged from here on: copy the file again, or leave this rank out";
+        TraceError::new(&self.path, problem, advice).at_offset(fault.at as u64)
+    }
+}
+
+/// Finds the next call's record, and what function's it is; `None` once there are no more.
+///
+/// Older versions ended the stream with `MPI_Finalize`: what looks like a send after it is something else.
+#[inline]
+fn next(cursor: &mut Cursor, at: &mut usize, finalized: bool) -> Result<Option<&'static Layout>, Fault> {
+    while !cursor.ended() {
+        *at = cursor.at();
+        match entry(cursor)? {
+            Entry::Call(layout) if finalized && layout.function == Function::Send => return Ok(None),
+            Entry::Call(layout) => return Ok(Some(layout)),
+            Entry::Mark => {
+                Head::read(cursor)?;
+                skip_mark(cursor)?;
+            }
+            Entry::End => return Ok(None),
+        }
+    }
+    Ok(None)
+}
+
+#[inline]
+fn nanoseconds(clock: &mut Clock, bias: i32, Times { enter, leave }: Times) -> (i64, i64) {
+    let bias = i64::from(bias);
+    clock.nanoseconds((bias + i64::from(enter.0), enter.1), (bias + i64::from(leave.0), leave.1))
+}
+
+impl<B: Deref<Target = [u8]> + Send> RankReader for Stream<B> {
+    fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        self.advance(call).map_err(|fault| self.explain(fault))
+    }
+
+    fn position(&self) -> u64 {
+        self.at as u64
+    }
+}

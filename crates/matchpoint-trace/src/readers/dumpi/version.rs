@@ -1,0 +1,18 @@
+//! Versions of the format.
+
+use std::fmt;
+
+/// A version: the format changed in a few places over time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub(super) struct Version(pub u8, pub u8, pub u8);
+
+impl Version {
+    /// From here on, statuses have tags.
+    pub const STATUS_TAGS: Version = Version(0, 6, 3);
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}

@@ -1,0 +1,35 @@
+//! The readers, and the list of them: to add one, write a folder here and a line in [`READERS`].
+
+pub mod dumpi;
+mod unknown;
+
+use std::path::Path;
+
+use crate::error::TraceError;
+use crate::trace::Trace;
+
+/// A format that can be read.
+struct Reader {
+    /// What it is, for the list of what can be read.
+    name: &'static str,
+    /// Whether a path looks like it. Quick; a damaged trace should still be recognised, so that it can be told what
+    /// is wrong with it.
+    recognise: fn(&Path) -> bool,
+    /// Opens it.
+    open: fn(&Path) -> Result<Box<dyn Trace>, TraceError>,
+}
+
+/// All of them; the first that recognises a path reads it.
+const READERS: &[Reader] = &[dumpi::BINARY];
+
+/// Opens the trace at a path: a folder, or the file that its format's documentation names first.
+///
+/// # Errors
+/// There is nothing there, or no trace, or more than one, or a damaged one.
+pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
+    std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
+    match READERS.iter().find(|reader| (reader.recognise)(path)) {
+        Some(reader) => (reader.open)(path),
+        None => Err(unknown::explain(path, READERS.iter().map(|reader| reader.name))),
+    }
+}
