@@ -1,0 +1,236 @@
+//! What the events of one rank tell, whatever engine plays them: lengths over time, envelopes, runs, conflicts.
+
+use matchpoint::{Envelope, Message, Receive, Selector};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::measurements::{CONFLICT_BLOCK, RankQueue};
+use crate::step::{Kind, Step};
+use crate::timeline::Timeline;
+
+/// Distinct (source, tag) combinations that are told apart, over all ranks together.
+const TUPLES_KEPT: usize = 1 << 18;
+
+/// Number of powers of two that a run's length is sorted into.
+const RUN_BUCKETS: usize = 40;
+
+/// What all ranks share.
+pub(crate) struct Shared {
+    tuples_left: usize,
+    pub runs: [u64; RUN_BUCKETS],
+    pub run_max: u64,
+    pub blocks: u64,
+    pub conflicts: u64,
+    pub blocks_with_conflict: u64,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared {
+            tuples_left: TUPLES_KEPT,
+            runs: [0; RUN_BUCKETS],
+            run_max: 0,
+            blocks: 0,
+            conflicts: 0,
+            blocks_with_conflict: 0,
+        }
+    }
+}
+
+/// See the [module's documentation](self).
+#[derive(Default)]
+pub(crate) struct Observer {
+    pub posted: Timeline,
+    pub unexpected: Timeline,
+    pub receives: u64,
+    pub messages: u64,
+    pub late: u64,
+    /// The longest queue that was searched, and when.
+    pub worst_length: u64,
+    pub worst_at_ns: i64,
+    arrived: FxHashMap<Envelope, u32>,
+    asked: FxHashSet<Selector>,
+    tuples_cut: bool,
+    run: Option<(Selector, u64)>,
+    /// Receives taken in the current block of arrivals.
+    taken: Vec<Receive>,
+    in_block: usize,
+    conflicts_in_block: u64,
+}
+
+/// The summary of a rank's envelopes.
+pub(crate) struct Tuples {
+    pub unique: u64,
+    pub exact: bool,
+    pub share_max: f64,
+    pub per_receive: f64,
+}
+
+impl Observer {
+    pub fn observe(&mut self, step: &Step, shared: &mut Shared) {
+        match step.kind {
+            Kind::Post { receive, took } => {
+                self.searched(self.unexpected.length(), step.at_ns);
+                self.receives += 1;
+                self.late += u64::from(took.is_some());
+                self.extend_run(receive.selector, shared);
+                self.note_asked(receive.selector, shared);
+                match took {
+                    Some(_) => self.unexpected.change(step.at_ns, -1),
+                    None => self.posted.change(step.at_ns, 1),
+                }
+            }
+            Kind::Arrive { message, took } => {
+                self.searched(self.posted.length(), step.at_ns);
+                self.messages += 1;
+                self.note_arrived(message.envelope, shared);
+                self.extend_block(&message, took, shared);
+                match took {
+                    Some(_) => self.posted.change(step.at_ns, -1),
+                    None => self.unexpected.change(step.at_ns, 1),
+                }
+            }
+            Kind::MatchedProbe { took: Some(_), .. } => self.unexpected.change(step.at_ns, -1),
+            Kind::Cancel { was_posted: true, .. } => self.posted.change(step.at_ns, -1),
+            _ => {}
+        }
+    }
+
+    fn searched(&mut self, length: u32, at_ns: i64) {
+        if u64::from(length) > self.worst_length {
+            self.worst_length = length.into();
+            self.worst_at_ns = at_ns;
+        }
+    }
+
+    fn note_arrived(&mut self, envelope: Envelope, shared: &mut Shared) {
+        if let Some(count) = self.arrived.get_mut(&envelope) {
+            *count += 1;
+        } else if shared.tuples_left > 0 {
+            shared.tuples_left -= 1;
+            self.arrived.insert(envelope, 1);
+        } else {
+            self.tuples_cut = true;
+        }
+    }
+
+    fn note_asked(&mut self, selector: Selector, shared: &mut Shared) {
+        if shared.tuples_left == 0 {
+            self.tuples_cut |= !self.asked.contains(&selector);
+        } else if self.asked.insert(selector) {
+            shared.tuples_left -= 1;
+        }
+    }
+
+    fn extend_run(&mut self, selector: Selector, shared: &mut Shared) {
+        match &mut self.run {
+            Some((of, length)) if *of == selector => *length += 1,
+            _ => {
+                self.end_run(shared);
+                self.run = Some((selector, 1));
+            }
+        }
+    }
+
+    fn end_run(&mut self, shared: &mut Shared) {
+        if let Some((_, length)) = self.run.take() {
+            shared.runs[length.ilog2() as usize] += 1;
+            shared.run_max = shared.run_max.max(length);
+        }
+    }
+
+    /// Matched at once with the others of its block, the message would have taken the earliest receive it matches:
+    /// one that an earlier message of the block takes, if that accepts it and was posted before its own.
+    fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
+        let earlier = |receive: &&Receive| receive.selector.matches(&message.envelope);
+        let conflicts = match took {
+            Some(own) => self.taken.iter().filter(earlier).any(|taken| posted_before(taken, &own)),
+            None => self.taken.iter().any(|taken| earlier(&taken)),
+        };
+        self.conflicts_in_block += u64::from(conflicts);
+        self.taken.extend(took);
+        self.in_block += 1;
+        if self.in_block == CONFLICT_BLOCK {
+            self.end_block(shared);
+        }
+    }
+
+    fn end_block(&mut self, shared: &mut Shared) {
+        if self.in_block > 0 {
+            shared.blocks += 1;
+            shared.conflicts += self.conflicts_in_block;
+            shared.blocks_with_conflict += u64::from(self.conflicts_in_block > 0);
+        }
+        self.in_block = 0;
+        self.conflicts_in_block = 0;
+        self.taken.clear();
+    }
+
+    /// Closes what is open.
+    pub fn finish(&mut self, shared: &mut Shared) {
+        self.end_run(shared);
+        self.end_block(shared);
+    }
+
+    pub fn tuples(&self) -> Tuples {
+        let most = self.arrived.values().copied().max().unwrap_or(0);
+        Tuples {
+            unique: self.arrived.len() as u64,
+            exact: !self.tuples_cut,
+            share_max: ratio(most.into(), self.messages),
+            per_receive: ratio(self.asked.len() as u64, self.receives),
+        }
+    }
+
+    /// Both queues, over equal spans of a run that took `end_ns`.
+    pub fn queues(&self, end_ns: i64) -> (RankQueue, RankQueue) {
+        (self.posted.summary(end_ns), self.unexpected.summary(end_ns))
+    }
+}
+
+/// Receives' ids carry the order of posting in their generation.
+fn posted_before(one: &Receive, other: &Receive) -> bool {
+    (one.id.0 >> 32) < (other.id.0 >> 32)
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use matchpoint::{ContextId, MsgId, Rank, RecvId, Tag, Wild};
+
+    fn receive(order: u32, source: Wild<Rank>) -> Receive {
+        Receive::new(RecvId::new(order, order), Selector::new(ContextId(0), source, Wild::Is(Tag(1))))
+    }
+
+    fn arrives(from: u64, took: Option<Receive>) -> Step {
+        let envelope = Envelope::new(ContextId(0), Rank(from), Tag(1));
+        Step { at_ns: 0, kind: Kind::Arrive { message: Message::new(MsgId(0), envelope), took } }
+    }
+
+    fn conflicts(steps: &[Step]) -> u64 {
+        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        steps.iter().for_each(|step| observer.observe(step, &mut shared));
+        observer.finish(&mut shared);
+        assert_eq!(shared.blocks, 1);
+        shared.conflicts
+    }
+
+    #[test]
+    fn equal_messages_conflict_but_the_first() {
+        let one = Wild::Is(Rank(1));
+        let steps = [arrives(1, Some(receive(1, one))), arrives(1, Some(receive(2, one))), arrives(1, None)];
+        assert_eq!(conflicts(&steps), 2);
+    }
+
+    #[test]
+    fn messages_of_different_sources_conflict_over_a_wildcard_only() {
+        let (one, two) = (Wild::Is(Rank(1)), Wild::Is(Rank(2)));
+        assert_eq!(conflicts(&[arrives(1, Some(receive(1, one))), arrives(2, Some(receive(2, two)))]), 0);
+        assert_eq!(conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]), 1);
+        // The second message's own receive is the earlier one: it would have taken that anyway.
+        assert_eq!(conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]), 0);
+    }
+}

@@ -1,0 +1,117 @@
+//! The length of a queue over time, in bounded memory: when the run outgrows the spans, they are joined in pairs.
+
+use crate::measurements::RankQueue;
+
+/// Spans kept while the run goes on.
+const SPANS: usize = 256;
+
+/// Spans reported.
+pub(crate) const SPANS_REPORTED: usize = 120;
+
+/// Width of a span at the beginning.
+const FIRST_SPAN_NS: i64 = 1024;
+
+/// See the [module's documentation](self).
+pub(crate) struct Timeline {
+    length: u32,
+    longest: u32,
+    /// When the length last changed.
+    since_ns: i64,
+    /// Length × time.
+    area: f64,
+    span_ns: i64,
+    /// Longest in each span so far.
+    spans: Vec<u32>,
+}
+
+impl Default for Timeline {
+    fn default() -> Self {
+        Timeline { length: 0, longest: 0, since_ns: 0, area: 0.0, span_ns: FIRST_SPAN_NS, spans: Vec::new() }
+    }
+}
+
+impl Timeline {
+    /// Now.
+    pub fn length(&self) -> u32 {
+        self.length
+    }
+
+    /// It grows or shrinks by one. Times do not go back.
+    pub fn change(&mut self, at_ns: i64, by: i32) {
+        self.advance(at_ns);
+        self.length = self.length.saturating_add_signed(by);
+        self.longest = self.longest.max(self.length);
+        let last = self.spans.last_mut().expect("advance leaves a span");
+        *last = (*last).max(self.length);
+    }
+
+    fn advance(&mut self, at_ns: i64) {
+        let at_ns = at_ns.max(self.since_ns);
+        self.area += f64::from(self.length) * (at_ns - self.since_ns) as f64;
+        self.since_ns = at_ns;
+        while at_ns / self.span_ns >= SPANS as i64 {
+            self.join_pairs();
+        }
+        let at = (at_ns / self.span_ns) as usize;
+        if at >= self.spans.len() {
+            self.spans.resize(at + 1, self.length);
+        }
+    }
+
+    fn join_pairs(&mut self) {
+        self.span_ns *= 2;
+        self.spans = self.spans.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        // What was cut off at the end of the last span still has its length.
+    }
+
+    /// Over a run that took `end_ns`.
+    pub fn summary(&self, end_ns: i64) -> RankQueue {
+        let end_ns = end_ns.max(self.since_ns).max(1);
+        let area = self.area + f64::from(self.length) * (end_ns - self.since_ns) as f64;
+        let reported = |at: usize| {
+            let begin = (end_ns as i128 * at as i128 / SPANS_REPORTED as i128) as i64;
+            let end = (end_ns as i128 * (at + 1) as i128 / SPANS_REPORTED as i128) as i64;
+            let (first, last) = (begin / self.span_ns, (end - 1).max(begin) / self.span_ns);
+            (first..=last).map(|span| self.at_span(span as usize)).max().unwrap_or(0)
+        };
+        RankQueue {
+            length_max: self.longest.into(),
+            length_mean: area / end_ns as f64,
+            timeline: (0..SPANS_REPORTED).map(reported).collect(),
+        }
+    }
+
+    fn at_span(&self, span: usize) -> u32 {
+        self.spans.get(span).copied().unwrap_or(self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_lasts_until_it_changes() {
+        let mut timeline = Timeline::default();
+        timeline.change(0, 1);
+        timeline.change(600_000, 1);
+        timeline.change(1_200_000, -1);
+        timeline.change(1_200_000, -1);
+        let queue = timeline.summary(2_400_000);
+        assert_eq!(queue.length_max, 2);
+        assert!((queue.length_mean - 0.75).abs() < 1e-9);
+        assert_eq!(queue.timeline.len(), SPANS_REPORTED);
+        assert_eq!((queue.timeline[0], queue.timeline[29], queue.timeline[31]), (1, 2, 2));
+        assert_eq!((queue.timeline[58], queue.timeline[62], queue.timeline[119]), (2, 0, 0));
+    }
+
+    #[test]
+    fn memory_is_bounded_whatever_the_length_of_the_run() {
+        let mut timeline = Timeline::default();
+        for at in 0..100_000i64 {
+            timeline.change(at * 1_000_000, if at % 2 == 0 { 1 } else { -1 });
+        }
+        assert!(timeline.spans.len() <= SPANS);
+        assert!(timeline.summary(100_000_000_000).timeline.iter().all(|&length| length == 1));
+    }
+}
