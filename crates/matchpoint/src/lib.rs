@@ -23,6 +23,7 @@ pub mod engines;
 pub mod envelope;
 pub mod footprint;
 pub mod hints;
+mod peers;
 
 pub use effort::Attempts;
 pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};

@@ -97,7 +97,7 @@ impl<E: Effort> Bins<E> {
         let product =
             u128::from(envelope.tag.0 ^ 0x9E37_79B9_7F4A_7C15) * u128::from(place ^ 0xE703_7ED1_A0B4_28DB);
         let hash = (product >> 64) as u64 ^ product as u64;
-        ((hash >> 32) * self.unexpected_bins.len() as u64 >> 32) as usize
+        (((hash >> 32) * self.unexpected_bins.len() as u64) >> 32) as usize
     }
 
     /// The earliest message that `selector` matches.
