@@ -25,6 +25,7 @@ pub mod event;
 pub mod footprint;
 pub mod hints;
 mod peers;
+pub mod wrap;
 
 pub use effort::Attempts;
 pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
