@@ -16,15 +16,20 @@
 //!
 //! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
+mod chains;
 pub mod effort;
 pub mod engine;
 pub mod engines;
 pub mod envelope;
+pub mod event;
 pub mod footprint;
 pub mod hints;
+mod peers;
+pub mod wrap;
 
 pub use effort::Attempts;
 pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+pub use event::{Event, Outcome};
 pub use footprint::Footprint;
 pub use hints::{Hints, Order};

@@ -1,0 +1,246 @@
+//! Queue entries in one allocation, linked by 32-bit places into chains: what the engines of many short queues share.
+//!
+//! ```text
+//! slots   [ a | b | c | d | – ]      one Vec, grown by try_reserve, never shrunk: no allocation once warm
+//! chain 0   head → a → c             a chain is one u32; the head's `prev` is the tail,
+//! chain 1   head → b → d             so that an empty chain costs 4 bytes and a push needs no second anchor
+//! ```
+//!
+//! An entry may be in `L` chains at once, one for each of its pairs of links: a hash bin and the order of arrival, say.
+//! Push, unlink and removal are O(1).
+
+use crate::engine::Refused;
+
+/// Where an entry lies in its [`Slab`].
+pub(crate) type Place = u32;
+
+/// No entry: the end of a chain.
+pub(crate) const NIL: Place = u32::MAX;
+
+/// In `prev` of the first pair of links: nothing is kept here.
+const VACANT: Place = u32::MAX - 1;
+
+#[derive(Clone, Copy)]
+struct Links {
+    prev: Place,
+    next: Place,
+}
+
+struct Slot<T, const L: usize> {
+    value: T,
+    links: [Links; L],
+}
+
+/// The entries of all chains. Vacant slots keep their last value and are linked through `next`.
+pub(crate) struct Slab<T, const L: usize> {
+    slots: Vec<Slot<T, L>>,
+    vacant: Place,
+    len: u32,
+}
+
+impl<T, const L: usize> Default for Slab<T, L> {
+    fn default() -> Self {
+        Slab { slots: Vec::new(), vacant: NIL, len: 0 }
+    }
+}
+
+impl<T: Copy, const L: usize> Slab<T, L> {
+    /// Number of entries kept.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Bytes allocated. Never fewer than before.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
+    }
+
+    /// Keeps a value, in no chain yet.
+    #[inline]
+    pub(crate) fn insert(&mut self, value: T) -> Result<Place, Refused> {
+        let links = [Links { prev: NIL, next: NIL }; L];
+        let at = self.vacant;
+        if at == NIL {
+            return self.grow(Slot { value, links });
+        }
+        let slot = &mut self.slots[at as usize];
+        self.vacant = slot.links[0].next;
+        *slot = Slot { value, links };
+        self.len += 1;
+        Ok(at)
+    }
+
+    #[cold]
+    fn grow(&mut self, slot: Slot<T, L>) -> Result<Place, Refused> {
+        let at = self.slots.len() as Place;
+        if at >= VACANT {
+            return Err(Refused::Full);
+        }
+        self.slots.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.slots.push(slot);
+        self.len += 1;
+        Ok(at)
+    }
+
+    /// Gives back an entry that is in no chain any more.
+    #[inline]
+    pub(crate) fn remove(&mut self, at: Place) -> T {
+        let slot = &mut self.slots[at as usize];
+        slot.links[0] = Links { prev: VACANT, next: self.vacant };
+        self.vacant = at;
+        self.len -= 1;
+        slot.value
+    }
+
+    /// The entry after `at` in the chain that its links `which` are in.
+    #[inline]
+    pub(crate) fn next(&self, at: Place, which: usize) -> Place {
+        self.slots[at as usize].links[which].next
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, at: Place) -> &T {
+        &self.slots[at as usize].value
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, at: Place) -> &mut T {
+        &mut self.slots[at as usize].value
+    }
+
+    /// All that is kept, in the order of memory: for the calls that nobody waits for. O(the most ever kept).
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        let kept = |slot: &&Slot<T, L>| slot.links[0].prev != VACANT;
+        (0..).zip(&self.slots).filter(move |(_, slot)| kept(slot)).map(|(at, slot)| (at, &slot.value))
+    }
+}
+
+/// The entries linked through the pair of links `W`, oldest first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chain<const W: usize = 0> {
+    head: Place,
+}
+
+impl<const W: usize> Default for Chain<W> {
+    fn default() -> Self {
+        Chain { head: NIL }
+    }
+}
+
+impl<const W: usize> Chain<W> {
+    /// The oldest entry, or [`NIL`].
+    #[inline]
+    pub(crate) fn head(self) -> Place {
+        self.head
+    }
+
+    /// Appends an entry that is in no chain of these links.
+    #[inline]
+    pub(crate) fn push<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+        if self.head == NIL {
+            slab.slots[at as usize].links[W] = Links { prev: at, next: NIL };
+            self.head = at;
+            return;
+        }
+        let head = &mut slab.slots[self.head as usize].links[W];
+        let tail = std::mem::replace(&mut head.prev, at);
+        slab.slots[tail as usize].links[W].next = at;
+        slab.slots[at as usize].links[W] = Links { prev: tail, next: NIL };
+    }
+
+    /// Puts an entry before `after`, which is in this chain; at the end if `after` is [`NIL`].
+    pub(crate) fn insert_before<T, const L: usize>(
+        &mut self,
+        slab: &mut Slab<T, L>,
+        at: Place,
+        after: Place,
+    ) {
+        if after == NIL {
+            return self.push(slab, at);
+        }
+        // The tail, if `after` is the head: `at` then is the new head, whose `prev` is the tail.
+        let prev = std::mem::replace(&mut slab.slots[after as usize].links[W].prev, at);
+        slab.slots[at as usize].links[W] = Links { prev, next: after };
+        if after == self.head {
+            self.head = at;
+        } else {
+            slab.slots[prev as usize].links[W].next = at;
+        }
+    }
+
+    /// Takes an entry out of the chain; it stays in the slab.
+    #[inline]
+    pub(crate) fn unlink<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+        let Links { prev, next } = slab.slots[at as usize].links[W];
+        if self.head == at {
+            self.head = next;
+        } else {
+            slab.slots[prev as usize].links[W].next = next;
+        }
+        // Whoever comes next inherits the way back: the neighbour, or the head if the tail was taken.
+        let heir = if next == NIL { self.head } else { next };
+        if heir != NIL {
+            slab.slots[heir as usize].links[W].prev = prev;
+        }
+    }
+
+    /// The entries from the oldest on.
+    pub(crate) fn iter<T: Copy, const L: usize>(
+        self,
+        slab: &Slab<T, L>,
+    ) -> impl Iterator<Item = (Place, &T)> {
+        let mut at = self.head;
+        std::iter::from_fn(move || {
+            let place = (at != NIL).then_some(at)?;
+            at = slab.next(place, W);
+            Some((place, slab.get(place)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(chain: Chain, slab: &Slab<u8, 1>) -> Vec<u8> {
+        chain.iter(slab).map(|(_, &value)| value).collect()
+    }
+
+    #[test]
+    fn entries_leave_from_head_middle_and_tail() {
+        for gone in 0..3 {
+            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            for value in 0..3 {
+                let at = slab.insert(value).unwrap();
+                chain.push(&mut slab, at);
+            }
+            chain.unlink(&mut slab, gone);
+            assert_eq!(slab.remove(gone), gone as u8);
+            let at = slab.insert(9).unwrap();
+            assert_eq!(at, gone, "the vacant slot is used first");
+            chain.push(&mut slab, at);
+            let expected: Vec<u8> = (0..3).filter(|&value| u32::from(value) != gone).chain([9]).collect();
+            assert_eq!(values(chain, &slab), expected);
+        }
+    }
+
+    #[test]
+    fn an_entry_enters_anywhere() {
+        for before in [0, 1, 2, NIL] {
+            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            for value in 0..3 {
+                let at = slab.insert(value).unwrap();
+                chain.push(&mut slab, at);
+            }
+            let at = slab.insert(9).unwrap();
+            chain.insert_before(&mut slab, at, before);
+            let mut expected = vec![0, 1, 2];
+            expected.insert(before.min(3) as usize, 9);
+            assert_eq!(values(chain, &slab), expected);
+            let at = slab.insert(10).unwrap();
+            chain.push(&mut slab, at);
+            assert_eq!(values(chain, &slab)[4], 10, "the tail is known");
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! `bins`: hash bins with order, after Flajslik, Dinan & Underwood, "Mitigating MPI message matching misery" (2016),
+//! as summed up in the optimistic paper (§II-B, Table I).
+//!
+//! Receives that leave nothing open, and all messages, lie in bins chosen by a hash of (context, source, tag). Order
+//! is kept in two ways, where Flajslik et al. keep timestamps on all entries and a list of order information for
+//! wildcards:
+//!
+//! * Receives with a wildcard or a mask wait in one list of their own. Each receive carries the number of its posting
+//!   (the order marker); an arrival compares its bin's first match with the list's first match, and takes the smaller
+//!   number. Both lists are in order, so the smaller of two firsts is the earliest of all, as a timestamp would say.
+//! * Messages carry no number: each is in its bin *and* in one list of all arrivals. A receive that leaves nothing open
+//!   searches its bin, where all that it could match lies, in order; any other searches the list, which is the order.
+//!
+//! With `n` bins and `q` entries queued: post and arrive O(1 + q/n) without wildcards, plus O(wildcard receives posted)
+//! for arrivals, and O(messages queued) for receives with wildcards. Cancel, retract and readdress compare every entry
+//! (in the order of memory, no map to keep): MPI programs cancel rarely. Hints and close are O(q), visiting the posted
+//! queue sorts it. An idle engine holds 8·n bytes of bins.
+//!
+//! The hash has a fixed key, so that counted work is the same in every run: an adversary who chooses tags can make all
+//! entries share a bin, which costs what `list` costs.
+
+use super::{Arguments, Built, NameError, Parameter, Spec};
+use crate::chains::{Chain, NIL, Place, Slab};
+use crate::effort::{Attempts, Effort};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Hints};
+
+pub(super) const SPEC: Spec = Spec {
+    name: "bins",
+    summary: "hash bins with order, wildcards in a list of their own (Flajslik et al. 2016)",
+    parameters: &[Parameter { key: "n", default: "256", meaning: "number of bins, 1 to 16777216" }],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let n: u32 = arguments.get("n")?;
+    if !(1..=1 << 24).contains(&n) {
+        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[0].meaning));
+    }
+    Ok(if counting { Box::new(Bins::<Attempts>::new(n)?) } else { Box::new(Bins::<()>::new(n)?) })
+}
+
+/// A receive, and the number of its posting.
+#[derive(Clone, Copy)]
+struct Posted {
+    receive: Receive,
+    age: u64,
+}
+
+/// A message's links into its bin are pair 0, those into the order of arrival pair 1.
+const ARRIVAL: usize = 1;
+
+/// See the [module's documentation](self).
+pub struct Bins<E: Effort = ()> {
+    posted: Slab<Posted, 1>,
+    posted_bins: Box<[Chain]>,
+    wild: Chain,
+    posts: u64,
+    unexpected: Slab<Message, 2>,
+    unexpected_bins: Box<[Chain]>,
+    arrivals: Chain<ARRIVAL>,
+    hints: HintTable,
+    effort: E,
+}
+
+fn empty_bins(n: u32) -> Result<Box<[Chain]>, NameError> {
+    let mut bins = Vec::new();
+    bins.try_reserve_exact(n as usize).map_err(|_| {
+        NameError::new(format!("engine `bins`: no memory for {n} bins"), "a smaller n needs less")
+    })?;
+    bins.resize(n as usize, Chain::default());
+    Ok(bins.into_boxed_slice())
+}
+
+impl<E: Effort> Bins<E> {
+    fn new(n: u32) -> Result<Self, NameError> {
+        Ok(Bins {
+            posted: Slab::default(),
+            posted_bins: empty_bins(n)?,
+            wild: Chain::default(),
+            posts: 0,
+            unexpected: Slab::default(),
+            unexpected_bins: empty_bins(n)?,
+            arrivals: Chain::default(),
+            hints: HintTable::default(),
+            effort: E::default(),
+        })
+    }
+
+    /// The bin of a fully specified envelope: the product of the two halves of the key, folded, then scaled to any n
+    /// (a multiplication where powers of two alone would allow a mask: 1 ns, and any n is a fair question to ask).
+    #[inline]
+    fn bin(&self, envelope: &Envelope) -> usize {
+        let place = envelope.source.0 ^ u64::from(envelope.context.0).rotate_left(40);
+        let product =
+            u128::from(envelope.tag.0 ^ 0x9E37_79B9_7F4A_7C15) * u128::from(place ^ 0xE703_7ED1_A0B4_28DB);
+        let hash = (product >> 64) as u64 ^ product as u64;
+        (((hash >> 32) * self.unexpected_bins.len() as u64) >> 32) as usize
+    }
+
+    /// The earliest message that `selector` matches.
+    #[inline]
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+        match selector.exact() {
+            Some(envelope) => {
+                let bin = self.unexpected_bins[self.bin(&envelope)];
+                self.search_unexpected::<0>(bin.head(), selector)
+            }
+            None => self.search_unexpected::<ARRIVAL>(self.arrivals.head(), selector),
+        }
+    }
+
+    #[inline]
+    fn search_unexpected<const W: usize>(&mut self, mut at: Place, selector: &Selector) -> Option<Place> {
+        let mut examined = 0;
+        while at != NIL {
+            examined += 1;
+            if selector.matches(&self.unexpected.get(at).envelope) {
+                break;
+            }
+            at = self.unexpected.next(at, W);
+        }
+        self.effort.examined(Queue::Unexpected, examined);
+        (at != NIL).then_some(at)
+    }
+
+    /// The first receive of `chain` that matches and is older than `age`.
+    #[inline]
+    fn search_posted(&mut self, chain: Chain, envelope: &Envelope, age: u64) -> Option<Place> {
+        let mut examined = 0;
+        let mut at = chain.head();
+        while at != NIL {
+            let posted = self.posted.get(at);
+            if posted.age >= age {
+                at = NIL;
+                break;
+            }
+            examined += 1;
+            if posted.receive.selector.matches(envelope) {
+                break;
+            }
+            at = self.posted.next(at, 0);
+        }
+        self.effort.examined(Queue::Posted, examined);
+        (at != NIL).then_some(at)
+    }
+
+    #[inline]
+    fn take_unexpected(&mut self, at: Place) -> Message {
+        let bin = self.bin(&self.unexpected.get(at).envelope);
+        self.unexpected_bins[bin].unlink(&mut self.unexpected, at);
+        self.arrivals.unlink(&mut self.unexpected, at);
+        self.unexpected.remove(at)
+    }
+
+    fn take_posted(&mut self, at: Place) -> Receive {
+        match self.posted.get(at).receive.selector.exact() {
+            Some(envelope) => {
+                let bin = self.bin(&envelope);
+                self.posted_bins[bin].unlink(&mut self.posted, at);
+            }
+            None => self.wild.unlink(&mut self.posted, at),
+        }
+        self.posted.remove(at).receive
+    }
+
+    /// The receives for which `which` holds, oldest first.
+    fn posted_by_age(&self, which: impl Fn(&Receive) -> bool) -> Vec<Place> {
+        let chosen = self.posted.iter().filter(|(_, posted)| which(&posted.receive));
+        let mut aged: Vec<_> = chosen.map(|(at, posted)| (posted.age, at)).collect();
+        aged.sort_unstable();
+        aged.into_iter().map(|(_, at)| at).collect()
+    }
+}
+
+impl<E: Effort> Engine for Bins<E> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        if let Some(at) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.take_unexpected(at).id));
+        }
+        let at = self.posted.insert(Posted { receive, age: self.posts })?;
+        self.posts += 1;
+        match receive.selector.exact() {
+            Some(envelope) => {
+                let bin = self.bin(&envelope);
+                self.posted_bins[bin].push(&mut self.posted, at);
+            }
+            None => self.wild.push(&mut self.posted, at),
+        }
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let bin = self.bin(&message.envelope);
+        let exact = self.search_posted(self.posted_bins[bin], &message.envelope, u64::MAX);
+        let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
+        if let Some(at) = self.search_posted(self.wild, &message.envelope, age) {
+            self.wild.unlink(&mut self.posted, at);
+            return Ok(Some(self.posted.remove(at).receive.id));
+        }
+        if let Some(at) = exact {
+            self.posted_bins[bin].unlink(&mut self.posted, at);
+            return Ok(Some(self.posted.remove(at).receive.id));
+        }
+        self.hints.admit_unexpected(message.envelope.context)?;
+        let at = self.unexpected.insert(message)?;
+        self.unexpected_bins[bin].push(&mut self.unexpected, at);
+        self.arrivals.push(&mut self.unexpected, at);
+        Ok(None)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        self.find_unexpected(selector).map(|at| self.unexpected.get(at).id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let at = self.find_unexpected(selector)?;
+        Some(self.take_unexpected(at).id)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        let found = self.posted.iter().find(|(_, posted)| posted.receive.id == receive).map(|(at, _)| at);
+        found.map(|at| self.take_posted(at)).is_some()
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        let found = self.unexpected.iter().find(|(_, waiting)| waiting.id == message).map(|(at, _)| at);
+        found.map(|at| self.take_unexpected(at)).is_some()
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let Some((at, waiting)) = self.unexpected.iter().find(|(_, waiting)| waiting.id == message) else {
+            return false;
+        };
+        let (old, named) = (waiting.envelope, Envelope { source, ..waiting.envelope });
+        let accepted = |(_, posted): (_, &Posted)| posted.receive.selector.matches(&named);
+        if old.source != Rank::UNKNOWN || source == Rank::UNKNOWN || self.posted.iter().any(accepted) {
+            return false;
+        }
+        // It keeps its age: in its new bin it stands before the next arrival that lies there.
+        let (from, to) = (self.bin(&old), self.bin(&named));
+        self.unexpected_bins[from].unlink(&mut self.unexpected, at);
+        let mut next = self.unexpected.next(at, ARRIVAL);
+        while next != NIL && self.bin(&self.unexpected.get(next).envelope) != to {
+            next = self.unexpected.next(next, ARRIVAL);
+        }
+        self.unexpected_bins[to].insert_before(&mut self.unexpected, at, next);
+        self.unexpected.get_mut(at).envelope = named;
+        true
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let mut posted = self.posted.iter().map(|(_, posted)| posted.receive.selector);
+        posted.try_for_each(
+            |selector| {
+                if selector.context() == context { hints.admit(&selector) } else { Ok(()) }
+            },
+        )?;
+        if hints.no_unexpected
+            && self.unexpected.iter().any(|(_, waiting)| waiting.envelope.context == context)
+        {
+            return Err(Refused::Hint);
+        }
+        self.hints.set(context, hints);
+        Ok(())
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        for at in self.posted_by_age(|receive| receive.selector.context() == context) {
+            drained.receives.push(self.take_posted(at).id);
+        }
+        let mut at = self.arrivals.head();
+        while at != NIL {
+            let next = self.unexpected.next(at, ARRIVAL);
+            if self.unexpected.get(at).envelope.context == context {
+                drained.messages.push(self.take_unexpected(at).id);
+            }
+            at = next;
+        }
+        self.hints.forget(context);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        for at in self.posted_by_age(|receive| receive.selector.context() == context) {
+            let receive = self.posted.get(at).receive;
+            match receive.selector.source() {
+                Wild::Is(named) if named == source => drained.receives.push(self.take_posted(at).id),
+                Wild::Any => drained.pending.push(receive.id),
+                _ => {}
+            }
+        }
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        match queue {
+            Queue::Posted => {
+                let all = self.posted_by_age(|_| true).into_iter();
+                all.for_each(|at| each(Entry::Receive(self.posted.get(at).receive)));
+            }
+            Queue::Unexpected => {
+                self.arrivals.iter(&self.unexpected).for_each(|(_, &message)| each(Entry::Message(message)));
+            }
+        }
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted.len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let bins = size_of_val(&*self.posted_bins) + size_of_val(&*self.unexpected_bins);
+        let fixed_bytes = (size_of::<Self>() + bins) as u64;
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        // Slabs never give memory back, so what they have now is the most they had.
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.effort.attempts()
+    }
+}

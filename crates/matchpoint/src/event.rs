@@ -1,0 +1,101 @@
+//! One call on an engine, written down: what traces become, laws generate, fuzzers decode and recorders keep.
+//!
+//! A list of events has a text form, one event a line (the [`script`]), so that a bug becomes a test by being saved:
+//!
+//! ```
+//! use matchpoint::event::{Outcome, script};
+//! use matchpoint::{MsgId, engines};
+//!
+//! let events = script::parse("
+//!     arrive m1 0/3/7     # it waits,
+//!     post r1 0/*/7       # and a receive from any source takes it
+//! ")?;
+//! let mut engine = engines::create("list")?;
+//! let outcomes: Vec<_> = events.iter().map(|event| event.play(&mut *engine)).collect();
+//! assert_eq!(outcomes[1], Outcome::Posted(Ok(Some(MsgId(1)))));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod script;
+
+use crate::engine::{Drained, Engine, Message, MsgId, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::hints::Hints;
+
+/// One call of a method of [`Engine`] that may change what is queued, or asks what is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// [`Engine::post`].
+    Post(Receive),
+    /// [`Engine::arrive`].
+    Arrive(Message),
+    /// [`Engine::probe`].
+    Probe(Selector),
+    /// [`Engine::matched_probe`].
+    MatchedProbe(Selector),
+    /// [`Engine::cancel`].
+    Cancel(RecvId),
+    /// [`Engine::retract`].
+    Retract(MsgId),
+    /// [`Engine::readdress`].
+    Readdress(MsgId, Rank),
+    /// [`Engine::set_hints`].
+    SetHints(ContextId, Hints),
+    /// [`Engine::close`].
+    Close(ContextId),
+    /// [`Engine::fail_source`].
+    FailSource(ContextId, Rank),
+    /// [`Engine::arrive_batch`].
+    ArriveBatch(Vec<Message>),
+}
+
+/// What a call returned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Of [`Event::Post`].
+    Posted(Result<Option<MsgId>, Refused>),
+    /// Of [`Event::Arrive`].
+    Arrived(Result<Option<RecvId>, Refused>),
+    /// Of [`Event::Probe`] and [`Event::MatchedProbe`].
+    Found(Option<MsgId>),
+    /// Of [`Event::Cancel`], [`Event::Retract`] and [`Event::Readdress`].
+    Done(bool),
+    /// Of [`Event::SetHints`].
+    Hinted(Result<(), Refused>),
+    /// Of [`Event::Close`] and [`Event::FailSource`].
+    Drained(Drained),
+    /// Of [`Event::ArriveBatch`]: one outcome for each message before the one refused, if one was.
+    ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
+}
+
+impl Event {
+    /// Makes the call.
+    #[inline]
+    pub fn play(&self, engine: &mut dyn Engine) -> Outcome {
+        match *self {
+            Event::Post(receive) => Outcome::Posted(engine.post(receive)),
+            Event::Arrive(message) => Outcome::Arrived(engine.arrive(message)),
+            Event::Probe(selector) => Outcome::Found(engine.probe(&selector)),
+            Event::MatchedProbe(selector) => Outcome::Found(engine.matched_probe(&selector)),
+            Event::Cancel(receive) => Outcome::Done(engine.cancel(receive)),
+            Event::Retract(message) => Outcome::Done(engine.retract(message)),
+            Event::Readdress(message, source) => Outcome::Done(engine.readdress(message, source)),
+            Event::SetHints(context, hints) => Outcome::Hinted(engine.set_hints(context, hints)),
+            Event::Close(context) => drain(|drained| engine.close(context, drained)),
+            Event::FailSource(context, source) => {
+                drain(|drained| engine.fail_source(context, source, drained))
+            }
+            Event::ArriveBatch(ref messages) => {
+                let mut out = Vec::with_capacity(messages.len());
+                let result = engine.arrive_batch(messages, &mut out);
+                Outcome::ArrivedBatch(out, result)
+            }
+        }
+    }
+}
+
+fn drain(call: impl FnOnce(&mut Drained)) -> Outcome {
+    let mut drained = Drained::default();
+    call(&mut drained);
+    Outcome::Drained(drained)
+}

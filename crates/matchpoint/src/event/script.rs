@@ -1,0 +1,286 @@
+//! The text form of a list of events: one line each, `#` before a comment, blank lines where you like.
+//!
+//! ```text
+//! post r1 0/3/7                 receive 1: context 0, source 3, tag 7
+//! post r2 0/*/0x10~0xf          from any source, a tag that is 0x10 but for its low four bits
+//! arrive m1 0/?/7               message 1, its source not known yet
+//! arrive_batch m2=0/3/7 m3=0/4/7
+//! probe 0/*/*
+//! matched_probe 0/3/*
+//! cancel r1
+//! retract m1
+//! readdress m1 3
+//! set_hints 0 no_any_tag,no_unexpected
+//! set_hints 0                   back to MPI's full semantics
+//! close 0
+//! fail_source 0 3
+//! ```
+//!
+//! Numbers are decimal, or hexadecimal after `0x`.
+
+use std::fmt::{self, Display};
+use std::str::FromStr;
+
+use super::Event;
+use crate::engine::{Message, MsgId, Receive, RecvId};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+use crate::hints::Hints;
+
+/// The events of a script.
+///
+/// # Errors
+/// The first line that is no event, and what was expected there.
+pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
+    let lines = (1..).zip(text.lines()).map(|(number, line)| (number, bare(line)));
+    let events = lines.filter(|(_, line)| !line.is_empty());
+    events.map(|(number, line)| event(line).map_err(|error| error.at(number))).collect()
+}
+
+/// The script of these events.
+pub fn print(events: &[Event]) -> String {
+    events.iter().map(|event| format!("{event}\n")).collect()
+}
+
+/// A line that is no event: where, what was read, and what was expected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScriptError {
+    line: usize,
+    read: String,
+    expected: &'static str,
+}
+
+impl ScriptError {
+    fn at(self, line: usize) -> Self {
+        ScriptError { line, ..self }
+    }
+
+    /// The number of the line, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+}
+
+impl Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: read `{}`, expected {}", self.line, self.read, self.expected)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+impl FromStr for Event {
+    type Err = ScriptError;
+
+    fn from_str(line: &str) -> Result<Self, ScriptError> {
+        event(bare(line)).map_err(|error| error.at(1))
+    }
+}
+
+impl Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Post(receive) => write!(f, "post r{} {}", receive.id.0, receive.selector),
+            Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, message.envelope),
+            Event::Probe(selector) => write!(f, "probe {selector}"),
+            Event::MatchedProbe(selector) => write!(f, "matched_probe {selector}"),
+            Event::Cancel(receive) => write!(f, "cancel r{}", receive.0),
+            Event::Retract(message) => write!(f, "retract m{}", message.0),
+            Event::Readdress(message, Rank::UNKNOWN) => write!(f, "readdress m{} ?", message.0),
+            Event::Readdress(message, source) => write!(f, "readdress m{} {}", message.0, source.0),
+            Event::SetHints(context, hints) => write_hints(f, *context, *hints),
+            Event::Close(context) => write!(f, "close {}", context.0),
+            Event::FailSource(context, Rank::UNKNOWN) => write!(f, "fail_source {} ?", context.0),
+            Event::FailSource(context, source) => write!(f, "fail_source {} {}", context.0, source.0),
+            Event::ArriveBatch(messages) => {
+                f.write_str("arrive_batch")?;
+                messages.iter().try_for_each(|message| write!(f, " m{}={}", message.id.0, message.envelope))
+            }
+        }
+    }
+}
+
+/// The words for assertions, and the fields they stand for.
+type Assertion = (&'static str, fn(&mut Hints) -> &mut bool);
+
+const ASSERTIONS: [Assertion; 5] = [
+    ("no_any_source", |hints| &mut hints.no_any_source),
+    ("no_any_tag", |hints| &mut hints.no_any_tag),
+    ("exact_length", |hints| &mut hints.exact_length),
+    ("allow_overtaking", |hints| &mut hints.allow_overtaking),
+    ("no_unexpected", |hints| &mut hints.no_unexpected),
+];
+
+fn write_hints(f: &mut fmt::Formatter<'_>, context: ContextId, mut hints: Hints) -> fmt::Result {
+    write!(f, "set_hints {}", context.0)?;
+    let given: Vec<_> =
+        ASSERTIONS.iter().filter(|(_, field)| *field(&mut hints)).map(|(word, _)| *word).collect();
+    if given.is_empty() { Ok(()) } else { write!(f, " {}", given.join(",")) }
+}
+
+fn bare(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(before, _)| before).trim()
+}
+
+/// The words of a line not read yet.
+struct Words<'a>(std::str::SplitWhitespace<'a>);
+
+impl<'a> Words<'a> {
+    fn next(&mut self, expected: &'static str) -> Result<&'a str, ScriptError> {
+        self.0.next().ok_or(error("nothing more", expected))
+    }
+}
+
+fn error(read: &str, expected: &'static str) -> ScriptError {
+    ScriptError { line: 0, read: read.to_owned(), expected }
+}
+
+const EVENT: &str = "post, arrive, arrive_batch, probe, matched_probe, cancel, retract, readdress, set_hints, close or \
+                     fail_source";
+const SELECTOR: &str = "context/source/tag, `*` for what is left open, value~ignore for a masked tag";
+const ENVELOPE: &str = "context/source/tag, `?` for a source not known yet";
+const SOURCE: &str = "a source, `?` for one not known";
+
+fn event(line: &str) -> Result<Event, ScriptError> {
+    let mut words = Words(line.split_whitespace());
+    let event = match words.next(EVENT)? {
+        "post" => Event::Post(Receive::new(receive(&mut words)?, selector(&mut words)?)),
+        "arrive" => Event::Arrive(Message::new(message(&mut words)?, envelope(words.next(ENVELOPE)?)?)),
+        "arrive_batch" => Event::ArriveBatch(words.0.by_ref().map(batched).collect::<Result<_, _>>()?),
+        "probe" => Event::Probe(selector(&mut words)?),
+        "matched_probe" => Event::MatchedProbe(selector(&mut words)?),
+        "cancel" => Event::Cancel(receive(&mut words)?),
+        "retract" => Event::Retract(message(&mut words)?),
+        "readdress" => Event::Readdress(message(&mut words)?, source(words.next(SOURCE)?, SOURCE)?),
+        "set_hints" => Event::SetHints(context(&mut words)?, hints(words.0.next().unwrap_or(""))?),
+        "close" => Event::Close(context(&mut words)?),
+        "fail_source" => Event::FailSource(context(&mut words)?, source(words.next(SOURCE)?, SOURCE)?),
+        other => return Err(error(other, EVENT)),
+    };
+    words.0.next().map_or(Ok(event), |more| Err(error(more, "the end of the line")))
+}
+
+fn number(text: &str, expected: &'static str) -> Result<u64, ScriptError> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|_| error(text, expected))
+}
+
+fn named(word: &str, letter: char, expected: &'static str) -> Result<u64, ScriptError> {
+    number(word.strip_prefix(letter).ok_or(error(word, expected))?, expected)
+}
+
+fn receive(words: &mut Words<'_>) -> Result<RecvId, ScriptError> {
+    const EXPECTED: &str = "a receive's id (r1)";
+    named(words.next(EXPECTED)?, 'r', EXPECTED).map(RecvId)
+}
+
+fn message(words: &mut Words<'_>) -> Result<MsgId, ScriptError> {
+    const EXPECTED: &str = "a message's id (m1)";
+    named(words.next(EXPECTED)?, 'm', EXPECTED).map(MsgId)
+}
+
+fn batched(word: &str) -> Result<Message, ScriptError> {
+    const EXPECTED: &str = "a message with its envelope (m1=0/3/7)";
+    let (id, of) = word.split_once('=').ok_or(error(word, EXPECTED))?;
+    Ok(Message::new(MsgId(named(id, 'm', EXPECTED)?), envelope(of)?))
+}
+
+fn context_number(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
+    let id = u32::try_from(number(text, expected)?).map_err(|_| error(text, "a context id of 32 bits"))?;
+    Ok(ContextId(id))
+}
+
+fn context(words: &mut Words<'_>) -> Result<ContextId, ScriptError> {
+    const EXPECTED: &str = "a context id";
+    context_number(words.next(EXPECTED)?, EXPECTED)
+}
+
+fn source(text: &str, expected: &'static str) -> Result<Rank, ScriptError> {
+    if text == "?" { Ok(Rank::UNKNOWN) } else { number(text, expected).map(Rank) }
+}
+
+fn fields<'a>(word: &'a str, expected: &'static str) -> Result<[&'a str; 3], ScriptError> {
+    let parts: Vec<_> = word.split('/').collect();
+    parts.try_into().map_err(|_| error(word, expected))
+}
+
+fn envelope(word: &str) -> Result<Envelope, ScriptError> {
+    let [context, from, tag] = fields(word, ENVELOPE)?;
+    let context = context_number(context, ENVELOPE)?;
+    Ok(Envelope::new(context, source(from, ENVELOPE)?, Tag(number(tag, ENVELOPE)?)))
+}
+
+fn selector(words: &mut Words<'_>) -> Result<Selector, ScriptError> {
+    let [context, source, tag] = fields(words.next(SELECTOR)?, SELECTOR)?;
+    let source = match source {
+        "*" => Wild::Any,
+        rank => Wild::Is(Rank(number(rank, SELECTOR)?)),
+    };
+    let tag = match (tag, tag.split_once('~')) {
+        ("*", _) => Wild::Any,
+        (_, Some((value, ignore))) => {
+            Wild::Masked(TagMask { value: Tag(number(value, SELECTOR)?), ignore: number(ignore, SELECTOR)? })
+        }
+        (tag, None) => Wild::Is(Tag(number(tag, SELECTOR)?)),
+    };
+    Ok(Selector::new(context_number(context, SELECTOR)?, source, tag))
+}
+
+fn hints(word: &str) -> Result<Hints, ScriptError> {
+    const EXPECTED: &str =
+        "no_any_source, no_any_tag, exact_length, allow_overtaking or no_unexpected, with commas between";
+    let mut hints = Hints::default();
+    for name in word.split(',').filter(|name| !name.is_empty()) {
+        let assertion = ASSERTIONS.iter().find(|(word, _)| *word == name);
+        *assertion.ok_or(error(name, EXPECTED))?.1(&mut hints) = true;
+    }
+    Ok(hints)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let text = "\
+post r1 0/3/7
+post r4294967296 9/*/0x10~0xf
+post r3 0/3/*
+arrive m1 0/?/18446744073709551615
+arrive_batch m2=0/3/7 m3=0/4/7
+arrive_batch
+probe 0/*/*
+matched_probe 0/3/*
+cancel r1
+retract m1
+readdress m1 3
+readdress m1 ?
+set_hints 0 no_any_source,no_any_tag,exact_length,allow_overtaking,no_unexpected
+set_hints 1
+close 0
+fail_source 0 3
+fail_source 0 ?
+";
+        assert_eq!(print(&parse(text).unwrap()), text);
+    }
+
+    #[test]
+    fn errors_say_where_what_and_what_instead() {
+        for (text, says) in [
+            ("\n# fine\npost r1 0/1/2\nreceive r1", "line 4: read `receive`, expected post, arrive,"),
+            ("post m1 0/1/2", "line 1: read `m1`, expected a receive's id (r1)"),
+            ("post r1", "line 1: read `nothing more`, expected context/source/tag"),
+            ("post r1 0/1", "line 1: read `0/1`, expected context/source/tag"),
+            ("arrive m1 0/*/2", "line 1: read `*`, expected context/source/tag, `?`"),
+            ("close 4294967296", "line 1: read `4294967296`, expected a context id of 32 bits"),
+            ("close 0 1", "line 1: read `1`, expected the end of the line"),
+            ("set_hints 0 fast", "line 1: read `fast`, expected no_any_source,"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(says), "{error}");
+        }
+    }
+}

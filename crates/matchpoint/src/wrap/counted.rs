@@ -1,0 +1,257 @@
+//! `Counted`: an engine around any engine, which keeps the numbers that MPI_T calls queue lengths and match attempts.
+//!
+//! MPICH's words, for both queues: `posted_recvq_length` and `unexpected_recvq_length` are sampled just before each
+//! search; `posted_recvq_match_attempts` and `unexpected_recvq_match_attempts` are the entries examined, here split
+//! into those of searches that found something (hit depth) and those of searches that did not (miss depth).
+//!
+//! Depths come from [`Engine::attempts`]: wrap an engine made by
+//! [`engines::create_counting`](crate::engines::create_counting), or every depth is 0. It adds two calls to each
+//! search and no memory but [`Counts`], about half a kilobyte.
+
+use crate::effort::Attempts;
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{Hints, Order};
+
+/// How many searches examined how many entries, in powers of two: element 0 counts searches that examined none,
+/// element `b` those that examined at least 2^(b−1) and fewer than 2^b, the last also all that examined more. Stops
+/// at `u32::MAX`.
+pub type Depths = [u32; 20];
+
+/// Of one queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct QueueCounts {
+    /// The longest the queue was when it was searched, in entries.
+    pub length_max: u64,
+    /// The sum of the lengths at each search: divided by `searches`, the mean length that a search met.
+    pub length_sum: u64,
+    /// Calls that searched the queue: arrivals the posted queue, posts the unexpected queue. A refusal for lack of
+    /// room is a search, a receive refused because it breaks an assertion is not.
+    pub searches: u64,
+    /// Searches that found what they looked for.
+    pub hits: u64,
+    /// Entries examined by the hits, in all.
+    pub attempts_hit: u64,
+    /// Entries examined by the others, in all.
+    pub attempts_miss: u64,
+    /// Entries examined by each hit.
+    pub depth_hit: Depths,
+    /// Entries examined by each of the others.
+    pub depth_miss: Depths,
+}
+
+/// Of probes, matched or not. What they examine is in no queue's counts: a program that polls would drown the rest.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProbeCounts {
+    /// Calls.
+    pub probes: u64,
+    /// Calls that found a message.
+    pub hits: u64,
+    /// Entries of the unexpected queue examined, in all.
+    pub attempts: u64,
+}
+
+/// All that [`Counted`] keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// The PRQ, searched by arrivals.
+    pub posted: QueueCounts,
+    /// The UMQ, searched by posts.
+    pub unexpected: QueueCounts,
+    /// Probes of the UMQ.
+    pub probes: ProbeCounts,
+}
+
+/// See the [module's documentation](self).
+pub struct Counted {
+    engine: Box<dyn Engine>,
+    counts: Counts,
+    /// The engine's attempts after the last search.
+    seen: Attempts,
+}
+
+impl QueueCounts {
+    /// Entries examined by all searches: MPI_T's match attempts.
+    pub fn attempts(&self) -> u64 {
+        self.attempts_hit + self.attempts_miss
+    }
+
+    /// The mean length that a search met, in entries; 0 if there was none.
+    pub fn length_mean(&self) -> f64 {
+        self.length_sum as f64 / self.searches.max(1) as f64
+    }
+
+    #[inline]
+    fn count(&mut self, length: usize, hit: bool, examined: u64) {
+        self.searches += 1;
+        self.length_max = self.length_max.max(length as u64);
+        self.length_sum += length as u64;
+        let (attempts, depths) = if hit {
+            self.hits += 1;
+            (&mut self.attempts_hit, &mut self.depth_hit)
+        } else {
+            (&mut self.attempts_miss, &mut self.depth_miss)
+        };
+        *attempts += examined;
+        let bucket = (u64::BITS - examined.leading_zeros()) as usize;
+        let count = &mut depths[bucket.min(depths.len() - 1)];
+        *count = count.saturating_add(1);
+    }
+}
+
+impl Counted {
+    /// Counts what `engine` does from now on.
+    pub fn new(engine: Box<dyn Engine>) -> Self {
+        let seen = engine.attempts();
+        Counted { engine, counts: Counts::default(), seen }
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Entries of (the posted, the unexpected) queue examined since the last call.
+    #[inline]
+    fn examined(&mut self) -> (u64, u64) {
+        let now = self.engine.attempts();
+        let before = std::mem::replace(&mut self.seen, now);
+        (now.posted - before.posted, now.unexpected - before.unexpected)
+    }
+
+    fn count_probe(&mut self, found: Option<MsgId>) -> Option<MsgId> {
+        let (_, examined) = self.examined();
+        self.counts.probes.probes += 1;
+        self.counts.probes.hits += u64::from(found.is_some());
+        self.counts.probes.attempts += examined;
+        found
+    }
+}
+
+impl Engine for Counted {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        let length = self.engine.unexpected_len();
+        let result = self.engine.post(receive);
+        let (_, examined) = self.examined();
+        if result != Err(Refused::Hint) {
+            self.counts.unexpected.count(length, matches!(result, Ok(Some(_))), examined);
+        }
+        result
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let length = self.engine.posted_len();
+        let result = self.engine.arrive(message);
+        let (examined, _) = self.examined();
+        self.counts.posted.count(length, matches!(result, Ok(Some(_))), examined);
+        result
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let found = self.engine.probe(selector);
+        self.count_probe(found)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let found = self.engine.matched_probe(selector);
+        self.count_probe(found)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.engine.cancel(receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.engine.retract(message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.engine.readdress(message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.engine.set_hints(context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.engine.close(context, drained);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.engine.fail_source(context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.engine.visit(queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.engine.posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.engine.unexpected_len()
+    }
+
+    fn order(&self) -> Order {
+        self.engine.order()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let own = size_of::<Self>() as u64;
+        let inner = self.engine.footprint();
+        Footprint { fixed_bytes: inner.fixed_bytes + own, peak_bytes: inner.peak_bytes + own, ..inner }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.engine.attempts()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engines;
+    use crate::event::script;
+
+    fn counted(script: &str) -> Counted {
+        let mut engine = Counted::new(engines::create_counting("list").unwrap());
+        for event in script::parse(script).unwrap() {
+            event.play(&mut engine);
+        }
+        engine
+    }
+
+    #[test]
+    fn hits_and_misses_are_kept_apart() {
+        let engine =
+            counted("arrive m1 0/1/1\n arrive m2 0/1/2\n post r1 0/1/2\n post r2 0/1/3\n arrive m3 0/1/3");
+        let Counts { posted, unexpected, .. } = engine.counts();
+        assert_eq!((unexpected.searches, unexpected.hits), (2, 1));
+        assert_eq!((unexpected.attempts_hit, unexpected.attempts_miss), (2, 1));
+        assert_eq!((unexpected.depth_hit[2], unexpected.depth_miss[1]), (1, 1));
+        assert_eq!((unexpected.length_max, unexpected.length_sum), (2, 3));
+        assert_eq!((posted.searches, posted.hits, posted.depth_miss[0]), (3, 1, 2));
+    }
+
+    #[test]
+    fn probes_and_refusals_for_a_wildcard_leave_the_queues_counts_alone() {
+        let engine = counted(
+            "arrive m1 0/1/1\n probe 0/*/1\n matched_probe 0/*/2\n set_hints 1 no_any_tag\n post r1 1/0/*",
+        );
+        assert_eq!(engine.counts().unexpected, QueueCounts::default());
+        assert_eq!(engine.counts().probes, ProbeCounts { probes: 2, hits: 1, attempts: 2 });
+    }
+
+    #[test]
+    fn a_batch_counts_as_its_messages() {
+        let engine = counted("post r1 0/*/*\n arrive_batch m1=0/1/1 m2=0/1/1");
+        assert_eq!((engine.counts().posted.searches, engine.counts().posted.length_sum), (2, 1));
+    }
+
+    #[test]
+    fn it_fits_beside_a_thousand_others() {
+        assert!(size_of::<Counted>() <= 600, "{} bytes", size_of::<Counted>());
+    }
+}
