@@ -24,7 +24,8 @@ impl Clocks {
         let shift_ns: Vec<i64> =
             surveys.iter().map(|survey| reference.map_or(0, |reference| shift(reference, survey))).collect();
         let entries = surveys.iter().zip(&shift_ns).filter(|(survey, _)| survey.calls > 0);
-        let origin_ns = entries.map(|(survey, shift)| survey.first_ns.saturating_add(*shift)).min().unwrap_or(0);
+        let origin_ns =
+            entries.map(|(survey, shift)| survey.first_ns.saturating_add(*shift)).min().unwrap_or(0);
         let shifted = shift_ns.iter().filter(|shift| **shift != 0).count();
         Clocks { shift_ns, origin_ns, shifted }
     }
@@ -44,9 +45,10 @@ impl Clocks {
 
 fn shift(reference: &RankSurvey, survey: &RankSurvey) -> i64 {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
-    let bounds = pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
-        (low.max(enter - own_leave), high.min(leave - own_enter))
-    });
+    let bounds =
+        pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
+            (low.max(enter - own_leave), high.min(leave - own_enter))
+        });
     match bounds {
         (i64::MIN, _) => 0,
         (low, high) if low <= 0 && 0 <= high => 0,

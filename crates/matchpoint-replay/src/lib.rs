@@ -4,24 +4,33 @@
 //! [`replay`] gives [`Measurements`]: plain data, from which every report is made.
 
 pub mod arrivals;
+mod at_wait;
+mod batch;
 mod clocks;
 mod communicators;
+mod flush;
+mod host;
 pub mod loggp;
+mod measure;
 pub mod measurements;
+mod observer;
 mod process;
 pub mod progress;
+mod replay;
 mod simulation;
 mod step;
 mod survey;
 mod tally;
+mod timeline;
 
 pub use arrivals::Arrivals;
 pub use loggp::LogGp;
 pub use measurements::Measurements;
 pub use progress::Progress;
+pub use replay::replay;
 
 use matchpoint::engines::NameError;
-use matchpoint_trace::{Trace, TraceError};
+use matchpoint_trace::TraceError;
 
 /// What to replay, and how.
 #[derive(Clone, Debug)]
@@ -69,17 +78,4 @@ impl From<NameError> for ReplayError {
     fn from(error: NameError) -> Self {
         ReplayError::Engine(error)
     }
-}
-
-/// Replays `trace`.
-///
-/// # Errors
-/// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
-pub fn replay(
-    trace: &dyn Trace,
-    options: &Options,
-    progress: &Progress,
-) -> Result<Measurements, ReplayError> {
-    let _ = (trace, options, progress);
-    Err(ReplayError::Stopped)
 }

@@ -164,7 +164,7 @@ pub struct CommunicatorFacts {
 pub struct EngineMeasurements {
     /// Its name, with parameters.
     pub name: String,
-    /// Time of all its operations at all ranks, caches as a replay leaves them.
+    /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
     /// The same, each burst of operations on flushed caches (as after a compute phase).
     pub match_cold_ns: f64,
@@ -214,7 +214,8 @@ pub struct QueueMeasurements {
     pub searches: u64,
     /// Searches that found something.
     pub hits: u64,
-    /// Searches that found something after comparing a number of entries in [2^i, 2^(i+1)) (i = 0: 0 or 1).
+    /// Searches that found something: element 0 counts those that compared no entry, element i those that compared
+    /// a number of entries in [2^(i−1), 2^i).
     pub depth_hit: Vec<u64>,
     /// Searches that found nothing, likewise.
     pub depth_miss: Vec<u64>,

@@ -229,8 +229,14 @@ mod tests {
     fn messages_of_different_sources_conflict_over_a_wildcard_only() {
         let (one, two) = (Wild::Is(Rank(1)), Wild::Is(Rank(2)));
         assert_eq!(conflicts(&[arrives(1, Some(receive(1, one))), arrives(2, Some(receive(2, two)))]), 0);
-        assert_eq!(conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]), 1);
+        assert_eq!(
+            conflicts(&[arrives(1, Some(receive(1, Wild::Any))), arrives(2, Some(receive(2, two)))]),
+            1
+        );
         // The second message's own receive is the earlier one: it would have taken that anyway.
-        assert_eq!(conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]), 0);
+        assert_eq!(
+            conflicts(&[arrives(1, Some(receive(2, Wild::Any))), arrives(2, Some(receive(1, two)))]),
+            0
+        );
     }
 }

@@ -7,8 +7,8 @@ use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Call, Function, Trace};
 use rayon::prelude::*;
 
-use crate::progress::Progress;
 use crate::ReplayError;
+use crate::progress::Progress;
 
 /// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
 const SYNCHRONISATIONS_KEPT: usize = 64;
@@ -79,12 +79,13 @@ impl RankSurvey {
             | Action::CommFree { .. }
             | Action::GroupCreate { .. }
             | Action::GroupFree { .. } => self.keep(call),
-            Action::CommSize { comm, .. } | Action::CommRank { comm, .. } if !self.is_known(&call.action, comm) => {
+            Action::CommSize { comm, .. } | Action::CommRank { comm, .. }
+                if !self.is_known(&call.action, comm) =>
+            {
                 self.keep(call);
             }
             Action::Collective { comm: CommId::WORLD, request: None, .. }
-                if synchronises(call.function)
-                    && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
+                if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
             {
                 self.synchronisations.push((call.enter_ns, call.leave_ns));
             }
@@ -110,7 +111,14 @@ pub(crate) fn synchronises(function: Function) -> bool {
     use Function::*;
     matches!(
         function,
-        Barrier | Allreduce | Allgather | Allgatherv | Alltoall | Alltoallv | Alltoallw | Reduce_scatter
+        Barrier
+            | Allreduce
+            | Allgather
+            | Allgatherv
+            | Alltoall
+            | Alltoallv
+            | Alltoallw
+            | Reduce_scatter
             | Reduce_scatter_block
     )
 }

@@ -59,7 +59,12 @@ impl Tally {
             lost_messages: 0,
             ranks: (0..processes).map(|_| RankTally::default()).collect(),
             messages_by_context: vec![0; setting.communicators.all.len()],
-            matrix: CommunicationMatrix { ranks_per_cell, cells, messages: vec![0; area], bytes: vec![0; area] },
+            matrix: CommunicationMatrix {
+                ranks_per_cell,
+                cells,
+                messages: vec![0; area],
+                bytes: vec![0; area],
+            },
             end_ns: 0,
             late: vec![0; Function::ALL.len()],
             posted: vec![0; Function::ALL.len()],
@@ -147,8 +152,19 @@ impl Tally {
         *self.released.entry(reason).or_insert(0) += 1;
     }
 
-    /// Sums up.
+    /// Sums up what the simulated processes have come to.
     pub fn finish(&mut self, processes: &[Process<'_>]) {
+        let totals = &mut self.totals;
+        totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
+        totals.unmatched_messages =
+            processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
+        let lanes = processes.iter().flat_map(|process| &process.lanes);
+        self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
+        self.sum_up();
+    }
+
+    /// Sums up.
+    pub fn sum_up(&mut self) {
         let totals = &mut self.totals;
         totals.tags_unique = self.tags.len() as u64;
         let mut tags: Vec<(i32, u64)> = std::mem::take(&mut self.tags).into_iter().collect();
@@ -157,10 +173,6 @@ impl Tally {
         totals.sends_per_tag = tags;
         totals.late_by_function = by_function(&self.late);
         totals.posted_by_function = by_function(&self.posted);
-        totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
-        totals.unmatched_messages = processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
-        let lanes = processes.iter().flat_map(|process| &process.lanes);
-        self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
     }
 }
 

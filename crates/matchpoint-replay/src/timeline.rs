@@ -31,6 +31,11 @@ impl Default for Timeline {
 }
 
 impl Timeline {
+    /// The longest so far.
+    pub fn longest(&self) -> u32 {
+        self.longest
+    }
+
     /// Now.
     pub fn length(&self) -> u32 {
         self.length
@@ -61,7 +66,6 @@ impl Timeline {
     fn join_pairs(&mut self) {
         self.span_ns *= 2;
         self.spans = self.spans.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
-        // What was cut off at the end of the last span still has its length.
     }
 
     /// Over a run that took `end_ns`.

@@ -71,13 +71,7 @@ impl Resolver<'_> {
             NewComm::Group(group) => self.views[index].groups.get(group),
             _ => None,
         };
-        Deposited {
-            index,
-            how: deposit.how,
-            comm: deposit.comm,
-            integers: deposit.integers.to_vec(),
-            group,
-        }
+        Deposited { index, how: deposit.how, comm: deposit.comm, integers: deposit.integers.to_vec(), group }
     }
 
     /// Deposits to wait for: one of every member that has a stream.
@@ -86,13 +80,15 @@ impl Resolver<'_> {
             return 1;
         }
         let communicator = &self.found.all[context as usize];
-        let both = communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
+        let both =
+            communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
         both.filter(|rank| self.present.contains_key(rank)).count()
     }
 
     /// Where no rank gets any further: decides the creation that has waited longest from what is there.
     pub(super) fn decide_a_stuck_creation(&mut self) -> bool {
-        let oldest = self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
+        let oldest =
+            self.pending.iter().min_by_key(|(key, pending)| (pending.order, **key)).map(|(key, _)| *key);
         if let Some(key) = oldest {
             let pending = self.pending.remove(&key).expect("it was found a line ago");
             self.decide(key.0, pending.deposits);
@@ -147,8 +143,10 @@ impl Resolver<'_> {
     }
 
     fn add(&mut self, mut communicator: Communicator) -> Context {
-        let both = communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
-        communicator.complete = communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
+        let both =
+            communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
+        communicator.complete =
+            communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
         self.found.all.push(communicator);
         (self.found.all.len() - 1) as Context
     }
@@ -188,7 +186,8 @@ impl Resolver<'_> {
         if !resolved {
             self.found.unresolved += 1;
         }
-        let position: FxHashMap<u32, usize> = members.iter().enumerate().map(|(at, &rank)| (rank, at)).collect();
+        let position: FxHashMap<u32, usize> =
+            members.iter().enumerate().map(|(at, &rank)| (rank, at)).collect();
         let mut colors: BTreeMap<i32, Vec<(i32, usize, u32)>> = BTreeMap::new();
         for deposited in &deposits {
             if let NewComm::Split { color: Some(color), key } = deposited.how {
@@ -241,7 +240,8 @@ impl Resolver<'_> {
     }
 
     fn grid(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
-        let dims: Option<Vec<u32>> = deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
+        let dims: Option<Vec<u32>> =
+            deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
         let dims = dims.unwrap_or_default();
         let count = dims.iter().try_fold(1u32, |product, &dim| product.checked_mul(dim));
         let outcome = self.first_ranks(parent, count.unwrap_or(0), "MPI_Cart_create", deposits);
@@ -260,7 +260,8 @@ impl Resolver<'_> {
         for (at, &rank) in members.iter().enumerate() {
             slices.entry(dropped_coordinates(at as u32, &dims, &keeps)).or_default().push(rank);
         }
-        let kept: Vec<u32> = dims.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(&dim, _)| dim).collect();
+        let kept: Vec<u32> =
+            dims.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(&dim, _)| dim).collect();
         let mut of_rank = FxHashMap::default();
         for slice in slices.into_values() {
             let communicator = self.plain(format!("MPI_Cart_sub of {parent}"), slice.as_slice().into());
@@ -297,7 +298,9 @@ impl Resolver<'_> {
     fn leaders(&self, parent: Context, deposits: &[Deposited]) -> Option<(u32, u32, i32)> {
         let members = self.own_members(parent, deposits);
         deposits.iter().find_map(|deposited| {
-            let NewComm::Inter { local_leader, peer_comm, remote_leader, tag } = deposited.how else { return None };
+            let NewComm::Inter { local_leader, peer_comm, remote_leader, tag } = deposited.how else {
+                return None;
+            };
             let view = &self.views[deposited.index];
             if members.get(local_leader as usize) != Some(&view.rank) {
                 return None;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use matchpoint_trace::call::{Action, CommId};
 use rustc_hash::FxHashMap;
 
+use crate::process::Seat;
 use crate::survey::RankSurvey;
 use create::{Deposit, Pending};
 use groups::Groups;
@@ -62,6 +63,21 @@ pub(crate) struct Communicators {
     pub unresolved: u64,
     /// `Comm_rank` and `Comm_size` calls that contradict what was resolved.
     pub contradictions: u64,
+}
+
+impl Communicators {
+    /// World rank of the process that world rank `own`, in its `seat`, sends to or receives from as `rank`.
+    pub fn world_rank(&self, own: u32, seat: Seat, rank: u32) -> Option<u32> {
+        if seat.context == SELF {
+            return Some(own);
+        }
+        let communicator = &self.all[seat.context as usize];
+        let group = match &communicator.remote {
+            Some(remote) if !seat.second => remote,
+            _ => &communicator.members,
+        };
+        group.get(rank as usize).copied()
+    }
 }
 
 /// Resolves the communicators of a trace of `world` processes.

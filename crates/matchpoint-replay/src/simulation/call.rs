@@ -70,7 +70,9 @@ impl<S: Sink> Simulation<'_, S> {
                 self.begin_request(at.index, id, Request::new(RequestKind::Send, state(end, 1)));
                 soon
             }
-            Action::Receive { ref args, request: None, status } => self.blocking_receive(at, call.function, args, status),
+            Action::Receive { ref args, request: None, status } => {
+                self.blocking_receive(at, call.function, args, status)
+            }
             Action::Receive { ref args, request: Some(id), .. } => {
                 self.forget(at.index, id);
                 let posted = self.receive(at.index, at.now_ns, call.function, args, Owner::Request(id), None);
@@ -122,8 +124,14 @@ impl<S: Sink> Simulation<'_, S> {
             Action::Collective { comm, root, bytes, request } => {
                 let owner = request.map_or(at.owner(), Owner::Request);
                 let bytes = bytes.unwrap_or(0);
-                let joining =
-                    Joining { function: call.function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+                let joining = Joining {
+                    function: call.function,
+                    comm,
+                    root,
+                    bytes,
+                    recorded_ns: at.recorded_ns,
+                    owner,
+                };
                 let end = self.join(at.index, at.now_ns, joining);
                 let Some(id) = request else { return at.until(end, Reason::Collective) };
                 self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
@@ -180,11 +188,17 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn send_receive(&mut self, at: At, call: &Call) -> Blocked {
-        let Action::SendReceive { send, receive, request, status } = call.action else { return at.leave(at.now_ns) };
+        let Action::SendReceive { send, receive, request, status } = call.action else {
+            return at.leave(at.now_ns);
+        };
         let owner = request.map_or(at.owner(), Owner::Request);
         if let Some(id) = request {
             self.forget(at.index, id);
-            self.begin_request(at.index, id, Request::new(RequestKind::SendReceive, RequestState::Pending(2)));
+            self.begin_request(
+                at.index,
+                id,
+                Request::new(RequestKind::SendReceive, RequestState::Pending(2)),
+            );
         }
         let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, status);
         let sent = self.send(at.index, at.now_ns, &send, owner);
@@ -215,8 +229,7 @@ impl<S: Sink> Simulation<'_, S> {
             RequestKind::PersistentReceive(args, _) => {
                 let args = **args;
                 let posted = self.receive(at.index, at.now_ns, function, &args, Owner::Request(id), None);
-                let what =
-                    RequestKind::PersistentReceive(Box::new(args), posted.place.unwrap_or(u32::MAX));
+                let what = RequestKind::PersistentReceive(Box::new(args), posted.place.unwrap_or(u32::MAX));
                 let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
                 self.processes[at.index].requests.insert(id, request);
             }
@@ -231,7 +244,9 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn act_probe(&mut self, at: At, call: &Call) -> Blocked {
-        let Action::Probe { ref args, found, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
+        let Action::Probe { ref args, found, status, handle, .. } = call.action else {
+            return at.leave(at.now_ns);
+        };
         if args.source == Peer::Null {
             return at.leave(at.now_ns);
         }
@@ -256,7 +271,12 @@ impl<S: Sink> Simulation<'_, S> {
         at.until(None, Reason::Probe { selector, handle, expected: status })
     }
 
-    fn matched_receive(&mut self, at: At, handle: matchpoint_trace::call::HandleId, _: Option<Status>) -> i64 {
+    fn matched_receive(
+        &mut self,
+        at: At,
+        handle: matchpoint_trace::call::HandleId,
+        _: Option<Status>,
+    ) -> i64 {
         let Some(place) = self.processes[at.index].handles.remove(&handle) else { return at.now_ns };
         let Some(message) = self.flights.get(place).map(|flight| flight.message.id) else { return at.now_ns };
         self.transfer(at.now_ns, message).0
@@ -265,7 +285,9 @@ impl<S: Sink> Simulation<'_, S> {
     fn cancel(&mut self, at: At, id: RequestId) {
         let process = &mut self.processes[at.index];
         let Some(request) = process.requests.get(&id) else { return };
-        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else { return };
+        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
+            return;
+        };
         let Some(receive) = process.receives.get(place).map(|receive| receive.id) else { return };
         let was_posted = process.matcher.cancel(receive);
         self.step(at.index, at.now_ns, Kind::Cancel { receive, was_posted });
@@ -284,7 +306,9 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn create_communicator(&mut self, at: At, call: &Call) -> Blocked {
-        let Action::CommCreate { parent, how, comm, request } = call.action else { return at.leave(at.now_ns) };
+        let Action::CommCreate { parent, how, comm, request } = call.action else {
+            return at.leave(at.now_ns);
+        };
         let parent_seat = self.processes[at.index].comms.get(&parent).copied();
         let process = &mut self.processes[at.index];
         let context = self.setting.communicators.created[at.index].get(process.created).copied().flatten();

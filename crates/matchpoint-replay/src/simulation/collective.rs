@@ -37,9 +37,9 @@ fn flow(function: Function, root: Option<u32>) -> Flow {
     match function {
         Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv if root.is_some() => Flow::FromRoot,
         Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv if root.is_some() => Flow::ToRoot,
-        Neighbor_allgather | Neighbor_allgatherv | Neighbor_alltoall | Neighbor_alltoallv | Neighbor_alltoallw
-        | Ineighbor_allgather | Ineighbor_allgatherv | Ineighbor_alltoall | Ineighbor_alltoallv
-        | Ineighbor_alltoallw => Flow::Local,
+        Neighbor_allgather | Neighbor_allgatherv | Neighbor_alltoall | Neighbor_alltoallv
+        | Neighbor_alltoallw | Ineighbor_allgather | Ineighbor_allgatherv | Ineighbor_alltoall
+        | Ineighbor_alltoallv | Ineighbor_alltoallw => Flow::Local,
         _ => Flow::All,
     }
 }
@@ -97,7 +97,15 @@ impl<S: Sink> Simulation<'_, S> {
 }
 
 impl Meeting {
-    fn enter(&mut self, index: usize, now_ns: i64, flow: Flow, is_root: bool, cost_ns: i64, owner: Owner) -> End {
+    fn enter(
+        &mut self,
+        index: usize,
+        now_ns: i64,
+        flow: Flow,
+        is_root: bool,
+        cost_ns: i64,
+        owner: Owner,
+    ) -> End {
         self.arrived += 1;
         self.latest_ns = self.latest_ns.max(now_ns);
         if is_root {

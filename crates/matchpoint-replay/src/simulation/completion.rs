@@ -74,7 +74,8 @@ impl<S: Sink> Simulation<'_, S> {
         requests: &[RequestId],
         completions: &[Completion],
     ) -> Blocked {
-        let mut blocked = Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
+        let mut blocked =
+            Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
         for completion in completions {
             let Some(&id) = requests.get(completion.index as usize) else { continue };
             let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
@@ -101,9 +102,12 @@ impl<S: Sink> Simulation<'_, S> {
     fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(&id) else { return };
-        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else { return };
+        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
+            return;
+        };
         let posted = process.receives.get(place);
-        let sources_unknown = request.expected.is_some_and(|status| self.is_from_absent(index, place, status));
+        let sources_unknown =
+            request.expected.is_some_and(|status| self.is_from_absent(index, place, status));
         if posted.is_some_and(|posted| posted.absent) || sources_unknown {
             let expected = request.expected;
             self.make_up(index, place, at_ns, expected);

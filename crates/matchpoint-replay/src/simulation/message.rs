@@ -7,7 +7,6 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, Status, TagArg};
 
 use super::Simulation;
-use crate::communicators::SELF;
 use crate::process::{Owner, PostedReceive, Seat};
 use crate::step::{Kind, Sink};
 
@@ -138,7 +137,8 @@ impl<S: Sink> Simulation<'_, S> {
         let took = self.processes[index].matcher.arrive(message).expect("the matcher is unbounded");
         self.tally.arrived(index, from);
         let receives = &self.processes[index].receives;
-        let receive = took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
+        let receive =
+            took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
         self.step(index, at_ns, Kind::Arrive { message, took: receive });
         match took {
             Some(receive) => self.matched(index, at_ns, receive.index(), message.id),
@@ -163,7 +163,9 @@ impl<S: Sink> Simulation<'_, S> {
         let (receiver_ns, sender_ns) = match flight.protocol {
             Protocol::Eager => (matched_ns + overhead, None),
             Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),
-            Protocol::Rendezvous => (matched_ns + 2 * latency + wire + overhead, Some(matched_ns + latency + wire)),
+            Protocol::Rendezvous => {
+                (matched_ns + 2 * latency + wire + overhead, Some(matched_ns + latency + wire))
+            }
         };
         if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(flight.from as usize)) {
             self.end(*sender as usize, flight.sender, at_ns, None);
@@ -181,15 +183,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// World rank of the process that the other side knows by `rank`.
     pub(super) fn world_rank(&self, index: usize, seat: Seat, rank: u32) -> Option<u32> {
-        if seat.context == SELF {
-            return Some(self.processes[index].rank);
-        }
-        let communicator = &self.setting.communicators.all[seat.context as usize];
-        let group = match &communicator.remote {
-            Some(remote) if !seat.second => remote,
-            _ => &communicator.members,
-        };
-        group.get(rank as usize).copied()
+        self.setting.communicators.world_rank(self.processes[index].rank, seat, rank)
     }
 
     /// Whether the message that a receive reported came from a process without a stream.
@@ -244,7 +238,7 @@ fn nameless(envelope: Envelope) -> Message {
 }
 
 /// What a receive's arguments ask the engine for.
-pub(super) fn selector(seat: Seat, args: &ReceiveArgs) -> Selector {
+pub(crate) fn selector(seat: Seat, args: &ReceiveArgs) -> Selector {
     let source = match args.source {
         Peer::Rank(rank) => Wild::Is(Rank(rank.into())),
         _ => Wild::Any,

@@ -33,9 +33,11 @@ use crate::tally::Tally;
 use collective::Meeting;
 use message::Flight;
 
+pub(crate) use message::{made_up, selector};
+
 /// The matcher that decides what matches what, so that the simulation knows who may go on: small, since every
 /// process has one.
-const MATCHER: &str = "bins:n=16";
+pub(crate) const MATCHER: &str = "bins:n=16";
 
 /// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;

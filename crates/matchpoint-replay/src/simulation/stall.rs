@@ -45,8 +45,10 @@ impl<S: Sink> Simulation<'_, S> {
             Owner::Nobody => false,
         };
         let flights = self.flights.iter();
-        let sends: Vec<u32> =
-            flights.filter(|(_, flight)| flight.from == rank && waits(flight.sender)).map(|(at, _)| at).collect();
+        let sends: Vec<u32> = flights
+            .filter(|(_, flight)| flight.from == rank && waits(flight.sender))
+            .map(|(at, _)| at)
+            .collect();
         for &place in &sends {
             let flight = self.flights.get_mut(place).expect("it was found above");
             let owner = std::mem::replace(&mut flight.sender, Owner::Nobody);
@@ -88,7 +90,9 @@ impl<S: Sink> Simulation<'_, S> {
         let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
         let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();
         for request in process.requests.values() {
-            if request.waiter.map(usize::from) != Some(lane) || !matches!(request.state, RequestState::Pending(_)) {
+            if request.waiter.map(usize::from) != Some(lane)
+                || !matches!(request.state, RequestState::Pending(_))
+            {
                 continue;
             }
             if let RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place) = request.what {

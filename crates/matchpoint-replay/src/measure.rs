@@ -1,0 +1,248 @@
+//! Plays the events of all ranks through the engines: what they cost, what they examine, what they hold.
+//!
+//! Every rank has each engine twice: one that counts, whose answers are compared with those of the replay's own
+//! matcher, and one that does not, which is timed. A clock is read twice per batch of events, never within. Of the
+//! batches some are played on flushed caches: that is what an engine costs after a compute phase.
+
+use std::hint::black_box;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::wrap::Counted;
+use matchpoint::{Engine, MsgId};
+
+use crate::batch::Batch;
+use crate::flush::Flush;
+use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
+use crate::observer::{Observer, Shared};
+use crate::step::{Kind, Step};
+
+/// Batches played on flushed caches at first, and in all. After the first, one in [`COLD_INTERVAL`] is.
+const COLD_FIRST: u64 = 16;
+const COLD_MAX: u64 = 128;
+const COLD_INTERVAL: u64 = 16;
+
+/// All engines at all ranks.
+pub(crate) struct Measurer {
+    pub observers: Vec<Observer>,
+    pub shared: Shared,
+    engines: Vec<MeasuredEngine>,
+    flush: Flush,
+    clock_ns: f64,
+    batches: u64,
+    cold: u64,
+}
+
+struct MeasuredEngine {
+    name: String,
+    ranks: Vec<AtRank>,
+    disagreements: u64,
+    warm: Timing,
+    cold: Timing,
+}
+
+struct AtRank {
+    timed: Box<dyn Engine>,
+    counted: Counted,
+    warm: Timing,
+    steps: u64,
+}
+
+/// Time of some events.
+#[derive(Clone, Copy, Default)]
+struct Timing {
+    ns: f64,
+    steps: u64,
+}
+
+impl Timing {
+    fn per_step(self) -> Option<f64> {
+        (self.steps > 0).then(|| self.ns / self.steps as f64)
+    }
+}
+
+impl Measurer {
+    /// Engines of these names, for so many processes.
+    pub fn new(names: &[String], processes: usize) -> Result<Self, NameError> {
+        let measured = |name: &String| -> Result<MeasuredEngine, NameError> {
+            let at_rank = |_| -> Result<AtRank, NameError> {
+                let counted = Counted::new(engines::create_counting(name)?);
+                Ok(AtRank { timed: engines::create(name)?, counted, warm: Timing::default(), steps: 0 })
+            };
+            let ranks = (0..processes).map(at_rank).collect::<Result<_, _>>()?;
+            let (warm, cold) = Default::default();
+            Ok(MeasuredEngine { name: name.clone(), ranks, disagreements: 0, warm, cold })
+        };
+        Ok(Measurer {
+            observers: (0..processes).map(|_| Observer::default()).collect(),
+            shared: Shared::default(),
+            engines: names.iter().map(measured).collect::<Result<_, _>>()?,
+            flush: Flush::default(),
+            clock_ns: clock_ns(),
+            batches: 0,
+            cold: 0,
+        })
+    }
+
+    /// Measures until the simulation has sent its last batch.
+    pub fn run(mut self, full: &Receiver<Batch>, empty: &Sender<Vec<Step>>) -> Self {
+        for Batch { process, mut steps } in full {
+            self.play(process, &steps);
+            steps.clear();
+            // Nobody takes vectors back once the simulation has ended.
+            let _ = empty.send(steps);
+        }
+        self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
+        self
+    }
+
+    fn play(&mut self, process: usize, steps: &[Step]) {
+        for step in steps {
+            self.observers[process].observe(step, &mut self.shared);
+        }
+        let is_cold = self.is_cold_turn();
+        for engine in &mut self.engines {
+            let at_rank = &mut engine.ranks[process];
+            engine.disagreements +=
+                steps.iter().filter(|step| !agrees(&mut at_rank.counted, step)).count() as u64;
+            if is_cold {
+                self.flush.flush();
+            }
+            let begin = Instant::now();
+            for step in steps {
+                black_box(answer(&mut *at_rank.timed, step));
+            }
+            let ns = (begin.elapsed().as_nanos() as f64 - self.clock_ns).max(0.0);
+            at_rank.steps += steps.len() as u64;
+            let timings: &mut [&mut Timing] =
+                if is_cold { &mut [&mut engine.cold] } else { &mut [&mut engine.warm, &mut at_rank.warm] };
+            for timing in timings {
+                timing.ns += ns;
+                timing.steps += steps.len() as u64;
+            }
+        }
+    }
+
+    /// Cold turns alternate with warm ones at the beginning, so that a short trace has both.
+    fn is_cold_turn(&mut self) -> bool {
+        let interval = if self.cold < COLD_FIRST { 2 } else { COLD_INTERVAL };
+        let is_cold = self.cold < COLD_MAX && self.batches % interval == 1;
+        self.batches += 1;
+        self.cold += u64::from(is_cold);
+        is_cold
+    }
+
+    /// The measurements of every engine.
+    pub fn engines(&self) -> Vec<EngineMeasurements> {
+        self.engines.iter().map(|engine| engine.measurements(&self.observers)).collect()
+    }
+}
+
+impl MeasuredEngine {
+    fn measurements(&self, observers: &[Observer]) -> EngineMeasurements {
+        let warm_ns = self.warm.per_step().or(self.cold.per_step()).unwrap_or(0.0);
+        let cold_ns = self.cold.per_step().unwrap_or(warm_ns).max(warm_ns);
+        let ranks: Vec<EngineAtRank> =
+            self.ranks.iter().map(|rank| rank.measurements(warm_ns, cold_ns)).collect();
+        let mut posted = QueueMeasurements::default();
+        let mut unexpected = QueueMeasurements::default();
+        for (rank, observer) in self.ranks.iter().zip(observers) {
+            let counts = rank.counted.counts();
+            posted.add(&counts.posted, observer.posted.longest());
+            unexpected.add(&counts.unexpected, observer.unexpected.longest());
+        }
+        let sum = |of: fn(&Counted) -> u64| self.ranks.iter().map(|rank| of(&rank.counted)).sum();
+        EngineMeasurements {
+            name: self.name.clone(),
+            match_ns: ranks.iter().map(|rank| rank.match_ns).sum(),
+            match_cold_ns: ranks.iter().map(|rank| rank.match_cold_ns).sum(),
+            matched: sum(|counted| {
+                let counts = counted.counts();
+                counts.posted.hits + counts.unexpected.hits
+            }),
+            unmatched_receives: sum(|counted| counted.posted_len() as u64),
+            unmatched_messages: sum(|counted| counted.unexpected_len() as u64),
+            disagreements: self.disagreements,
+            posted: posted.averaged(),
+            unexpected: unexpected.averaged(),
+            bytes_max: ranks.iter().map(|rank| rank.bytes).max().unwrap_or(0),
+            bytes_sum: ranks.iter().map(|rank| rank.bytes).sum(),
+            ranks,
+        }
+    }
+}
+
+impl AtRank {
+    /// Scales this rank's own warm time to all its events; the cold surcharge per event is that of all ranks.
+    fn measurements(&self, warm_ns: f64, cold_ns: f64) -> EngineAtRank {
+        let own_ns = self.warm.per_step().unwrap_or(warm_ns);
+        let counts = self.counted.counts();
+        EngineAtRank {
+            match_ns: own_ns * self.steps as f64,
+            match_cold_ns: (own_ns + cold_ns - warm_ns) * self.steps as f64,
+            attempts: counts.posted.attempts() + counts.unexpected.attempts(),
+            bytes: self.timed.footprint().peak_bytes,
+        }
+    }
+}
+
+impl QueueMeasurements {
+    fn add(&mut self, counts: &matchpoint::wrap::counted::QueueCounts, longest: u32) {
+        self.length_max = self.length_max.max(longest.into());
+        // A sum, until `averaged`.
+        self.length_mean += counts.length_sum as f64;
+        self.attempts += counts.attempts();
+        self.searches += counts.searches;
+        self.hits += counts.hits;
+        self.attempts_hit += counts.attempts_hit;
+        self.attempts_miss += counts.attempts_miss;
+        add_up(&mut self.depth_hit, &counts.depth_hit);
+        add_up(&mut self.depth_miss, &counts.depth_miss);
+    }
+
+    fn averaged(mut self) -> Self {
+        self.length_mean /= self.searches.max(1) as f64;
+        self
+    }
+}
+
+fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
+    sums.resize(sums.len().max(counts.len()), 0);
+    for (sum, &count) in sums.iter_mut().zip(counts) {
+        *sum += u64::from(count);
+    }
+}
+
+/// What an engine answers to an event, in a form that all events share.
+#[inline]
+fn answer(engine: &mut dyn Engine, step: &Step) -> Option<u64> {
+    match &step.kind {
+        Kind::Post { receive, .. } => engine.post(*receive).ok().flatten().map(|message| message.0),
+        Kind::Arrive { message, .. } => engine.arrive(*message).ok().flatten().map(|receive| receive.0),
+        Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
+        Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
+        Kind::Cancel { receive, .. } => engine.cancel(*receive).then_some(1),
+    }
+}
+
+/// Whether an engine answers as the replay's own matcher did.
+fn agrees(engine: &mut dyn Engine, step: &Step) -> bool {
+    let message = |id: Option<MsgId>| id.map(|id| id.0);
+    let expected = match step.kind {
+        Kind::Post { took, .. } | Kind::MatchedProbe { took, .. } => message(took),
+        Kind::Probe { found, .. } => message(found),
+        Kind::Arrive { took, .. } => took.map(|receive| receive.id.0),
+        Kind::Cancel { was_posted, .. } => was_posted.then_some(1),
+    };
+    answer(engine, step) == expected
+}
+
+/// Time that reading the clock twice takes.
+fn clock_ns() -> f64 {
+    let mut shortest = Duration::MAX;
+    for _ in 0..1000 {
+        shortest = shortest.min(Instant::now().elapsed());
+    }
+    shortest.as_nanos() as f64
+}

@@ -1,0 +1,266 @@
+//! The replay of a trace, from its files to its measurements.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc;
+
+use matchpoint_trace::Trace;
+
+use crate::arrivals::Arrivals;
+use crate::batch::{Batcher, IN_FLIGHT};
+use crate::clocks::Clocks;
+use crate::communicators::{self, Communicators};
+use crate::measure::Measurer;
+use crate::measurements::*;
+use crate::progress::Progress;
+use crate::simulation::{Setting, Simulation};
+use crate::step::{Sink, Step};
+use crate::survey::{RankSurvey, survey};
+use crate::tally::{Tally, by_function};
+use crate::{Options, ReplayError, at_wait};
+
+/// Replays `trace`.
+///
+/// # Errors
+/// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
+pub fn replay(
+    trace: &dyn Trace,
+    options: &Options,
+    progress: &Progress,
+) -> Result<Measurements, ReplayError> {
+    let measurer = Measurer::new(&options.engines, trace.present().len())?;
+    let others =
+        Arrivals::ALL.into_iter().filter(|mode| options.compare_arrivals && *mode != options.arrivals);
+    let others: Vec<Arrivals> = others.collect();
+    progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
+    let surveys = survey(trace, progress)?;
+    let world = trace.description().ranks;
+    let communicators = communicators::resolve(&surveys, world);
+    let clocks = Clocks::align(&surveys);
+    let setting = |arrivals| Setting {
+        communicators: &communicators,
+        clocks: &clocks,
+        arrivals,
+        loggp: options.loggp,
+        world,
+    };
+    let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;
+    let mut compared = vec![(options.arrivals, unexpected_share(&tally))];
+    for mode in others {
+        let ((), tally) = run(trace, &setting(mode), Ignore, progress).map(|(_, tally)| ((), tally))?;
+        compared.push((mode, unexpected_share(&tally)));
+    }
+    compared.truncate(if options.compare_arrivals { compared.len() } else { 0 });
+    let found = Found { trace, options, surveys: &surveys, communicators: &communicators, clocks: &clocks };
+    Ok(found.measurements(&measurer, tally, compared))
+}
+
+/// Simulates on this thread, and measures on another.
+fn measured(
+    trace: &dyn Trace,
+    setting: &Setting<'_>,
+    measurer: Measurer,
+    progress: &Progress,
+) -> Result<(Measurer, Tally), ReplayError> {
+    let (full, filled) = mpsc::sync_channel(IN_FLIGHT);
+    let (empty, emptied) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let measuring = scope.spawn(move || measurer.run(&filled, &empty));
+        let batcher = Batcher::new(trace.present().len(), full, emptied);
+        // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
+        let simulated = run(trace, setting, batcher, progress).map(|(batcher, tally)| {
+            batcher.flush();
+            tally
+        });
+        let measurer = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((measurer, simulated?))
+    })
+}
+
+fn run<S: Sink>(
+    trace: &dyn Trace,
+    setting: &Setting<'_>,
+    sink: S,
+    progress: &Progress,
+) -> Result<(S, Tally), ReplayError> {
+    match setting.arrivals {
+        Arrivals::AtWait => at_wait::run(trace, setting, sink, progress),
+        Arrivals::Simulated | Arrivals::Timestamps => Simulation::new(trace, setting, sink)?.run(progress),
+    }
+}
+
+/// For a run that only counts.
+struct Ignore;
+
+impl Sink for Ignore {
+    fn step(&mut self, _: usize, _: Step) {}
+}
+
+/// Receives that found their message waiting ÷ receives.
+fn unexpected_share(tally: &Tally) -> f64 {
+    let late: u64 = tally.totals.late_by_function.values().sum();
+    late as f64 / tally.totals.receives.max(1) as f64
+}
+
+/// What is known once everything has run.
+struct Found<'a> {
+    trace: &'a dyn Trace,
+    options: &'a Options,
+    surveys: &'a [RankSurvey],
+    communicators: &'a Communicators,
+    clocks: &'a Clocks,
+}
+
+impl Found<'_> {
+    fn measurements(
+        &self,
+        measurer: &Measurer,
+        mut tally: Tally,
+        compared: Vec<(Arrivals, f64)>,
+    ) -> Measurements {
+        let shared = &measurer.shared;
+        let totals = Totals {
+            compatible_runs: shared.runs.to_vec(),
+            compatible_run_max: shared.run_max,
+            blocks: shared.blocks,
+            conflicts: shared.conflicts,
+            blocks_with_conflict: shared.blocks_with_conflict,
+            ..std::mem::take(&mut tally.totals)
+        };
+        let ranks = (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally)).collect();
+        let mut calls = vec![0; matchpoint_trace::Function::ALL.len()];
+        for survey in self.surveys {
+            calls.iter_mut().zip(&survey.by_function).for_each(|(sum, count)| *sum += count);
+        }
+        Measurements {
+            trace: self.facts(),
+            calls: by_function(&calls),
+            totals,
+            arrivals: ArrivalFacts {
+                mode: self.options.arrivals,
+                loggp: self.options.loggp,
+                released: tally.released,
+                made_up_messages: tally.made_up_messages,
+                lost_messages: tally.lost_messages,
+                compared,
+            },
+            elapsed_s: seconds(self.clocks.elapsed_ns(self.surveys)),
+            replayed_s: seconds(tally.end_ns),
+            communicators: self.used_communicators(&tally.messages_by_context),
+            engines: measurer.engines(),
+            ranks,
+            matrix: tally.matrix,
+            host: crate::host::host(),
+        }
+    }
+
+    fn facts(&self) -> TraceFacts {
+        let description = self.trace.description();
+        TraceFacts {
+            format: description.format.clone(),
+            path: description.path.display().to_string(),
+            ranks: description.ranks,
+            missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),
+            calls: self.surveys.iter().map(|survey| survey.calls).sum(),
+            notes: [description.notes.clone(), self.notes()].concat(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let Communicators { unresolved, contradictions, .. } = *self.communicators;
+        let shifted = self.clocks.shifted;
+        let mut notes = Vec::new();
+        if unresolved > 0 {
+            notes.push(format!(
+                "The trace does not determine the members of {unresolved} communicators; ranks in them were taken as \
+                 far as they are known, else as ranks of MPI_COMM_WORLD."
+            ));
+        }
+        if contradictions > 0 {
+            notes.push(format!(
+                "{contradictions} calls of MPI_Comm_rank or MPI_Comm_size contradict the members that were resolved \
+                 (a reordering topology, perhaps)."
+            ));
+        }
+        if shifted > 0 {
+            notes.push(format!("The clocks of {shifted} ranks were shifted to agree with collectives."));
+        }
+        notes
+    }
+
+    fn used_communicators(&self, messages: &[u64]) -> Vec<CommunicatorFacts> {
+        let used = self
+            .communicators
+            .all
+            .iter()
+            .zip(messages)
+            .enumerate()
+            .filter(|(_, (_, messages))| **messages > 0);
+        used.map(|(context, (communicator, &messages))| CommunicatorFacts {
+            context: context as u32,
+            origin: communicator.origin.clone(),
+            size: communicator.size(),
+            messages,
+            resolved: communicator.resolved,
+        })
+        .collect()
+    }
+
+    fn rank(&self, process: usize, measurer: &Measurer, tally: &Tally) -> RankMeasurements {
+        let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
+        let counts = &tally.ranks[process];
+        let tuples = observer.tuples();
+        let (posted, unexpected) = observer.queues(tally.end_ns);
+        let (peer_uniformity, peer_weight_max) = uniformity(counts.peers.values().copied());
+        RankMeasurements {
+            rank: survey.rank,
+            calls: survey.calls,
+            sends: counts.sends,
+            receives: observer.receives,
+            messages: observer.messages,
+            elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
+            peers: counts.peers.len() as u32,
+            peer_uniformity,
+            peer_weight_max,
+            tuples_unique: tuples.unique,
+            tuples_exact: tuples.exact,
+            tuple_share_max: tuples.share_max,
+            tuples_per_receive: tuples.per_receive,
+            posted,
+            unexpected,
+            late_receives: observer.late,
+            worst_at_s: seconds(observer.worst_at_ns),
+            worst_length: observer.worst_length,
+        }
+    }
+}
+
+/// How evenly messages come from peers (1: uniformly), and the largest share of one.
+fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
+    let messages = messages.filter(|&count| count > 0);
+    let (peers, sum) = (messages.clone().count(), messages.clone().map(f64::from).sum::<f64>());
+    if peers == 0 {
+        return (0.0, 0.0);
+    }
+    let shares = messages.map(|count| f64::from(count) / sum);
+    let largest = shares.clone().fold(0.0, f64::max);
+    let entropy: f64 = shares.map(|share| -share * share.ln()).sum();
+    (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uniformity;
+
+    #[test]
+    fn uniformity_is_one_for_equal_peers_and_zero_for_one() {
+        assert_eq!(uniformity([3, 3, 0, 3].into_iter()).0, 1.0);
+        assert_eq!(uniformity([7].into_iter()), (0.0, 1.0));
+        assert_eq!(uniformity([].into_iter()), (0.0, 0.0));
+        let (even, largest) = uniformity([9, 1].into_iter());
+        assert!(even < 0.5 && largest == 0.9);
+    }
+}
