@@ -223,6 +223,7 @@ fn answer(engine: &mut dyn Engine, step: &Step) -> Option<u64> {
         Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
         Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
         Kind::Cancel { receive, .. } => engine.cancel(*receive).then_some(1),
+        Kind::Retract { message } => engine.retract(*message).then_some(1),
     }
 }
 
@@ -234,6 +235,7 @@ fn agrees(engine: &mut dyn Engine, step: &Step) -> bool {
         Kind::Probe { found, .. } => message(found),
         Kind::Arrive { took, .. } => took.map(|receive| receive.id.0),
         Kind::Cancel { was_posted, .. } => was_posted.then_some(1),
+        Kind::Retract { .. } => Some(1),
     };
     answer(engine, step) == expected
 }

@@ -89,7 +89,9 @@ impl Observer {
                     None => self.unexpected.change(step.at_ns, 1),
                 }
             }
-            Kind::MatchedProbe { took: Some(_), .. } => self.unexpected.change(step.at_ns, -1),
+            Kind::MatchedProbe { took: Some(_), .. } | Kind::Retract { .. } => {
+                self.unexpected.change(step.at_ns, -1)
+            }
             Kind::Cancel { was_posted: true, .. } => self.posted.change(step.at_ns, -1),
             _ => {}
         }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use matchpoint::{Engine, RecvId, Selector};
+use matchpoint::{Engine, MsgId, RecvId, Selector};
 use matchpoint_trace::call::{CommId, HandleId, ReceiveArgs, RequestId, SendArgs, Status};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
@@ -41,6 +41,8 @@ pub(crate) struct Process<'t> {
     pub lanes: Vec<Lane>,
     /// When the network interface can take the next message.
     pub nic_free_ns: i64,
+    /// When it last made a call.
+    pub clock_ns: i64,
     /// When it is next due in the simulation's queue.
     pub due_ns: i64,
     pub calls: u64,
@@ -116,7 +118,10 @@ pub(crate) struct Request {
 }
 
 pub(crate) enum RequestKind {
-    Send,
+    /// With its message: index of the receiving process, and name.
+    Send(Option<(u32, MsgId)>),
+    /// A receive whose message waited already.
+    Received,
     /// With its place among the receives while it is pending.
     Receive(u32),
     Collective,
@@ -192,6 +197,7 @@ impl<'t> Process<'t> {
             inbox: BinaryHeap::new(),
             lanes: Vec::new(),
             nic_free_ns: 0,
+            clock_ns: i64::MIN,
             due_ns: NEVER,
             calls: 0,
         }
@@ -250,6 +256,20 @@ impl<'t> Process<'t> {
             lane.state = LaneState::Ready;
         }
         Ok(true)
+    }
+
+    /// The lane whose next call was entered first in the traced run, and that call.
+    ///
+    /// Threads depend on each other in ways that a trace of MPI does not show, and reuse each other's request ids.
+    /// So the calls of a process are entered in the order in which they were in the traced run, and none before a
+    /// call that had been left by then.
+    pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
+        let ready = self.lanes.iter().enumerate().filter(|(_, lane)| lane.state == LaneState::Ready);
+        let calls = ready.filter_map(|(at, lane)| Some((at, &**lane.ahead.front()?)));
+        let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;
+        let unfinished = self.lanes.iter().filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
+        let is_free = unfinished.into_iter().all(|lane| lane.left_ns >= first.enter_ns);
+        is_free.then_some((at, first))
     }
 
     /// Whether it has made all its calls.
@@ -318,6 +338,10 @@ impl<T> Slab<T> {
 
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         self.places.iter().enumerate().filter_map(|(place, value)| Some((place as u32, value.as_ref()?)))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().filter_map(Option::as_mut)
     }
 
     pub fn remove(&mut self, place: u32) -> Option<T> {

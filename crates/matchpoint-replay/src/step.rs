@@ -13,11 +13,30 @@ pub(crate) struct Step {
 /// What happened, and what came of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    Post { receive: Receive, took: Option<MsgId> },
-    Arrive { message: Message, took: Option<Receive> },
-    Probe { selector: Selector, found: Option<MsgId> },
-    MatchedProbe { selector: Selector, took: Option<MsgId> },
-    Cancel { receive: RecvId, was_posted: bool },
+    Post {
+        receive: Receive,
+        took: Option<MsgId>,
+    },
+    Arrive {
+        message: Message,
+        took: Option<Receive>,
+    },
+    Probe {
+        selector: Selector,
+        found: Option<MsgId>,
+    },
+    MatchedProbe {
+        selector: Selector,
+        took: Option<MsgId>,
+    },
+    Cancel {
+        receive: RecvId,
+        was_posted: bool,
+    },
+    /// Of a message that was unexpected.
+    Retract {
+        message: MsgId,
+    },
 }
 
 /// Takes the steps of all ranks; those of one rank come in order.

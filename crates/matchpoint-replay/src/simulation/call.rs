@@ -41,6 +41,7 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
         let Some(call) = self.processes[index].lanes[lane].ahead.pop_front() else { return };
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
+        self.processes[index].clock_ns = now_ns;
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
         if self.setting.arrivals == Arrivals::Timestamps {
             blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
@@ -62,21 +63,26 @@ impl<S: Sink> Simulation<'_, S> {
         let soon = at.leave(at.now_ns + overhead);
         match call.action {
             Action::Send { ref args, request: None } => {
-                let end = self.send(at.index, at.now_ns, args, at.owner());
-                at.until(end, Reason::Messages)
+                let sent = self.send(at.index, at.now_ns, args, at.owner());
+                at.until(sent.end, Reason::Messages)
             }
             Action::Send { ref args, request: Some(id) } => {
-                let end = self.send(at.index, at.now_ns, args, Owner::Request(id));
-                self.begin_request(at.index, id, Request::new(RequestKind::Send, state(end, 1)));
+                self.replace(at.index, id);
+                let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
+                self.begin_request(
+                    at.index,
+                    id,
+                    Request::new(RequestKind::Send(sent.message), state(sent.end, 1)),
+                );
                 soon
             }
             Action::Receive { ref args, request: None, status } => {
                 self.blocking_receive(at, call.function, args, status)
             }
             Action::Receive { ref args, request: Some(id), .. } => {
-                self.forget(at.index, id);
+                self.replace(at.index, id);
                 let posted = self.receive(at.index, at.now_ns, call.function, args, Owner::Request(id), None);
-                let what = posted.place.map_or(RequestKind::Send, RequestKind::Receive);
+                let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
                 let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
                 self.begin_request(at.index, id, request);
                 soon
@@ -102,7 +108,11 @@ impl<S: Sink> Simulation<'_, S> {
             Action::MatchedReceive { handle, request, status } => {
                 let end = self.matched_receive(at, handle, status);
                 if let Some(id) = request {
-                    self.begin_request(at.index, id, Request::new(RequestKind::Send, state(Some(end), 1)));
+                    self.begin_request(
+                        at.index,
+                        id,
+                        Request::new(RequestKind::Received, state(Some(end), 1)),
+                    );
                     return soon;
                 }
                 at.leave(end)
@@ -132,6 +142,9 @@ impl<S: Sink> Simulation<'_, S> {
                     recorded_ns: at.recorded_ns,
                     owner,
                 };
+                if let Some(id) = request {
+                    self.replace(at.index, id);
+                }
                 let end = self.join(at.index, at.now_ns, joining);
                 let Some(id) = request else { return at.until(end, Reason::Collective) };
                 self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
@@ -201,7 +214,7 @@ impl<S: Sink> Simulation<'_, S> {
             );
         }
         let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, status);
-        let sent = self.send(at.index, at.now_ns, &send, owner);
+        let sent = self.send(at.index, at.now_ns, &send, owner).end;
         self.make_up_absent(at, posted.place, status);
         if let Some(id) = request {
             for end_ns in [posted.end, sent].into_iter().flatten() {
@@ -223,7 +236,7 @@ impl<S: Sink> Simulation<'_, S> {
         match &request.what {
             RequestKind::PersistentSend(args) => {
                 let args = **args;
-                let end = self.send(at.index, at.now_ns, &args, Owner::Request(id));
+                let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
                 self.set_state(at.index, id, state(end, 1));
             }
             RequestKind::PersistentReceive(args, _) => {

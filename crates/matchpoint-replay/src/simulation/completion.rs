@@ -1,7 +1,7 @@
 //! The ends of sends, receives and collectives, and who waits for them.
 
 use matchpoint::Message;
-use matchpoint_trace::call::{Completion, RequestId};
+use matchpoint_trace::call::{Completion, RequestId, Status};
 
 use super::Simulation;
 use super::message::Got;
@@ -80,6 +80,14 @@ impl<S: Sink> Simulation<'_, S> {
             let Some(&id) = requests.get(completion.index as usize) else { continue };
             let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
             request.expected = completion.status;
+            if let (RequestKind::Send(Some(message)), Some(Status { cancelled: true, .. })) =
+                (&request.what, completion.status)
+            {
+                let message = *message;
+                request.state = RequestState::Done(now_ns);
+                self.withdraw(now_ns, message);
+            }
+            let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
             match request.state {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
@@ -114,14 +122,34 @@ impl<S: Sink> Simulation<'_, S> {
         }
     }
 
-    /// Enters a new request; whatever its id named before is forgotten (its completion was not traced).
+    /// Enters a new request.
     pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
-        if id == RequestId::NULL {
-            return;
+        if id != RequestId::NULL {
+            self.processes[index].requests.insert(id, request);
         }
-        let process = &mut self.processes[index];
-        if let Some(before) = process.requests.insert(id, request) {
-            self.disown(index, &before);
+    }
+
+    /// A call is about to give this id a new meaning, so the old request was complete. If a thread still waits for
+    /// it (the library freed the id before that thread's call returned), what it began now concerns that thread;
+    /// else its completion was not traced, and concerns nobody.
+    pub(super) fn replace(&mut self, index: usize, id: RequestId) {
+        let Some(old) = self.processes[index].requests.remove(&id) else { return };
+        let heir = old.waiter.map_or(Owner::Nobody, Owner::Lane);
+        if let (
+            RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
+            RequestState::Pending(_),
+        ) = (&old.what, old.state)
+        {
+            if let Some(receive) = self.processes[index].receives.get_mut(*place) {
+                receive.owner = heir;
+                receive.expected = old.expected;
+            }
+        } else if matches!(old.state, RequestState::Pending(_)) {
+            let rank = self.processes[index].rank;
+            let flights = self.flights.iter_mut().filter(|flight| flight.from == rank);
+            flights
+                .filter(|flight| flight.sender == Owner::Request(id))
+                .for_each(|flight| flight.sender = heir);
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Flight {
     pub sender: Owner,
     /// The sender has no stream: this is what its receiver recorded.
     pub made_up: bool,
+    /// The sender withdrew it before it arrived.
+    pub withdrawn: bool,
 }
 
 /// How a message travels.
@@ -46,13 +48,13 @@ pub(super) fn tag(tag: i32) -> Tag {
 }
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Starts a message at `now_ns`. Its end is known if nothing has to be waited for.
-    pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> End {
+    /// Starts a message at `now_ns`.
+    pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> Sent {
         let loggp = self.setting.loggp;
         let begin_ns = now_ns + loggp.overhead();
         let Peer::Rank(dest) = args.dest else {
             self.tally.totals.proc_null += 1;
-            return Some(now_ns);
+            return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
         let seat = self.seat(index, args.comm);
@@ -61,7 +63,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.sent(index, from, to, seat.context, args);
         let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
             self.tally.lost_messages += 1;
-            return Some(begin_ns);
+            return Sent { end: Some(begin_ns), message: None };
         };
         let protocol = match args.mode {
             SendMode::Buffered => Protocol::Eager,
@@ -76,19 +78,44 @@ impl<S: Sink> Simulation<'_, S> {
         let envelope = Envelope::new(ContextId(seat.context), Rank(seat.rank.into()), tag(args.tag));
         let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
         let arrival_ns = start_ns + loggp.latency() + wire_ns;
-        let flight = Flight { message: nameless(envelope), from, bytes, protocol, sender, made_up: false };
-        self.launch(to as usize, arrival_ns, flight);
-        (protocol == Protocol::Eager).then_some(start_ns)
+        let flight = Flight {
+            message: nameless(envelope),
+            from,
+            bytes,
+            protocol,
+            sender,
+            made_up: false,
+            withdrawn: false,
+        };
+        let message = self.launch(to as usize, arrival_ns, flight);
+        Sent { end: (protocol == Protocol::Eager).then_some(start_ns), message: Some((to, message)) }
+    }
+
+    /// A send was cancelled in the traced run: its message has not been received, and will not be.
+    pub(super) fn withdraw(&mut self, now_ns: i64, (to, message): (u32, MsgId)) {
+        let Some(flight) =
+            self.flights.get_mut(message.index()).filter(|flight| flight.message.id == message)
+        else {
+            return;
+        };
+        flight.withdrawn = true;
+        let process = &mut self.processes[to as usize];
+        if process.matcher.retract(message) {
+            let at_ns = now_ns.max(process.clock_ns);
+            self.flights.remove(message.index());
+            self.step(to as usize, at_ns, Kind::Retract { message });
+        }
     }
 
     /// Puts a message on its way.
-    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) {
+    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> MsgId {
         let place = self.flights.insert(flight);
         let id = self.next_msg_id(place);
         let flight = self.flights.get_mut(place).expect("it was inserted a line ago");
         flight.message = Message::new(id, flight.message.envelope);
         self.processes[to].inbox.push(Reverse((arrival_ns, self.sequence, place)));
         self.schedule(to, arrival_ns);
+        id
     }
 
     /// Posts a receive at `now_ns`. Its end is known if its message waits already.
@@ -133,6 +160,10 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn deliver_next(&mut self, index: usize) {
         let Some(Reverse((at_ns, _, place))) = self.processes[index].inbox.pop() else { return };
         let flight = self.flights.get(place).expect("a message under way is in the table");
+        if flight.withdrawn {
+            self.flights.remove(place);
+            return;
+        }
         let (message, from) = (flight.message, flight.from);
         let took = self.processes[index].matcher.arrive(message).expect("the matcher is unbounded");
         self.tally.arrived(index, from);
@@ -218,9 +249,17 @@ impl<S: Sink> Simulation<'_, S> {
         let message = nameless(Envelope::new(selector.context(), source, tag));
         self.tally.made_up_messages += 1;
         let (protocol, sender) = (Protocol::Eager, Owner::Nobody);
-        let flight = Flight { message, from, bytes: 0, protocol, sender, made_up: true };
+        let flight = Flight { message, from, bytes: 0, protocol, sender, made_up: true, withdrawn: false };
         self.launch(index, at_ns, flight);
     }
+}
+
+/// What starting a message came to.
+pub(super) struct Sent {
+    /// Known if nothing has to be waited for.
+    pub end: End,
+    /// Index of the receiving process, and the message's name.
+    pub message: Option<(u32, MsgId)>,
 }
 
 /// What posting a receive came to.

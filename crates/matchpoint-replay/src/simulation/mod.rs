@@ -181,17 +181,13 @@ impl<'t, S: Sink> Simulation<'t, S> {
     /// The lane that makes the next call, and when.
     fn next_call(&self, index: usize) -> Option<(usize, i64)> {
         let process = &self.processes[index];
-        let ready = process.lanes.iter().enumerate().filter(|(_, lane)| lane.state == LaneState::Ready);
-        ready
-            .filter_map(|(at, lane)| {
-                let call = lane.ahead.front()?;
-                let enter_ns = match self.setting.arrivals {
-                    Arrivals::Timestamps => lane.now_ns.max(self.setting.clocks.common(index, call.enter_ns)),
-                    _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
-                };
-                Some((at, enter_ns))
-            })
-            .min_by_key(|&(at, enter_ns)| (enter_ns, at))
+        let (at, call) = process.first_to_enter()?;
+        let lane = &process.lanes[at];
+        let enter_ns = match self.setting.arrivals {
+            Arrivals::Timestamps => lane.now_ns.max(self.setting.clocks.common(index, call.enter_ns)),
+            _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
+        };
+        Some((at, enter_ns.max(process.clock_ns)))
     }
 
     fn step(&mut self, index: usize, at_ns: i64, kind: Kind) {

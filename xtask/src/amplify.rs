@@ -1,0 +1,126 @@
+//! Long traces for measurements of speed: real calls of a real application, over and over.
+//!
+//! Every rank's stream is cut at its records; those between initialisation and finalisation are repeated, each time
+//! later by the time they took. The application's communicators and requests are created again each time, as a
+//! program that solves one problem after another would.
+
+use std::fs;
+use std::path::Path;
+
+use matchpoint_trace::call::Action;
+use matchpoint_trace::{Call, Trace};
+
+/// A DUMPI file ends with eight words: a magic, then offsets into the file, zero for what is absent.
+const INDEX_WORDS: usize = 8;
+/// Where among them the start of the calls is.
+const BODY: usize = 5;
+/// Seconds are 16 bits in a record.
+const SECONDS_MAX: u64 = 65535;
+
+/// Bits of a record's mask, each of which puts a field behind it.
+const HAS_THREAD: u8 = 1 << 6;
+const HAS_CPU_TIME: u8 = 1 << 2;
+const HAS_WALL_TIME: u8 = 1 << 3;
+
+type Failure = Box<dyn std::error::Error>;
+
+pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
+    fs::create_dir_all(to)?;
+    let trace = matchpoint_trace::open(from)?;
+    let mut streams: Vec<_> = files(from, "bin")?;
+    streams.sort();
+    for meta in files(from, "meta")? {
+        fs::copy(&meta, to.join(meta.file_name().unwrap_or_default()))?;
+    }
+    let cuts =
+        trace.present().iter().map(|&rank| Cuts::find(&*trace, rank)).collect::<Result<Vec<_>, _>>()?;
+    // The same for all ranks, or their clocks would drift apart.
+    let seconds = cuts.iter().map(|cuts| cuts.seconds).max().unwrap_or(0);
+    for (cuts, stream) in cuts.iter().zip(&streams) {
+        let bytes = repeated(&fs::read(stream)?, cuts, seconds, times)?;
+        fs::write(to.join(stream.file_name().unwrap_or_default()), bytes)?;
+    }
+    Ok(())
+}
+
+fn files(folder: &Path, extension: &str) -> Result<Vec<std::path::PathBuf>, Failure> {
+    let entries = fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path()));
+    let paths = entries.collect::<Result<Vec<_>, _>>()?;
+    Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|found| found == extension)).collect())
+}
+
+/// Where the records to repeat begin.
+struct Cuts {
+    /// Offsets of the records between initialisation and finalisation, and of the record after them.
+    records: Vec<usize>,
+    /// Time that they take, in whole seconds.
+    seconds: u64,
+}
+
+impl Cuts {
+    fn find(trace: &dyn Trace, rank: u32) -> Result<Self, Failure> {
+        let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
+        let (mut records, mut first_ns, mut last_ns) = (Vec::new(), None, 0);
+        while reader.read(&mut call)? {
+            if call.action == Action::Init {
+                continue;
+            }
+            records.push(call.offset as usize);
+            first_ns.get_or_insert(call.enter_ns);
+            last_ns = call.leave_ns;
+            if call.action == Action::Finalize {
+                break;
+            }
+        }
+        let seconds = (last_ns - first_ns.unwrap_or(last_ns)).max(0) as u64 / 1_000_000_000 + 1;
+        Ok(Cuts { records, seconds })
+    }
+}
+
+fn repeated(bytes: &[u8], cuts: &Cuts, seconds: u64, times: u32) -> Result<Vec<u8>, Failure> {
+    let (&[first, .., last], true) = (&cuts.records[..], seconds * u64::from(times) < SECONDS_MAX) else {
+        return Err("the trace is too short, or would become too long for its 16-bit seconds".into());
+    };
+    let mut out = bytes[..first].to_vec();
+    for time in 0..times {
+        for record in cuts.records.windows(2) {
+            let begin = out.len();
+            out.extend_from_slice(&bytes[record[0]..record[1]]);
+            shift(&mut out[begin..], (seconds * u64::from(time)) as u16);
+        }
+    }
+    let begin = out.len();
+    out.extend_from_slice(&bytes[last..]);
+    shift(&mut out[begin..], (seconds * u64::from(times - 1)) as u16);
+    move_index(&mut out, bytes.len());
+    Ok(out)
+}
+
+/// Adds to the seconds of a record's times.
+fn shift(record: &mut [u8], seconds: u16) {
+    let mask = record[2];
+    let mut at = 3 + if mask & HAS_THREAD != 0 { 2 } else { 0 };
+    for clock in [HAS_CPU_TIME, HAS_WALL_TIME] {
+        if mask & clock != 0 {
+            for field in [at, at + 6] {
+                let old = u16::from_be_bytes([record[field], record[field + 1]]);
+                record[field..field + 2].copy_from_slice(&old.wrapping_add(seconds).to_be_bytes());
+            }
+            at += 12;
+        }
+    }
+}
+
+/// What stood behind the calls stands further back now.
+fn move_index(out: &mut [u8], old_len: usize) {
+    let growth = (out.len() - old_len) as u64;
+    let index = out.len() - INDEX_WORDS * 8;
+    let word = |out: &[u8], at: usize| u64::from_be_bytes(out[at..at + 8].try_into().expect("eight bytes"));
+    let body = word(out, index + BODY * 8);
+    for at in (index + 8..out.len()).step_by(8) {
+        let offset = word(out, at);
+        if offset > body {
+            out[at..at + 8].copy_from_slice(&(offset + growth).to_be_bytes());
+        }
+    }
+}
