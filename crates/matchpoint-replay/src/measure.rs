@@ -86,12 +86,14 @@ impl Measurer {
     }
 
     /// Measures until the simulation has sent its last batch.
-    pub fn run(mut self, full: &Receiver<Batch>, empty: &Sender<Vec<Step>>) -> Self {
-        for Batch { process, mut steps } in full {
-            self.play(process, &steps);
-            steps.clear();
-            // Nobody takes vectors back once the simulation has ended.
-            let _ = empty.send(steps);
+    pub fn run(mut self, full: &Receiver<Vec<Batch>>, returned: &Sender<Vec<Batch>>) -> Self {
+        for mut parcel in full {
+            for batch in &mut parcel {
+                self.play(batch.process, &batch.steps);
+                batch.steps.clear();
+            }
+            // Nobody takes parcels back once the simulation has ended.
+            let _ = returned.send(parcel);
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
         self

@@ -3,12 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use matchpoint::{Engine, MsgId, RecvId, Selector};
-use matchpoint_trace::call::{CommId, HandleId, ReceiveArgs, RequestId, SendArgs, Status};
+use matchpoint::{Engine, RecvId, Selector};
+use matchpoint_trace::call::{CommId, HandleId, RequestId, Status};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::communicators::{Communicator, Context, SELF, WORLD};
+use crate::requests::RequestTable;
+use crate::slab::Slab;
 
 /// Calls of other threads that are read ahead in search of one thread's next call. A thread that has none within so
 /// many is left aside until one turns up.
@@ -32,7 +34,7 @@ pub(crate) struct Process<'t> {
     pub created: usize,
     /// Collective calls made so far, by context.
     pub collectives: FxHashMap<Context, u32>,
-    pub requests: FxHashMap<RequestId, Request>,
+    pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
     /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
@@ -105,42 +107,6 @@ pub(crate) enum Owner {
     Nobody,
 }
 
-/// A request.
-pub(crate) struct Request {
-    pub what: RequestKind,
-    pub state: RequestState,
-    /// The lane that waits for it.
-    pub waiter: Option<u16>,
-    /// What the call that completes it reported.
-    pub expected: Option<Status>,
-    /// Source and tag of the message it got, for a receive that left one of them open.
-    pub got: Option<(u32, i32)>,
-}
-
-pub(crate) enum RequestKind {
-    /// With its message: index of the receiving process, and name.
-    Send(Option<(u32, MsgId)>),
-    /// A receive whose message waited already.
-    Received,
-    /// With its place among the receives while it is pending.
-    Receive(u32),
-    Collective,
-    /// A combined send and receive: two ends to wait for.
-    SendReceive,
-    PersistentSend(Box<SendArgs>),
-    PersistentReceive(Box<ReceiveArgs>, u32),
-}
-
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum RequestState {
-    /// A persistent request that was not started, or whose last start is complete.
-    Inactive,
-    /// That many ends are outstanding.
-    Pending(u8),
-    /// Complete since then.
-    Done(i64),
-}
-
 /// A receive, from its post to the end of the call that completes it.
 pub(crate) struct PostedReceive {
     pub owner: Owner,
@@ -191,7 +157,7 @@ impl<'t> Process<'t> {
             comms: comms.into_iter().collect(),
             created: 0,
             collectives: FxHashMap::default(),
-            requests: FxHashMap::default(),
+            requests: RequestTable::default(),
             receives: Slab::default(),
             handles: FxHashMap::default(),
             inbox: BinaryHeap::new(),
@@ -214,12 +180,12 @@ impl<'t> Process<'t> {
             self.read_one()?;
         }
         for lane in 0..self.lanes.len() {
-            if self.lanes[lane].state == LaneState::Ready && self.lanes[lane].ahead.is_empty() {
+            if self.lanes[lane].ahead.is_empty() && matches!(self.lanes[lane].state, LaneState::Ready) {
                 self.read_for(lane)?;
             }
         }
         // Nobody can go on, but the stream does: only a thread that is not known yet can be next.
-        while !self.exhausted && self.lanes.iter().all(|lane| lane.state == LaneState::Idle) {
+        while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
             self.read_one()?;
         }
         Ok(())
@@ -252,7 +218,7 @@ impl<'t> Process<'t> {
         let lane = self.lane_of(&call);
         let lane = &mut self.lanes[lane];
         lane.ahead.push_back(call);
-        if lane.state == LaneState::Idle {
+        if matches!(lane.state, LaneState::Idle) {
             lane.state = LaneState::Ready;
         }
         Ok(true)
@@ -264,7 +230,7 @@ impl<'t> Process<'t> {
     /// So the calls of a process are entered in the order in which they were in the traced run, and none before a
     /// call that had been left by then.
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
-        let ready = self.lanes.iter().enumerate().filter(|(_, lane)| lane.state == LaneState::Ready);
+        let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
         let calls = ready.filter_map(|(at, lane)| Some((at, &**lane.ahead.front()?)));
         let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;
         let unfinished = self.lanes.iter().filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
@@ -274,7 +240,7 @@ impl<'t> Process<'t> {
 
     /// Whether it has made all its calls.
     pub fn is_finished(&self) -> bool {
-        self.exhausted && self.lanes.iter().all(|lane| lane.state == LaneState::Idle)
+        self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
     }
 
     /// Takes back a call that was made.
@@ -297,58 +263,5 @@ impl<'t> Process<'t> {
             ahead: VecDeque::new(),
         });
         self.lanes.len() - 1
-    }
-}
-
-impl Request {
-    pub fn new(what: RequestKind, state: RequestState) -> Self {
-        Request { what, state, waiter: None, expected: None, got: None }
-    }
-}
-
-/// Places that are reused, each use with a generation of its own.
-pub(crate) struct Slab<T> {
-    places: Vec<Option<T>>,
-    free: Vec<u32>,
-}
-
-impl<T> Default for Slab<T> {
-    fn default() -> Self {
-        Slab { places: Vec::new(), free: Vec::new() }
-    }
-}
-
-impl<T> Slab<T> {
-    pub fn insert(&mut self, value: T) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            (self.places.len() - 1) as u32
-        });
-        self.places[place as usize] = Some(value);
-        place
-    }
-
-    pub fn get(&self, place: u32) -> Option<&T> {
-        self.places.get(place as usize)?.as_ref()
-    }
-
-    pub fn get_mut(&mut self, place: u32) -> Option<&mut T> {
-        self.places.get_mut(place as usize)?.as_mut()
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.places.iter().enumerate().filter_map(|(place, value)| Some((place as u32, value.as_ref()?)))
-    }
-
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.places.iter_mut().filter_map(Option::as_mut)
-    }
-
-    pub fn remove(&mut self, place: u32) -> Option<T> {
-        let value = self.places.get_mut(place as usize)?.take();
-        if value.is_some() {
-            self.free.push(place);
-        }
-        value
     }
 }

@@ -62,10 +62,10 @@ fn measured(
     progress: &Progress,
 ) -> Result<(Measurer, Tally), ReplayError> {
     let (full, filled) = mpsc::sync_channel(IN_FLIGHT);
-    let (empty, emptied) = mpsc::channel();
+    let (give_back, returned) = mpsc::channel();
     std::thread::scope(|scope| {
-        let measuring = scope.spawn(move || measurer.run(&filled, &empty));
-        let batcher = Batcher::new(trace.present().len(), full, emptied);
+        let measuring = scope.spawn(move || measurer.run(&filled, &give_back));
+        let batcher = Batcher::new(trace.present().len(), full, returned);
         // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
         let simulated = run(trace, setting, batcher, progress).map(|(batcher, tally)| {
             batcher.flush();

@@ -7,7 +7,8 @@ use super::Simulation;
 use super::collective::Joining;
 use super::message::{End, selector};
 use crate::arrivals::Arrivals;
-use crate::process::{Blocked, LaneState, Owner, Reason, Request, RequestKind, RequestState, Seat};
+use crate::process::{Blocked, LaneState, Owner, Reason, Seat};
+use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
 
 /// Where a call takes place.
@@ -229,7 +230,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn start(&mut self, at: At, function: Function, id: RequestId) {
-        let Some(request) = self.processes[at.index].requests.get_mut(&id) else { return };
+        let Some(request) = self.processes[at.index].requests.get_mut(id) else { return };
         request.waiter = None;
         request.got = None;
         request.state = RequestState::Pending(1);
@@ -251,7 +252,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn set_state(&mut self, index: usize, id: RequestId, state: RequestState) {
-        if let Some(request) = self.processes[index].requests.get_mut(&id) {
+        if let Some(request) = self.processes[index].requests.get_mut(id) {
             request.state = state;
         }
     }
@@ -297,7 +298,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     fn cancel(&mut self, at: At, id: RequestId) {
         let process = &mut self.processes[at.index];
-        let Some(request) = process.requests.get(&id) else { return };
+        let Some(request) = process.requests.get(id) else { return };
         let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
             return;
         };
@@ -313,7 +314,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The application gives a request up; what it began goes on.
     fn forget(&mut self, index: usize, id: RequestId) {
-        if let Some(request) = self.processes[index].requests.remove(&id) {
+        if let Some(request) = self.processes[index].requests.remove(id) {
             self.disown(index, &request);
         }
     }

@@ -5,7 +5,8 @@ use matchpoint_trace::call::{Completion, RequestId, Status};
 
 use super::Simulation;
 use super::message::Got;
-use crate::process::{Blocked, LaneState, Owner, Reason, Request, RequestKind, RequestState};
+use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
 
 impl<S: Sink> Simulation<'_, S> {
@@ -19,7 +20,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn end_request(&mut self, index: usize, id: RequestId, at_ns: i64, got: Got) {
-        let Some(request) = self.processes[index].requests.get_mut(&id) else { return };
+        let Some(request) = self.processes[index].requests.get_mut(id) else { return };
         request.got = got.or(request.got);
         match request.state {
             RequestState::Pending(ends) if ends > 1 => request.state = RequestState::Pending(ends - 1),
@@ -37,7 +38,7 @@ impl<S: Sink> Simulation<'_, S> {
     /// A complete request is returned to the application: gone, or inactive if it is persistent.
     fn retire(&mut self, index: usize, id: RequestId) {
         let requests = &mut self.processes[index].requests;
-        let Some(request) = requests.get_mut(&id) else { return };
+        let Some(request) = requests.get_mut(id) else { return };
         if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
             self.tally.reproduced_as(expected, got);
         }
@@ -46,7 +47,7 @@ impl<S: Sink> Simulation<'_, S> {
                 request.state = RequestState::Inactive;
             }
             _ => {
-                requests.remove(&id);
+                requests.remove(id);
             }
         }
     }
@@ -78,7 +79,7 @@ impl<S: Sink> Simulation<'_, S> {
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
         for completion in completions {
             let Some(&id) = requests.get(completion.index as usize) else { continue };
-            let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
+            let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
             request.expected = completion.status;
             if let (RequestKind::Send(Some(message)), Some(Status { cancelled: true, .. })) =
                 (&request.what, completion.status)
@@ -87,7 +88,7 @@ impl<S: Sink> Simulation<'_, S> {
                 request.state = RequestState::Done(now_ns);
                 self.withdraw(now_ns, message);
             }
-            let Some(request) = self.processes[index].requests.get_mut(&id) else { continue };
+            let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
             match request.state {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
@@ -109,7 +110,7 @@ impl<S: Sink> Simulation<'_, S> {
     /// run shows that it was there.
     fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
-        let Some(request) = process.requests.get(&id) else { return };
+        let Some(request) = process.requests.get(id) else { return };
         let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
             return;
         };
@@ -133,7 +134,7 @@ impl<S: Sink> Simulation<'_, S> {
     /// it (the library freed the id before that thread's call returned), what it began now concerns that thread;
     /// else its completion was not traced, and concerns nobody.
     pub(super) fn replace(&mut self, index: usize, id: RequestId) {
-        let Some(old) = self.processes[index].requests.remove(&id) else { return };
+        let Some(old) = self.processes[index].requests.remove(id) else { return };
         let heir = old.waiter.map_or(Owner::Nobody, Owner::Lane);
         if let (
             RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),

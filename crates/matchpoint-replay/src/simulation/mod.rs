@@ -25,8 +25,9 @@ use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
 use crate::loggp::LogGp;
-use crate::process::{LaneState, NEVER, Process, Slab};
+use crate::process::{NEVER, Process};
 use crate::progress::Progress;
+use crate::slab::Slab;
 use crate::step::{Kind, Sink, Step};
 use crate::tally::Tally;
 

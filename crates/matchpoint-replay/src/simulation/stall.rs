@@ -5,7 +5,8 @@
 //! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
 //! first whose release invents least.
 
-use crate::process::{Blocked, LaneState, NEVER, Owner, Reason, RequestKind, RequestState};
+use crate::process::{Blocked, LaneState, NEVER, Owner, Reason};
+use crate::requests::{RequestKind, RequestState};
 use crate::step::Sink;
 
 use super::Simulation;
@@ -39,7 +40,7 @@ impl<S: Sink> Simulation<'_, S> {
         let waits = |owner: Owner| match owner {
             Owner::Lane(of) => usize::from(of) == lane,
             Owner::Request(id) => {
-                let request = self.processes[index].requests.get(&id);
+                let request = self.processes[index].requests.get(id);
                 request.is_some_and(|request| request.waiter.map(usize::from) == Some(lane))
             }
             Owner::Nobody => false,

@@ -1,0 +1,48 @@
+//! A table whose places are reused.
+
+/// Places that are reused, each use with a generation of its own.
+pub(crate) struct Slab<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    pub fn insert(&mut self, value: T) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            (self.places.len() - 1) as u32
+        });
+        self.places[place as usize] = Some(value);
+        place
+    }
+
+    pub fn get(&self, place: u32) -> Option<&T> {
+        self.places.get(place as usize)?.as_ref()
+    }
+
+    pub fn get_mut(&mut self, place: u32) -> Option<&mut T> {
+        self.places.get_mut(place as usize)?.as_mut()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        self.places.iter().enumerate().filter_map(|(place, value)| Some((place as u32, value.as_ref()?)))
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().filter_map(Option::as_mut)
+    }
+
+    pub fn remove(&mut self, place: u32) -> Option<T> {
+        let value = self.places.get_mut(place as usize)?.take();
+        if value.is_some() {
+            self.free.push(place);
+        }
+        value
+    }
+}
