@@ -20,7 +20,7 @@ struct Reader {
 }
 
 /// All of them; the first that recognises a path reads it.
-const READERS: &[Reader] = &[dumpi::BINARY];
+const READERS: &[Reader] = &[dumpi::BINARY, dumpi::TEXT];
 
 /// Opens the trace at a path: a folder, or the file that its format's documentation names first.
 ///

@@ -1,7 +1,8 @@
 //! Which files make up a trace.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::meta::Meta;
@@ -58,6 +59,13 @@ pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, TraceError> {
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();
     Ok(files)
+}
+
+/// The first bytes of a file; none if it cannot be read.
+pub(super) fn first_bytes(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(256).read_to_end(&mut bytes));
+    read.map(|_| bytes).unwrap_or_default()
 }
 
 /// The name of a file, as far as it is text.

@@ -10,6 +10,7 @@ use super::decode::{Entry, Fields, Head, Times, entry, skip_mark};
 use super::layout::Layout;
 use super::record::Record;
 use super::sections::{Counts, Sections};
+use super::version::Version;
 use crate::call::Call;
 use crate::error::TraceError;
 use crate::function::Function;
@@ -46,9 +47,9 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         })
     }
 
-    /// The parts of the file.
-    pub fn sections(&self) -> &Sections {
-        &self.sections
+    /// Which version wrote the file.
+    pub fn version(&self) -> Version {
+        self.sections.version
     }
 
     /// How the first call was timed: whether there are wall clock times, and processor times.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::form::Facts;
 use super::layout::LAYOUTS;
 use super::version::Version;
 
@@ -17,6 +18,7 @@ pub(super) struct Survey {
     without_wall: usize,
     without_times: usize,
     files: usize,
+    meta: Option<Version>,
 }
 
 fn add(totals: &mut Vec<u64>, counts: &[u32]) {
@@ -25,22 +27,24 @@ fn add(totals: &mut Vec<u64>, counts: &[u32]) {
 }
 
 impl Survey {
-    /// A file of this version.
-    pub fn file(&mut self, version: Option<Version>) {
+    /// What a file tells.
+    pub fn file(&mut self, facts: &Facts) {
         self.files += 1;
-        version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
+        facts.version.into_iter().for_each(|version| *self.versions.entry(version).or_default() += 1);
+        if let Some(counts) = &facts.counts {
+            add(&mut self.called, &counts.called);
+            add(&mut self.ignored, &counts.ignored);
+        }
+        match facts.timed {
+            (true, _) => {}
+            (false, true) => self.without_wall += 1,
+            (false, false) => self.without_times += 1,
+        }
     }
 
-    /// Its footer: how often each function was called, and how often that was not written.
-    pub fn counts(&mut self, called: &[u32], ignored: &[u32]) {
-        add(&mut self.called, called);
-        add(&mut self.ignored, ignored);
-    }
-
-    /// Whether its calls have wall clock times, and processor times.
-    pub fn timed(&mut self, wall: bool, cpu: bool) {
-        self.without_wall += usize::from(!wall && cpu);
-        self.without_times += usize::from(!wall && !cpu);
+    /// What the `.meta` file tells.
+    pub fn meta_version(&mut self, version: Option<Version>) {
+        self.meta = version;
     }
 
     /// Whether no file could be understood.
@@ -53,9 +57,9 @@ impl Survey {
         self.versions.iter().max_by_key(|(_, count)| **count).map(|(version, _)| *version)
     }
 
-    /// The notes, given the version that the `.meta` file tells.
-    pub fn notes(&self, meta: Option<Version>) -> Vec<String> {
-        let notes = [self.versions_differ(), self.meta_differs(meta), self.left_out(), self.untimed()];
+    /// The notes.
+    pub fn notes(&self) -> Vec<String> {
+        let notes = [self.versions_differ(), self.meta_differs(), self.left_out(), self.untimed()];
         notes.into_iter().flatten().collect()
     }
 
@@ -65,8 +69,8 @@ impl Survey {
         (versions.len() > 1).then(|| format!("The files are of different versions: {}.", versions.join(", ")))
     }
 
-    fn meta_differs(&self, meta: Option<Version>) -> Option<String> {
-        let (meta, found) = meta.zip(self.version()).filter(|(meta, found)| meta != found)?;
+    fn meta_differs(&self) -> Option<String> {
+        let (meta, found) = self.meta.zip(self.version()).filter(|(meta, found)| meta != found)?;
         Some(format!(
             "The .meta file says version {meta}, but the .bin files are of version {found}, which is used."
         ))

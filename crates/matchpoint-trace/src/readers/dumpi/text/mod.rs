@@ -1,8 +1,122 @@
-//! The text that `dumpi2ascii` prints.
+//! The text that `dumpi2ascii` prints from a binary file: with any of its options, as long as it holds the calls
+//! (`-S`). Sizes in bytes are known if it holds the sizes of datatypes (`-X`), and calls that the tracer left out if
+//! it holds the footer (`-F`).
+
+mod line;
+mod names;
+mod stream;
+mod tail;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use self::stream::Stream;
+use super::files::{Files, first_bytes, listed, name, several};
+use super::form::{Facts, Form};
+use super::sizes::Sizes;
+use super::trace;
+use crate::error::TraceError;
+use crate::readers::Reader;
+use crate::trace::{RankReader, Trace};
+
+/// Reader of folders of such text, and of the text of one rank.
+pub(in crate::readers) const READER: Reader = Reader { name: "text of dumpi2ascii", recognise, open };
+
+static FORM: Form = Form { suffix: ", as text", rank, facts, stream };
+
+/// Reads the stream of one rank from text. Sizes of messages are not known: they follow the calls.
+pub fn read(input: impl BufRead + Send) -> impl RankReader {
+    Stream::new(Path::new("(text)").to_owned(), input, Sizes::default())
+}
 
 /// Whether a file that begins so is such text.
 pub(super) fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    first.starts_with(b"version=")
-        || (first.starts_with(b"MPI_") && first.windows(22).any(|at| at == b" entering at walltime "))
+    let version = first.strip_prefix(b"version=").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
+    version || line::Entering::parse(first).is_some()
+}
+
+fn recognise(path: &Path) -> bool {
+    let is_part = |file: &Path| looks_like(&first_bytes(file));
+    if path.is_dir() {
+        listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
+    } else {
+        is_part(path)
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
+    if !path.is_dir() {
+        return trace::alone(&FORM, path, path.to_owned());
+    }
+    let mut texts = listed(path)?;
+    texts.retain(|file| looks_like(&first_bytes(file)));
+    let mut traces: BTreeMap<String, BTreeMap<u32, PathBuf>> = BTreeMap::new();
+    for file in &texts {
+        let (prefix, rank) = numbered(file).unwrap_or_else(|| (name(file), 0));
+        traces.entry(prefix).or_default().insert(rank, file.clone());
+    }
+    match (traces.pop_first(), traces.is_empty(), &texts[..]) {
+        (Some(_), true, [only]) => trace::alone(&FORM, path, only.clone()),
+        (Some((prefix, by_rank)), true, _) => {
+            trace::of_ranks(&FORM, Files { path: path.to_owned(), by_rank, meta: None, prefix })
+        }
+        _ => Err(several(path, "texts of different traces", texts.iter().map(|file| name(file)))),
+    }
+}
+
+/// The number in a file's name that can only be a rank, and what comes before it: after `rank`, or else the last.
+fn numbered(path: &Path) -> Option<(String, u32)> {
+    let name = name(path).replace("dumpi2ascii", "");
+    let digits =
+        |at: usize| name[at..].find(|c: char| !c.is_ascii_digit()).map_or(name.len(), |end| at + end);
+    let after_rank = name.rfind("rank").map(|at| at + "rank".len()).filter(|at| digits(*at) > *at);
+    let start = after_rank.or_else(|| {
+        let last = name.rfind(|c: char| c.is_ascii_digit())?;
+        Some(
+            name[..last]
+                .rfind(|c: char| !c.is_ascii_digit())
+                .map_or(0, |before| before + name[before..].chars().next().map_or(0, char::len_utf8)),
+        )
+    })?;
+    name[start..digits(start)].parse().ok().map(|rank| (name[..start].to_owned(), rank))
+}
+
+fn rank(path: &Path) -> Option<u32> {
+    numbered(path).map(|(_, rank)| rank)
+}
+
+fn facts(path: &Path) -> Result<Facts, TraceError> {
+    let (version, tail) = (line::version(&first_bytes(path)), tail::read(path)?);
+    Ok(Facts { version, counts: tail.counts, timed: (true, true) })
+}
+
+fn stream(path: &Path) -> Result<Box<dyn RankReader>, TraceError> {
+    let sizes = tail::read(path)?.sizes;
+    let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
+    Ok(Box::new(Stream::new(path.to_owned(), BufReader::new(file), sizes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_in_names() {
+        let of = |name: &str| numbered(Path::new(name)).map(|(prefix, rank)| (prefix, rank));
+        assert_eq!(of("rank0013.dumpi2ascii.txt"), Some(("rank".into(), 13)));
+        assert_eq!(of("lulesh-8.rank0003.dumpi2ascii.txt"), Some(("lulesh-8.rank".into(), 3)));
+        assert_eq!(of("dumpi-2026.11.21.08.28.41-0007.txt"), Some(("dumpi-2026.11.21.08.28.41-".into(), 7)));
+        assert_eq!(of("trace.txt"), None);
+    }
+
+    #[test]
+    fn text_is_recognised_with_and_without_its_header() {
+        assert!(looks_like(b"version=13.0.0\nstarttime=Sat Nov 21"));
+        assert!(looks_like(b"MPI_Init entering at walltime 1.000000002, cputime 0.5 seconds in thread 0.\n"));
+        assert!(!looks_like(b"version=next\n"));
+        assert!(!looks_like(b"hostname=vm\nnumprocs=8\n"));
+    }
 }

@@ -1,0 +1,66 @@
+//! The reader of the binary form.
+
+use std::path::Path;
+
+use super::files::{Found, find, first_bytes, has_extension, listed, meta_of, numbered};
+use super::form::{Facts, Form};
+use super::map::Map;
+use super::meta::{MOST_RANKS, Meta};
+use super::sections::MAGIC;
+use super::stream::Stream;
+use super::{text, trace};
+use crate::error::TraceError;
+use crate::readers::Reader;
+use crate::trace::{RankReader, Trace};
+
+/// Reader of folders, `.meta` files, and the `.bin` file of one rank.
+pub(in crate::readers) const READER: Reader = Reader { name: "DUMPI (.meta and .bin)", recognise, open };
+
+static FORM: Form = Form { suffix: "", rank: |path| numbered(path).map(|(_, rank)| rank), facts, stream };
+
+/// Reads the stream of one rank from the bytes of a `.bin` file.
+///
+/// # Errors
+/// These are not the bytes of such a file.
+pub fn read_bytes(bytes: &[u8]) -> Result<impl RankReader + '_, TraceError> {
+    Stream::new(Path::new("(bytes)").to_owned(), bytes)
+}
+
+fn recognise(path: &Path) -> bool {
+    if path.is_dir() {
+        listed(path).is_ok_and(|files| files.iter().any(|file| is_part(file)))
+    } else {
+        is_part(path)
+    }
+}
+
+/// Whether this is a file of such a trace, if only a damaged one, by its name.
+fn is_part(path: &Path) -> bool {
+    if has_extension(path, "meta") {
+        return true;
+    }
+    let first = first_bytes(path);
+    first.starts_with(&MAGIC.to_be_bytes()) || (has_extension(path, "bin") && !text::looks_like(&first))
+}
+
+fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
+    match find(path)? {
+        Found::Ranks(files) => trace::of_ranks(&FORM, files),
+        Found::Alone(file) => match meta_of(&file) {
+            Some((meta, rank)) => {
+                let ranks = Meta::read(&meta)?.ranks.unwrap_or(0).max(rank.saturating_add(1)).min(MOST_RANKS);
+                trace::single(&FORM, path, file, (rank, ranks), Vec::new())
+            }
+            None => trace::alone(&FORM, path, file),
+        },
+    }
+}
+
+fn facts(path: &Path) -> Result<Facts, TraceError> {
+    let stream = Stream::new(path.to_owned(), Map::open(path)?)?;
+    Ok(Facts { version: Some(stream.version()), counts: stream.counts(), timed: stream.timed() })
+}
+
+fn stream(path: &Path) -> Result<Box<dyn RankReader>, TraceError> {
+    Ok(Box::new(Stream::new(path.to_owned(), Map::open(path)?)?))
+}

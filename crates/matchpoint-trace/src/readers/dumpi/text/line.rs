@@ -1,0 +1,141 @@
+//! Lines of the text.
+
+use super::super::ids;
+use super::super::version::Version;
+use crate::call::Status;
+
+/// Seconds and nanoseconds, as written.
+pub(super) type Time = (i64, i32);
+
+/// The line with which a call begins or ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Edge<'a> {
+    /// What was called.
+    pub name: &'a [u8],
+    /// Wall clock.
+    pub wall: Time,
+    /// Processor time.
+    pub cpu: Time,
+    /// By which thread.
+    pub thread: u16,
+}
+
+/// The line with which a call begins.
+pub(super) struct Entering;
+
+/// The line with which it ends.
+pub(super) struct Returning;
+
+impl Entering {
+    /// Reads it; `None` if it is another line.
+    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+        edge(line, b" entering at walltime ")
+    }
+}
+
+impl Returning {
+    /// Reads it; `None` if it is another line.
+    pub fn parse(line: &[u8]) -> Option<Edge<'_>> {
+        edge(line, b" returning at walltime ")
+    }
+}
+
+fn edge<'a>(line: &'a [u8], verb: &[u8]) -> Option<Edge<'a>> {
+    let (name, rest) = line.split_at_checked(line.iter().position(|byte| *byte == b' ')?)?;
+    let rest = rest.strip_prefix(verb)?;
+    let (wall, rest) = split(rest, b", cputime ")?;
+    let (cpu, thread) = split(rest, b" seconds in thread ")?;
+    let thread = number(thread.strip_suffix(b".")?)?;
+    Some(Edge { name, wall: time(wall)?, cpu: time(cpu)?, thread })
+}
+
+/// What comes before and after a separator.
+pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = text.windows(separator.len()).position(|window| window == separator)?;
+    Some((&text[..at], &text[at + separator.len()..]))
+}
+
+fn time(text: &[u8]) -> Option<Time> {
+    let (seconds, nanoseconds) = split(text, b".")?;
+    Some((number(seconds)?, number(nanoseconds)?))
+}
+
+/// A decimal number that is all of a text.
+pub(super) fn number<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// An argument: `type name=value`, or `type name[length]=value`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Argument<'a> {
+    /// Its name.
+    pub name: &'a [u8],
+    /// Whether it is a status, or several.
+    pub status: bool,
+    /// Its value.
+    pub value: &'a [u8],
+}
+
+impl Argument<'_> {
+    /// Reads it; `None` if it is another line.
+    pub fn parse(line: &[u8]) -> Option<Argument<'_>> {
+        let (left, value) = split(line, b"=")?;
+        let (kind, name) = split(left, b" ")?;
+        let name = name.split(|byte| *byte == b'[').next().filter(|name| !name.is_empty())?;
+        Some(Argument { name, status: kind == b"MPI_Status", value })
+    }
+
+    /// The number that it is, which words in parentheses may follow; a request stands in brackets.
+    pub fn scalar(&self) -> Option<i32> {
+        let value = self.value.strip_prefix(b"[").unwrap_or(self.value);
+        number(value.split(|byte| matches!(byte, b' ' | b']')).next()?)
+    }
+}
+
+/// The numbers of a list such as `[1, 2]` or `[[1, 2], [3, 4]]`; `None` if it is none. Nothing was recorded of
+/// `<IGNORED>`.
+pub(super) fn list(value: &[u8], numbers: &mut Vec<i32>) -> Option<()> {
+    numbers.clear();
+    if value.starts_with(b"<IGNORED>") {
+        return Some(());
+    }
+    let separators = |byte: &u8| matches!(byte, b'[' | b']' | b',' | b' ');
+    for word in value.split(separators).filter(|word| !word.is_empty()) {
+        numbers.push(number(word)?);
+    }
+    Some(())
+}
+
+/// The statuses of a list such as `[{bytes=8, cancelled=0, source=1, tag=2, error=0}]`, or none of `<IGNORED>`.
+pub(super) fn statuses(value: &[u8], statuses: &mut Vec<Status>) -> Option<()> {
+    for one in value.split(|byte| *byte == b'{').skip(1) {
+        let field = |name: &[u8]| {
+            let (_, value) = split(one, name)?;
+            number::<i32>(value.split(|byte| matches!(byte, b',' | b'}')).next()?)
+        };
+        statuses.push(Status {
+            bytes: u64::try_from(field(b"bytes=")?).ok(),
+            source: ids::sender(field(b"source=")?),
+            tag: ids::tag(field(b"tag=")?),
+            cancelled: field(b"cancelled=")? != 0,
+        });
+    }
+    Some(())
+}
+
+/// The version in the first line of the header, `version=13.0.0`.
+pub(super) fn version(first: &[u8]) -> Option<Version> {
+    let line = first.split(|byte| *byte == b'\n').next()?.strip_prefix(b"version=")?;
+    let mut parts = line.split(|byte| *byte == b'.').map(number::<u8>);
+    Some(Version(parts.next()??, parts.next()??, parts.next()??))
+}
+
+/// Whether a line may stand outside of calls: of the header, the footer and the tables, or a performance counter.
+pub(super) fn is_table(line: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 5] =
+        [b"Total keyvals", b"Performance counters", b"    ", b"Function address ", b"Datatype "];
+    line.is_empty()
+        || line.contains(&b'=')
+        || line.ends_with(b" times")
+        || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+}

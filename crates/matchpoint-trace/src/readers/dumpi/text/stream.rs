@@ -1,0 +1,199 @@
+//! The stream of one rank, from text.
+
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+
+use super::super::action::interpret;
+use super::super::clock::Clock;
+use super::super::layout::{Field, Kind, Layout};
+use super::super::record::Record;
+use super::super::sizes::Sizes;
+use super::line::{Argument, Edge, Entering, Returning, Time, is_table, list, statuses};
+use super::names::layout;
+use crate::call::Call;
+use crate::error::TraceError;
+use crate::trace::RankReader;
+
+/// A line with the requests of a million messages is shorter; memory is bounded by this.
+const LONGEST_LINE: u64 = 64 << 20;
+
+const DAMAGED: &str = "print the text again with dumpi2ascii, or leave this rank out";
+
+/// Reads calls line by line.
+pub(super) struct Stream<R> {
+    lines: Lines<R>,
+    sizes: Sizes,
+    wall: Clock,
+    cpu: Clock,
+    record: Record,
+    numbers: Vec<i32>,
+}
+
+struct Lines<R> {
+    path: PathBuf,
+    input: R,
+    line: Vec<u8>,
+    number: u64,
+    start: u64,
+    end: u64,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads the next line; false at the end.
+    fn next(&mut self) -> Result<bool, TraceError> {
+        self.line.clear();
+        let read = self.input.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
+        let read = read.map_err(|error| TraceError::io(&self.path, &error))? as u64;
+        self.number += 1;
+        (self.start, self.end) = (self.end, self.end + read);
+        if read == LONGEST_LINE {
+            return Err(self.wrong("a line without end"));
+        }
+        while matches!(self.line.last(), Some(b'\n' | b'\r')) {
+            self.line.pop();
+        }
+        Ok(read > 0)
+    }
+
+    fn wrong(&self, problem: impl Into<String>) -> TraceError {
+        TraceError::new(&self.path, problem, DAMAGED).at_line(self.number)
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8_lossy(&self.line[..self.line.len().min(60)]).into_owned()
+    }
+}
+
+/// What is known of a call once its first line has been read.
+struct Begun {
+    layout: Option<&'static Layout>,
+    name: Vec<u8>,
+    wall: Time,
+    cpu: Time,
+}
+
+impl<R: BufRead> Stream<R> {
+    /// Begins to read.
+    pub fn new(path: PathBuf, input: R, sizes: Sizes) -> Self {
+        Stream {
+            lines: Lines { path, input, line: Vec::new(), number: 0, start: 0, end: 0 },
+            sizes,
+            wall: Clock::unset(),
+            cpu: Clock::unset(),
+            record: Record::default(),
+            numbers: Vec::new(),
+        }
+    }
+
+    /// Finds the first line of a call; `None` if there are no more.
+    fn begin(&mut self, call: &mut Call) -> Result<Option<Begun>, TraceError> {
+        while self.lines.next()? {
+            if let Some(Edge { name, wall, cpu, thread }) = Entering::parse(&self.lines.line) {
+                (call.thread, call.offset) = (thread, self.lines.start);
+                let layout = layout(name);
+                if layout.is_none() && !name.starts_with(b"Function_") {
+                    let name = String::from_utf8_lossy(name);
+                    return Err(self.lines.wrong(format!("{name} is no function that DUMPI knows")));
+                }
+                return Ok(Some(Begun { layout, name: name.to_owned(), wall, cpu }));
+            }
+            if !is_table(&self.lines.line) {
+                let problem = format!("“{}” is no line that dumpi2ascii prints here", self.lines.shown());
+                return Err(self.lines.wrong(problem));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads the arguments of a call, and its last line.
+    fn arguments(&mut self, begun: &Begun, call: &mut Call) -> Result<(), TraceError> {
+        self.record.clear(call);
+        let mut open = None;
+        while self.lines.next()? {
+            match Returning::parse(&self.lines.line) {
+                Some(Edge { name, wall, cpu, .. }) if name == begun.name => {
+                    (call.enter_ns, call.leave_ns) = self.times(begun, wall, cpu);
+                    return Ok(());
+                }
+                _ => open = self.argument(begun.layout, open, call)?,
+            }
+        }
+        let name = String::from_utf8_lossy(&begun.name);
+        Err(self.lines.wrong(format!("the text ends within a call of {name}")))
+    }
+
+    /// Processor times stand in for wall clock times that were not recorded, which are printed as 0.
+    fn times(&mut self, begun: &Begun, wall: Time, cpu: Time) -> (i64, i64) {
+        if (begun.wall, wall) == ((0, 0), (0, 0)) {
+            return self.cpu.nanoseconds(begun.cpu, cpu);
+        }
+        self.wall.nanoseconds(begun.wall, wall)
+    }
+
+    /// Takes the argument of a line, if the function has a use for it. Lists of lists are printed over several
+    /// lines, of which the last also holds the next argument: gives the field of which there may be more.
+    fn argument(
+        &mut self,
+        layout: Option<&'static Layout>,
+        open: Option<Field>,
+        call: &mut Call,
+    ) -> Result<Option<Field>, TraceError> {
+        let line = &self.lines.line[..];
+        if let (Some(field), Some(more)) = (open, line.strip_prefix(b", ")) {
+            let read = list(more, &mut self.numbers);
+            return self.take(field, read, call);
+        }
+        let line = if open.is_some() { line.strip_prefix(b"]").unwrap_or(line) } else { line };
+        let Some(argument) = Argument::parse(line) else { return Ok(None) };
+        if argument.status {
+            let read = statuses(argument.value, &mut self.record.statuses);
+            return read.map(|()| None).ok_or_else(|| self.malformed());
+        }
+        let Some(&field) = layout.and_then(|layout| layout.field(argument.name)) else { return Ok(None) };
+        let read = if matches!(field.kind, Kind::Int | Kind::Half) {
+            argument.scalar().map(|value| self.scalar(field, value))
+        } else {
+            list(argument.value, &mut self.numbers)
+        };
+        self.take(field, read, call)
+    }
+
+    fn scalar(&mut self, Field { kind, name }: Field, value: i32) {
+        // Two bytes are read as unsigned, but printed as signed.
+        let value = if kind == Kind::Half { i32::from(value as u16) } else { value };
+        self.record.set(name, value);
+        self.numbers.clear();
+    }
+
+    fn take(&mut self, field: Field, read: Option<()>, call: &mut Call) -> Result<Option<Field>, TraceError> {
+        read.ok_or_else(|| self.malformed())?;
+        self.record.extend(call, field.name, self.numbers.iter().copied());
+        Ok((field.kind == Kind::Matrix).then_some(field))
+    }
+
+    fn malformed(&self) -> TraceError {
+        self.lines.wrong(format!("“{}” cannot be read", self.lines.shown()))
+    }
+
+    fn advance(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        while let Some(begun) = self.begin(call)? {
+            self.arguments(&begun, call)?;
+            if let Some(layout) = begun.layout {
+                call.function = layout.function;
+                interpret(&self.record, &self.sizes, call);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl<R: BufRead + Send> RankReader for Stream<R> {
+    fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        self.advance(call)
+    }
+
+    fn position(&self) -> u64 {
+        self.lines.end
+    }
+}

@@ -1,0 +1,71 @@
+//! The tables that follow the calls: sizes of datatypes, and how often each function was called.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::super::layout::LAYOUTS;
+use super::super::sections::Counts;
+use super::super::sizes::Sizes;
+use super::line::{number, split};
+use super::names;
+use crate::error::TraceError;
+
+/// All tables are shorter: of datatypes there are 32767 at most, and a line has some 50 bytes.
+const LONGEST: u64 = 4 << 20;
+const MOST_TYPES: usize = 1 << 15;
+
+/// What the tables tell.
+#[derive(Default)]
+pub(super) struct Tail {
+    /// Sizes of datatypes.
+    pub sizes: Sizes,
+    /// Counts of calls.
+    pub counts: Option<Counts>,
+}
+
+/// Reads the tables at the end of a file.
+///
+/// # Errors
+/// It cannot be read.
+pub(super) fn read(path: &Path) -> Result<Tail, TraceError> {
+    let bytes = last(path).map_err(|error| TraceError::io(path, &error))?;
+    let mut sizes = Vec::new();
+    let mut counts = Counts { called: vec![0; LAYOUTS.len()], ignored: vec![0; LAYOUTS.len()] };
+    let mut counted = false;
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if let Some((datatype, size)) = size(line) {
+            sizes.resize(sizes.len().max(datatype + 1), 0);
+            sizes[datatype] = size;
+        } else if let Some((function, called, ignored)) = count(line) {
+            (counts.called[function], counts.ignored[function]) = (called, ignored);
+            counted = true;
+        }
+    }
+    Ok(Tail { sizes: Sizes::new(sizes), counts: counted.then_some(counts) })
+}
+
+fn last(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LONGEST)))?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// `Datatype 28 (user-defined-datatype) has size 4`
+fn size(line: &[u8]) -> Option<(usize, i32)> {
+    let (datatype, rest) = split(line.strip_prefix(b"Datatype ")?, b" ")?;
+    let datatype = number(datatype).filter(|datatype| *datatype < MOST_TYPES)?;
+    Some((datatype, number(split(rest, b" has size ")?.1)?))
+}
+
+/// `MPI_Send called 3 times and ignored 1 times`
+fn count(line: &[u8]) -> Option<(usize, u32, u32)> {
+    let (name, rest) = split(line, b" called ")?;
+    let (called, rest) = split(rest, b" times and ignored ")?;
+    // Counts are printed as signed numbers.
+    let count = |text| number::<i64>(text).map(|count| count as u32);
+    Some((names::number(name)?, count(called)?, count(rest.strip_suffix(b" times")?)?))
+}

@@ -1,0 +1,24 @@
+//! What is read from a binary file is what is read from the text that `dumpi2ascii` printed of it.
+
+use crate::traces::{REAL, calls, opened};
+use matchpoint_trace::Call;
+
+fn unplaced(calls: Vec<Call>) -> impl Iterator<Item = Call> {
+    calls.into_iter().map(|call| Call { offset: 0, ..call })
+}
+
+#[test]
+fn binary_and_text_agree_call_by_call() {
+    for (name, real) in REAL.iter() {
+        let binary = opened(&real.folder);
+        for file in &real.texts {
+            let text = opened(file);
+            let rank = text.present()[0];
+            let (ours, theirs) = (calls(&*binary, rank), calls(&*text, rank));
+            assert_eq!(ours.len(), theirs.len(), "{name}, rank {rank}");
+            for (index, (one, other)) in unplaced(ours).zip(unplaced(theirs)).enumerate() {
+                assert_eq!(one, other, "{name}, rank {rank}, call {index}");
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Real traces, from `traces/` of this repository and from a folder `shared/traces` beside it, where they are there.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use liblzma::read::XzDecoder;
+use matchpoint_trace::{Call, Trace, open};
+
+/// A real trace.
+pub struct Real {
+    /// Where its binary files are.
+    pub folder: PathBuf,
+    /// What `dumpi2ascii` printed of some of its files.
+    pub texts: Vec<PathBuf>,
+}
+
+/// All of them, by name.
+pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
+    let unpacked = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
+    let mut found = BTreeMap::new();
+    for folder in sources() {
+        for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
+            let name = entry.file_name().into_string().unwrap();
+            let real = unpack(&entry.path(), &unpacked.join(&name));
+            found.entry(name).or_insert(real);
+        }
+    }
+    if found.is_empty() {
+        println!("no traces are at hand: nothing was compared");
+    }
+    found
+});
+
+/// The first of the folders that hold traces above this crate.
+fn sources() -> Vec<PathBuf> {
+    let above = |name: &str| {
+        let mut parents = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1);
+        parents.find_map(|parent| Some(parent.join(name)).filter(|folder| folder.is_dir()))
+    };
+    ["traces", "shared/traces"].into_iter().filter_map(above).collect()
+}
+
+fn unpack(from: &Path, to: &Path) -> Real {
+    fs::create_dir_all(to).unwrap();
+    let (mut folder, mut texts) = (from.to_owned(), Vec::new());
+    for file in fs::read_dir(from).unwrap().flatten().map(|entry| entry.path()) {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.ends_with(".tar.xz") {
+            folder = to.join("raw");
+            tar::Archive::new(XzDecoder::new(File::open(&file).unwrap())).unpack(&folder).unwrap();
+        } else if let Some(name) = name.strip_suffix(".xz") {
+            let text = to.join(name);
+            let mut bytes = Vec::new();
+            XzDecoder::new(File::open(&file).unwrap()).read_to_end(&mut bytes).unwrap();
+            fs::write(&text, bytes).unwrap();
+            texts.push(text);
+        }
+    }
+    Real { folder: innermost(folder), texts }
+}
+
+/// An archive may hold a folder.
+fn innermost(folder: PathBuf) -> PathBuf {
+    let entries: Vec<_> = fs::read_dir(&folder).unwrap().flatten().collect();
+    match &entries[..] {
+        [only] if only.path().is_dir() => only.path(),
+        _ => folder,
+    }
+}
+
+/// All calls of a rank.
+pub fn calls(trace: &dyn Trace, rank: u32) -> Vec<Call> {
+    let (mut stream, mut calls, mut call) = (trace.rank(rank).unwrap(), Vec::new(), Call::default());
+    while stream.read(&mut call).unwrap() {
+        calls.push(call.clone());
+    }
+    calls
+}
+
+/// Opens a trace that can be.
+pub fn opened(path: &Path) -> Box<dyn Trace> {
+    open(path).unwrap_or_else(|error| panic!("{error}"))
+}
