@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
 
-use crate::judge::Judge;
+use crate::judge::{Judge, drained_text};
 use crate::law::{Broken, Law};
 
 /// What came of a stream of events.
@@ -83,5 +83,9 @@ fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
     if drained == expected && empty {
         return Ok(());
     }
-    Err(Broken::new(Law::Close, format!("Closing all after that drained {drained:?}, not {expected:?}.")))
+    let (drained, expected) = (drained_text(&drained), drained_text(&expected));
+    let how = format!(
+        "Closing all after that, into what holds an entry of each kind, left {drained}, not {expected}."
+    );
+    Err(Broken::new(Law::Close, how))
 }

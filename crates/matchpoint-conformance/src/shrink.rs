@@ -1,9 +1,10 @@
 //! From a stream that breaks a law to the shortest and plainest one found that still does.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 
-use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild};
+use matchpoint::{
+    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild,
+};
 
 /// Shortens `events` while `fails` holds for what is left: first by leaving events out (delta debugging, Zeller &
 /// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither helps.
@@ -12,9 +13,11 @@ pub fn shrink(mut events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<E
         let before = events.clone();
         events = leave_out(events, fails);
         events = simplify(events, fails);
-        let renumbered = renumber(&events);
-        if renumbered != events && fails(&renumbered) {
-            events = renumbered;
+        for kind in KINDS {
+            let renumbered = renumber(&events, kind);
+            if renumbered != events && fails(&renumbered) {
+                events = renumbered;
+            }
         }
         if events == before {
             return events;
@@ -62,8 +65,23 @@ fn simpler(event: &Event) -> Vec<Event> {
         Event::Probe(selector) => simpler_selectors(*selector).map(Event::Probe).collect(),
         Event::MatchedProbe(selector) => simpler_selectors(*selector).map(Event::MatchedProbe).collect(),
         Event::ArriveBatch(messages) => simpler_batches(messages),
+        Event::SetHints(context, hints) => {
+            simpler_hints(*hints).map(|h| Event::SetHints(*context, h)).collect()
+        }
         _ => Vec::new(),
     }
+}
+
+/// One assertion less.
+fn simpler_hints(hints: Hints) -> impl Iterator<Item = Hints> {
+    let without = [
+        Hints { no_any_source: false, ..hints },
+        Hints { no_any_tag: false, ..hints },
+        Hints { exact_length: false, ..hints },
+        Hints { allow_overtaking: false, ..hints },
+        Hints { no_unexpected: false, ..hints },
+    ];
+    without.into_iter().filter(move |fewer| *fewer != hints)
 }
 
 fn simpler_batches(messages: &[Message]) -> Vec<Event> {
@@ -86,37 +104,40 @@ fn simpler_selectors(selector: Selector) -> impl Iterator<Item = Selector> {
     by_source.chain(tags.into_iter().map(move |tag| Selector::new(context, source, tag)))
 }
 
+/// What can be numbered anew by itself: where one kind of number is the point, the others still become plain.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Contexts,
+    Sources,
+    Tags,
+    Receives,
+    Messages,
+}
+
+const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
+
 /// Numbers given anew in the order in which they appear.
-struct Numbers<K>(HashMap<K, u64>);
-
-impl<K: Hash + Eq> Numbers<K> {
-    fn of(&mut self, key: K) -> u64 {
-        let next = self.0.len() as u64;
-        *self.0.entry(key).or_insert(next)
-    }
-}
-
 struct Renumbering {
-    contexts: Numbers<ContextId>,
-    sources: Numbers<Rank>,
-    tags: Numbers<Tag>,
-    receives: Numbers<RecvId>,
-    messages: Numbers<MsgId>,
+    kind: Kind,
+    seen: HashMap<u64, u64>,
 }
 
-/// The same events with ids from 1, contexts, sources and tags from 0. Masks stay: they may then mean something else.
-fn renumber(events: &[Event]) -> Vec<Event> {
-    let mut numbers = Renumbering {
-        contexts: Numbers(HashMap::new()),
-        sources: Numbers(HashMap::new()),
-        tags: Numbers(HashMap::new()),
-        receives: Numbers(HashMap::new()),
-        messages: Numbers(HashMap::new()),
-    };
-    events.iter().map(|event| numbers.event(event)).collect()
+/// The same events with one kind of number given anew: ids from 1, the others from 0. Masks stay as they are.
+fn renumber(events: &[Event], kind: Kind) -> Vec<Event> {
+    let mut renumbering = Renumbering { kind, seen: HashMap::new() };
+    events.iter().map(|event| renumbering.event(event)).collect()
 }
 
 impl Renumbering {
+    fn number(&mut self, kind: Kind, number: u64) -> u64 {
+        if kind != self.kind {
+            return number;
+        }
+        let from = if matches!(kind, Kind::Receives | Kind::Messages) { 1 } else { 0 };
+        let next = from + self.seen.len() as u64;
+        *self.seen.entry(number).or_insert(next)
+    }
+
     fn event(&mut self, event: &Event) -> Event {
         match event {
             Event::Post(receive) => {
@@ -126,10 +147,8 @@ impl Renumbering {
             Event::Probe(selector) => Event::Probe(self.selector(selector)),
             Event::MatchedProbe(selector) => Event::MatchedProbe(self.selector(selector)),
             Event::Cancel(id) => Event::Cancel(self.receive(*id)),
-            Event::Retract(id) => Event::Retract(MsgId(1 + self.messages.of(*id))),
-            Event::Readdress(id, source) => {
-                Event::Readdress(MsgId(1 + self.messages.of(*id)), self.source(*source))
-            }
+            Event::Retract(id) => Event::Retract(self.message_id(*id)),
+            Event::Readdress(id, source) => Event::Readdress(self.message_id(*id), self.source(*source)),
             Event::SetHints(context, hints) => Event::SetHints(self.context(*context), *hints),
             Event::Close(context) => Event::Close(self.context(*context)),
             Event::FailSource(context, source) => {
@@ -142,21 +161,29 @@ impl Renumbering {
     }
 
     fn context(&mut self, context: ContextId) -> ContextId {
-        ContextId(self.contexts.of(context) as u32)
+        ContextId(self.number(Kind::Contexts, context.0.into()) as u32)
     }
 
     fn source(&mut self, source: Rank) -> Rank {
-        if source == Rank::UNKNOWN { source } else { Rank(self.sources.of(source)) }
+        if source == Rank::UNKNOWN { source } else { Rank(self.number(Kind::Sources, source.0)) }
+    }
+
+    fn tag(&mut self, tag: Tag) -> Tag {
+        Tag(self.number(Kind::Tags, tag.0))
     }
 
     fn receive(&mut self, id: RecvId) -> RecvId {
-        RecvId(1 + self.receives.of(id))
+        RecvId(self.number(Kind::Receives, id.0))
+    }
+
+    fn message_id(&mut self, id: MsgId) -> MsgId {
+        MsgId(self.number(Kind::Messages, id.0))
     }
 
     fn message(&mut self, message: &Message) -> Message {
         let Envelope { context, source, tag } = message.envelope;
-        let envelope = Envelope::new(self.context(context), self.source(source), Tag(self.tags.of(tag)));
-        Message::new(MsgId(1 + self.messages.of(message.id)), envelope)
+        let envelope = Envelope::new(self.context(context), self.source(source), self.tag(tag));
+        Message::new(self.message_id(message.id), envelope)
     }
 
     fn selector(&mut self, selector: &Selector) -> Selector {
@@ -166,7 +193,7 @@ impl Renumbering {
             any => any,
         };
         let tag = match selector.tag() {
-            Wild::Is(tag) => Wild::Is(Tag(self.tags.of(tag))),
+            Wild::Is(tag) => Wild::Is(self.tag(tag)),
             open => open,
         };
         Selector::new(context, source, tag)
