@@ -25,7 +25,7 @@ fn create(name: &str) -> Box<dyn Engine> {
 #[test]
 fn every_engine_keeps_the_laws() {
     for name in names() {
-        let report = check(&|| create(name), &Options::quick());
+        let report = check(&|| create(name), &Options { streams: 100, ..Options::quick() });
         let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
         assert!(report.matches > 10_000, "{name}: {report:?}");
     }
