@@ -1,1 +1,31 @@
 //! The laws of MPI message matching, as code that runs on any engine.
+//!
+//! ```
+//! use matchpoint::engines;
+//! use matchpoint_conformance::{Options, check};
+//!
+//! let report = check(&|| engines::create("list").unwrap(), &Options::quick())?;
+//! assert!(report.matches > 1000);
+//! # Ok::<(), Box<matchpoint_conformance::Violation>>(())
+//! ```
+//!
+//! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
+//! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
+//! events, [random](generate) and [adversarial], and when a law breaks shrinks the stream to the shortest
+//! script that breaks the same law.
+
+pub mod adversarial;
+mod check;
+mod choices;
+pub mod generate;
+mod judge;
+mod law;
+mod run;
+mod shrink;
+
+pub use check::{Options, Report, Violation, check, check_events};
+pub use choices::Choices;
+pub use judge::Judge;
+pub use law::{Broken, Law};
+pub use run::{Run, run};
+pub use shrink::shrink;

@@ -89,14 +89,17 @@ impl<E: Effort> Bins<E> {
         })
     }
 
-    /// The bin of a fully specified envelope: the product of the two halves of the key, folded, then scaled to any n
-    /// (a multiplication where powers of two alone would allow a mask: 1 ns, and any n is a fair question to ask).
+    /// The bin of a fully specified envelope, by multiply-shift (Dietzfelbinger et al. 1997): a sum of products by odd
+    /// constants, of which the upper bits are scaled to `n`. The three products are independent, so it takes the time
+    /// of two multiplications. The folded 128-bit product of source and tag is as fast, but a search among 1024 keys
+    /// (a, 1023 − a) then examines 4.8 entries where random bins make it 3.0. Scaling, not masking, so that any `n`
+    /// can be asked for, as the papers do.
     #[inline]
     fn bin(&self, envelope: &Envelope) -> usize {
-        let place = envelope.source.0 ^ u64::from(envelope.context.0).rotate_left(40);
-        let product =
-            u128::from(envelope.tag.0 ^ 0x9E37_79B9_7F4A_7C15) * u128::from(place ^ 0xE703_7ED1_A0B4_28DB);
-        let hash = (product >> 64) as u64 ^ product as u64;
+        let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let source = envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB);
+        let context = u64::from(envelope.context.0).wrapping_mul(0xA076_1D64_78BD_642F);
+        let hash = tag.wrapping_add(source).wrapping_add(context);
         (((hash >> 32) * self.unexpected_bins.len() as u64) >> 32) as usize
     }
 

@@ -1,0 +1,296 @@
+//! Streams made to hurt: each aims at a mistake that some engine has made, or could.
+
+use matchpoint::{
+    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+};
+
+/// One such stream: its name, and how to make it with about `n` entries in a queue.
+pub type Scenario = (&'static str, fn(&mut Script, u64));
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    ("all equal", all_equal),
+    ("reverse order", reverse_order),
+    ("any source before directed", any_source_before_directed),
+    ("directed before any source", directed_before_any_source),
+    ("cancel in reverse", cancel_in_reverse),
+    ("retract in reverse", retract_in_reverse),
+    ("wildcard storm", wildcard_storm),
+    ("colliding keys", colliding_keys),
+    ("contexts closed and reused", contexts_closed_and_reused),
+    ("negative tags", negative_tags),
+    ("sources learned late", sources_learned_late),
+    ("dead peers", dead_peers),
+    ("down to the last and up again", down_to_the_last),
+    ("batches refused midway", batches_refused_midway),
+    ("polling", polling),
+];
+
+/// The events of one scenario.
+pub fn events(scenario: &Scenario, n: u64) -> Vec<Event> {
+    let mut script = Script::default();
+    scenario.1(&mut script, n);
+    script.events
+}
+
+/// A stream being written.
+#[derive(Default)]
+pub struct Script {
+    events: Vec<Event>,
+    receives: u64,
+    messages: u64,
+}
+
+const ANY_TAG: Wild<Tag> = Wild::Any;
+const ANY_SOURCE: Wild<Rank> = Wild::Any;
+
+fn from(source: u64) -> Wild<Rank> {
+    Wild::Is(Rank(source))
+}
+
+fn tagged(tag: u64) -> Wild<Tag> {
+    Wild::Is(Tag(tag))
+}
+
+impl Script {
+    fn post(&mut self, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> RecvId {
+        self.receives += 1;
+        let id = RecvId(self.receives);
+        self.events.push(Event::Post(Receive::new(id, Selector::new(ContextId(context), source, tag))));
+        id
+    }
+
+    fn message(&mut self, context: u32, source: u64, tag: u64) -> Message {
+        self.messages += 1;
+        let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
+        Message::new(MsgId(self.messages), envelope)
+    }
+
+    fn arrive(&mut self, context: u32, source: u64, tag: u64) -> MsgId {
+        let message = self.message(context, source, tag);
+        self.events.push(Event::Arrive(message));
+        message.id
+    }
+
+    fn set_hints(&mut self, context: u32, hints: Hints) {
+        self.events.push(Event::SetHints(ContextId(context), hints));
+    }
+
+    fn close(&mut self, context: u32) {
+        self.events.push(Event::Close(ContextId(context)));
+    }
+}
+
+fn all_equal(script: &mut Script, n: u64) {
+    for _ in 0..2 {
+        for _ in 0..n {
+            script.post(0, from(1), tagged(1));
+        }
+        for _ in 0..2 * n {
+            script.arrive(0, 1, 1);
+        }
+        for _ in 0..n {
+            script.post(0, from(1), tagged(1));
+        }
+    }
+}
+
+fn reverse_order(script: &mut Script, n: u64) {
+    for tag in 0..n {
+        script.post(0, from(tag % 3), tagged(tag));
+    }
+    for tag in (0..n).rev() {
+        script.arrive(0, tag % 3, tag);
+    }
+    for tag in 0..n {
+        script.arrive(0, tag % 3, tag);
+    }
+    for tag in (0..n).rev() {
+        script.post(0, from(tag % 3), tagged(tag));
+    }
+}
+
+/// libfabric's `util_srx`: an earlier receive from any source lost to a later one that named the source.
+fn any_source_before_directed(script: &mut Script, n: u64) {
+    for at in 0..n {
+        script.post(0, ANY_SOURCE, tagged(0));
+        script.post(0, from(at % 4), tagged(0));
+    }
+    for at in 0..2 * n {
+        script.arrive(0, at % 4, 0);
+    }
+}
+
+fn directed_before_any_source(script: &mut Script, n: u64) {
+    for at in 0..n {
+        script.post(0, from(at % 4), tagged(0));
+        script.post(0, ANY_SOURCE, ANY_TAG);
+        script.post(0, from(at % 2), ANY_TAG);
+    }
+    for at in 0..3 * n {
+        script.arrive(0, at % 4, at % 2);
+    }
+}
+
+fn cancel_in_reverse(script: &mut Script, n: u64) {
+    let any = |at: u64| if at % 5 == 0 { ANY_SOURCE } else { from(at % 3) };
+    let ids: Vec<_> = (0..n).map(|at| script.post(0, any(at), tagged(at % 2))).collect();
+    for &id in ids.iter().rev().step_by(2).chain(&ids) {
+        script.events.push(Event::Cancel(id));
+    }
+    script.arrive(0, 0, 0);
+}
+
+fn retract_in_reverse(script: &mut Script, n: u64) {
+    let ids: Vec<_> = (0..n).map(|at| script.arrive(0, at % 3, at % 2)).collect();
+    for &id in ids.iter().rev().step_by(2) {
+        script.events.push(Event::Retract(id));
+    }
+    for _ in 0..n / 3 {
+        script.post(0, ANY_SOURCE, ANY_TAG);
+    }
+    ids.iter().for_each(|&id| script.events.push(Event::Retract(id)));
+}
+
+fn wildcard_storm(script: &mut Script, n: u64) {
+    let masked = Wild::Masked(TagMask { value: Tag(4), ignore: 3 });
+    let open = |at: u64| {
+        let source = if at & 1 == 0 { ANY_SOURCE } else { from(at % 3) };
+        (source, [tagged(at % 8), ANY_TAG, masked][at as usize / 2 % 3])
+    };
+    for at in (0..n).map(open) {
+        script.post(0, at.0, at.1);
+    }
+    for at in 0..2 * n {
+        script.arrive(0, at % 3, at % 8);
+    }
+    for at in (0..2 * n).map(open) {
+        script.post(0, at.0, at.1);
+    }
+}
+
+/// Keys that an exclusive or, a sum, a low byte or a low word cannot tell apart.
+fn colliding_keys(script: &mut Script, n: u64) {
+    let alike =
+        |at: u64| [(at, at ^ 0x55), (at, n - at), (at << 8, 7), (7, at << 8), (at << 32, 0), (0, at << 32)];
+    let keys: Vec<_> = (0..n.div_ceil(6)).flat_map(alike).collect();
+    for &(source, tag) in keys.iter() {
+        script.post(0, from(source), tagged(tag));
+    }
+    for &(source, tag) in keys.iter().rev() {
+        script.arrive(0, source, tag);
+    }
+    for &(source, tag) in keys.iter() {
+        script.arrive(1, source, tag);
+    }
+    for &(source, tag) in keys.iter() {
+        script.post(1, from(source), tagged(tag));
+    }
+}
+
+fn contexts_closed_and_reused(script: &mut Script, n: u64) {
+    for round in 0..4 {
+        for at in 0..n / 4 {
+            script.post(at as u32 % 3, if at % 4 == 0 { ANY_SOURCE } else { from(at % 2) }, tagged(1));
+            script.arrive(3 + at as u32 % 3, at % 2, 1);
+        }
+        script.set_hints(round, Hints { no_any_tag: true, no_any_source: round > 1, ..Hints::default() });
+        script.close(round);
+        script.close(3 + round);
+        script.arrive(round, 0, 1);
+        script.post(round, ANY_SOURCE, ANY_TAG);
+        script.post(round, ANY_SOURCE, ANY_TAG);
+    }
+}
+
+/// Open MPI's collectives use negative tags on the user's context: any tag of the user's must keep the sign bit.
+fn negative_tags(script: &mut Script, n: u64) {
+    let users_any = Wild::Masked(TagMask { value: Tag(0), ignore: u64::MAX >> 1 });
+    let negative = |at: u64| (-17i64 - at as i64) as u64;
+    for at in 0..n / 2 {
+        script.post(0, ANY_SOURCE, users_any);
+        script.post(0, from(at % 2), tagged(negative(at % 3)));
+        script.arrive(0, at % 2, negative(at % 4));
+        script.arrive(0, at % 2, at);
+    }
+    for _ in 0..n {
+        script.post(0, ANY_SOURCE, ANY_TAG);
+    }
+}
+
+fn sources_learned_late(script: &mut Script, n: u64) {
+    let ids: Vec<_> =
+        (0..n).map(|at| script.arrive(0, if at % 3 == 0 { at % 2 } else { u64::MAX }, at % 2)).collect();
+    script.post(0, from(9), ANY_TAG);
+    for (at, &id) in ids.iter().enumerate().rev() {
+        script.events.push(Event::Readdress(id, Rank([0, 1, 9, u64::MAX][at % 4])));
+    }
+    for at in 0..n {
+        script.post(0, if at % 4 == 0 { ANY_SOURCE } else { from(at % 2) }, tagged(at % 2));
+    }
+}
+
+fn dead_peers(script: &mut Script, n: u64) {
+    for at in 0..n {
+        script.post(at as u32 % 2, if at % 3 == 0 { ANY_SOURCE } else { from(at % 4) }, tagged(at % 2));
+        script.arrive(at as u32 % 2, 4 + at % 2, 2);
+    }
+    for source in [1, 4, 7] {
+        script.events.push(Event::FailSource(ContextId(0), Rank(source)));
+    }
+    for at in 0..n {
+        script.arrive(0, at % 4, at % 2);
+    }
+    for at in 0..n {
+        script.post(0, from(4 + at % 2), ANY_TAG);
+    }
+}
+
+/// A fork's hash map lost entries when the last was removed.
+fn down_to_the_last(script: &mut Script, n: u64) {
+    for _ in 0..n.div_ceil(4) {
+        script.arrive(0, 1, 1);
+        script.arrive(0, 1, 2);
+        script.post(0, from(1), tagged(2));
+        script.post(0, from(1), tagged(1));
+        script.post(0, from(1), tagged(1));
+        let last = script.post(0, from(1), tagged(1));
+        script.events.push(Event::Cancel(last));
+        script.post(0, from(1), tagged(1));
+        script.arrive(0, 1, 1);
+        script.arrive(0, 1, 1);
+    }
+}
+
+fn batches_refused_midway(script: &mut Script, n: u64) {
+    for round in 0..n.div_ceil(8) {
+        let no_unexpected = round % 2 == 1;
+        script.set_hints(0, Hints { no_unexpected, ..Hints::default() });
+        for tag in 0..3 {
+            script.post(0, ANY_SOURCE, tagged(tag));
+        }
+        script.post(0, ANY_SOURCE, ANY_TAG);
+        let batch = [2, 0, 0, 5, 1, 1].map(|tag| script.message(0, tag % 2, tag)).to_vec();
+        script.events.push(Event::ArriveBatch(batch));
+        for _ in 0..3 {
+            script.post(0, ANY_SOURCE, ANY_TAG);
+        }
+        script.close(0);
+    }
+}
+
+fn polling(script: &mut Script, n: u64) {
+    for at in 0..n {
+        script.arrive(0, at % 4, at % 3);
+    }
+    for at in 0..n {
+        let source = if at % 2 == 0 { ANY_SOURCE } else { from(at % 4) };
+        let selector = Selector::new(ContextId(0), source, tagged(at % 3));
+        script.events.extend([Event::Probe(selector), Event::Probe(selector)]);
+        if at % 3 == 0 {
+            script.events.push(Event::MatchedProbe(selector));
+        } else {
+            script.post(0, source, tagged(at % 3));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! All laws on one engine.
+
+use std::fmt::{self, Display};
+
+use matchpoint::event::script;
+use matchpoint::{Engine, Event};
+
+use crate::adversarial::{self, SCENARIOS};
+use crate::choices::Choices;
+use crate::generate::{self, SHAPES};
+use crate::law::Broken;
+use crate::run::run;
+use crate::shrink::shrink;
+
+/// How hard to look.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// The first seed. The same seed makes the same streams.
+    pub seed: u64,
+    /// Random streams of each shape.
+    pub streams: u64,
+    /// Events in each.
+    pub events: usize,
+    /// Entries queued by the adversarial streams: each is played at every one of these.
+    pub depths: Vec<u64>,
+    /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
+    pub fixed_table: bool,
+}
+
+impl Options {
+    /// A second or so.
+    pub fn quick() -> Self {
+        Options { seed: 1, streams: 20, events: 400, depths: vec![1, 2, 7, 70], fixed_table: false }
+    }
+}
+
+/// What was looked at, when no law was broken.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Streams played, each on a new engine.
+    pub streams: u64,
+    /// Events played, in all.
+    pub events: u64,
+    /// Messages matched with receives, in all.
+    pub matches: u64,
+}
+
+/// A law that an engine breaks, and the shortest script found that shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violation {
+    /// The law, and how the script's last event broke it.
+    pub broken: Broken,
+    /// The events.
+    pub events: Vec<Event>,
+    /// The stream that it was first seen in.
+    pub stream: String,
+}
+
+impl Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# {}\n# Law: {}", self.broken.how, self.broken.law.sentence())?;
+        writeln!(f, "# First seen in: {}", self.stream)?;
+        f.write_str(&script::print(&self.events))
+    }
+}
+
+impl std::error::Error for Violation {}
+
+type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
+
+/// Plays all adversarial streams and `options.streams` random ones of each shape, each on a new engine.
+///
+/// # Errors
+/// The first violation, shrunk.
+pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Violation>> {
+    let mut report = Report::default();
+    for scenario in SCENARIOS {
+        for &depth in &options.depths {
+            let name = || format!("{}, {depth} entries", scenario.0);
+            let events = adversarial::events(scenario, depth);
+            report.add(check_events(factory, events, options.fixed_table, name)?);
+        }
+    }
+    for stream in 0..options.streams {
+        for (number, (name, shape)) in (0..).zip(SHAPES) {
+            let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
+            let name = || format!("{name}, seed {seed}");
+            let events = generate::stream(*shape, Choices::Seed(seed), options.events);
+            report.add(check_events(factory, events, options.fixed_table, name)?);
+        }
+    }
+    Ok(report)
+}
+
+impl Report {
+    fn add(&mut self, other: Report) {
+        self.streams += other.streams;
+        self.events += other.events;
+        self.matches += other.matches;
+    }
+}
+
+/// Plays one stream on a new engine. `stream` says what it is called.
+///
+/// # Errors
+/// The violation, shrunk.
+pub fn check_events(
+    factory: Factory<'_>,
+    events: Vec<Event>,
+    fixed_table: bool,
+    stream: impl FnOnce() -> String,
+) -> Result<Report, Box<Violation>> {
+    let played = |events: &[Event]| run(&mut *factory(), events, fixed_table);
+    let first = played(&events);
+    let Some(broken) = first.broken else {
+        return Ok(Report { streams: 1, events: first.played.len() as u64, matches: first.matches });
+    };
+    let same = |events: &[Event]| played(events).broken.is_some_and(|other| other.law == broken.law);
+    let shrunk = played(&shrink(first.played, &same));
+    let (broken, events) = (shrunk.broken.unwrap_or(broken), shrunk.played);
+    Err(Box::new(Violation { broken, events, stream: stream() }))
+}

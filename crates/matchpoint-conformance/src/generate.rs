@@ -1,0 +1,238 @@
+//! Random streams of events, and streams decoded from a fuzzer's bytes.
+
+use matchpoint::{
+    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+};
+
+use crate::choices::Choices;
+
+/// What a random stream looks like. Weights are relative; the sum of all is what counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Number of contexts.
+    pub contexts: u64,
+    /// Number of sources.
+    pub sources: u64,
+    /// Number of tags.
+    pub tags: u64,
+    /// Sources and tags over all 64 bits, rather than from 0 up.
+    pub wide: bool,
+    /// Receives and probes from any source, in percent.
+    pub any_source_percent: u64,
+    /// Those with any tag, in percent.
+    pub any_tag_percent: u64,
+    /// Those with a masked tag, in percent of the rest.
+    pub masked_percent: u64,
+    /// Messages whose source is not known, in percent.
+    pub unknown_percent: u64,
+    /// Weight of posts.
+    pub posts: u64,
+    /// Weight of arrivals.
+    pub arrivals: u64,
+    /// Weight of probes, of either kind.
+    pub probes: u64,
+    /// Weight of cancels, retractions and readdressings.
+    pub withdrawals: u64,
+    /// Weight of batches.
+    pub batches: u64,
+    /// Weight of hints, closings and failures.
+    pub upkeep: u64,
+}
+
+/// A few of everything: the other shapes change what they are about.
+const MIXED: Shape = Shape {
+    contexts: 2,
+    sources: 4,
+    tags: 4,
+    wide: false,
+    any_source_percent: 15,
+    any_tag_percent: 10,
+    masked_percent: 10,
+    unknown_percent: 5,
+    posts: 40,
+    arrivals: 40,
+    probes: 8,
+    withdrawals: 8,
+    batches: 2,
+    upkeep: 2,
+};
+
+/// The shapes that [`check`](crate::check()) tries, by name.
+pub const SHAPES: &[(&str, Shape)] = &[
+    ("mixed", MIXED),
+    ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
+    ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
+    ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
+    (
+        "no wildcards",
+        Shape { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },
+    ),
+    ("many sources", Shape { sources: 1000, tags: 2, any_source_percent: 5, ..MIXED }),
+    ("many tags", Shape { sources: 1, tags: 1000, contexts: 1, ..MIXED }),
+    ("long posted queue", Shape { posts: 70, arrivals: 30, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED }),
+    (
+        "long unexpected queue",
+        Shape { posts: 30, arrivals: 70, tags: 64, upkeep: 0, withdrawals: 2, ..MIXED },
+    ),
+    ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
+    ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
+    ("upkeep", Shape { upkeep: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+];
+
+/// A stream of up to `events` events of this shape; fewer if the choices are used up.
+pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
+    let mut generator = Generator { shape, choices, receives: 0, messages: 0, probed: None };
+    let mut stream = Vec::with_capacity(events.min(4096));
+    while stream.len() < events && !generator.choices.is_exhausted() {
+        let event = generator.event();
+        stream.push(event);
+    }
+    stream
+}
+
+/// The stream that a fuzzer's bytes stand for: the first chooses the shape, some three more make an event. Total, and
+/// nothing is rejected.
+pub fn decode(bytes: &[u8]) -> Vec<Event> {
+    let mut choices = Choices::Bytes(bytes);
+    let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
+    stream(shape, choices, usize::MAX)
+}
+
+struct Generator<'a> {
+    shape: Shape,
+    choices: Choices<'a>,
+    receives: u64,
+    messages: u64,
+    probed: Option<Selector>,
+}
+
+impl Generator<'_> {
+    fn event(&mut self) -> Event {
+        if let Some(selector) = self.probed.take() {
+            // A probe's word is put to the test at once, most of the time.
+            match self.choices.below(4) {
+                0 => return Event::Post(self.receive(selector)),
+                1 => return Event::MatchedProbe(selector),
+                _ => {}
+            }
+        }
+        let Shape { posts, arrivals, probes, withdrawals, batches, upkeep, .. } = self.shape;
+        let weights = [posts, arrivals, probes, withdrawals, batches, upkeep];
+        let mut at = self.choices.below(weights.iter().sum());
+        let kind = weights.iter().position(|&weight| {
+            let here = at < weight;
+            at = at.saturating_sub(weight);
+            here
+        });
+        match kind {
+            Some(0) => {
+                let selector = self.selector();
+                Event::Post(self.receive(selector))
+            }
+            Some(2) => self.probe(),
+            Some(3) => self.withdrawal(),
+            Some(4) => Event::ArriveBatch((0..self.choices.below(5)).map(|_| self.message()).collect()),
+            Some(5) => self.upkeep(),
+            _ => Event::Arrive(self.message()),
+        }
+    }
+
+    fn context(&mut self) -> ContextId {
+        ContextId(self.choices.below(self.shape.contexts) as u32)
+    }
+
+    fn source(&mut self) -> Rank {
+        let at = self.choices.below(self.shape.sources);
+        Rank(if self.shape.wide {
+            [at, (1 << 60) + at, u64::MAX - 1 - at, at << 32][at as usize % 4]
+        } else {
+            at
+        })
+    }
+
+    fn tag(&mut self) -> Tag {
+        let at = self.choices.below(self.shape.tags);
+        // Negative tags, as Open MPI's collectives use, are sign-extended.
+        Tag(if self.shape.wide { [at, !at, at << 32, 1 << 63 | at][at as usize % 4] } else { at })
+    }
+
+    fn selector(&mut self) -> Selector {
+        let source = if self.choices.chance(self.shape.any_source_percent) {
+            Wild::Any
+        } else {
+            Wild::Is(self.source())
+        };
+        let tag = if self.choices.chance(self.shape.any_tag_percent) {
+            Wild::Any
+        } else if self.choices.chance(self.shape.masked_percent) {
+            self.masked()
+        } else {
+            Wild::Is(self.tag())
+        };
+        Selector::new(self.context(), source, tag)
+    }
+
+    fn masked(&mut self) -> Wild<Tag> {
+        const IGNORED: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
+        let ignore = IGNORED[self.choices.below(IGNORED.len() as u64) as usize];
+        Wild::Masked(TagMask { value: self.tag(), ignore })
+    }
+
+    /// Mostly the next id; sometimes one used before, which a caller may do once its first owner is gone.
+    fn id(&mut self, issued: u64) -> u64 {
+        if issued > 0 && self.choices.below(16) == 15 { 1 + self.choices.below(issued) } else { issued + 1 }
+    }
+
+    fn receive(&mut self, selector: Selector) -> Receive {
+        let id = self.id(self.receives);
+        self.receives = self.receives.max(id);
+        Receive::new(RecvId(id), selector)
+    }
+
+    fn message(&mut self) -> Message {
+        let id = self.id(self.messages);
+        self.messages = self.messages.max(id);
+        let unknown = self.choices.chance(self.shape.unknown_percent);
+        let source = if unknown { Rank::UNKNOWN } else { self.source() };
+        Message::new(MsgId(id), Envelope::new(self.context(), source, self.tag()))
+    }
+
+    fn probe(&mut self) -> Event {
+        let selector = self.selector();
+        if self.choices.below(4) == 0 {
+            return Event::MatchedProbe(selector);
+        }
+        self.probed = Some(selector);
+        Event::Probe(selector)
+    }
+
+    fn withdrawal(&mut self) -> Event {
+        // One more than were issued: ids that nobody has are asked for, too.
+        let receive = RecvId(1 + self.choices.below(self.receives + 1));
+        let message = MsgId(1 + self.choices.below(self.messages + 1));
+        match self.choices.below(4) {
+            0 => Event::Cancel(receive),
+            1 => Event::Retract(message),
+            _ => Event::Readdress(message, self.source()),
+        }
+    }
+
+    fn upkeep(&mut self) -> Event {
+        let context = self.context();
+        match self.choices.below(8) {
+            0 | 1 => Event::Close(context),
+            2 | 3 => Event::FailSource(context, self.source()),
+            4 => Event::SetHints(context, Hints::default()),
+            _ => Event::SetHints(
+                context,
+                Hints {
+                    no_any_source: self.choices.chance(30),
+                    no_any_tag: self.choices.chance(30),
+                    exact_length: self.choices.chance(30),
+                    allow_overtaking: self.choices.chance(30),
+                    no_unexpected: self.choices.chance(30),
+                },
+            ),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The judge: holds both queues itself, and says of each outcome whether the contract permits it.
+
+mod compare;
+mod matching;
+mod upkeep;
+
+pub(crate) use upkeep::drained_text;
+
+use std::collections::BTreeMap;
+
+use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receive, Selector};
+
+use crate::law::{Broken, Law};
+
+/// Watches one engine from its first call on.
+///
+/// Where the contract leaves the engine a choice ([`Order::PerSource`], [`Order::None`], a table that is full) the
+/// judge follows what the engine chose.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    order: Order,
+    fixed_table: bool,
+    posted: Vec<Receive>,
+    unexpected: Vec<Message>,
+    hints: BTreeMap<ContextId, Hints>,
+    /// What the last event, a probe, said that a receive would take.
+    promise: Option<(Selector, Option<MsgId>)>,
+    matches: u64,
+}
+
+type Verdict = Result<(), Broken>;
+
+fn broken(law: Law, how: String) -> Verdict {
+    Err(Broken::new(law, how))
+}
+
+fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
+    if holds { Ok(()) } else { broken(law, how()) }
+}
+
+impl Judge {
+    /// For an engine that promises `order`. With `fixed_table` it may refuse as [`Refused::Full`] what would wait.
+    pub fn new(order: Order, fixed_table: bool) -> Self {
+        Judge {
+            order,
+            fixed_table,
+            posted: Vec::new(),
+            unexpected: Vec::new(),
+            hints: BTreeMap::new(),
+            promise: None,
+            matches: 0,
+        }
+    }
+
+    /// Whether a caller may make this call: no id is given to two things that are queued at once.
+    pub fn admits(&self, event: &Event) -> bool {
+        match event {
+            Event::Post(receive) => self.posted.iter().all(|posted| posted.id != receive.id),
+            Event::Arrive(message) => self.is_new(message),
+            Event::ArriveBatch(messages) => messages.iter().enumerate().all(|(at, message)| {
+                self.is_new(message) && messages[..at].iter().all(|earlier| earlier.id != message.id)
+            }),
+            _ => true,
+        }
+    }
+
+    fn is_new(&self, message: &Message) -> bool {
+        self.unexpected.iter().all(|waiting| waiting.id != message.id)
+    }
+
+    /// Messages matched with receives so far, by posts, arrivals and matched probes.
+    pub fn matches(&self) -> u64 {
+        self.matches
+    }
+
+    /// Number of entries in both queues.
+    pub fn queued(&self) -> usize {
+        self.posted.len() + self.unexpected.len()
+    }
+
+    /// The contexts in which something is queued or asserted.
+    pub fn contexts(&self) -> Vec<ContextId> {
+        let posted = self.posted.iter().map(|receive| receive.selector.context());
+        let unexpected = self.unexpected.iter().map(|message| message.envelope.context);
+        let mut all: Vec<_> = posted.chain(unexpected).chain(self.hints.keys().copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Judges what `event`, which it [admits](Judge::admits), came to.
+    ///
+    /// # Errors
+    /// The law that is broken. The judge is then of no further use.
+    pub fn judge(&mut self, event: &Event, outcome: &Outcome) -> Verdict {
+        let promise = self.promise.take();
+        match (event, outcome) {
+            (Event::Post(receive), Outcome::Posted(result)) => self.post(receive, *result, promise),
+            (Event::Arrive(message), Outcome::Arrived(result)) => self.arrive(message, *result, Law::Arrive),
+            (Event::Probe(selector), Outcome::Found(found)) => self.probe(selector, *found, promise),
+            (Event::MatchedProbe(selector), Outcome::Found(found)) => {
+                self.matched_probe(selector, *found, promise)
+            }
+            (Event::Cancel(id), Outcome::Done(done)) => self.cancel(*id, *done),
+            (Event::Retract(id), Outcome::Done(done)) => self.retract(*id, *done),
+            (Event::Readdress(id, source), Outcome::Done(done)) => self.readdress(*id, *source, *done),
+            (Event::SetHints(context, hints), Outcome::Hinted(result)) => {
+                self.set_hints(*context, *hints, *result)
+            }
+            (Event::Close(context), Outcome::Drained(drained)) => self.close(*context, drained),
+            (Event::FailSource(context, source), Outcome::Drained(drained)) => {
+                self.fail_source(*context, *source, drained)
+            }
+            (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) => {
+                self.batch(messages, out, *result)
+            }
+            _ => unreachable!("each kind of event has its kind of outcome"),
+        }
+    }
+
+    fn hints(&self, context: ContextId) -> Hints {
+        self.hints.get(&context).copied().unwrap_or_default()
+    }
+
+    fn order(&self, context: ContextId) -> Order {
+        if self.hints(context).allow_overtaking { Order::None } else { self.order }
+    }
+
+    fn admitted(&self, selector: &Selector) -> bool {
+        self.hints(selector.context()).admit(selector).is_ok()
+    }
+}

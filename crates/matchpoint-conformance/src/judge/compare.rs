@@ -1,0 +1,56 @@
+//! The laws on what an engine holds between calls.
+
+use matchpoint::{Engine, Entry, Queue};
+
+use super::{Judge, Verdict, require};
+use crate::law::Law;
+
+fn listed(entries: &[Entry]) -> String {
+    let one = |entry: &Entry| match entry {
+        Entry::Receive(receive) => format!("r{} {}", receive.id.0, receive.selector),
+        Entry::Message(message) => format!("m{} {}", message.id.0, message.envelope),
+    };
+    if entries.is_empty() {
+        "nothing".to_owned()
+    } else {
+        entries.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Judge {
+    /// Compares the lengths of the queues. O(1).
+    ///
+    /// # Errors
+    /// They are not those of the judge's own queues.
+    pub fn compare_lengths(&self, engine: &dyn Engine) -> Verdict {
+        for (name, has, expected) in [
+            ("posted", engine.posted_len(), self.posted.len()),
+            ("unexpected", engine.unexpected_len(), self.unexpected.len()),
+        ] {
+            require(has == expected, Law::Queues, || {
+                format!("The {name} queue has length {has}, not {expected}.")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Compares lengths, contents and order of both queues, and whether the footprint adds up. O(entries).
+    ///
+    /// # Errors
+    /// They are not those of the judge's own queues.
+    pub fn compare(&self, engine: &dyn Engine) -> Verdict {
+        self.compare_lengths(engine)?;
+        let posted = self.posted.iter().map(|&receive| Entry::Receive(receive)).collect();
+        let unexpected = self.unexpected.iter().map(|&message| Entry::Message(message)).collect();
+        for (queue, expected) in [(Queue::Posted, posted), (Queue::Unexpected, unexpected)] {
+            let expected: Vec<Entry> = expected;
+            let mut has = Vec::with_capacity(expected.len());
+            engine.visit(queue, &mut |entry| has.push(entry));
+            require(has == expected, Law::Queues, || {
+                format!("The queue {queue:?} holds {}, not {}.", listed(&has), listed(&expected))
+            })?;
+        }
+        let footprint = engine.footprint();
+        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))
+    }
+}

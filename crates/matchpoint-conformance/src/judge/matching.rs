@@ -1,0 +1,196 @@
+//! The rules: what posts, arrivals and probes may take.
+
+use matchpoint::{Envelope, Message, MsgId, Order, Receive, RecvId, Refused, Selector};
+
+use super::{Judge, Verdict, broken, require};
+use crate::law::Law;
+
+fn receive_name(id: Option<RecvId>) -> String {
+    id.map_or("nothing".to_owned(), |id| format!("r{}", id.0))
+}
+
+fn message_name(id: Option<MsgId>) -> String {
+    id.map_or("nothing".to_owned(), |id| format!("m{}", id.0))
+}
+
+impl Judge {
+    /// Whether a receive with `selector` may take `found`.
+    fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
+        let mut waiting = self.unexpected.iter().filter(|message| selector.matches(&message.envelope));
+        let Some(id) = found else {
+            let missed = waiting.next();
+            return missed.map_or(Ok(()), |missed| {
+                broken(law, format!("{selector} found nothing, though m{} waits.", missed.id.0))
+            });
+        };
+        let Some(taken) = self.unexpected.iter().find(|message| message.id == id) else {
+            return broken(law, format!("{selector} found m{}, which is not queued.", id.0));
+        };
+        require(selector.matches(&taken.envelope), law, || {
+            format!("{selector} found m{}, which is {}.", id.0, taken.envelope)
+        })?;
+        let order = self.order(selector.context());
+        let before = |earlier: &&Message| match order {
+            Order::Total => true,
+            Order::PerSource => earlier.envelope.source == taken.envelope.source,
+            Order::None => false,
+        };
+        let overtaken = waiting.take_while(|message| message.id != id).find(before);
+        overtaken.map_or(Ok(()), |earlier| {
+            broken(law, format!("{selector} found m{}, though m{} is earlier.", id.0, earlier.id.0))
+        })
+    }
+
+    /// Whether it is what the probe just before said.
+    fn keeps(
+        promise: Option<(Selector, Option<MsgId>)>,
+        selector: &Selector,
+        found: Option<MsgId>,
+    ) -> Verdict {
+        match promise {
+            Some((probed, said)) if probed == *selector => require(said == found, Law::Probe, || {
+                let (said, found) = (message_name(said), message_name(found));
+                format!("A probe of {selector} found {said}, and the next call {found}.")
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a call that would have queued something may be refused like this.
+    fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
+        let full = why == Refused::Full && self.fixed_table;
+        require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
+    }
+
+    fn take_unexpected(&mut self, id: MsgId) {
+        self.unexpected.retain(|message| message.id != id);
+        self.matches += 1;
+    }
+
+    pub(super) fn post(
+        &mut self,
+        receive: &Receive,
+        result: Result<Option<MsgId>, Refused>,
+        promise: Option<(Selector, Option<MsgId>)>,
+    ) -> Verdict {
+        let selector = &receive.selector;
+        if !self.admitted(selector) {
+            return require(result == Err(Refused::Hint), Law::Refusal, || {
+                format!("A post of {selector} breaks an assertion, and returned {result:?}.")
+            });
+        }
+        let found = result.unwrap_or(None);
+        self.may_take(selector, found, Law::Post)?;
+        if let Err(why) = result {
+            return self.may_refuse(why, || format!("A post of {selector}"));
+        }
+        Judge::keeps(promise, selector, found)?;
+        match found {
+            Some(id) => self.take_unexpected(id),
+            None => self.posted.push(*receive),
+        }
+        Ok(())
+    }
+
+    fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
+        let mut waiting = self.posted.iter().filter(|receive| receive.selector.matches(envelope));
+        let first = waiting.next();
+        let (Some(id), Some(first)) = (found, first) else {
+            let first = first.map(|receive| receive.id);
+            return require(found == first, law, || {
+                let (found, first) = (receive_name(found), receive_name(first));
+                format!("{envelope} arrived and took {found}, where it was to take {first}.")
+            });
+        };
+        let any = self.order(envelope.context) == Order::None;
+        require(id == first.id || any && waiting.any(|receive| receive.id == id), law, || {
+            format!("{envelope} arrived and took r{}, though r{} was posted first.", id.0, first.id.0)
+        })
+    }
+
+    pub(super) fn arrive(
+        &mut self,
+        message: &Message,
+        result: Result<Option<RecvId>, Refused>,
+        law: Law,
+    ) -> Verdict {
+        let envelope = &message.envelope;
+        let found = result.unwrap_or(None);
+        self.may_serve(envelope, found, law)?;
+        if found.is_none() && self.hints(envelope.context).no_unexpected {
+            return require(result == Err(Refused::Hint), Law::Refusal, || {
+                format!("{envelope} was to be refused, and the arrival returned {result:?}.")
+            });
+        }
+        if let Err(why) = result {
+            return self.may_refuse(why, || format!("The arrival of {envelope}"));
+        }
+        match found {
+            Some(id) => {
+                self.posted.retain(|receive| receive.id != id);
+                self.matches += 1;
+            }
+            None => self.unexpected.push(*message),
+        }
+        Ok(())
+    }
+
+    pub(super) fn batch(
+        &mut self,
+        messages: &[Message],
+        out: &[Option<RecvId>],
+        result: Result<(), Refused>,
+    ) -> Verdict {
+        let done = out.len();
+        require(
+            if result.is_ok() { done == messages.len() } else { done < messages.len() },
+            Law::Batch,
+            || format!("A batch of {} returned {result:?} and {done} outcomes.", messages.len()),
+        )?;
+        for (message, &found) in messages.iter().zip(out) {
+            self.arrive(message, Ok(found), Law::Batch)?;
+        }
+        match result {
+            Err(why) => self.arrive(&messages[done], Err(why), Law::Batch),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    pub(super) fn probe(
+        &mut self,
+        selector: &Selector,
+        found: Option<MsgId>,
+        promise: Option<(Selector, Option<MsgId>)>,
+    ) -> Verdict {
+        self.look(selector, found, promise, Law::Probe)?;
+        self.promise = Some((*selector, found));
+        Ok(())
+    }
+
+    pub(super) fn matched_probe(
+        &mut self,
+        selector: &Selector,
+        found: Option<MsgId>,
+        promise: Option<(Selector, Option<MsgId>)>,
+    ) -> Verdict {
+        self.look(selector, found, promise, Law::MatchedProbe)?;
+        found.into_iter().for_each(|id| self.take_unexpected(id));
+        Ok(())
+    }
+
+    fn look(
+        &self,
+        selector: &Selector,
+        found: Option<MsgId>,
+        promise: Option<(Selector, Option<MsgId>)>,
+        law: Law,
+    ) -> Verdict {
+        if !self.admitted(selector) {
+            return require(found.is_none(), law, || {
+                format!("{selector} breaks an assertion, and found {}.", message_name(found))
+            });
+        }
+        self.may_take(selector, found, law)?;
+        Judge::keeps(promise, selector, found)
+    }
+}

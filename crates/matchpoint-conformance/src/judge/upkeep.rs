@@ -1,0 +1,107 @@
+//! The other laws: withdrawing, readdressing, hints, closing, failures.
+
+use matchpoint::{ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, RecvId, Refused, Wild};
+
+use super::{Judge, Verdict, require};
+use crate::law::Law;
+
+/// Receives, messages and pending receives, in one line.
+pub(crate) fn drained_text(drained: &Drained) -> String {
+    let receives = drained.receives.iter().map(|id| format!("r{}", id.0));
+    let messages = drained.messages.iter().map(|id| format!("m{}", id.0));
+    let pending = drained.pending.iter().map(|id| format!("r{} (pending)", id.0));
+    let all: Vec<_> = receives.chain(messages).chain(pending).collect();
+    if all.is_empty() { "nothing".to_owned() } else { all.join(" ") }
+}
+
+impl Judge {
+    pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
+        let at = self.posted.iter().position(|receive| receive.id == id);
+        require(done == at.is_some(), Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))?;
+        at.map(|at| self.posted.remove(at));
+        Ok(())
+    }
+
+    pub(super) fn retract(&mut self, id: MsgId, done: bool) -> Verdict {
+        let at = self.unexpected.iter().position(|message| message.id == id);
+        require(done == at.is_some(), Law::Retract, || format!("Retracting m{} returned {done}.", id.0))?;
+        at.map(|at| self.unexpected.remove(at));
+        Ok(())
+    }
+
+    pub(super) fn readdress(&mut self, id: MsgId, source: Rank, done: bool) -> Verdict {
+        let posted = &self.posted;
+        let nameless = |message: &&mut Message| message.envelope.source == Rank::UNKNOWN;
+        let waiting = self.unexpected.iter_mut().find(|message| message.id == id).filter(nameless);
+        let waiting = waiting.filter(|message| {
+            let named = Envelope { source, ..message.envelope };
+            source != Rank::UNKNOWN && !posted.iter().any(|receive| receive.selector.matches(&named))
+        });
+        require(done == waiting.is_some(), Law::Readdress, || {
+            format!("Readdressing m{} to {} returned {done}.", id.0, source.0)
+        })?;
+        waiting.into_iter().for_each(|message| message.envelope.source = source);
+        Ok(())
+    }
+
+    pub(super) fn set_hints(
+        &mut self,
+        context: ContextId,
+        hints: Hints,
+        result: Result<(), Refused>,
+    ) -> Verdict {
+        let mut here = self.posted.iter().filter(|receive| receive.selector.context() == context);
+        let posted_keep = here.all(|receive| hints.admit(&receive.selector).is_ok());
+        let waits = self.unexpected.iter().any(|message| message.envelope.context == context);
+        let keeps = posted_keep && !(hints.no_unexpected && waits);
+        require(result == if keeps { Ok(()) } else { Err(Refused::Hint) }, Law::Hints, || {
+            format!("Setting {hints:?} on {} returned {result:?}.", context.0)
+        })?;
+        if keeps {
+            self.hints.insert(context, hints);
+        }
+        Ok(())
+    }
+
+    /// What closing `context` is to drain.
+    pub fn drained_by_close(&self, context: ContextId) -> Drained {
+        let receives = self.posted.iter().filter(|receive| receive.selector.context() == context);
+        let messages = self.unexpected.iter().filter(|message| message.envelope.context == context);
+        Drained {
+            receives: receives.map(|receive| receive.id).collect(),
+            messages: messages.map(|message| message.id).collect(),
+            pending: Vec::new(),
+        }
+    }
+
+    pub(super) fn close(&mut self, context: ContextId, drained: &Drained) -> Verdict {
+        let expected = self.drained_by_close(context);
+        require(*drained == expected, Law::Close, || {
+            format!(
+                "Closing {} drained {}, not {}.",
+                context.0,
+                drained_text(drained),
+                drained_text(&expected)
+            )
+        })?;
+        self.posted.retain(|receive| receive.selector.context() != context);
+        self.unexpected.retain(|message| message.envelope.context != context);
+        self.hints.remove(&context);
+        Ok(())
+    }
+
+    pub(super) fn fail_source(&mut self, context: ContextId, source: Rank, drained: &Drained) -> Verdict {
+        let ids = |of: Wild<Rank>| {
+            let here = self.posted.iter().filter(|receive| receive.selector.context() == context);
+            here.filter(|receive| receive.selector.source() == of).map(|receive| receive.id).collect()
+        };
+        let receives = if source == Rank::UNKNOWN { Vec::new() } else { ids(Wild::Is(source)) };
+        let expected = Drained { receives, messages: Vec::new(), pending: ids(Wild::Any) };
+        require(*drained == expected, Law::FailSource, || {
+            let (drained, expected) = (drained_text(drained), drained_text(&expected));
+            format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
+        })?;
+        self.posted.retain(|receive| !expected.receives.contains(&receive.id));
+        Ok(())
+    }
+}

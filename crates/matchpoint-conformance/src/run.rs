@@ -1,0 +1,91 @@
+//! One engine, one stream, one judge.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
+
+use crate::judge::{Judge, drained_text};
+use crate::law::{Broken, Law};
+
+/// What came of a stream of events.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Run {
+    /// The events played. A call that no caller may make (an id given twice) is left out.
+    pub played: Vec<Event>,
+    /// Messages matched with receives.
+    pub matches: u64,
+    /// The law broken by the last event played, or by closing everything after it.
+    pub broken: Option<Broken>,
+}
+
+/// Queues up to this long are compared in full after each event, longer ones after each 64th.
+const SHORT: usize = 32;
+
+/// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
+pub fn run(engine: &mut dyn Engine, events: &[Event], fixed_table: bool) -> Run {
+    let mut judge = Judge::new(engine.order(), fixed_table);
+    let mut played = Vec::with_capacity(events.len());
+    let mut broken = None;
+    for event in events {
+        if judge.admits(event) {
+            played.push(event.clone());
+            if let Err(found) = step(engine, &mut judge, event, played.len()) {
+                broken = Some(found);
+                break;
+            }
+        }
+    }
+    let matches = judge.matches();
+    let broken = broken.or_else(|| close_all(engine, &judge).err());
+    Run { played, matches, broken }
+}
+
+/// Makes a call that may panic.
+fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Broken::new(Law::Panic, format!("It panicked: {}.", text.as_deref().unwrap_or("no message")))
+    })
+}
+
+fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, number: usize) -> Result<(), Broken> {
+    let outcome = guarded(|| event.play(engine))?;
+    judge.judge(event, &outcome)?;
+    let compared = judge.queued() <= SHORT || number % 64 == 0 || !is_frequent(event) || is_refusal(&outcome);
+    guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })?
+}
+
+fn is_frequent(event: &Event) -> bool {
+    matches!(event, Event::Post(_) | Event::Arrive(_) | Event::Probe(_))
+}
+
+fn is_refusal(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Posted(Err(_)) | Outcome::Arrived(Err(_)) | Outcome::Hinted(Err(_)))
+}
+
+/// Compares once more, then closes every context into one [`Drained`] that holds something already.
+fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
+    guarded(|| judge.compare(engine))??;
+    let before = || Drained {
+        receives: vec![RecvId(u64::MAX)],
+        messages: vec![MsgId(u64::MAX)],
+        pending: vec![RecvId(u64::MAX)],
+    };
+    let (mut drained, mut expected) = (before(), before());
+    for context in judge.contexts() {
+        let here = judge.drained_by_close(context);
+        expected.receives.extend(here.receives);
+        expected.messages.extend(here.messages);
+        guarded(|| engine.close(context, &mut drained))?;
+    }
+    let empty = engine.posted_len() + engine.unexpected_len() == 0;
+    if drained == expected && empty {
+        return Ok(());
+    }
+    let (drained, expected) = (drained_text(&drained), drained_text(&expected));
+    let how = format!(
+        "Closing all after that, into what holds an entry of each kind, left {drained}, not {expected}."
+    );
+    Err(Broken::new(Law::Close, how))
+}

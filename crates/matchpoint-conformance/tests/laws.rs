@@ -1,0 +1,77 @@
+//! Every engine of the registry, and the parameters worth trying, under all laws.
+
+use matchpoint::wrap::{Counted, Recorded};
+use matchpoint::{Engine, Order, engines};
+use matchpoint_conformance::{Choices, Options, check, check_events, generate};
+use proptest::prelude::*;
+
+/// Engines by name: the registry's, and those whose parameters change how they work.
+fn names() -> impl Iterator<Item = &'static str> {
+    const VARIANTS: [&str; 6] = [
+        "rank_array:order=per_source",
+        "rank_array:order=per_source,dense=0",
+        "rank_array:dense=3",
+        "bins:n=1",
+        "bins:n=3",
+        "bins:n=4096",
+    ];
+    engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS)
+}
+
+fn create(name: &str) -> Box<dyn Engine> {
+    engines::create(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn every_engine_keeps_the_laws() {
+    for name in names() {
+        let report = check(&|| create(name), &Options { streams: 100, ..Options::quick() });
+        let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+        assert!(report.matches > 10_000, "{name}: {report:?}");
+    }
+}
+
+#[test]
+fn counting_and_wrapping_change_nothing() {
+    let options = Options { streams: 3, ..Options::quick() };
+    for name in names() {
+        let counting = || engines::create_counting(name).unwrap();
+        for (wrapper, wrapped) in [
+            ("Counted", &(|| Box::new(Counted::new(counting())) as Box<dyn Engine>) as &dyn Fn() -> _),
+            ("Recorded", &(|| Box::new(Recorded::new(counting())) as Box<dyn Engine>)),
+        ] {
+            check(wrapped, &options).unwrap_or_else(|violation| panic!("{wrapper} {name}\n{violation}"));
+        }
+    }
+}
+
+#[test]
+fn engines_relax_the_order_only_when_asked() {
+    for spec in engines::REGISTRY {
+        assert_eq!(create(spec.name).order(), Order::Total, "{}", spec.name);
+    }
+    assert_eq!(create("rank_array:order=per_source").order(), Order::PerSource);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_seed_will_do(seed: u64, shape in 0..generate::SHAPES.len()) {
+        let (name, shape) = generate::SHAPES[shape];
+        let events = generate::stream(shape, Choices::Seed(seed), 300);
+        for engine in names() {
+            let checked = check_events(&|| create(engine), events.clone(), false, || name.to_owned());
+            prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+        let events = generate::decode(&bytes);
+        for engine in names() {
+            let checked = check_events(&|| create(engine), events.clone(), false, || "bytes".to_owned());
+            prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tests of the laws themselves: `list` with one fault each, which they must catch, and show in a short script.
+
+mod mutant;
+
+use std::collections::BTreeSet;
+
+use matchpoint::{Engine, Order};
+use matchpoint_conformance::{Options, Violation, check};
+use mutant::{FAULTS, Fault, Mutant};
+
+/// Enough to catch all of them, and little enough to run at each change.
+fn options() -> Options {
+    Options { streams: 4, events: 300, depths: vec![1, 2, 7, 30], ..Options::quick() }
+}
+
+fn violation(fault: Fault) -> Box<Violation> {
+    let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
+    match check(&engine, &options()) {
+        Ok(report) => panic!("{fault:?} was not caught: {report:?}"),
+        Err(violation) => violation,
+    }
+}
+
+#[test]
+fn the_original_has_no_fault() {
+    let engine = || Box::new(Mutant::new(None)) as Box<dyn Engine>;
+    check(&engine, &options()).unwrap_or_else(|violation| panic!("{violation}"));
+}
+
+#[test]
+fn what_is_promised_less_is_required_less() {
+    for (order, fault) in [
+        (Order::PerSource, None),
+        (Order::None, Some(Fault::UnexpectedTakenLastInFirstOut)),
+        (Order::None, Some(Fault::PostedTakenLastInFirstOut)),
+        (Order::None, Some(Fault::WildcardsBeforeExactWhateverTheAge)),
+    ] {
+        let engine = || Box::new(Mutant::promising(order, fault)) as Box<dyn Engine>;
+        check(&engine, &options()).unwrap_or_else(|violation| panic!("{order:?} {fault:?}\n{violation}"));
+    }
+}
+
+#[test]
+fn each_fault_is_caught_by_its_law_in_a_short_script() {
+    for &(fault, laws, longest) in FAULTS {
+        let violation = violation(fault);
+        assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
+        assert!(violation.events.len() <= longest, "{fault:?}\n{violation}");
+    }
+}
+
+#[test]
+fn every_fault_is_in_the_table_once() {
+    let listed: BTreeSet<_> = FAULTS.iter().map(|(fault, ..)| *fault).collect();
+    assert_eq!(listed.len(), FAULTS.len());
+}

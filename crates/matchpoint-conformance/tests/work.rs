@@ -1,0 +1,156 @@
+//! What engines cost, in entries examined and in bytes: counted, so that the same holds on any machine.
+
+use matchpoint::event::{Outcome, script};
+use matchpoint::{
+    Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector,
+    Tag, Wild, engines,
+};
+use matchpoint_conformance::{Choices, generate};
+
+fn selector(source: u64, tag: u64) -> Selector {
+    Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(tag)))
+}
+
+fn post(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
+    engine.post(Receive::new(RecvId(id), selector(source, tag))).unwrap();
+}
+
+fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) {
+    engine.arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))).unwrap();
+}
+
+/// The source and the tag of the nth entry.
+type Keys = fn(u64) -> (u64, u64);
+
+/// Receives examined by the arrival that matches the last of `depth` + 1 posted ones.
+fn last(name: &str, depth: u64, keys: Keys) -> u64 {
+    let mut engine = engines::create_counting(name).unwrap();
+    for id in 0..=depth {
+        let (source, tag) = keys(id);
+        post(&mut *engine, id, source, tag);
+    }
+    let (source, tag) = keys(depth);
+    arrive(&mut *engine, 0, source, tag);
+    assert_eq!(engine.posted_len() as u64, depth, "{name}");
+    engine.attempts().posted
+}
+
+#[test]
+fn searches_cost_what_the_structure_says() {
+    let [tags, sources]: [Keys; 2] = [|at| (0, at), |at| (at, 0)];
+    assert_eq!(last("list", 1024, tags), 1025);
+    assert_eq!(last("rank_array", 1024, tags), 1025);
+    assert_eq!(last("rank_array", 1024, sources), 1);
+    assert_eq!(last("bins:n=1", 1024, tags), 1025);
+    for keys in [tags, sources] {
+        let examined = last("bins", 1024, keys);
+        assert!(examined <= 16, "{examined} of 1024 entries in 256 bins");
+    }
+}
+
+#[test]
+fn bins_fill_evenly_whatever_the_keys_pattern() {
+    let patterns: [Keys; 7] = [
+        |at| (at, at),
+        |at| (at, 1023 - at),
+        |at| (at << 8, 1),
+        |at| (1, at << 32),
+        |at| (at % 32, at / 32),
+        |at| (at << 32, at),
+        |at| (u64::MAX - 1 - at, u64::MAX - at),
+    ];
+    for (number, pattern) in patterns.into_iter().enumerate() {
+        let mut engine = engines::create_counting("bins").unwrap();
+        for id in 0..1024 {
+            let (source, tag) = pattern(id);
+            post(&mut *engine, id, source, tag);
+        }
+        for id in (0..1024).rev() {
+            let (source, tag) = pattern(id);
+            arrive(&mut *engine, id, source, tag);
+        }
+        // 1024 balls thrown at random into 256 bins: a search for the youngest of its bin examines 3.
+        let examined = engine.attempts().posted;
+        assert!(examined < 1024 * 7 / 2, "pattern {number}: {examined} examined by 1024 searches");
+    }
+}
+
+#[test]
+fn counting_is_exact_and_off_unless_asked() {
+    let (_, shape) = generate::SHAPES[0];
+    let events = generate::stream(shape, Choices::Seed(7), 2000);
+    for spec in engines::REGISTRY {
+        let mut counting = engines::create_counting(spec.name).unwrap();
+        let mut silent = engines::create(spec.name).unwrap();
+        for event in &events {
+            let before = counting.attempts();
+            let outcome = event.play(&mut *counting);
+            event.play(&mut *silent);
+            assert_counted(spec.name, event, &outcome, before, counting.attempts());
+        }
+        assert_eq!(silent.attempts(), Attempts::default(), "{}", spec.name);
+    }
+}
+
+/// A search examines its own queue alone, and at least the entry it finds; nothing else examines.
+fn assert_counted(name: &str, event: &Event, outcome: &Outcome, before: Attempts, after: Attempts) {
+    let (posted, unexpected) = (after.posted - before.posted, after.unexpected - before.unexpected);
+    let plausible = match (event, outcome) {
+        (Event::Post(_), Outcome::Posted(Ok(Some(_)))) => posted == 0 && unexpected > 0,
+        (Event::Probe(_) | Event::MatchedProbe(_), Outcome::Found(Some(_))) => posted == 0 && unexpected > 0,
+        (Event::Post(_) | Event::Probe(_) | Event::MatchedProbe(_), _) => posted == 0,
+        (Event::Arrive(_), Outcome::Arrived(Ok(Some(_)))) => posted > 0 && unexpected == 0,
+        (Event::Arrive(_) | Event::ArriveBatch(_), _) => unexpected == 0,
+        _ => posted == 0 && unexpected == 0,
+    };
+    assert!(plausible, "{name}: {event} came to {outcome:?} and examined {posted}, {unexpected}");
+}
+
+#[test]
+fn a_thousand_idle_engines_are_small() {
+    for spec in engines::REGISTRY {
+        let bytes = engines::create(spec.name).unwrap().footprint().now_bytes();
+        assert!(bytes <= 4096, "{}: {bytes} bytes", spec.name);
+    }
+}
+
+#[test]
+fn a_source_is_not_an_amount_of_memory() {
+    for spec in engines::REGISTRY {
+        let mut engine = engines::create(spec.name).unwrap();
+        for (id, source) in [1 << 60, u64::MAX - 1, u64::MAX, u32::MAX.into()].into_iter().enumerate() {
+            arrive(&mut *engine, id as u64, source, 0);
+        }
+        let bytes = engine.footprint().peak_bytes;
+        assert!(bytes < 8192, "{}: {bytes} bytes", spec.name);
+    }
+}
+
+#[test]
+fn once_warm_nothing_is_allocated() {
+    for spec in engines::REGISTRY {
+        let mut engine = engines::create(spec.name).unwrap();
+        let mut warm = None;
+        for round in 0..100 {
+            (0..50).for_each(|id| post(&mut *engine, id, id % 7, round + id));
+            (0..50).rev().for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
+            (0..50).for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
+            (0..50).rev().for_each(|id| post(&mut *engine, id, id % 7, round + id));
+            assert_eq!(engine.footprint(), *warm.get_or_insert(engine.footprint()), "{}", spec.name);
+        }
+    }
+}
+
+#[test]
+fn closing_gives_back_what_peers_took() {
+    let mut engine = engines::create("rank_array").unwrap();
+    for event in script::parse("arrive m1 7/60000/0\npost r1 0/3/0").unwrap() {
+        event.play(&mut *engine);
+    }
+    let before = engine.footprint();
+    assert!(before.peers_bytes > 480_000, "{before:?}");
+    engine.close(ContextId(7), &mut Drained::default());
+    let after = engine.footprint();
+    assert!(after.peers_bytes < 1000, "{after:?}");
+    assert_eq!(after.peak_bytes, before.peak_bytes);
+}
