@@ -130,8 +130,9 @@ fn at_rank(rank: u32, ranks: u32) -> RankMeasurements {
     let root = rank == 5;
     let collected = if root { u64::from(ranks) * 4 } else { 0 };
     let messages = 6 * ROUNDS + collected;
-    let posted = timeline(rank, 7, 0);
-    let unexpected = timeline(rank, 11, if root { ranks * 3 } else { 0 });
+    let at = f64::from(rank) / f64::from(ranks);
+    let posted = timeline(rank, 2.0 * at, 0);
+    let unexpected = timeline(rank, 5.0 * at + 1.0, if root { ranks * 3 } else { 0 });
     RankMeasurements {
         rank,
         calls: 3 * messages,
@@ -164,14 +165,13 @@ fn queue(timeline: Vec<u32>) -> RankQueue {
 }
 
 /// Waves that move over the ranks, noise, and at the end of the run a pile.
-fn timeline(rank: u32, seed: u64, pile: u32) -> Vec<u32> {
-    let mut state = u64::from(rank) * 7919 + seed;
+fn timeline(rank: u32, phase: f64, pile: u32) -> Vec<u32> {
+    let mut state = u64::from(rank) * 7919 + (phase * 64.0) as u64;
     (0..SPANS)
         .map(|span| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let noise = (state >> 33) as u32 % 4;
-            let phase = (span as f64 * 0.35 + f64::from(rank) * 0.02 * seed as f64).sin();
-            let wave = (phase.max(0.0) * 14.0) as u32;
+            let wave = ((span as f64 * 0.35 + phase * 3.0).sin().max(0.0) * f64::from(10 + rank % 13)) as u32;
             let piled = if span > 160 { pile * (SPANS - span) as u32 / 40 } else { 0 };
             if span < 12 { 0 } else { wave + noise * u32::from(wave > 0) + piled }
         })
