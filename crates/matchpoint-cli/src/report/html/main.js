@@ -54,7 +54,7 @@ function heatMap(figure, heat) {
   const join = rows => rows.flatMap(decode);
   const names = { posted: "posted receives", unexpected: "unexpected messages" };
   return map({
-    figure, rows: heat.rows.length, columns: heat.columns,
+    figure, ringed: true, unit: () => grouped, rows: heat.rows.length, columns: heat.columns,
     values: { posted: join(heat.posted), unexpected: join(heat.unexpected) },
     height: () => Math.min(512, Math.max(heat.rows.length * 24, 72)),
     rowTicks: () => rowMarks(heat.rows.length, row => heat.rows[row][0]),
@@ -76,7 +76,7 @@ function matrixMap(figure, matrix) {
   const ranks = cell => per === 1 ? `rank ${cell}` : `ranks ${span(cell * per, (cell + 1) * per - 1)}`;
   const unit = mode => mode === "bytes" ? inBytes : grouped;
   return map({
-    figure, unit, rows: cells, columns: cells,
+    figure, ringed: false, unit, rows: cells, columns: cells,
     values: { messages: decode(matrix.messages), bytes: decode(matrix.bytes) },
     height: width => width,
     rowTicks: () => rowMarks(cells, row => row * per),

@@ -1,5 +1,6 @@
 // Draws a map: cells in a canvas, coloured by the logarithm of their value.
-// of: { figure, rows, columns, values: {mode: array}, height(width), rowTicks, columnTicks, tell(mode, row, column, value) }
+// of: { figure, rows, columns, values: {mode: array}, height(width), rowTicks(), columnTicks(width), ringed,
+//       unit(mode) -> (value) -> text, tell(mode, row, column, value) -> text }
 
 // Lightness grows in one direction only, and no step relies on telling red from green.
 const LIGHT = [[214, 232, 233], [150, 200, 210], [80, 152, 190], [43, 95, 158], [24, 33, 84]];
@@ -11,6 +12,7 @@ function map(of) {
   const mode = () => figure.querySelector("input:checked").value;
   const values = () => of.values[mode()];
   const peaks = Object.fromEntries(Object.keys(of.values).map(name => [name, peak(of.values[name])]));
+  const ring = stage.appendChild(element("div", "peak"));
   const moving = cursor({
     stage, said: figure.querySelector(".readout"), rows: () => of.rows, columns: () => of.columns,
     start: () => {
@@ -25,11 +27,11 @@ function map(of) {
     stage.style.height = of.height(width) + "px";
     const most = peaks[mode()].value;
     paint(canvas, of, values(), most);
-    legend(figure, most, of.unit ? of.unit(mode()) : grouped);
+    legend(figure, most, of.unit(mode()));
     ticks(figure.querySelector(".rows"), of.rowTicks(), "top");
     ticks(figure.querySelector(".cols"), of.columnTicks(width), "left");
+    around(ring, peaks[mode()], of);
     figure.dataset.drawn = mode();
-    figure.dataset.peak = most;
     moving.again();
   }
 
@@ -41,6 +43,13 @@ function peak(values) {
   let index = 0;
   for (let i = 1; i < values.length; i++) if (values[i] > values[index]) index = i;
   return { index, value: values.length ? values[index] : 0 };
+}
+
+// A single cell of a large map is easily missed: a ring shows where the largest value is.
+function around(ring, { index, value }, of) {
+  ring.hidden = !of.ringed || value === 0;
+  ring.style.left = (index % of.columns + 0.5) / of.columns * 100 + "%";
+  ring.style.top = (Math.floor(index / of.columns) + 0.5) / of.rows * 100 + "%";
 }
 
 // More cells than pixels: each pixel shows the largest of its cells, so that no peak is lost.

@@ -23,7 +23,7 @@ pub fn heat(report: &Report<'_>) -> String {
         modes: [("posted", "Posted receives"), ("unexpected", "Unexpected messages")],
         first: usize::from(longest(|rank| &rank.unexpected) > longest(|rank| &rank.posted)),
         rows: "rank",
-        columns: "time in the replay",
+        columns: "time in the replay, the maximum ringed",
     })
 }
 
