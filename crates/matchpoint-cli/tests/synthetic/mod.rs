@@ -190,8 +190,8 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         unmatched_receives: 1,
         unmatched_messages: 0,
         disagreements: 0,
-        posted: searches(messages, factor, 3),
-        unexpected: searches(messages, factor, 1),
+        posted: searches(messages, factor, 3, all.iter().map(|rank| rank.posted.length_max).max()),
+        unexpected: searches(messages, factor, 1, all.iter().map(|rank| rank.unexpected.length_max).max()),
         bytes_max: 4096 + (ranks.len() as f64 * 32.0 / factor) as u64,
         bytes_sum: ranks.iter().map(|at| at.bytes).sum(),
         ranks,
@@ -209,11 +209,11 @@ fn engine_at(rank: &RankMeasurements, factor: f64) -> EngineAtRank {
     }
 }
 
-fn searches(messages: u64, factor: f64, hits_per_four: u64) -> QueueMeasurements {
+fn searches(messages: u64, factor: f64, hits_per_four: u64, longest: Option<u64>) -> QueueMeasurements {
     let hits = messages * hits_per_four / 4;
     let misses = messages - hits;
     QueueMeasurements {
-        length_max: 26,
+        length_max: longest.unwrap_or(0),
         length_mean: 6.4,
         attempts: (hits as f64 * 3.2 * factor) as u64 + (misses as f64 * 6.4 * factor) as u64,
         searches: messages,
