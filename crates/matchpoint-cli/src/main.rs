@@ -1,2 +1,14 @@
 //! The `matchpoint` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use matchpoint_cli::cli::{Cli, Command};
+use matchpoint_cli::{analyze, engines, failure};
+
+fn main() -> ExitCode {
+    failure::exit_code(match Cli::parse().command {
+        Command::Analyze(arguments) => analyze::run(&arguments),
+        Command::Engines => engines::run(),
+    })
+}

@@ -1,0 +1,76 @@
+//! Whether another engine would help.
+
+use matchpoint_replay::measurements::EngineMeasurements;
+
+use super::{Advice, Case, change};
+use crate::derived::between;
+use crate::format;
+use crate::verdict::{Answer, NEGLIGIBLE};
+
+/// An engine must be this much faster to be worth naming: timings of the same engine differ by a fifth on a shared
+/// machine.
+const FASTER: f64 = 1.25;
+
+pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
+    if case.verdict.answer != Answer::No {
+        return None;
+    }
+    change(
+        "Matching needs no change",
+        format!(
+            "Even at the worst rank all matching together takes {} of the run time: no engine or hint can \
+             win more than that. Look elsewhere first.",
+            format::share(case.verdict.share)
+        ),
+        vec![("share", case.verdict.share)],
+    )
+}
+
+pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
+    if case.verdict.share < NEGLIGIBLE {
+        return None;
+    }
+    let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
+    let cost = |engine: &EngineMeasurements| {
+        engine.ranks.get(index).map_or(0.0, |at| between(at.match_ns, at.match_cold_ns))
+    };
+    let (first, others) = case.measurements.engines.split_first()?;
+    let sound = others.iter().filter(|engine| engine.disagreements == 0 && cost(engine) > 0.0);
+    let best = sound.min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let factor = cost(first) / cost(best);
+    if factor < FASTER {
+        return none_better(case, first, others.len());
+    }
+    let saved = case.verdict.share * (1.0 - 1.0 / factor);
+    change(
+        "Another engine would help",
+        format!(
+            "At rank {} `{}` spends {} on the same messages where `{}` spends {} ({} times less): {} of the run \
+             time. Its largest table there is {}, against {}.",
+            case.verdict.rank,
+            best.name,
+            format::duration_ns(cost(best)),
+            first.name,
+            format::duration_ns(cost(first)),
+            format::digits(factor),
+            format::share(saved),
+            format::bytes(best.ranks[index].bytes),
+            format::bytes(first.ranks[index].bytes)
+        ),
+        vec![("times_faster", factor), ("share_saved", saved), ("best_ns", cost(best))],
+    )
+}
+
+fn none_better(case: &Case<'_>, first: &EngineMeasurements, others: usize) -> Option<Advice> {
+    change(
+        "No replayed engine is better",
+        format!(
+            "None of the {} replayed beside `{}` is {FASTER} times as fast at rank {}. What helps is fewer or \
+             shorter searches: see the findings below.",
+            format::counted(others as u64, "engine"),
+            first.name,
+            case.verdict.rank
+        ),
+        vec![("engines", others as f64)],
+    )
+}

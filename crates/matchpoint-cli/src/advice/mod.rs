@@ -1,0 +1,81 @@
+//! What to change, and what to be careful about: findings in plain words, each with the numbers it rests on.
+//!
+//! A finding is one function in one of the files here and one line of [`CHECKS`]; it speaks only when the numbers
+//! support it.
+
+mod engine;
+mod queues;
+mod receives;
+mod tags;
+mod trust;
+
+use matchpoint_replay::Measurements;
+
+use crate::verdict::Verdict;
+
+/// One finding.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Advice {
+    /// What it is about.
+    pub kind: Kind,
+    /// A few words.
+    pub title: String,
+    /// Full sentences.
+    pub text: String,
+    /// The numbers it rests on, by name; units are in the names.
+    pub numbers: Vec<(&'static str, f64)>,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Something the user can change, or need not.
+    Change,
+    /// Something that limits how far the results can be trusted.
+    Trust,
+}
+
+/// What a check sees.
+pub struct Case<'a> {
+    measurements: &'a Measurements,
+    verdict: &'a Verdict,
+}
+
+type Check = fn(&Case<'_>) -> Option<Advice>;
+
+/// Every check, in the order in which findings are told.
+const CHECKS: &[Check] = &[
+    engine::none_needed,
+    engine::other_engine,
+    receives::post_earlier,
+    receives::matched_probe,
+    queues::gather,
+    queues::long_posted,
+    queues::long_unexpected,
+    receives::assert_no_wildcards,
+    receives::wildcards_decide,
+    tags::hot_tuple,
+    tags::many_tags,
+    tags::wide_header,
+    trust::disagreement,
+    trust::missing_ranks,
+    trust::released,
+    trust::made_up,
+    trust::unmatched,
+    trust::wildcards_differ,
+    trust::sensitive,
+];
+
+/// All findings.
+pub fn advice(measurements: &Measurements, verdict: &Verdict) -> Vec<Advice> {
+    let case = Case { measurements, verdict };
+    CHECKS.iter().filter_map(|check| check(&case)).collect()
+}
+
+fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
+    Some(Advice { kind: Kind::Change, title: title.to_owned(), text, numbers })
+}
+
+fn trust(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
+    Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers })
+}

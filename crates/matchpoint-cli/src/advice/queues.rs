@@ -1,0 +1,80 @@
+//! Queues that grow long.
+
+use super::{Advice, Case, change};
+use crate::format;
+
+/// From here on the match entries of a network card, which all processes of a node share, may run out.
+const LONG_POSTED: u64 = 1024;
+
+/// From here on waiting messages cost memory that users notice, and fill event queues.
+const LONG_UNEXPECTED: u64 = 1024;
+
+/// A rank whose longest queue is this many times an ordinary rank's collects for the others.
+const GATHER_FACTOR: u64 = 8;
+
+/// Shorter queues than this are no concern, however uneven.
+const GATHER_LENGTH: u64 = 64;
+
+pub fn gather(case: &Case<'_>) -> Option<Advice> {
+    let ranks = &case.measurements.ranks;
+    let mut lengths: Vec<_> = ranks.iter().map(|rank| rank.unexpected.length_max).collect();
+    lengths.sort_unstable();
+    let median = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
+    let worst = ranks.iter().max_by_key(|rank| rank.unexpected.length_max)?;
+    let length = worst.unexpected.length_max;
+    if length < GATHER_LENGTH || length < GATHER_FACTOR * median.max(1) {
+        return None;
+    }
+    change(
+        "One rank collects for all",
+        format!(
+            "At rank {} up to {} messages wait, at an ordinary rank {}. A gather written with sends and receives \
+             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead.",
+            worst.rank,
+            format::count(length),
+            format::count(median)
+        ),
+        vec![
+            ("rank", f64::from(worst.rank)),
+            ("unexpected_length_max", length as f64),
+            ("unexpected_length_median", median as f64),
+        ],
+    )
+}
+
+pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
+    let worst = case.measurements.ranks.iter().max_by_key(|rank| rank.posted.length_max)?;
+    let length = worst.posted.length_max;
+    if length < LONG_POSTED {
+        return None;
+    }
+    change(
+        "Many receives are posted at once",
+        format!(
+            "Rank {} has up to {} receives posted. Networks that match in hardware have a limited number of match \
+             entries per node: on HPE Slingshot (cxi) set FI_CXI_RX_MATCH_MODE=hybrid, or post in portions, before \
+             you meet \"LE resources not recovered\".",
+            worst.rank,
+            format::count(length)
+        ),
+        vec![("rank", f64::from(worst.rank)), ("posted_length_max", length as f64)],
+    )
+}
+
+pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
+    let worst = case.measurements.ranks.iter().max_by_key(|rank| rank.unexpected.length_max)?;
+    let length = worst.unexpected.length_max;
+    if length < LONG_UNEXPECTED {
+        return None;
+    }
+    change(
+        "Many messages wait for their receive",
+        format!(
+            "At rank {} up to {} messages wait at once. The library stores them: memory grows, and event or \
+             completion queues may overflow. Post receives earlier, or hold senders back.",
+            worst.rank,
+            format::count(length)
+        ),
+        vec![("rank", f64::from(worst.rank)), ("unexpected_length_max", length as f64)],
+    )
+}

@@ -1,0 +1,135 @@
+//! How the program posts receives and probes.
+
+use std::collections::BTreeMap;
+
+use matchpoint_trace::Function;
+
+use super::{Advice, Case, change};
+use crate::derived::{calls_to, late, late_share, left_open, ratio};
+use crate::format;
+
+/// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
+const LATE: f64 = 0.2;
+
+/// Probes that find nothing are cheap; this many that find something are part of the program's design.
+const PROBES: u64 = 1000;
+
+/// Receives after which never using a wildcard is a habit rather than chance.
+const HABIT: u64 = 1000;
+
+/// A share of receives with open source from which on engines that sort by source are decided by them.
+const MANY_OPEN: f64 = 0.1;
+
+/// How many functions a sentence names.
+const NAMED: usize = 3;
+
+pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    let share = late_share(totals);
+    if share < LATE {
+        return None;
+    }
+    change(
+        "Post receives earlier",
+        format!(
+            "{} of the receives ({}) found their message already waiting, most of them in {}. Under any \
+             engine such a message is stored, found again and copied: post these receives before the work that \
+             precedes them.",
+            format::share(share),
+            format::count(late(totals)),
+            most(&totals.late_by_function)
+        ),
+        vec![("late_receives", late(totals) as f64), ("late_share", share)],
+    )
+}
+
+fn most(by_function: &BTreeMap<Function, u64>) -> String {
+    let mut sorted: Vec<_> = by_function.iter().filter(|(_, count)| **count > 0).collect();
+    sorted.sort_by(|a, b| b.1.cmp(a.1));
+    let named: Vec<_> = sorted
+        .iter()
+        .take(NAMED)
+        .map(|(function, count)| format!("{} ({})", function.name(), format::count(**count)))
+        .collect();
+    named.join(", ")
+}
+
+pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
+    let measurements = case.measurements;
+    let probes = calls_to(measurements, Function::Probe) + calls_to(measurements, Function::Iprobe);
+    let found = measurements.totals.probes_found;
+    if probes == 0 || found < PROBES {
+        return None;
+    }
+    change(
+        "Use MPI_Improbe and MPI_Mrecv instead of MPI_Iprobe and MPI_Recv",
+        format!(
+            "{} of {} found a message, which the receive after it then searched for again. A matched probe hands \
+             the message over: one search instead of two, and no other thread can take it in between.",
+            format::count(found),
+            format::counted(found + measurements.totals.probes_missed, "probe")
+        ),
+        vec![
+            ("probes_found", found as f64),
+            ("probes_missed", measurements.totals.probes_missed as f64),
+            ("plain_probe_calls", probes as f64),
+        ],
+    )
+}
+
+pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    let (any_source, any_tag) = left_open(totals);
+    let keys = match (any_source, any_tag) {
+        (0, 0) => "`mpi_assert_no_any_source` and `mpi_assert_no_any_tag`",
+        (0, _) => "`mpi_assert_no_any_source`",
+        (_, 0) => "`mpi_assert_no_any_tag`",
+        _ => return None,
+    };
+    if totals.receives < HABIT {
+        return None;
+    }
+    let effect = match (any_source, any_tag) {
+        (0, 0) => "a library may then hash on source and tag together and never look at order across sources",
+        (0, _) => "a library may then keep one queue per source and nothing else",
+        _ => "a library may then hash on the tag",
+    };
+    change(
+        "Say that wildcards are not used",
+        format!(
+            "Of {} receives {} left the source open and {} the tag. Set {keys} on the communicators (MPI-4.0 \
+             §7.4.4): {effect}.",
+            format::count(totals.receives),
+            none_or_count(any_source),
+            none_or_count(any_tag)
+        ),
+        vec![
+            ("receives", totals.receives as f64),
+            ("any_source", any_source as f64),
+            ("any_tag", any_tag as f64),
+        ],
+    )
+}
+
+fn none_or_count(count: u64) -> String {
+    if count == 0 { "none".to_owned() } else { format::count(count) }
+}
+
+pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    let (any_source, _) = left_open(totals);
+    let share = ratio(any_source as f64, totals.receives as f64);
+    if share < MANY_OPEN {
+        return None;
+    }
+    change(
+        "Receives from any source are common",
+        format!(
+            "{} of the receives ({}) take a message from any source. Engines with a queue per source look at every \
+             one of them then; where the sender is known in fact, name it.",
+            format::share(share),
+            format::count(any_source)
+        ),
+        vec![("any_source", any_source as f64), ("any_source_share", share)],
+    )
+}

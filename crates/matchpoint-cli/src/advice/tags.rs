@@ -1,0 +1,75 @@
+//! What tags and sources look like.
+
+use super::{Advice, Case, change};
+use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
+use crate::format;
+
+/// At an ordinary rank one (source, tag) with this share of the messages makes one hash bin of most of them.
+const HOT: f64 = 0.5;
+
+/// Fewer tags than this fit the bins and blocks of any engine.
+const MANY_TAGS: u64 = 1024;
+
+pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
+    let measurements = case.measurements;
+    let share = median_over_receivers(measurements, |rank| rank.tuple_share_max);
+    if share < HOT {
+        return None;
+    }
+    let (runs, mean) = compatible_runs(&measurements.totals);
+    change(
+        "Most messages look alike",
+        format!(
+            "At an ordinary rank {} of the messages carry the same source and tag. Hash bins cannot tell them apart; \
+             but they match in the order they come, which the first entry of a queue answers: receives of the same \
+             source and tag come in runs of {} on average, {} at most.",
+            format::share(share),
+            format::digits(mean),
+            format::count(measurements.totals.compatible_run_max)
+        ),
+        vec![
+            ("tuple_share_median", share),
+            ("compatible_runs", runs as f64),
+            ("compatible_run_mean", mean),
+            ("compatible_run_max", measurements.totals.compatible_run_max as f64),
+        ],
+    )
+}
+
+pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    if totals.tags_unique < MANY_TAGS {
+        return None;
+    }
+    let bound = if totals.tags_exact { "" } else { "at least " };
+    change(
+        "Tags are many",
+        format!(
+            "The program uses {bound}{} different tags, {} sends each on average. Engines that hash the tag gain \
+             from it, and linear queues walk past all of them; if tags only number the messages of one sender, \
+             order already does.",
+            format::count(totals.tags_unique),
+            format::digits(totals.sends as f64 / totals.tags_unique as f64)
+        ),
+        vec![("tags_unique", totals.tags_unique as f64), ("sends", totals.sends as f64)],
+    )
+}
+
+pub fn wide_header(case: &Case<'_>) -> Option<Advice> {
+    let bits = header_bits(case.measurements);
+    if bits.total() <= HEADER_BITS {
+        return None;
+    }
+    change(
+        "Tags are too wide for hardware",
+        format!(
+            "Context ({} bits), source ({}) and tag ({}) need {} bits; network cards match on {HEADER_BITS}. Smaller \
+             tags would let matching be offloaded.",
+            bits.context,
+            bits.source,
+            bits.tag,
+            bits.total()
+        ),
+        vec![("header_bits", f64::from(bits.total())), ("tag_bits", f64::from(bits.tag))],
+    )
+}

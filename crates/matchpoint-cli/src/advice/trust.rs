@@ -1,0 +1,151 @@
+//! How far the results can be trusted.
+
+use super::{Advice, Case, trust};
+use crate::derived::{late_share, ratio};
+use crate::format;
+
+/// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
+const REPRODUCED: f64 = 0.9;
+
+/// A difference between the orders of arrival, in receives that are late, that changes what one would do.
+const SENSITIVE: f64 = 0.1;
+
+pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
+    let wrong: Vec<_> = case.measurements.engines.iter().filter(|engine| engine.disagreements > 0).collect();
+    let first = wrong.first()?;
+    let names: Vec<_> = wrong.iter().map(|engine| format!("`{}`", engine.name)).collect();
+    trust(
+        "An engine is wrong",
+        format!(
+            "{} matched otherwise than MPI's rule asks ({} under `{}`). Do not use these figures, and please report \
+             the trace.",
+            names.join(", "),
+            format::counted(first.disagreements, "operation"),
+            first.name
+        ),
+        vec![("disagreements", first.disagreements as f64)],
+    )
+}
+
+pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
+    let trace = &case.measurements.trace;
+    let (first, why) = trace.missing.first()?;
+    trust(
+        "Ranks are missing",
+        format!(
+            "{} of {} ranks have no readable stream (rank {first}: {why}). Their messages are known only from their \
+             partners.",
+            trace.missing.len(),
+            trace.ranks
+        ),
+        vec![("missing_ranks", trace.missing.len() as f64)],
+    )
+}
+
+pub fn released(case: &Case<'_>) -> Option<Advice> {
+    let released = &case.measurements.arrivals.released;
+    let total: u64 = released.values().sum();
+    if total == 0 {
+        return None;
+    }
+    let reasons: Vec<_> =
+        released.iter().map(|(why, calls)| format!("{why}: {}", format::count(*calls))).collect();
+    trust(
+        "Calls had to be let go",
+        format!(
+            "{} could not complete in the replayed order although it did when the trace was taken ({}). The order \
+             after it is a guess.",
+            format::counted(total, "call"),
+            reasons.join("; ")
+        ),
+        vec![("released_calls", total as f64)],
+    )
+}
+
+pub fn made_up(case: &Case<'_>) -> Option<Advice> {
+    let arrivals = &case.measurements.arrivals;
+    if arrivals.made_up_messages + arrivals.lost_messages == 0 {
+        return None;
+    }
+    trust(
+        "Messages cross the edge of the trace",
+        format!(
+            "{} from ranks without a stream were made up from what their receivers recorded, and {} to such ranks \
+             went nowhere.",
+            format::counted(arrivals.made_up_messages, "message"),
+            format::count(arrivals.lost_messages)
+        ),
+        vec![
+            ("made_up_messages", arrivals.made_up_messages as f64),
+            ("lost_messages", arrivals.lost_messages as f64),
+        ],
+    )
+}
+
+pub fn unmatched(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    if totals.unmatched_receives + totals.unmatched_messages == 0 {
+        return None;
+    }
+    trust(
+        "Not everything was matched",
+        format!(
+            "At the end {} still posted and {} still waiting: the program leaves them, or the trace ends early.",
+            remain(totals.unmatched_receives, "receive"),
+            remain(totals.unmatched_messages, "message")
+        ),
+        vec![
+            ("unmatched_receives", totals.unmatched_receives as f64),
+            ("unmatched_messages", totals.unmatched_messages as f64),
+        ],
+    )
+}
+
+fn remain(count: u64, word: &str) -> String {
+    let verb = if count == 1 { "is" } else { "are" };
+    format!("{} {verb}", format::counted(count, word))
+}
+
+pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
+    let totals = &case.measurements.totals;
+    let share = ratio(totals.reproduced_wildcards as f64, totals.recorded_wildcards as f64);
+    if totals.recorded_wildcards == 0 || share >= REPRODUCED {
+        return None;
+    }
+    trust(
+        "The replay takes other messages than the run did",
+        format!(
+            "Of {} wildcard receives and probes whose outcome was recorded, the replay reproduces {}. Its order of \
+             arrivals is plausible, but not the one of that run.",
+            format::count(totals.recorded_wildcards),
+            format::share(share)
+        ),
+        vec![
+            ("recorded_wildcards", totals.recorded_wildcards as f64),
+            ("reproduced_wildcards", totals.reproduced_wildcards as f64),
+        ],
+    )
+}
+
+pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
+    let measurements = case.measurements;
+    let own = late_share(&measurements.totals);
+    let (mode, other) = measurements
+        .arrivals
+        .compared
+        .iter()
+        .max_by(|a, b| (a.1 - own).abs().total_cmp(&(b.1 - own).abs()))?;
+    if (other - own).abs() < SENSITIVE {
+        return None;
+    }
+    trust(
+        "The order of arrivals decides",
+        format!(
+            "Under `{}` {} of the receives are late, under `{mode}` {}: what depends on it is a guess.",
+            measurements.arrivals.mode,
+            format::share(own),
+            format::share(*other)
+        ),
+        vec![("unexpected_share", own), ("unexpected_share_other", *other)],
+    )
+}

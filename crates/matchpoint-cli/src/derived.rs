@@ -1,0 +1,103 @@
+//! Figures that several reports need and that follow from the measurements.
+
+use matchpoint_replay::Measurements;
+use matchpoint_replay::measurements::{RankMeasurements, Totals};
+use matchpoint_trace::{Class, Function};
+
+/// Bits of the headers that today's networks match on.
+pub const HEADER_BITS: u32 = 64;
+
+/// Calls of one class.
+pub fn calls_of(measurements: &Measurements, class: Class) -> u64 {
+    measurements.calls.iter().filter(|(function, _)| function.class() == class).map(|(_, calls)| calls).sum()
+}
+
+/// Calls of one function.
+pub fn calls_to(measurements: &Measurements, function: Function) -> u64 {
+    measurements.calls.get(&function).copied().unwrap_or(0)
+}
+
+/// Part ÷ whole, 0 of nothing.
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
+/// Receives that found their message waiting.
+pub fn late(totals: &Totals) -> u64 {
+    totals.late_by_function.values().sum()
+}
+
+/// The same as a share of all receives.
+pub fn late_share(totals: &Totals) -> f64 {
+    ratio(late(totals) as f64, totals.receives as f64)
+}
+
+/// Receives that leave their source open, and those that leave their tag open.
+pub fn left_open(totals: &Totals) -> (u64, u64) {
+    let wildcards = totals.wildcards;
+    (wildcards.any_source + wildcards.both, wildcards.any_tag + wildcards.both)
+}
+
+/// Mean number of peers, and the largest.
+pub fn peers(measurements: &Measurements) -> (f64, u32) {
+    let of = |rank: &RankMeasurements| rank.peers;
+    let sum: u64 = measurements.ranks.iter().map(|rank| u64::from(of(rank))).sum();
+    let max = measurements.ranks.iter().map(of).max().unwrap_or(0);
+    (ratio(sum as f64, measurements.ranks.len() as f64), max)
+}
+
+/// Bits that context, source and tag of this trace need, apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HeaderBits {
+    /// For the largest context.
+    pub context: u32,
+    /// For the largest source.
+    pub source: u32,
+    /// For the largest tag sent.
+    pub tag: u32,
+}
+
+impl HeaderBits {
+    /// All three.
+    pub fn total(self) -> u32 {
+        self.context + self.source + self.tag
+    }
+}
+
+/// Bits that a header needs for every message of this trace to have its own.
+pub fn header_bits(measurements: &Measurements) -> HeaderBits {
+    let context = measurements.communicators.iter().map(|of| of.context).max().unwrap_or(0);
+    let tag = measurements.totals.tag_max.and_then(|tag| u32::try_from(tag).ok()).unwrap_or(0);
+    HeaderBits {
+        context: bits(context),
+        source: bits(measurements.trace.ranks.saturating_sub(1)),
+        tag: bits(tag),
+    }
+}
+
+fn bits(largest: u32) -> u32 {
+    u32::BITS - largest.leading_zeros()
+}
+
+/// Mean length of the queue over ranks.
+pub fn mean_over_ranks(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
+    ratio(measurements.ranks.iter().map(of).sum(), measurements.ranks.len() as f64)
+}
+
+/// The upper median over the ranks that had messages: what an ordinary rank sees.
+pub fn median_over_receivers(measurements: &Measurements, of: impl Fn(&RankMeasurements) -> f64) -> f64 {
+    let mut values: Vec<f64> = measurements.ranks.iter().filter(|rank| rank.messages > 0).map(of).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// Number of runs of compatible receives, and their mean length.
+pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
+    let runs: u64 = totals.compatible_runs.iter().sum();
+    (runs, ratio(totals.receives as f64, runs as f64))
+}
+
+/// Geometric mean of a time on warm and on cold caches: between them in the sense that both errors are factors.
+pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
+    (warm_ns * cold_ns).sqrt()
+}

@@ -1,0 +1,70 @@
+//! How a command ends: the exit codes and the one line on standard error, in one place.
+
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use matchpoint_replay::ReplayError;
+use matchpoint_trace::TraceError;
+
+/// Interrupted by the user: 128 + SIGINT, as a shell would report it.
+const INTERRUPTED: u8 = 130;
+
+/// Why a command did not finish.
+#[derive(Debug)]
+pub enum Failure {
+    /// A sentence for the user: what was read, where, and what to do.
+    Message(String),
+    /// The user interrupted it.
+    Interrupted,
+    /// Whoever read our output has read enough.
+    BrokenPipe,
+}
+
+impl Failure {
+    /// A file could not be written.
+    pub fn writing(path: &Path, error: &io::Error) -> Self {
+        Failure::Message(format!(
+            "cannot write {}: {error}; check that its folder exists and may be written to",
+            path.display()
+        ))
+    }
+
+    /// Standard output could not be written.
+    pub fn printing(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Failure::Message(format!("cannot write to standard output: {error}")),
+        }
+    }
+}
+
+impl From<TraceError> for Failure {
+    fn from(error: TraceError) -> Self {
+        Failure::Message(error.to_string())
+    }
+}
+
+impl From<ReplayError> for Failure {
+    fn from(error: ReplayError) -> Self {
+        match error {
+            ReplayError::Stopped => Failure::Interrupted,
+            other => Failure::Message(other.to_string()),
+        }
+    }
+}
+
+/// Tells the user what went wrong, if anything, and gives the exit code.
+pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
+    match result {
+        Ok(()) | Err(Failure::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => {
+            anstream::eprintln!("matchpoint: error: {message}");
+            ExitCode::FAILURE
+        }
+        Err(Failure::Interrupted) => {
+            anstream::eprintln!("matchpoint: interrupted; nothing was written");
+            ExitCode::from(INTERRUPTED)
+        }
+    }
+}

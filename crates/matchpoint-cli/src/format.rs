@@ -1,0 +1,149 @@
+//! Numbers for people: three digits that matter, and a unit. Machines read JSON and CSV.
+
+/// `1,234,567`; from ten million on `12.3 M`.
+pub fn count(value: u64) -> String {
+    match value {
+        0..10_000_000 => grouped(value),
+        10_000_000..1_000_000_000 => format!("{} M", digits(value as f64 / 1e6)),
+        _ => format!("{} G", digits(value as f64 / 1e9)),
+    }
+}
+
+/// A count with the word it counts: `1 call`, `2 calls`. The plural is the word and an s.
+pub fn counted(value: u64, word: &str) -> String {
+    let plural = if value == 1 { "" } else { "s" };
+    format!("{} {word}{plural}", count(value))
+}
+
+fn grouped(value: u64) -> String {
+    let plain = value.to_string();
+    let mut text = String::new();
+    for (index, digit) in plain.chars().enumerate() {
+        if index > 0 && (plain.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Three significant digits, no exponent: `0.0123`, `1.23`, `123`; larger numbers are rounded to a whole.
+pub fn digits(value: f64) -> String {
+    if !value.is_finite() || value == 0.0 {
+        return "0".to_owned();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    let decimals = usize::try_from((2 - magnitude).clamp(0, 9)).unwrap_or(0);
+    let text = format!("{value:.decimals$}");
+    // 9.996 has a magnitude of 0 but is written 10.00.
+    if text.trim_start_matches(['0', '.', '-']).replace('.', "").len() > 3 && decimals > 0 {
+        format!("{value:.*}", decimals - 1)
+    } else {
+        text
+    }
+}
+
+/// A duration: `412 ns`, `3.20 µs`, `15.1 ms`, `2.34 s`.
+pub fn duration_ns(value: f64) -> String {
+    let (scale, unit) = match value.abs() {
+        below if below < 999.5 => (1.0, "ns"),
+        below if below < 999.5e3 => (1e3, "µs"),
+        below if below < 999.5e6 => (1e6, "ms"),
+        _ => (1e9, "s"),
+    };
+    format!("{} {unit}", digits(value / scale))
+}
+
+/// A duration or a moment in seconds.
+pub fn seconds(value: f64) -> String {
+    if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
+}
+
+/// A share of a whole: `12.3 %`. Below a hundredth of a percent the digits would only pretend to mean something.
+pub fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    match percent {
+        none if none <= 0.0 => "0 %".to_owned(),
+        tiny if tiny < 0.01 => "under 0.01 %".to_owned(),
+        below if below < 1.0 => format!("{} %", trim(format!("{below:.2}"))),
+        below if below < 99.95 => format!("{} %", trim(format!("{below:.1}"))),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+/// A range of shares: `0.2–0.5 %`.
+pub fn share_range(low: f64, high: f64) -> String {
+    let (low, high) = (share(low), share(high));
+    if low == high {
+        return high;
+    }
+    match low.strip_suffix(" %").filter(|low| !low.starts_with("under")) {
+        Some(number) => format!("{number}–{high}"),
+        None => format!("{low} to {high}"),
+    }
+}
+
+fn trim(text: String) -> String {
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `128 B`, `41.0 KiB`, `1.20 MiB`.
+pub fn bytes(value: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut scaled = value as f64;
+    let mut unit = 0;
+    while scaled >= 1023.5 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{value} B") } else { format!("{} {}", digits(scaled), UNITS[unit]) }
+}
+
+/// Names of `[2^i, 2^(i+1))`, where the first bin also holds 0: `0–1`, `2–3`, `4–7`, …
+pub fn power_bin(index: usize) -> String {
+    match index {
+        0 => "0–1".to_owned(),
+        1..20 => format!("{}–{}", count(1 << index), count((1 << (index + 1)) - 1)),
+        _ => format!("2^{index}…"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped() {
+        assert_eq!(count(999), "999");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(12_345_678), "12.3 M");
+        assert_eq!(counted(1, "call"), "1 call");
+    }
+
+    #[test]
+    fn three_digits_matter() {
+        for (value, text) in
+            [(0.0123, "0.0123"), (9.996, "10.0"), (99.96, "100"), (12345.0, "12345"), (1.5, "1.50")]
+        {
+            assert_eq!(digits(value), text);
+        }
+        assert_eq!(digits(f64::NAN), "0");
+    }
+
+    #[test]
+    fn units_change_where_the_digits_would_run_out() {
+        assert_eq!(duration_ns(999.6), "1.00 µs");
+        assert_eq!(seconds(0.015), "15.0 ms");
+        assert_eq!(bytes(1024), "1.00 KiB");
+        assert_eq!(bytes(12), "12 B");
+    }
+
+    #[test]
+    fn shares_do_not_pretend() {
+        assert_eq!(share(0.003), "0.3 %");
+        assert_eq!(share(0.00001), "under 0.01 %");
+        assert_eq!(share_range(0.002, 0.005), "0.2–0.5 %");
+        assert_eq!(share_range(0.0, 0.0), "0 %");
+        assert_eq!(share(0.123), "12.3 %");
+    }
+}

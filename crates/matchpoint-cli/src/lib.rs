@@ -1,0 +1,16 @@
+//! The commands of `matchpoint`: the only crate that prints or exits.
+//!
+//! Measurements come from the replay; [`verdict`] and [`advice`] judge them, and [`report`] writes them down, one
+//! file per format. All three are pure, so that tests render what the command renders.
+
+pub mod advice;
+pub mod analyze;
+pub mod cli;
+pub mod derived;
+pub mod engines;
+pub mod failure;
+pub mod format;
+pub mod output;
+pub mod progress;
+pub mod report;
+pub mod verdict;

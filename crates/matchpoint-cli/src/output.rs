@@ -1,0 +1,118 @@
+//! Files appear whole or not at all: written under another name in the same folder, renamed at the end.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::failure::Failure;
+
+/// The files of one run. What is not [committed](Self::commit) leaves no trace when this is dropped.
+#[derive(Default)]
+pub struct Outputs {
+    staged: Vec<Staged>,
+    made_folders: Vec<PathBuf>,
+}
+
+struct Staged {
+    path: PathBuf,
+    sink: Sink,
+}
+
+enum Sink {
+    Temporary(NamedTempFile),
+    /// A pipe or a device cannot be replaced by a file.
+    Direct(File),
+}
+
+impl Outputs {
+    /// Makes room for a file and gives its number. Called before the replay: whoever cannot write there learns it
+    /// before the work, not after.
+    ///
+    /// # Errors
+    /// Its folder does not exist, or may not be written to.
+    pub fn reserve(&mut self, path: &Path) -> Result<usize, Failure> {
+        let sink = open(path).map_err(|error| Failure::writing(path, &error))?;
+        self.staged.push(Staged { path: path.to_owned(), sink });
+        Ok(self.staged.len() - 1)
+    }
+
+    /// Makes a folder, unless it is there.
+    ///
+    /// # Errors
+    /// It cannot be made, or something else has its name.
+    pub fn folder(&mut self, path: &Path) -> Result<(), Failure> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir(path).map_err(|error| Failure::writing(path, &error))?;
+        self.made_folders.push(path.to_owned());
+        Ok(())
+    }
+
+    /// Fills a reserved file.
+    ///
+    /// # Errors
+    /// The disk is full, or a reader of the pipe is gone.
+    pub fn fill(
+        &mut self,
+        index: usize,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let Staged { path, sink } = &mut self.staged[index];
+        let file = match sink {
+            Sink::Temporary(file) => file.as_file_mut(),
+            Sink::Direct(file) => file,
+        };
+        let mut buffered = BufWriter::new(file);
+        write(&mut buffered).and_then(|()| buffered.flush()).map_err(|error| Failure::writing(path, &error))
+    }
+
+    /// Gives every file its name.
+    ///
+    /// # Errors
+    /// A rename fails; the files renamed before it stay.
+    pub fn commit(mut self) -> Result<Vec<PathBuf>, Failure> {
+        self.made_folders.clear();
+        let mut written = Vec::new();
+        for Staged { path, sink } in self.staged.drain(..) {
+            if let Sink::Temporary(file) = sink {
+                file.persist(&path).map_err(|error| Failure::writing(&path, &error.error))?;
+            }
+            written.push(path);
+        }
+        Ok(written)
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        self.staged.clear();
+        for folder in &self.made_folders {
+            // Only if empty: a file that somebody put there meanwhile is not ours to remove.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn open(path: &Path) -> io::Result<Sink> {
+    match fs::metadata(path) {
+        Ok(known) if known.is_dir() => Err(io::Error::other("it is a folder")),
+        Ok(known) if !known.is_file() => File::options().write(true).open(path).map(Sink::Direct),
+        _ => temporary(path).map(Sink::Temporary),
+    }
+}
+
+fn temporary(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = Builder::new();
+    builder.prefix(".matchpoint-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // What any new file gets (the umask still applies): a report is meant to be passed around.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}

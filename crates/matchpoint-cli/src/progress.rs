@@ -1,0 +1,46 @@
+//! The progress bar: on standard error, and only where somebody looks at it.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_replay::Progress;
+
+use crate::format;
+
+const REDRAW: Duration = Duration::from_millis(100);
+const TEMPLATE: &str = "{bar:28} {percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left";
+
+/// Runs `work` while a bar shows how far it is.
+pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    thread::scope(|scope| {
+        let (done, wait) = mpsc::channel::<()>();
+        scope.spawn(move || draw(progress, &wait));
+        let result = work();
+        drop(done);
+        result
+    })
+}
+
+fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
+    let bar = ProgressBar::new(0);
+    bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let started = Instant::now();
+    while wait.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
+        bar.set_length(progress.bytes_total.load(Relaxed));
+        bar.set_position(progress.bytes.load(Relaxed));
+        bar.set_message(rate(progress.calls.load(Relaxed), started.elapsed()));
+    }
+    bar.finish_and_clear();
+}
+
+fn rate(calls: u64, elapsed: Duration) -> String {
+    let per_second = calls as f64 / elapsed.as_secs_f64().max(1e-3);
+    format!("{} calls/s", format::count(per_second as u64))
+}

@@ -1,0 +1,149 @@
+//! The few kinds of charts: bars in a table, a stacked bar, columns per rank. The numbers are always there as text.
+
+use std::fmt::Write;
+
+use super::escape::escape;
+use crate::derived::ratio;
+use crate::format::{count, share};
+
+/// A table row with a bar: label, number, and how far the bar goes (0 to 1).
+pub struct Bar {
+    pub label: String,
+    pub number: String,
+    pub length: f64,
+    /// The part of the bar that is marked (0 to 1 of the whole scale).
+    pub marked: f64,
+}
+
+/// A table of bars.
+pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
+    let mut html = format!("<table class=\"bars {class}\"><caption>{}</caption><tbody>", escape(caption));
+    for Bar { label, number, length, marked } in rows {
+        let _ = write!(
+            html,
+            "<tr><th scope=\"row\">{}</th><td class=\"n\">{}</td><td class=\"b\">{}</td></tr>",
+            escape(label),
+            escape(number),
+            bar(*length, *marked)
+        );
+    }
+    html + "</tbody></table>"
+}
+
+/// The bar alone.
+pub fn bar(length: f64, marked: f64) -> String {
+    let percent = |part: f64| (part * 100.0).clamp(0.0, 100.0);
+    let mark = if marked > 0.0 {
+        format!("<i class=\"mark\" style=\"width:{:.2}%\"></i>", percent(marked))
+    } else {
+        String::new()
+    };
+    format!("<span class=\"bar\"><i style=\"width:{:.2}%\"></i>{mark}</span>", percent(length))
+}
+
+/// One bar for all parts of a whole, and a legend with their numbers.
+pub fn stack(parts: &[(&str, u64)]) -> String {
+    let whole: u64 = parts.iter().map(|(_, number)| number).sum();
+    let of = |number: u64| ratio(number as f64, whole as f64);
+    let mut strip = String::new();
+    let mut legend = String::new();
+    for (index, (label, number)) in parts.iter().enumerate() {
+        let (label, percent) = (escape(label), of(*number) * 100.0);
+        let _ = write!(strip, "<i class=\"k{index}\" style=\"width:{percent:.3}%\"></i>");
+        let _ = write!(
+            legend,
+            "<li><i class=\"k{index}\"></i><span>{label}</span> <b>{}</b> <small>{}</small></li>",
+            share(of(*number)),
+            count(*number)
+        );
+    }
+    format!("<div class=\"stack\" aria-hidden=\"true\">{strip}</div><ul class=\"legend\">{legend}</ul>")
+}
+
+/// A column per rank. The script finds the numbers of `series` in the data and tells them under a cursor.
+pub struct Columns<'a> {
+    pub title: &'a str,
+    pub series: &'a str,
+    /// Behind, lighter.
+    pub back: &'a [f64],
+    pub front: &'a [f64],
+    /// What the top of the scale is.
+    pub top: &'a str,
+    pub first_rank: u32,
+    pub last_rank: u32,
+    /// Where a mark points, in columns, and what it says.
+    pub mark: Option<(usize, String)>,
+}
+
+/// The highest column is this many times an ordinary one: on a linear scale only one column would be seen.
+const OUTLIER: f64 = 16.0;
+
+/// Draws it.
+pub fn columns(of: &Columns<'_>) -> String {
+    let scale = Scale::of(of.back, of.front);
+    let number = of.front.len().max(1);
+    format!(
+        "<figure class=\"columns\" data-columns=\"{series}\"><figcaption>{title}{note}</figcaption>\
+         <div class=\"plot\"><span class=\"top{side}\">{top}</span>{mark}\
+         <div class=\"stage\" tabindex=\"0\" role=\"application\" aria-label=\"{title}, a column per rank: arrow keys \
+         move\"><svg viewBox=\"0 0 {number} 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <path class=\"back\" d=\"{back}\"/><path class=\"front\" d=\"{front}\"/></svg></div>\
+         <span class=\"from\">rank {first}</span><span class=\"to\">{last}</span></div></figure>",
+        series = of.series,
+        title = escape(of.title),
+        note = if scale.logarithmic { ", logarithmic" } else { "" },
+        // The mark's text stands where the scale's would, near the left edge.
+        side = if of.mark.as_ref().is_some_and(|(at, _)| at * 3 < number) { " right" } else { "" },
+        top = escape(of.top),
+        mark = of.mark.as_ref().map_or(String::new(), |(at, text)| mark(*at, number, text)),
+        back = path(of.back, scale),
+        front = path(of.front, scale),
+        first = of.first_rank,
+        last = of.last_rank,
+    )
+}
+
+#[derive(Clone, Copy)]
+struct Scale {
+    bottom: f64,
+    top: f64,
+    logarithmic: bool,
+}
+
+impl Scale {
+    fn of(back: &[f64], front: &[f64]) -> Self {
+        let top = back.iter().chain(front).copied().fold(0.0, f64::max);
+        let mut used: Vec<f64> = front.iter().copied().filter(|value| *value > 0.0).collect();
+        used.sort_by(f64::total_cmp);
+        let ordinary = used.get(used.len() / 2).copied().unwrap_or(top);
+        // Half of the least value, so that it keeps a column too.
+        let bottom = used.first().map_or(1.0, |least| least / 2.0);
+        Scale { bottom, top, logarithmic: top > OUTLIER * ordinary }
+    }
+
+    fn height(self, value: f64) -> f64 {
+        if self.logarithmic {
+            ratio((value / self.bottom).ln(), (self.top / self.bottom).ln()).max(0.0) * 100.0
+        } else {
+            ratio(value, self.top) * 100.0
+        }
+    }
+}
+
+fn mark(at: usize, number: usize, text: &str) -> String {
+    let left = (at as f64 + 0.5) / number as f64 * 100.0;
+    let side = if left > 50.0 { "left" } else { "right" };
+    format!("<span class=\"pin {side}\" style=\"left:{left:.2}%\"><b>{}</b></span>", escape(text))
+}
+
+fn path(values: &[f64], scale: Scale) -> String {
+    // Few columns get a gap between them; many would vanish.
+    let gap = if values.len() <= 128 { 0.08 } else { 0.0 };
+    let mut path = String::new();
+    for (index, value) in values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
+        let height = scale.height(*value);
+        let left = index as f64 + gap;
+        let _ = write!(path, "M{left} 100v-{height:.1}h{}V100z", 1.0 - 2.0 * gap);
+    }
+    path
+}

@@ -1,0 +1,114 @@
+//! What is read first: the answer, the key facts, the advice.
+
+use std::fmt::Write;
+
+use super::escape::{escape, prose};
+use crate::advice::Kind;
+use crate::derived::{late_share, left_open, ratio};
+use crate::format::{bytes, count, seconds, share, share_range};
+use crate::report::Report;
+use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
+
+/// The left end of the gauge: a hundredth of a percent.
+const GAUGE_DECADES: f64 = 4.0;
+
+pub fn trace(report: &Report<'_>) -> String {
+    let trace = &report.measurements.trace;
+    format!("<b>{}</b> <span>{}</span>", escape(&trace.path), escape(&trace.format))
+}
+
+pub fn verdict(report: &Report<'_>) -> String {
+    let verdict = &report.verdict;
+    let (class, word) = match verdict.answer {
+        Answer::Unknown => ("unknown", "Cannot tell"),
+        Answer::No => ("no", "No"),
+        Answer::Little => ("little", "A little"),
+        Answer::Yes => ("yes", "Yes"),
+    };
+    // The word is said in large letters: the sentence need not begin with it again.
+    let (opening, sentence) = verdict.text.split_once(": ").unwrap_or(("", &verdict.text));
+    let lead = if opening == "No messages" { "No messages: " } else { "" };
+    format!(
+        "<div class=\"answer {class}\"><p class=\"word\">{word}</p>\
+         <p class=\"sentence\" id=\"verdict\" data-text=\"{}\">{lead}{}</p>{}</div>",
+        escape(&verdict.text),
+        prose(&capital(sentence, lead.is_empty())),
+        if verdict.answer == Answer::Unknown { String::new() } else { gauge(report) }
+    )
+}
+
+fn capital(sentence: &str, wanted: bool) -> String {
+    let mut letters = sentence.chars();
+    match letters.next().filter(|_| wanted) {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => sentence.to_owned(),
+    }
+}
+
+fn gauge(report: &Report<'_>) -> String {
+    let verdict = &report.verdict;
+    let (from, to) = (place(verdict.low), place(verdict.high));
+    let mut ticks = String::new();
+    for (value, label) in
+        [(1e-4, "0.01 %"), (1e-3, "0.1 %"), (NEGLIGIBLE, "1 %"), (WORTHWHILE, "5 %"), (1.0, "100 %")]
+    {
+        let _ = write!(ticks, "<span style=\"left:{:.2}%\">{label}</span>", place(value));
+    }
+    format!(
+        "<div class=\"gauge\" role=\"img\" aria-label=\"Share of the run time, {}\"><div class=\"track\">\
+         <i class=\"zone no\" style=\"left:0;width:{no:.2}%\"></i>\
+         <i class=\"zone little\" style=\"left:{no:.2}%;width:{little:.2}%\"></i>\
+         <i class=\"zone yes\" style=\"left:{yes:.2}%;right:0\"></i>\
+         <i class=\"range\" style=\"left:{from:.2}%;width:{width:.2}%\"></i>\
+         <i class=\"point\" style=\"left:{point:.2}%\"></i></div><div class=\"ticks\">{ticks}</div>\
+         <p>share of the run time, from warm to cold caches</p></div>",
+        escape(&share_range(verdict.low, verdict.high)),
+        no = place(NEGLIGIBLE),
+        little = place(WORTHWHILE) - place(NEGLIGIBLE),
+        yes = place(WORTHWHILE),
+        width = (to - from).max(0.4),
+        point = place(verdict.share),
+    )
+}
+
+/// Where a share lies on the gauge, in percent of its width: its logarithm.
+fn place(share: f64) -> f64 {
+    ((share.max(1e-12).log10() + GAUGE_DECADES) / GAUGE_DECADES * 100.0).clamp(0.0, 100.0)
+}
+
+pub fn facts(report: &Report<'_>) -> String {
+    let measurements = report.measurements;
+    let totals = &measurements.totals;
+    let (any_source, _) = left_open(totals);
+    let longest = |lengths: &mut dyn Iterator<Item = u64>| count(lengths.max().unwrap_or(0));
+    let facts = [
+        ("Ranks", count(measurements.trace.ranks.into())),
+        ("Run time", seconds(measurements.elapsed_s)),
+        ("Calls", count(measurements.trace.calls)),
+        ("Messages", count(totals.sends)),
+        ("Data", bytes(totals.bytes)),
+        ("Late receives", share(late_share(totals))),
+        ("Any source", share(ratio(any_source as f64, totals.receives as f64))),
+        ("Posted at most", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
+        ("Waiting at most", longest(&mut measurements.ranks.iter().map(|rank| rank.unexpected.length_max))),
+    ];
+    let items = facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
+    format!("<dl class=\"facts\">{}</dl>", items.collect::<String>())
+}
+
+pub fn advice(report: &Report<'_>) -> String {
+    let list = |kind: Kind| {
+        let of_kind = report.advice.iter().filter(move |advice| advice.kind == kind);
+        of_kind
+            .map(|advice| format!("<li><h3>{}</h3><p>{}</p></li>", prose(&advice.title), prose(&advice.text)))
+            .collect::<String>()
+    };
+    let (change, trust) = (list(Kind::Change), list(Kind::Trust));
+    let change = if change.is_empty() { "<li><p>Nothing stands out.</p></li>".to_owned() } else { change };
+    let trust = if trust.is_empty() {
+        String::new()
+    } else {
+        format!("<h2 class=\"second\">How far to trust this</h2><ul class=\"advice trust\">{trust}</ul>")
+    };
+    format!("<ol class=\"advice\">{change}</ol>{trust}")
+}

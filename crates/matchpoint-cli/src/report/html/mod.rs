@@ -1,0 +1,61 @@
+//! The report as one HTML file that needs nothing else: no network, no server.
+//!
+//! What can be read without a script is written here; the script draws the two maps, whose data it finds in the
+//! page, and moves a cursor over every chart.
+
+mod chart;
+mod data;
+mod escape;
+mod head;
+mod method;
+mod queues;
+mod ranks;
+mod traffic;
+
+use super::Report;
+use escape::escape;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &[&str] =
+    &[include_str!("cursor.js"), include_str!("map.js"), include_str!("columns.js"), include_str!("main.js")];
+
+/// The whole file.
+pub fn render(report: &Report<'_>) -> String {
+    fill(PAGE, |name| match name {
+        "title" => escape(&format!("Matchpoint: {}", report.measurements.trace.path)),
+        "style" => STYLE.to_owned(),
+        "trace" => head::trace(report),
+        "verdict" => head::verdict(report),
+        "facts" => head::facts(report),
+        "advice" => head::advice(report),
+        "heat" => queues::heat(report),
+        "lengths" => queues::lengths(report),
+        "depths" => queues::depths(report),
+        "engines" => ranks::engines(report),
+        "times" => ranks::times(report),
+        "worst" => ranks::worst(report),
+        "calls" => traffic::calls(report),
+        "receives" => traffic::receives(report),
+        "tags" => traffic::tags(report),
+        "peers" => traffic::peers(report),
+        "matrix" => traffic::matrix(report),
+        "method" => method::method(report),
+        "data" => data::json(report),
+        "script" => SCRIPT.concat(),
+        unknown => unreachable!("the page has no place for `{unknown}`"),
+    })
+}
+
+/// Fills every `{{name}}` of the template, once: what is filled in is not looked at again, whatever it contains.
+fn fill(template: &str, part: impl Fn(&str) -> String) -> String {
+    let mut filled = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").expect("every {{ of the template is closed");
+        filled.push_str(before);
+        filled.push_str(&part(name));
+        rest = after;
+    }
+    filled + rest
+}

@@ -1,0 +1,125 @@
+//! What matching costs: per engine, per rank.
+
+use std::fmt::Write;
+
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
+
+use super::chart::{Columns, columns};
+use super::escape::escape;
+use crate::derived::{between, ratio};
+use crate::format::{bytes, count, digits, duration_ns, seconds, share};
+use crate::report::Report;
+
+/// Ranks in the table.
+const WORST: usize = 8;
+
+pub fn engines(report: &Report<'_>) -> String {
+    let engines = &report.measurements.engines;
+    let slowest = engines.iter().map(|of| of.match_cold_ns.max(of.match_ns)).fold(0.0, f64::max);
+    let mut html =
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Engines\"><table class=\"grid \
+                    engines\"><thead><tr><th scope=\"col\">Engine</th><th scope=\"col\">Attempts</th><th \
+                    scope=\"col\">per search</th><th scope=\"col\" class=\"wide\">Time of all ranks, warm to \
+                    cold</th><th scope=\"col\">Worst rank</th><th scope=\"col\">Memory at most</th><th \
+                    scope=\"col\">Matched</th></tr></thead><tbody>"
+            .to_owned();
+    for engine in engines {
+        html.push_str(&engine_row(engine, slowest));
+    }
+    html + "</tbody></table></div>"
+}
+
+fn engine_row(engine: &EngineMeasurements, slowest: f64) -> String {
+    let attempts = engine.posted.attempts + engine.unexpected.attempts;
+    let searches = engine.posted.searches + engine.unexpected.searches;
+    let worst = engine.ranks.iter().map(cost).fold(0.0, f64::max);
+    let wrong = match engine.disagreements {
+        0 => String::new(),
+        number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
+    };
+    format!(
+        "<tr><th scope=\"row\"><code>{}</code>{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td><td>{}</td>\
+         <td>{}</td><td>{}</td></tr>",
+        escape(&engine.name),
+        count(attempts),
+        digits(ratio(attempts as f64, searches as f64)),
+        span(engine, slowest),
+        duration_ns(worst),
+        bytes(engine.bytes_max),
+        count(engine.matched)
+    )
+}
+
+fn span(engine: &EngineMeasurements, slowest: f64) -> String {
+    let (warm, cold) = (engine.match_ns, engine.match_cold_ns);
+    let part = |ns: f64| ratio(ns, slowest) * 100.0;
+    format!(
+        "<span class=\"span\"><i style=\"width:{:.2}%\"></i><i class=\"cold\" style=\"width:{:.2}%\"></i></span>\
+         <span class=\"spans\">{} – {}</span>",
+        part(warm.min(cold)),
+        part((cold - warm).abs()),
+        duration_ns(warm),
+        duration_ns(cold)
+    )
+}
+
+fn cost(at: &EngineAtRank) -> f64 {
+    between(at.match_ns, at.match_cold_ns)
+}
+
+pub fn times(report: &Report<'_>) -> String {
+    let measurements = report.measurements;
+    let Some(engine) = measurements.engines.first() else {
+        return String::new();
+    };
+    let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
+    let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
+    let worst =
+        (0..engine.ranks.len()).max_by(|a, b| cost(&engine.ranks[*a]).total_cmp(&cost(&engine.ranks[*b])));
+    let mark = worst.and_then(|index| Some((index, measurements.ranks.get(index)?, &engine.ranks[index])));
+    columns(&Columns {
+        title: "Cumulative matching time of each rank (light: cold caches)",
+        series: "matching_ns",
+        back: &cold,
+        front: &warm,
+        top: &duration_ns(cold.iter().chain(&warm).copied().fold(0.0, f64::max)),
+        first_rank: measurements.ranks.first().map_or(0, |rank| rank.rank),
+        last_rank: measurements.ranks.last().map_or(0, |rank| rank.rank),
+        mark: mark.map(|(index, rank, at)| (index, format!("rank {}: {}", rank.rank, duration_ns(cost(at))))),
+    })
+}
+
+pub fn worst(report: &Report<'_>) -> String {
+    let Some(engine) = report.measurements.engines.first() else {
+        return String::new();
+    };
+    let mut ranks: Vec<_> = report.measurements.ranks.iter().zip(&engine.ranks).collect();
+    let of_run = |(rank, at): &(&RankMeasurements, &EngineAtRank)| ratio(cost(at), rank.elapsed_s * 1e9);
+    ranks.sort_by(|a, b| of_run(b).total_cmp(&of_run(a)));
+    let mut html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Worst ranks\"><table \
+                    class=\"grid\"><caption>The ranks where matching takes the largest share of the run</caption>\
+                    <thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
+                    scope=\"col\">Cold</th><th scope=\"col\">Messages</th><th scope=\"col\">Posted</th><th \
+                    scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest search</th></tr>\
+                    </thead><tbody>"
+        .to_owned();
+    for (rank, at) in ranks.iter().take(WORST) {
+        let _ = write!(html, "<tr>{}</tr>", worst_cells(rank, at, of_run(&(rank, at))));
+    }
+    html + "</tbody></table></div>"
+}
+
+fn worst_cells(rank: &RankMeasurements, at: &EngineAtRank, of_run: f64) -> String {
+    let cells = [
+        share(of_run),
+        duration_ns(at.match_ns),
+        duration_ns(at.match_cold_ns),
+        count(rank.messages),
+        count(rank.posted.length_max),
+        count(rank.unexpected.length_max),
+        count(rank.late_receives),
+        format!("{} at {}", count(rank.worst_length), seconds(rank.worst_at_s)),
+    ];
+    let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+    format!("<th scope=\"row\">{}</th>{cells}", rank.rank)
+}

@@ -1,0 +1,152 @@
+//! What the program sends and receives.
+
+use matchpoint_replay::measurements::{CONFLICT_BLOCK, RankMeasurements, Totals};
+use matchpoint_trace::Class;
+
+use super::chart::{Bar, bars, stack};
+use super::escape::escape;
+use super::queues::{Map, map};
+use crate::derived::{self, HEADER_BITS, ratio};
+use crate::format::{count, counted, digits, power_bin, share};
+use crate::report::Report;
+
+/// Rows of a table of bars.
+const ROWS: usize = 12;
+
+pub fn calls(report: &Report<'_>) -> String {
+    let measurements = report.measurements;
+    let of = |class| derived::calls_of(measurements, class);
+    let mix = stack(&[
+        ("point-to-point", of(Class::PointToPoint)),
+        ("completion", of(Class::Completion)),
+        ("collective", of(Class::Collective)),
+        ("one-sided", of(Class::OneSided)),
+        ("communicators", of(Class::Communicator)),
+        ("other", of(Class::Other)),
+    ]);
+    let mut sorted: Vec<_> = measurements.calls.iter().map(|(of, calls)| (of.name(), *calls)).collect();
+    sorted.sort_by(|a, b| b.1.cmp(&a.1));
+    let most = sorted.first().map_or(0, |(_, calls)| *calls);
+    let rows: Vec<_> =
+        sorted.iter().take(ROWS).map(|(name, calls)| row((*name).to_owned(), *calls, most)).collect();
+    format!("<h3>Calls</h3>{mix}{}", bars("Most called functions", "", &rows))
+}
+
+fn row(label: String, number: u64, most: u64) -> Bar {
+    Bar { label, number: count(number), length: ratio(number as f64, most as f64), marked: 0.0 }
+}
+
+pub fn receives(report: &Report<'_>) -> String {
+    let totals = &report.measurements.totals;
+    let wildcards = stack(&[
+        ("source and tag given", totals.wildcards.none),
+        ("any source", totals.wildcards.any_source),
+        ("any tag", totals.wildcards.any_tag),
+        ("any source and tag", totals.wildcards.both),
+    ]);
+    let most = totals.posted_by_function.values().copied().max().unwrap_or(0) as f64;
+    let rows = totals.posted_by_function.iter().map(|(function, posted)| {
+        let late = totals.late_by_function.get(function).copied().unwrap_or(0);
+        Bar {
+            label: function.name().to_owned(),
+            number: format!("{} of {}", count(late), count(*posted)),
+            length: ratio(*posted as f64, most),
+            marked: ratio(late as f64, most),
+        }
+    });
+    let late = bars("Late receives: their message came first", "late", &rows.collect::<Vec<_>>());
+    format!("<h3>Receives</h3>{wildcards}{late}{}", runs(totals))
+}
+
+fn runs(totals: &Totals) -> String {
+    let (runs, mean) = derived::compatible_runs(totals);
+    let most = totals.compatible_runs.iter().copied().max().unwrap_or(0);
+    let rows = totals.compatible_runs.iter().enumerate().map(|(bin, runs)| {
+        let label = if bin == 0 { "1".to_owned() } else { power_bin(bin) };
+        row(label, *runs, most)
+    });
+    format!(
+        "{}<p class=\"about\">{}, {} receives long on average, {} at most. {} of the blocks of {CONFLICT_BLOCK} \
+         arrivals hold a conflict: {} would take a receive that an earlier one of the block takes.</p>",
+        bars("Runs of receives for the same source and tag, by length", "", &rows.collect::<Vec<_>>()),
+        counted(runs, "run"),
+        digits(mean),
+        count(totals.compatible_run_max),
+        share(ratio(totals.blocks_with_conflict as f64, totals.blocks as f64)),
+        counted(totals.conflicts, "message")
+    )
+}
+
+pub fn tags(report: &Report<'_>) -> String {
+    let measurements = report.measurements;
+    let totals = &measurements.totals;
+    let most = totals.sends_per_tag.first().map_or(0, |(_, sends)| *sends);
+    let rows = totals.sends_per_tag.iter().take(ROWS).map(|(tag, sends)| row(tag.to_string(), *sends, most));
+    let bits = derived::header_bits(measurements);
+    format!(
+        "<h3>Tags</h3>{}<p class=\"about\">{}{} tags. A header needs {} bits (context {}, source {}, tag {}): it {} \
+         {HEADER_BITS}.</p>",
+        bars("Sends per tag", "", &rows.collect::<Vec<_>>()),
+        if totals.tags_exact { "" } else { "At least " },
+        count(totals.tags_unique),
+        bits.total(),
+        bits.context,
+        bits.source,
+        bits.tag,
+        if bits.total() <= HEADER_BITS { "fits" } else { "does not fit" }
+    )
+}
+
+pub fn peers(report: &Report<'_>) -> String {
+    let measurements = report.measurements;
+    let (mean, most) = derived::peers(measurements);
+    let ordinary = |of: fn(&RankMeasurements) -> f64| derived::median_over_receivers(measurements, of);
+    let facts = [
+        ("Peers per rank", format!("{} on average, {most} at most", digits(mean))),
+        ("Weight of the first peer", share(ordinary(|rank| rank.peer_weight_max))),
+        ("Uniformity of peers", digits(ordinary(|rank| rank.peer_uniformity))),
+        ("Largest share of one (source, tag)", share(ordinary(|rank| rank.tuple_share_max))),
+        (
+            "Unique (source, tag) among receives",
+            share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive)),
+        ),
+    ];
+    let items = facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>"));
+    format!("<h3>Peers</h3><dl class=\"list\">{}</dl>{}", items.collect::<String>(), communicators(report))
+}
+
+fn communicators(report: &Report<'_>) -> String {
+    let mut sorted: Vec<_> = report.measurements.communicators.iter().collect();
+    sorted.sort_by(|a, b| b.messages.cmp(&a.messages));
+    let most = sorted.first().map_or(0, |of| of.messages);
+    let rows = sorted.iter().take(ROWS).map(|of| {
+        let doubt = if of.resolved { "" } else { ", members unknown" };
+        let size = counted(of.size.into(), "rank");
+        row(format!("{} ({size}{doubt})", of.origin), of.messages, most)
+    });
+    bars(
+        &format!("Messages per communicator ({})", count(sorted.len() as u64)),
+        "",
+        &rows.collect::<Vec<_>>(),
+    )
+}
+
+pub fn matrix(report: &Report<'_>) -> String {
+    let of = &report.measurements.matrix;
+    if of.cells == 0 {
+        return "<p class=\"empty\">Nothing was sent.</p>".to_owned();
+    }
+    let about = match of.ranks_per_cell {
+        0 | 1 => String::new(),
+        ranks => format!("<p class=\"about\">{} to a cell.</p>", escape(&counted(ranks.into(), "rank"))),
+    };
+    about
+        + &map(&Map {
+            name: "matrix",
+            label: "Who sends to whom",
+            modes: [("messages", "Messages"), ("bytes", "Bytes")],
+            first: 0,
+            rows: "sender",
+            columns: "receiver",
+        })
+}

@@ -1,0 +1,245 @@
+//! Fills the schema from a report.
+
+use std::collections::BTreeMap;
+
+use matchpoint_replay::measurements::{
+    CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, QueueMeasurements, RankMeasurements,
+};
+use matchpoint_replay::{Measurements, measurements};
+use matchpoint_trace::{Class, Function};
+
+use super::{
+    Advice, Calls, Communicator, CompatibleRuns, Conflicts, Counts, Document, Engine, EngineAtRank,
+    HeaderBits, Messages, Missing, Peers, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags, Trace,
+    Verdict, Wildcards,
+};
+use crate::advice::Kind;
+use crate::derived;
+use crate::report::Report;
+
+pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
+    let measurements = report.measurements;
+    let totals = &measurements.totals;
+    Document {
+        schema: SCHEMA,
+        trace: trace(measurements),
+        calls: calls(measurements),
+        sends: totals.sends,
+        receives: totals.receives,
+        wildcards: wildcards(totals.wildcards),
+        communicators: measurements.communicators.len(),
+        tags: tags(totals),
+        peers: peers(measurements),
+        arrivals: measurements.arrivals.mode.to_string(),
+        elapsed_s: measurements.elapsed_s,
+        verdict: verdict(report),
+        engines: measurements.engines.iter().map(engine).collect(),
+        ranks: (0..measurements.ranks.len()).map(|index| rank(measurements, index)).collect(),
+        advice: report.advice.iter().map(advice).collect(),
+        messages: messages(totals),
+        probes: Probes { found: totals.probes_found, missed: totals.probes_missed },
+        compatible_runs: compatible_runs(totals),
+        conflicts: conflicts(totals),
+        header_bits: header_bits(measurements),
+        communicator_list: measurements.communicators.iter().map(communicator).collect(),
+        replay: replay(measurements),
+        host: &measurements.host,
+    }
+}
+
+fn trace(measurements: &Measurements) -> Trace<'_> {
+    let facts = &measurements.trace;
+    Trace {
+        format: &facts.format,
+        ranks: facts.ranks,
+        calls: facts.calls,
+        path: &facts.path,
+        missing: facts.missing.iter().map(|(rank, why)| Missing { rank: *rank, why }).collect(),
+        notes: &facts.notes,
+    }
+}
+
+fn calls(measurements: &Measurements) -> Calls<'_> {
+    let of = |class| derived::calls_of(measurements, class);
+    Calls {
+        point_to_point: of(Class::PointToPoint),
+        collective: of(Class::Collective),
+        one_sided: of(Class::OneSided),
+        completion: of(Class::Completion),
+        communicator: of(Class::Communicator),
+        other: of(Class::Other),
+        by_function: named(&measurements.calls),
+    }
+}
+
+fn named(by_function: &BTreeMap<Function, u64>) -> Counts<'_> {
+    by_function.iter().map(|(function, count)| (function.name(), *count)).collect()
+}
+
+fn wildcards(of: measurements::Wildcards) -> Wildcards {
+    Wildcards { none: of.none, any_source: of.any_source, any_tag: of.any_tag, both: of.both }
+}
+
+fn tags(totals: &measurements::Totals) -> Tags<'_> {
+    Tags {
+        unique: totals.tags_unique,
+        max: totals.tag_max,
+        exact: totals.tags_exact,
+        most_sends: &totals.sends_per_tag,
+    }
+}
+
+fn peers(measurements: &Measurements) -> Peers {
+    let (mean, max) = derived::peers(measurements);
+    Peers { mean, max }
+}
+
+fn verdict<'a>(report: &'a Report<'_>) -> Verdict<'a> {
+    let of = &report.verdict;
+    Verdict { share: of.share, low: of.low, high: of.high, rank: of.rank, at_s: of.at_s, text: &of.text }
+}
+
+fn engine(of: &EngineMeasurements) -> Engine<'_> {
+    Engine {
+        name: &of.name,
+        matched: of.matched,
+        match_ns: of.match_ns,
+        match_cold_ns: of.match_cold_ns,
+        unmatched_receives: of.unmatched_receives,
+        unmatched_messages: of.unmatched_messages,
+        disagreements: of.disagreements,
+        posted: queue(&of.posted),
+        unexpected: queue(&of.unexpected),
+        bytes_max: of.bytes_max,
+        bytes_sum: of.bytes_sum,
+    }
+}
+
+fn queue(of: &QueueMeasurements) -> Queue<'_> {
+    Queue {
+        length_max: of.length_max,
+        length_mean: of.length_mean,
+        attempts: of.attempts,
+        searches: of.searches,
+        hits: of.hits,
+        attempts_hit: of.attempts_hit,
+        attempts_miss: of.attempts_miss,
+        depth_hit: &of.depth_hit,
+        depth_miss: &of.depth_miss,
+    }
+}
+
+fn rank(measurements: &Measurements, index: usize) -> Rank<'_> {
+    let of: &RankMeasurements = &measurements.ranks[index];
+    Rank {
+        rank: of.rank,
+        calls: of.calls,
+        sends: of.sends,
+        receives: of.receives,
+        messages: of.messages,
+        elapsed_s: of.elapsed_s,
+        peers: of.peers,
+        peer_uniformity: of.peer_uniformity,
+        peer_weight_max: of.peer_weight_max,
+        tuples_unique: of.tuples_unique,
+        tuples_exact: of.tuples_exact,
+        tuple_share_max: of.tuple_share_max,
+        tuples_per_receive: of.tuples_per_receive,
+        posted: rank_queue(&of.posted),
+        unexpected: rank_queue(&of.unexpected),
+        late_receives: of.late_receives,
+        worst_at_s: of.worst_at_s,
+        worst_length: of.worst_length,
+        engines: measurements.engines.iter().filter_map(|engine| engine_at(engine, index)).collect(),
+    }
+}
+
+fn rank_queue(of: &measurements::RankQueue) -> RankQueue {
+    RankQueue { length_max: of.length_max, length_mean: of.length_mean }
+}
+
+fn engine_at(engine: &EngineMeasurements, index: usize) -> Option<EngineAtRank<'_>> {
+    engine.ranks.get(index).map(|at| EngineAtRank {
+        name: &engine.name,
+        match_ns: at.match_ns,
+        match_cold_ns: at.match_cold_ns,
+        attempts: at.attempts,
+        bytes: at.bytes,
+    })
+}
+
+fn advice(of: &crate::advice::Advice) -> Advice<'_> {
+    let kind = match of.kind {
+        Kind::Change => "change",
+        Kind::Trust => "trust",
+    };
+    Advice { kind, title: &of.title, text: &of.text, numbers: of.numbers.iter().copied().collect() }
+}
+
+fn messages(totals: &measurements::Totals) -> Messages<'_> {
+    Messages {
+        bytes: totals.bytes,
+        sends_without_size: totals.sends_without_size,
+        proc_null: totals.proc_null,
+        cancelled: totals.cancelled,
+        late_receives: derived::late(totals),
+        late_by_function: named(&totals.late_by_function),
+        posted_by_function: named(&totals.posted_by_function),
+    }
+}
+
+fn compatible_runs(totals: &measurements::Totals) -> CompatibleRuns<'_> {
+    let (runs, length_mean) = derived::compatible_runs(totals);
+    CompatibleRuns {
+        runs,
+        length_mean,
+        length_max: totals.compatible_run_max,
+        by_length: &totals.compatible_runs,
+    }
+}
+
+fn conflicts(totals: &measurements::Totals) -> Conflicts {
+    Conflicts {
+        block_messages: CONFLICT_BLOCK,
+        blocks: totals.blocks,
+        blocks_with_conflict: totals.blocks_with_conflict,
+        messages: totals.conflicts,
+    }
+}
+
+fn header_bits(measurements: &Measurements) -> HeaderBits {
+    let of = derived::header_bits(measurements);
+    HeaderBits { context: of.context, source: of.source, tag: of.tag, total: of.total() }
+}
+
+fn communicator(of: &CommunicatorFacts) -> Communicator<'_> {
+    Communicator {
+        context: of.context,
+        origin: &of.origin,
+        size: of.size,
+        messages: of.messages,
+        resolved: of.resolved,
+    }
+}
+
+fn replay(measurements: &Measurements) -> Replay<'_> {
+    let (arrivals, totals) = (&measurements.arrivals, &measurements.totals);
+    Replay {
+        elapsed_s: measurements.replayed_s,
+        loggp: arrivals.loggp.to_string(),
+        released: &arrivals.released,
+        made_up_messages: arrivals.made_up_messages,
+        lost_messages: arrivals.lost_messages,
+        recorded_wildcards: totals.recorded_wildcards,
+        reproduced_wildcards: totals.reproduced_wildcards,
+        unmatched_receives: totals.unmatched_receives,
+        unmatched_messages: totals.unmatched_messages,
+        unexpected_share: unexpected_share(measurements),
+    }
+}
+
+fn unexpected_share(measurements: &Measurements) -> BTreeMap<String, f64> {
+    let own = (measurements.arrivals.mode, derived::late_share(&measurements.totals));
+    let all = measurements.arrivals.compared.iter().copied().chain([own]);
+    all.map(|(mode, share)| (mode.to_string(), share)).collect()
+}

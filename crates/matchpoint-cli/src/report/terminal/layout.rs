@@ -1,0 +1,111 @@
+//! Lines that fit: labels, wrapped paragraphs, aligned tables.
+
+use std::fmt::Write;
+
+use anstyle::Style;
+
+/// Columns of a page; more are hard to read, and fewer fit no table.
+const WIDTH: usize = 100;
+
+/// Columns of the labels on the left.
+const LABEL: usize = 15;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// Text under construction.
+#[derive(Default)]
+pub struct Page {
+    text: String,
+}
+
+impl Page {
+    /// The finished text.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// An empty line.
+    pub fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// Wrapped text from the left edge.
+    pub fn paragraph(&mut self, text: &str, style: Style) {
+        for line in wrap(text, WIDTH) {
+            let _ = writeln!(self.text, "{style}{line}{style:#}");
+        }
+    }
+
+    /// A title line.
+    pub fn heading(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{BOLD}{text}{BOLD:#}");
+    }
+
+    /// A label, and wrapped text beside it.
+    pub fn labelled(&mut self, label: &str, text: &str) {
+        let mut label = label;
+        for line in wrap(text, WIDTH - LABEL) {
+            let _ = writeln!(self.text, "{DIM}{label:<LABEL$}{DIM:#}{line}");
+            label = "";
+        }
+    }
+
+    /// A titled, wrapped list item.
+    pub fn item(&mut self, title: &str, text: &str) {
+        let mut lines = wrap(&format!("{title}: {text}"), WIDTH - 2).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let rest = first.strip_prefix(title).unwrap_or(&first);
+        let bold = if first.starts_with(title) { title } else { "" };
+        let _ = writeln!(self.text, "- {BOLD}{bold}{BOLD:#}{rest}");
+        for line in lines {
+            let _ = writeln!(self.text, "  {line}");
+        }
+    }
+
+    /// A table: the first column to the left, the others to the right.
+    pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        let widths = widths(header, rows);
+        let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
+        let _ = writeln!(self.text, "{BOLD}{}{BOLD:#}", aligned(&header, &widths));
+        for row in rows {
+            let _ = writeln!(self.text, "{}", aligned(row, &widths));
+        }
+        self.blank();
+    }
+}
+
+fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let of = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
+        cells.chain([header[column].chars().count()]).max().unwrap_or(0)
+    };
+    (0..header.len()).map(of).collect()
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (index, (cell, &width)) in row.iter().zip(widths).enumerate() {
+        let _ = match index {
+            0 => write!(line, "{cell:<width$}", width = width.max(LABEL - 2)),
+            _ => write!(line, "  {cell:>width$}"),
+        };
+    }
+    line.trim_end().to_owned()
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}

@@ -1,0 +1,140 @@
+//! Queues, search depths, engines, worst ranks.
+
+use matchpoint_replay::measurements::{
+    EngineAtRank, EngineMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
+};
+
+use super::layout::Page;
+use crate::derived::{between, mean_over_ranks, ratio};
+use crate::format::{bytes, count, digits, duration_ns, power_bin, seconds, share};
+use crate::report::Report;
+
+/// How many ranks are shown.
+const WORST: usize = 5;
+
+/// How many columns of depths fit.
+const BINS: usize = 9;
+
+pub fn write(report: &Report<'_>, page: &mut Page) {
+    if let Some(engine) = report.measurements.engines.first() {
+        queues(report, engine, page);
+        depths(engine, page);
+        engines(report, page);
+        ranks(report, engine, page);
+    }
+}
+
+fn queues(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+    let mean = |of: fn(&RankMeasurements) -> &RankQueue| {
+        mean_over_ranks(report.measurements, |rank| of(rank).length_mean)
+    };
+    let rows = [
+        queue_row("posted", &engine.posted, mean(|rank| &rank.posted)),
+        queue_row("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
+    ];
+    page.table(&["Queue", "longest", "mean", "searches", "mean then", "hits", "per hit", "per miss"], &rows);
+}
+
+fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<String> {
+    let misses = queue.searches.saturating_sub(queue.hits);
+    vec![
+        name.to_owned(),
+        count(queue.length_max),
+        digits(mean_length),
+        count(queue.searches),
+        digits(queue.length_mean),
+        share(ratio(queue.hits as f64, queue.searches as f64)),
+        digits(ratio(queue.attempts_hit as f64, queue.hits as f64)),
+        digits(ratio(queue.attempts_miss as f64, misses as f64)),
+    ]
+}
+
+fn depths(engine: &EngineMeasurements, page: &mut Page) {
+    let all = [
+        ("posted, hits", &engine.posted.depth_hit),
+        ("posted, misses", &engine.posted.depth_miss),
+        ("unexpected, hits", &engine.unexpected.depth_hit),
+        ("unexpected, misses", &engine.unexpected.depth_miss),
+    ];
+    let used = all.iter().filter_map(|(_, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
+    let columns = used.map_or(1, |last| last + 1).min(BINS);
+    let title = format!("Depth (`{}`)", engine.name);
+    let labels: Vec<_> = (0..columns).map(|bin| label(bin, columns, used)).collect();
+    let header: Vec<&str> = [title.as_str()].into_iter().chain(labels.iter().map(String::as_str)).collect();
+    let rows: Vec<_> = all.iter().map(|(name, bins)| depth_row(name, bins, columns)).collect();
+    page.table(&header, &rows);
+}
+
+fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
+    if bin + 1 == columns && used.is_some_and(|last| last >= columns) {
+        format!("{} up", count(1 << bin))
+    } else {
+        power_bin(bin)
+    }
+}
+
+fn depth_row(name: &str, bins: &[u64], columns: usize) -> Vec<String> {
+    let whole = bins.iter().sum::<u64>() as f64;
+    let cell = |bin: usize| {
+        let last = if bin + 1 == columns { bins.len() } else { bin + 1 };
+        let searches: u64 = bins.get(bin..last.max(bin)).unwrap_or(&[]).iter().sum();
+        if searches == 0 {
+            "·".to_owned()
+        } else {
+            share(ratio(searches as f64, whole)).replace("under ", "<")
+        }
+    };
+    [name.to_owned()].into_iter().chain((0..columns).map(cell)).collect()
+}
+
+fn engines(report: &Report<'_>, page: &mut Page) {
+    let rows: Vec<_> = report.measurements.engines.iter().map(engine_row).collect();
+    page.table(
+        &["Engine", "matched", "attempts", "per search", "time warm", "cold", "worst rank", "memory"],
+        &rows,
+    );
+}
+
+fn engine_row(engine: &EngineMeasurements) -> Vec<String> {
+    let attempts = engine.posted.attempts + engine.unexpected.attempts;
+    let searches = engine.posted.searches + engine.unexpected.searches;
+    let worst = engine.ranks.iter().map(cost).fold(0.0, f64::max);
+    vec![
+        engine.name.clone(),
+        count(engine.matched),
+        count(attempts),
+        digits(ratio(attempts as f64, searches as f64)),
+        duration_ns(engine.match_ns),
+        duration_ns(engine.match_cold_ns),
+        duration_ns(worst),
+        bytes(engine.bytes_max),
+    ]
+}
+
+fn cost(at: &EngineAtRank) -> f64 {
+    between(at.match_ns, at.match_cold_ns)
+}
+
+fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+    let mut sorted: Vec<_> = report.measurements.ranks.iter().zip(&engine.ranks).collect();
+    let share_of = |(rank, at): &(&RankMeasurements, &EngineAtRank)| ratio(cost(at), rank.elapsed_s * 1e9);
+    sorted.sort_by(|a, b| share_of(b).total_cmp(&share_of(a)));
+    let rows: Vec<_> = sorted.iter().take(WORST).map(|of| rank_row(of.0, of.1, share_of(of))).collect();
+    page.table(
+        &["Worst ranks", "matching", "warm", "cold", "posted", "unexpected", "late", "longest search at"],
+        &rows,
+    );
+}
+
+fn rank_row(rank: &RankMeasurements, at: &EngineAtRank, of_run: f64) -> Vec<String> {
+    vec![
+        rank.rank.to_string(),
+        share(of_run),
+        duration_ns(at.match_ns),
+        duration_ns(at.match_cold_ns),
+        count(rank.posted.length_max),
+        count(rank.unexpected.length_max),
+        count(rank.late_receives),
+        seconds(rank.worst_at_s),
+    ]
+}

@@ -1,0 +1,154 @@
+//! Is matching the problem? The share of the run time that it costs, and one sentence.
+//!
+//! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
+//! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
+//! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor.
+
+use matchpoint_replay::Measurements;
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
+
+use crate::derived::between;
+use crate::format;
+
+/// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
+pub const NEGLIGIBLE: f64 = 0.01;
+
+/// Above this share matching is worth work: a better engine gives back what a compiler upgrade would.
+pub const WORTHWHILE: f64 = 0.05;
+
+/// The answer in one word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// There is nothing to judge.
+    Unknown,
+    /// Under [`NEGLIGIBLE`].
+    No,
+    /// Between both.
+    Little,
+    /// Over [`WORTHWHILE`].
+    Yes,
+}
+
+/// The answer with its numbers. All of them are finite.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdict {
+    /// The answer.
+    pub answer: Answer,
+    /// Share of the run time of `rank` that matching costs.
+    pub share: f64,
+    /// The same, caches warm.
+    pub low: f64,
+    /// The same, caches cold.
+    pub high: f64,
+    /// The rank with the largest share.
+    pub rank: u32,
+    /// When its longest search was.
+    pub at_s: f64,
+    /// The answer in words.
+    pub text: String,
+}
+
+/// Judges.
+pub fn verdict(measurements: &Measurements) -> Verdict {
+    let Some(engine) = measurements.engines.first() else {
+        return unknown("Unknown: no engine was replayed.");
+    };
+    if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
+        return unknown(
+            "No messages: the trace has no point-to-point message, so there is nothing to match \
+             and no engine can change its run time.",
+        );
+    }
+    match worst(measurements, engine) {
+        Some(worst) => judged(measurements, engine, &worst),
+        None => unknown("Unknown: the trace records no run time to compare the cost of matching with."),
+    }
+}
+
+struct Worst<'a> {
+    rank: &'a RankMeasurements,
+    low: f64,
+    high: f64,
+}
+
+impl Worst<'_> {
+    fn share(&self) -> f64 {
+        between(self.low, self.high)
+    }
+}
+
+fn worst<'a>(measurements: &'a Measurements, engine: &EngineMeasurements) -> Option<Worst<'a>> {
+    let ranks = measurements.ranks.iter().zip(&engine.ranks);
+    ranks.filter_map(|(rank, cost)| shares(rank, cost)).max_by(|a, b| a.share().total_cmp(&b.share()))
+}
+
+fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank) -> Option<Worst<'a>> {
+    let share = |ns: f64| ns / (rank.elapsed_s * 1e9);
+    let (warm, cold) = (share(cost.match_ns), share(cost.match_cold_ns));
+    // On a noisy machine a short replay may come out slower warm than cold: the range is what counts.
+    (warm.is_finite() && cold.is_finite()).then(|| Worst { rank, low: warm.min(cold), high: warm.max(cold) })
+}
+
+fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
+    let share = worst.share();
+    let answer = match share {
+        below if below < NEGLIGIBLE => Answer::No,
+        below if below < WORTHWHILE => Answer::Little,
+        _ => Answer::Yes,
+    };
+    Verdict {
+        answer,
+        share,
+        low: worst.low,
+        high: worst.high,
+        rank: worst.rank.rank,
+        at_s: worst.rank.worst_at_s,
+        text: text(measurements, engine, worst, answer),
+    }
+}
+
+fn text(
+    measurements: &Measurements,
+    engine: &EngineMeasurements,
+    worst: &Worst<'_>,
+    answer: Answer,
+) -> String {
+    let opening = match answer {
+        Answer::Little => "A little",
+        Answer::Yes => "Yes",
+        Answer::No | Answer::Unknown => "No",
+    };
+    format!(
+        "{opening}: matching costs {} of the run time ({}) at rank {}, the worst, under `{}`{}.{}",
+        format::share(worst.share()),
+        format::share_range(worst.low, worst.high),
+        worst.rank.rank,
+        engine.name,
+        longest_search(worst.rank),
+        caveat(measurements)
+    )
+}
+
+fn longest_search(rank: &RankMeasurements) -> String {
+    if rank.worst_length == 0 {
+        return "; no queue there is ever searched".to_owned();
+    }
+    let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
+    format!(
+        "; the longest search there meets {} {entries} at {}",
+        format::count(rank.worst_length),
+        format::seconds(rank.worst_at_s)
+    )
+}
+
+fn caveat(measurements: &Measurements) -> String {
+    match measurements.trace.missing.len() {
+        0 => String::new(),
+        missing => format!(" {missing} of {} ranks are missing from the trace.", measurements.trace.ranks),
+    }
+}
+
+fn unknown(text: &str) -> Verdict {
+    let text = text.to_owned();
+    Verdict { answer: Answer::Unknown, share: 0.0, low: 0.0, high: 0.0, rank: 0, at_s: 0.0, text }
+}

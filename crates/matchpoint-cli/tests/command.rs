@@ -1,0 +1,92 @@
+//! The command as a user meets it: exit codes, messages, files.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::{fs, str};
+
+use tempfile::tempdir;
+
+fn matchpoint(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_matchpoint")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+#[test]
+fn help_has_an_example() {
+    let output = matchpoint(&["analyze", "--help"]);
+    assert!(output.status.success());
+    assert!(stdout(&output).contains("matchpoint analyze traces/halo --html report.html"));
+}
+
+#[test]
+fn the_version_is_told() {
+    assert_eq!(stdout(&matchpoint(&["--version"])).trim(), concat!("matchpoint ", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn every_engine_is_listed() {
+    let output = matchpoint(&["engines"]);
+    assert!(output.status.success());
+    for engine in matchpoint::engines::REGISTRY {
+        assert!(stdout(&output).contains(engine.name));
+    }
+}
+
+#[test]
+fn a_wrong_word_is_a_usage_error() {
+    for (arguments, named) in [
+        (["analyze", "x", "--arrivals", "never"], "there are simulated"),
+        (["analyze", "x", "--engine", "lost"], "there is no engine `lost`"),
+        (["analyze", "x", "--loggp", "Q=1"], "no parameter `Q`"),
+    ] {
+        let output = matchpoint(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(named), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_trace_that_is_not_there_is_one_line_and_leaves_no_file() {
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let output = matchpoint(&[
+        "analyze",
+        &file("nothing"),
+        "--engine=list",
+        "--json",
+        &file("out.json"),
+        "--html",
+        &file("out.html"),
+        "--csv",
+        &file("tables"),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).starts_with("matchpoint: error: "), "{}", stderr(&output));
+    assert_eq!(stderr(&output).lines().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_told_before_the_replay() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("none/out.json");
+    let output = matchpoint(&["analyze", "x", "--engine=list", "--json", &path.display().to_string()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("cannot write") && stderr(&output).contains("none/out.json"));
+}
+
+#[test]
+fn a_folder_is_not_overwritten_by_a_file() {
+    let folder = tempdir().unwrap();
+    let output =
+        matchpoint(&["analyze", "x", "--engine=list", "--html", &folder.path().display().to_string()]);
+    assert!(stderr(&output).contains("it is a folder"), "{}", stderr(&output));
+    assert!(Path::new(folder.path()).is_dir());
+}
