@@ -144,6 +144,8 @@ fn what_is_no_trace_is_an_error_that_says_what_it_is() {
         assert!(!error.advice.is_empty());
     }
     assert!(error(&folder("nothing", &[])).problem.contains("no trace is among the 0 files"));
+    let packed = folder("packed", &[("a.tar.xz", b"\xfd7zXZ\0\0\0".to_vec())]);
+    assert!(error(&packed).to_string().contains("a.tar.xz: this is a xz archive; unpack it first (tar -xJf"));
     let gone = error(Path::new("/no/such/trace"));
     assert_eq!(gone.path, Path::new("/no/such/trace"));
 }

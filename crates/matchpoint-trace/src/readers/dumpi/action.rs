@@ -5,8 +5,7 @@ use super::layout::Name;
 use super::record::Record;
 use super::sizes::Sizes;
 use crate::call::{
-    Action, Await, Call, Completion, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
-    Status,
+    Action, Await, Call, Completion, Peer, ReceiveArgs, RequestId, SendArgs, SendMode, Status,
 };
 use crate::function::Function;
 
