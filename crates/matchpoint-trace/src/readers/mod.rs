@@ -1,4 +1,4 @@
-//! The readers, and the list of them: to add one, write a folder here and a line in [`READERS`].
+//! The readers, and the list of them: to add one, write a folder here and a line in `READERS`.
 
 pub mod dumpi;
 mod unknown;

@@ -1,8 +1,8 @@
 //! What to say of a path that no reader recognises.
 
 use std::fs::{self, File};
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use crate::error::TraceError;
 
@@ -20,22 +20,37 @@ const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// Says what a path holds instead of a trace.
 pub(super) fn explain<'a>(path: &Path, known: impl Iterator<Item = &'a str>) -> TraceError {
-    let known = known.collect::<Vec<_>>().join("; ");
+    let known = format!("give a folder or file of: {}", known.collect::<Vec<_>>().join("; "));
     if path.is_dir() {
-        let files = fs::read_dir(path).map_or(0, Iterator::count);
-        let problem = format!("no trace is among the {files} files of the folder");
-        return TraceError::new(path, problem, format!("give a folder or file of: {known}"));
+        return of_folder(path, &known);
     }
+    match first_bytes(path) {
+        Err(error) => TraceError::io(path, &error),
+        Ok(first) => packed(path, &first)
+            .unwrap_or_else(|| TraceError::new(path, "this is no trace of a known form", known)),
+    }
+}
+
+fn of_folder(path: &Path, known: &str) -> TraceError {
+    let files: Vec<PathBuf> =
+        fs::read_dir(path).into_iter().flatten().flatten().map(|file| file.path()).collect();
+    let inside = files.iter().filter(|file| file.is_file());
+    let packed = inside.filter_map(|file| packed(file, &first_bytes(file).ok()?)).next();
+    packed.unwrap_or_else(|| {
+        TraceError::new(path, format!("no trace is among the {} files of the folder", files.len()), known)
+    })
+}
+
+fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(512).read_to_end(&mut first));
-    if let Err(error) = read {
-        return TraceError::io(path, &error);
-    }
-    if let Some((name, unpack)) = archive(&first) {
-        let advice = format!("unpack it first ({unpack}), then give the folder or file that came out");
-        return TraceError::new(path, format!("this is a {name} archive"), advice);
-    }
-    TraceError::new(path, "this is no trace of a known form", format!("give a folder or file of: {known}"))
+    File::open(path)?.take(512).read_to_end(&mut first)?;
+    Ok(first)
+}
+
+fn packed(path: &Path, first: &[u8]) -> Option<TraceError> {
+    let (name, unpack) = archive(first)?;
+    let advice = format!("unpack it first ({unpack}), then give the folder or file that came out");
+    Some(TraceError::new(path, format!("this is a {name} archive"), advice))
 }
 
 fn archive(first: &[u8]) -> Option<(&'static str, &'static str)> {

@@ -1,5 +1,12 @@
 //! The readers of DUMPI against real traces, against what the format's own tool prints of them, and against files
 //! made here for what no trace at hand contains.
 
+mod counts;
+mod damage;
+mod every_function;
+mod opening;
+mod records;
 mod text_agrees;
+mod text_lines;
 mod traces;
+mod writer;

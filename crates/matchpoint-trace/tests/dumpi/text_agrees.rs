@@ -10,8 +10,8 @@ fn unplaced(calls: Vec<Call>) -> impl Iterator<Item = Call> {
 #[test]
 fn binary_and_text_agree_call_by_call() {
     for (name, real) in REAL.iter() {
-        let binary = opened(&real.folder);
         for file in &real.texts {
+            let binary = opened(&real.folder);
             let text = opened(file);
             let rank = text.present()[0];
             let (ours, theirs) = (calls(&*binary, rank), calls(&*text, rank));

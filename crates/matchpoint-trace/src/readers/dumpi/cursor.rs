@@ -49,8 +49,9 @@ impl<'a> Cursor<'a> {
         Fault { at: self.at, what }
     }
 
+    /// The next so many bytes.
     #[inline]
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         match self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
             Some(&bytes) => {
                 self.at += N;

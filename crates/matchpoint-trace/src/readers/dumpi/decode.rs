@@ -37,12 +37,14 @@ pub(super) struct Head {
     pub wall: Option<Times>,
 }
 
+#[inline]
 fn times(cursor: &mut Cursor, present: bool) -> Result<Option<Times>, Fault> {
     if !present {
         return Ok(None);
     }
-    let enter = (cursor.u16()?, cursor.i32()?);
-    Ok(Some(Times { enter, leave: (cursor.u16()?, cursor.i32()?) }))
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = cursor.array()?;
+    let enter = (u16::from_be_bytes([a, b]), i32::from_be_bytes([c, d, e, f]));
+    Ok(Some(Times { enter, leave: (u16::from_be_bytes([g, h]), i32::from_be_bytes([i, j, k, l])) }))
 }
 
 impl Head {
@@ -130,7 +132,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
         fields.iter().try_for_each(|field| self.field(*field))
     }
 
-    #[inline]
+    #[inline(always)]
     fn field(&mut self, Field { kind, name }: Field) -> Result<(), Fault> {
         match kind {
             Kind::Int => {
@@ -160,12 +162,13 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
         if self.head.mask & has::STATUSES == 0 {
             return Ok(());
         }
-        let tags = self.version >= Version::STATUS_TAGS;
-        let elements = self.cursor.counted(if tags { 14 } else { 10 })?;
-        self.record.statuses.extend(elements.chunks_exact(if tags { 14 } else { 10 }).map(status));
+        let width = if self.version >= Version::STATUS_TAGS { 14 } else { 10 };
+        let elements = self.cursor.counted(width)?;
+        self.record.statuses.extend(elements.chunks_exact(width).map(status));
         Ok(())
     }
 
+    #[inline(never)]
     fn rare(&mut self, kind: Kind, name: Name) -> Result<(), Fault> {
         match kind {
             Kind::Byte => drop(self.cursor.u8()?),
@@ -178,7 +181,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
             Kind::Texts => self.texts()?,
             Kind::TextTable => self.times(Self::texts)?,
             Kind::Arguments => self.arguments()?,
-            Kind::Int | Kind::Half | Kind::Ints | Kind::Statuses => self.field(Field { kind, name })?,
+            Kind::Int | Kind::Half | Kind::Ints | Kind::Statuses => {} // not rare
         }
         Ok(())
     }

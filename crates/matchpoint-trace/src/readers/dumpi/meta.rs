@@ -7,7 +7,7 @@ use super::version::Version;
 use crate::error::TraceError;
 
 /// No trace has more ranks than this; a larger number is a damaged one.
-pub(super) const MOST_RANKS: u32 = 1 << 22;
+pub(super) const MOST_RANKS: u32 = 1 << 20;
 
 /// What a `.meta` file says, as far as it says it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -8,6 +8,7 @@
 mod action;
 mod binary;
 mod clock;
+mod comms;
 mod cursor;
 mod decode;
 mod files;

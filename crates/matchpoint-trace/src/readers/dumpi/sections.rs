@@ -86,6 +86,9 @@ impl Sections {
             return Err(not_dumpi(path, bytes));
         }
         let Some((end, index)) = Index::find(bytes) else { return Err(no_index(path, bytes.len())) };
+        if index.body == 0 {
+            return Err(no_stream(path, end));
+        }
         match index.places().into_iter().find(|place| *place > end as u64) {
             Some(place) => Err(bad_place(path, end, place)),
             None => Sections::at(bytes, end, &index).map_err(|fault| bad_part(path, fault)),
@@ -162,6 +165,11 @@ fn no_index(path: &Path, length: usize) -> TraceError {
     let problem = format!("there is no index at the end of the file's {length} bytes");
     let advice = "the file is cut short: copy it again, or trace the run again if it was killed";
     TraceError::new(path, problem, advice).at_offset(length as u64)
+}
+
+fn no_stream(path: &Path, index: usize) -> TraceError {
+    let problem = "the index tells of no stream of calls";
+    TraceError::new(path, problem, "the file is damaged: copy it again").at_offset(index as u64)
 }
 
 fn bad_place(path: &Path, index: usize, place: u64) -> TraceError {

@@ -48,11 +48,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
     let meta = files.meta.unwrap_or_default();
     let mut builder = Builder::new(form, files.path, counted);
     match meta.ranks {
-        Some(claimed) if claimed < counted => builder.notes.push(format!(
-            "The .meta file tells of {claimed} processes, but there are files of ranks up to {}, which are read.",
-            counted - 1
-        )),
-        Some(claimed) => builder.ranks = claimed,
+        Some(claimed) => builder.claim(claimed),
         None => builder.count(files.by_rank.values().next()),
     }
     for (rank, file) in files.by_rank {
@@ -99,14 +95,25 @@ struct Builder {
     present: BTreeMap<u32, PathBuf>,
     empty: BTreeMap<u32, String>,
     bytes: u64,
-    damage: Option<TraceError>,
+    damage: Vec<TraceError>,
 }
 
 impl Builder {
     fn new(form: &'static Form, path: PathBuf, ranks: u32) -> Self {
         let (survey, notes) = (Survey::default(), Vec::new());
         let (present, empty) = (BTreeMap::new(), BTreeMap::new());
-        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: None }
+        Builder { form, path, ranks, survey, notes, present, empty, bytes: 0, damage: Vec::new() }
+    }
+
+    /// Takes the number of processes that the `.meta` file tells.
+    fn claim(&mut self, claimed: u32) {
+        if claimed < self.ranks {
+            self.notes.push(format!(
+                "The .meta file tells of {claimed} processes, but there are files of ranks up to {}, which are read.",
+                self.ranks - 1
+            ));
+        }
+        self.ranks = self.ranks.max(claimed);
     }
 
     /// Takes the number of processes from a stream.
@@ -130,7 +137,7 @@ impl Builder {
         }
         match (self.form.facts)(&file) {
             Ok(facts) => self.survey.file(&facts),
-            Err(error) => drop(self.damage.get_or_insert(error)),
+            Err(error) => self.damage.push(error),
         }
         self.bytes += bytes;
         self.present.insert(rank, file);
@@ -139,13 +146,15 @@ impl Builder {
 
     /// A trace with some damaged ranks is opened: reading those tells. One with no other ranks is not.
     fn finish(mut self, why: impl Fn(u32) -> String) -> Result<Box<dyn Trace>, TraceError> {
-        match self.damage.take() {
-            Some(error) if self.survey.is_empty() => return Err(error),
-            None if self.present.is_empty() => return Err(self.nothing()),
-            _ => {}
+        if self.present.is_empty() {
+            return Err(self.nothing());
+        }
+        if self.survey.is_empty() && !self.damage.is_empty() {
+            return Err(self.damage.swap_remove(0));
         }
         let missing = self.missing(why);
         self.notes.extend(self.survey.notes());
+        self.notes.extend(self.damaged());
         let version = self.survey.version().map_or(String::new(), |version| format!(" {version}"));
         let format = format!("DUMPI{version}{}", self.form.suffix);
         let Builder { form, path, ranks, notes, bytes, .. } = self;
@@ -157,6 +166,13 @@ impl Builder {
     fn nothing(&self) -> TraceError {
         let advice = "trace the run again: it was killed before it wrote its calls";
         TraceError::new(&self.path, "the file of every rank is empty", advice)
+    }
+
+    fn damaged(&self) -> Option<String> {
+        let first = self.damage.first()?;
+        let place = first.offset.map_or(String::new(), |offset| format!(" at byte {offset}"));
+        let (count, problem) = (self.damage.len(), &first.problem);
+        Some(format!("The files of {count} ranks are damaged, the first{place}: {problem}."))
     }
 
     fn missing(&self, why: impl Fn(u32) -> String) -> Vec<Missing> {

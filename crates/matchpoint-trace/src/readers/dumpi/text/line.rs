@@ -57,7 +57,7 @@ pub(super) fn split<'a>(text: &'a [u8], separator: &[u8]) -> Option<(&'a [u8], &
 
 fn time(text: &[u8]) -> Option<Time> {
     let (seconds, nanoseconds) = split(text, b".")?;
-    Some((number(seconds)?, number(nanoseconds)?))
+    Some((i64::from(number::<i32>(seconds)?), number(nanoseconds)?))
 }
 
 /// A decimal number that is all of a text.

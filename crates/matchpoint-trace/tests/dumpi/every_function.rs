@@ -1,0 +1,51 @@
+//! Every function of the format, in several of its versions: see `data/README.md`.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use liblzma::read::XzDecoder;
+use matchpoint_trace::Call;
+
+use crate::traces::{calls, opened};
+
+/// The files with this extension, unpacked, by name.
+pub fn files(extension: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumpi/data");
+    let packed = fs::read_dir(folder).unwrap().flatten().map(|entry| entry.path());
+    let mut found = Vec::new();
+    for path in packed {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if let Some(name) = name.strip_suffix(&format!(".{extension}.xz")) {
+            let mut bytes = Vec::new();
+            XzDecoder::new(File::open(&path).unwrap()).read_to_end(&mut bytes).unwrap();
+            found.push((name.to_owned(), bytes));
+        }
+    }
+    assert!(!found.is_empty());
+    found.sort();
+    found
+}
+
+fn read(name: &str, extension: &str, bytes: &[u8]) -> Vec<Call> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.{extension}"));
+    fs::write(&path, bytes).unwrap();
+    let trace = opened(&path);
+    let calls = calls(&*trace, trace.present()[0]);
+    calls.into_iter().map(|call| Call { offset: 0, ..call }).collect()
+}
+
+#[test]
+fn every_function_is_read_as_its_own_tool_reads_it() {
+    for ((name, binary), (_, text)) in files("bin").into_iter().zip(files("txt")) {
+        let (ours, theirs) = (read(&name, "bin", &binary), read(&name, "txt", &text));
+        let mut functions: Vec<_> = ours.iter().map(|call| call.function).collect();
+        functions.sort();
+        functions.dedup();
+        assert_eq!(functions.len(), 289, "{name}");
+        assert_eq!(ours.len(), theirs.len(), "{name}");
+        for (index, (one, other)) in ours.iter().zip(&theirs).enumerate() {
+            assert_eq!(one, other, "{name}, call {index}");
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Which files make up a trace, and what is said when they do not.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use matchpoint_trace::{Call, Trace, TraceError, open};
+
+use crate::traces::{calls, opened};
+use crate::writer::{Bytes, Writer};
+
+/// A new folder with these files.
+fn folder(name: &str, files: &[(&str, Vec<u8>)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opening").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for (name, bytes) in files {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    folder
+}
+
+fn stream() -> Writer {
+    Writer::new([13, 0, 0])
+}
+
+fn bin() -> Vec<u8> {
+    stream().call(125, Bytes::default()).file()
+}
+
+fn meta(ranks: u32) -> Vec<u8> {
+    format!("numprocs={ranks}\nfileprefix=t\nversion=13\nsubversion=0\nsubsubversion=0\n").into_bytes()
+}
+
+fn error(path: &Path) -> TraceError {
+    open(path).err().unwrap_or_else(|| panic!("{} was opened", path.display()))
+}
+
+fn missing(trace: &dyn Trace) -> Vec<(u32, &str)> {
+    trace.description().missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect()
+}
+
+#[test]
+fn a_folder_or_its_meta_file_is_a_trace() {
+    let folder = folder("whole", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
+    for path in [folder.clone(), folder.join("t.meta")] {
+        let trace = opened(&path);
+        let description = trace.description();
+        assert_eq!((description.format.as_str(), description.ranks), ("DUMPI 13.0.0", 2));
+        assert_eq!((&description.path, description.bytes), (&path, 2 * bin().len() as u64));
+        assert_eq!((trace.present(), missing(&*trace)), (&[0, 1][..], vec![]));
+        assert_eq!(description.notes, ["The tracer did not write 2 calls: MPI_Send (2 of 2)."]);
+        assert_eq!(calls(&*trace, 1).len(), 1);
+    }
+}
+
+#[test]
+fn a_file_of_one_rank_of_several_leaves_the_others_out() {
+    let folder = folder("one", &[("t.meta", meta(3)), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
+    let trace = opened(&folder.join("t-0001.bin"));
+    let why = "only the file of rank 1 was given";
+    assert_eq!((trace.present(), missing(&*trace)), (&[1][..], vec![(0, why), (2, why)]));
+}
+
+#[test]
+fn a_lone_file_tells_its_rank_itself() {
+    let told =
+        stream().call(81, Bytes::default().half(2).int(4)).call(82, Bytes::default().half(2).int(3)).file();
+    let trace = opened(&folder("told", &[("app.bin", told)]));
+    assert_eq!((trace.present(), trace.description().ranks), (&[3][..], 4));
+    let untold = stream().call(0, Bytes::default().int(3).half(9).int(6).int(7).half(4)).file();
+    let trace = opened(&folder("untold", &[("app.bin", untold)]));
+    assert_eq!((trace.present(), trace.description().ranks), (&[0][..], 7));
+    let notes = &trace.description().notes;
+    assert_eq!(notes[0], "The stream does not tell the rank of its process: 0 is a guess.");
+    assert_eq!(notes[1], "The stream does not tell the number of processes: there are 7 at least.");
+}
+
+#[test]
+fn ranks_without_calls_are_missing() {
+    let folder = folder("missing", &[("t.meta", meta(3)), ("t-0000.bin", bin()), ("t-0001.bin", vec![])]);
+    let trace = opened(&folder);
+    let (empty, none) = ("t-0001.bin is empty, as a killed run leaves it", "there is no file of rank 2 of t");
+    assert_eq!(missing(&*trace), [(1, empty), (2, none)]);
+}
+
+#[test]
+fn a_meta_file_may_tell_of_fewer_processes_or_another_version() {
+    let lies = b"numprocs=1\nfileprefix=t\nversion=9\nsubversion=0\nsubsubversion=0\n".to_vec();
+    let folder = folder("lies", &[("t.meta", lies), ("t-0000.bin", bin()), ("t-0001.bin", bin())]);
+    let trace = opened(&folder);
+    assert_eq!((trace.present(), trace.description().ranks), (&[0, 1][..], 2));
+    let notes = trace.description().notes.join("\n");
+    assert!(notes.contains("tells of 1 processes, but there are files of ranks up to 1"), "{notes}");
+    assert!(notes.contains("says version 9.0.0, but the .bin files are of version 13.0.0"), "{notes}");
+}
+
+#[test]
+fn a_trace_without_a_meta_file_is_one_too() {
+    let trace = opened(&folder("bare", &[("t-0000.bin", bin()), ("t-0002.bin", bin())]));
+    assert_eq!((trace.present(), trace.description().ranks), (&[0, 2][..], 3));
+    assert!(trace.description().notes[0].starts_with("Nothing tells the number of processes"));
+}
+
+#[test]
+fn a_renamed_trace_is_found_by_the_name_of_its_meta_file() {
+    let trace = opened(&folder("renamed", &[("new.meta", meta(1)), ("new-0000.bin", bin())]));
+    assert_eq!(trace.present(), [0]);
+}
+
+#[test]
+fn one_damaged_rank_does_not_hide_the_others() {
+    let cut = bin()[..100].to_vec();
+    let folder = folder("damaged", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", cut)]);
+    let trace = opened(&folder);
+    assert_eq!(calls(&*trace, 0).len(), 1);
+    let note = "The files of 1 ranks are damaged, the first at byte 100: there is no index at the end";
+    assert!(trace.description().notes.iter().any(|found| found.starts_with(note)));
+    let error = trace.rank(1).err().unwrap();
+    assert_eq!((error.path, error.offset), (folder.join("t-0001.bin"), Some(100)));
+}
+
+#[test]
+fn two_traces_in_a_folder_are_an_error_that_names_them() {
+    let error = error(&folder("two", &[("a.meta", meta(1)), ("b.meta", meta(1))]));
+    assert_eq!(error.problem, "the folder holds 2 traces: a.meta, b.meta");
+    assert!(error.advice.ends_with("two/a.meta"), "{error}");
+    let error = self::error(&folder("two-bare", &[("a-0000.bin", bin()), ("b-0000.bin", bin())]));
+    assert_eq!(error.problem, "the folder holds 2 traces without a .meta file: a-0000.bin, b-0000.bin");
+}
+
+#[test]
+fn what_is_no_trace_is_an_error_that_says_what_it_is() {
+    let files: &[(&str, &[u8], &str)] = &[
+        ("none.txt", b"Dear all,\n", "no trace of a known form"),
+        ("a.tar.xz", b"\xfd7zXZ\0\0\0", "a xz archive"),
+        ("a.gz", b"\x1f\x8b\x08", "a gzip archive"),
+        ("other.bin", b"PNG and so on", "the first bytes are"),
+        ("empty.bin", b"", "the file is empty"),
+        ("alone.meta", b"numprocs=2\nfileprefix=alone\n", "there is no file alone-0000.bin"),
+    ];
+    for (name, bytes, problem) in files {
+        let error = error(&folder("other", &[(*name, bytes.to_vec())]).join(name));
+        assert!(error.to_string().contains(problem), "{error}");
+        assert!(!error.advice.is_empty());
+    }
+    assert!(error(&folder("nothing", &[])).problem.contains("no trace is among the 0 files"));
+    let packed = folder("packed", &[("a.tar.xz", b"\xfd7zXZ\0\0\0".to_vec())]);
+    assert!(error(&packed).to_string().contains("a.tar.xz: this is a xz archive; unpack it first (tar -xJf"));
+    let gone = error(Path::new("/no/such/trace"));
+    assert_eq!(gone.path, Path::new("/no/such/trace"));
+}
+
+#[test]
+fn a_trace_of_empty_files_is_an_error() {
+    let error = error(&folder("killed", &[("t.meta", meta(1)), ("t-0000.bin", vec![])]));
+    assert_eq!(error.problem, "the file of every rank is empty");
+}
+
+const TEXT: &str = "MPI_Finalize entering at walltime 1.5, cputime 0.5 seconds in thread 0.\n\
+                    MPI_Finalize returning at walltime 1.6, cputime 0.6 seconds in thread 0.\n";
+
+#[test]
+fn text_is_recognised_by_what_it_holds() {
+    let trace = opened(&folder("text", &[("rank0000.txt", TEXT.into()), ("rank0002.txt", TEXT.into())]));
+    assert_eq!((trace.present(), trace.description().ranks), (&[0, 2][..], 3));
+    assert_eq!(trace.description().format, "DUMPI, as text");
+    let trace = opened(&folder("text-bin", &[("x.bin", TEXT.into())]).join("x.bin"));
+    assert_eq!(calls(&*trace, 0).len(), 1);
+    let named = folder("text-among", &[("t.meta", meta(1)), ("t-0000.bin", TEXT.into())]);
+    assert!(error(&named).problem.contains("the text that dumpi2ascii prints"));
+    let two = folder("texts", &[("a.rank0.txt", TEXT.into()), ("b.rank0.txt", TEXT.into())]);
+    assert_eq!(error(&two).problem, "the folder holds 2 texts of different traces: a.rank0.txt, b.rank0.txt");
+}
+
+#[test]
+fn ranks_are_read_at_once_and_again() {
+    let trace =
+        opened(&folder("again", &[("t.meta", meta(2)), ("t-0000.bin", bin()), ("t-0001.bin", bin())]));
+    std::thread::scope(|scope| {
+        for rank in [0, 1, 0, 1] {
+            let trace = &trace;
+            scope.spawn(move || assert_eq!(calls(&**trace, rank).len(), 1));
+        }
+    });
+    let (mut stream, mut call) = (trace.rank(0).unwrap(), Call::default());
+    assert!(stream.read(&mut call).unwrap());
+    assert!(!stream.read(&mut call).unwrap());
+    assert!(!stream.read(&mut call).unwrap());
+    assert_eq!(stream.position(), bin().len() as u64);
+}
