@@ -1,0 +1,123 @@
+//! What counts as what.
+
+mod program;
+
+use matchpoint_replay::Arrivals;
+use matchpoint_trace::Function;
+use matchpoint_trace::call::*;
+use program::*;
+
+#[test]
+fn a_persistent_request_counts_once_per_start() {
+    let start = |at: Rank| at.full(Function::Start, Action::Start, &[1], &[], &[]).wait(1, None);
+    let send_init = Action::SendInit { args: to(1, 4), request: RequestId(1) };
+    let receive_init = Action::ReceiveInit { args: from(0, 4), request: RequestId(1) };
+    for mode in Arrivals::ALL {
+        let sender = start(start(start(Rank::new().call(Function::Send_init, send_init))));
+        let receiver = start(start(start(Rank::new().call(Function::Recv_init, receive_init))));
+        let run = program(vec![sender, receiver]).replay(mode);
+        assert_eq!((run.totals.sends, run.totals.receives), (3, 3), "{mode}");
+        assert_eq!(run.engines[0].matched, 3, "{mode}");
+        assert_eq!(run.totals.posted_by_function.get(&Function::Start), Some(&3), "{mode}");
+    }
+}
+
+#[test]
+fn sendrecv_counts_one_of_each_and_proc_null_neither() {
+    let exchange = |send: SendArgs, receive: ReceiveArgs| {
+        let action = Action::SendReceive { send, receive, request: None, status: None };
+        Rank::new().call(Function::Sendrecv, action)
+    };
+    let nobody = SendArgs { dest: Peer::Null, ..to(0, 0) };
+    for mode in Arrivals::ALL {
+        let run = program(vec![
+            exchange(to(1, 0), from(1, 0)).send(nobody),
+            exchange(to(0, 0), from(0, 0)).recv(ReceiveArgs { source: Peer::Null, ..from(0, 0) }, None),
+        ])
+        .replay(mode);
+        assert_eq!((run.totals.sends, run.totals.receives, run.totals.proc_null), (2, 2, 2), "{mode}");
+        assert_eq!(run.engines[0].matched, 2, "{mode}");
+    }
+}
+
+#[test]
+fn wildcards_are_classified_by_what_was_posted() {
+    let any_tag = |source| ReceiveArgs { tag: TagArg::Any, ..from(source, 0) };
+    let both = ReceiveArgs { source: Peer::Any, ..any_tag(0) };
+    let receiver = Rank::new()
+        .recv(from(0, 1), None)
+        .recv(from_any(2), status(0, 2))
+        .recv(any_tag(0), status(0, 3))
+        .recv(both, status(0, 9));
+    let sender = (1..5).fold(Rank::new(), |rank, tag| rank.send(to(1, tag)).compute(MICROSECOND));
+    let run = program(vec![sender, receiver]).simulated();
+    let wildcards = run.totals.wildcards;
+    assert_eq!((wildcards.none, wildcards.any_source, wildcards.any_tag, wildcards.both), (1, 1, 1, 1));
+    // The last status is not what arrived (tag 4): it cannot be reproduced.
+    assert_eq!((run.totals.recorded_wildcards, run.totals.reproduced_wildcards), (3, 2));
+    assert_eq!((run.totals.tags_unique, run.totals.tag_max), (4, Some(4)));
+}
+
+#[test]
+fn what_is_left_at_the_end_is_told() {
+    let run = program(vec![
+        Rank::new().send(to(1, 1)).send(to(1, 1)),
+        Rank::new().irecv(from(0, 2), 1).irecv(from(0, 1), 2).wait(2, None),
+    ])
+    .simulated();
+    for engine in &run.engines {
+        assert_eq!((engine.unmatched_receives, engine.unmatched_messages), (1, 1), "{}", engine.name);
+    }
+    assert!(run.arrivals.released.is_empty());
+}
+
+#[test]
+fn runs_of_compatible_receives_have_one_selector() {
+    let receives = [1, 1, 1, 2, 1, 1].iter().zip(1..).fold(Rank::new(), |rank, (&tag, id)| rank.irecv(from(0, tag), id));
+    let sends = [1, 1, 1, 2, 1, 1].iter().fold(Rank::new(), |rank, &tag| rank.send(to(1, tag)));
+    let run = program(vec![sends, receives.waitall(&[1, 2, 3, 4, 5, 6])]).simulated();
+    assert_eq!(run.totals.compatible_run_max, 3);
+    assert_eq!(run.totals.compatible_runs[..3], [1, 2, 0]);
+    assert_eq!(run.ranks[1].tuples_unique, 2);
+    assert_eq!(run.ranks[1].tuple_share_max, 5.0 / 6.0);
+    assert_eq!(run.ranks[1].tuples_per_receive, 2.0 / 6.0);
+}
+
+#[test]
+fn at_wait_nothing_is_unexpected_and_a_receive_is_queued_until_it_completes() {
+    let run = program(vec![
+        Rank::new().send(to(1, 1)).send(to(1, 2)),
+        Rank::new().compute(MILLISECOND).irecv(from(0, 1), 1).irecv(from_any(2), 2).compute(MILLISECOND).wait(
+            2,
+            status(0, 2),
+        ).wait(1, None),
+    ])
+    .replay(Arrivals::AtWait);
+    assert_eq!((run.engines[0].posted.hits, run.engines[0].unexpected.hits), (2, 0));
+    assert_eq!(run.ranks[1].posted.length_max, 2);
+}
+
+#[test]
+fn timestamps_follow_the_recorded_times() {
+    let run = program(vec![
+        Rank::new().compute(3 * MILLISECOND).send(to(1, 0)),
+        Rank::new().recv(from(0, 0), None).taking(4 * MILLISECOND),
+    ])
+    .replay(Arrivals::Timestamps);
+    assert_eq!(run.engines[0].posted.hits, 1);
+    assert!((run.replayed_s - 4e-3).abs() < 1e-6, "{}", run.replayed_s);
+}
+
+#[test]
+fn clocks_that_disagree_are_aligned_by_collectives() {
+    // The second process's clock is an hour ahead.
+    let hour = 3_600_000 * MILLISECOND;
+    let run = program(vec![
+        Rank::new().barrier().send(to(1, 0)).barrier(),
+        Rank::begun_at(hour).barrier().recv(from(0, 0), None).barrier(),
+    ])
+    .replay(Arrivals::Timestamps);
+    assert_eq!(run.engines[0].matched, 1);
+    assert!(run.elapsed_s < 1.0, "{}", run.elapsed_s);
+    assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
+}
