@@ -14,8 +14,8 @@ pub fn heat(report: &Report<'_>) -> String {
     let ranks = &report.measurements.ranks;
     let longest =
         |of: fn(&RankMeasurements) -> &RankQueue| ranks.iter().map(|rank| of(rank).length_max).max();
-    if ranks.is_empty() {
-        return "<p class=\"empty\">No rank has a stream.</p>".to_owned();
+    if ranks.iter().all(|rank| rank.posted.timeline.is_empty()) {
+        return "<p class=\"empty\">No queue was ever seen.</p>".to_owned();
     }
     map(&Map {
         name: "heat",
