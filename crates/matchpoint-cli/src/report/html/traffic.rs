@@ -150,5 +150,6 @@ pub fn matrix(report: &Report<'_>) -> String {
             first: 0,
             rows: "sender",
             columns: "receiver",
+            note: "",
         })
 }
