@@ -1,7 +1,7 @@
 //! Figures that several reports need and that follow from the measurements.
 
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{RankMeasurements, Totals};
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
 use matchpoint_trace::{Class, Function};
 
 /// Bits of the headers that today's networks match on.
@@ -100,4 +100,33 @@ pub fn compatible_runs(totals: &Totals) -> (u64, f64) {
 /// Geometric mean of a time on warm and on cold caches: between them in the sense that both errors are factors.
 pub fn between(warm_ns: f64, cold_ns: f64) -> f64 {
     (warm_ns * cold_ns).sqrt()
+}
+
+/// What an engine's operations at one rank take.
+pub fn cost_ns(at: &EngineAtRank) -> f64 {
+    between(at.match_ns, at.match_cold_ns)
+}
+
+/// The same at the rank where it is most.
+pub fn cost_max_ns(engine: &EngineMeasurements) -> f64 {
+    engine.ranks.iter().map(cost_ns).fold(0.0, f64::max)
+}
+
+/// Entries an engine compared, in both queues, and per search.
+pub fn attempts(engine: &EngineMeasurements) -> (u64, f64) {
+    let attempts = engine.posted.attempts + engine.unexpected.attempts;
+    let searches = engine.posted.searches + engine.unexpected.searches;
+    (attempts, ratio(attempts as f64, searches as f64))
+}
+
+/// A rank with what an engine costs there, and that as a share of its run time.
+pub type RankCost<'a> = (&'a RankMeasurements, &'a EngineAtRank, f64);
+
+/// The ranks by the share of their run time that an engine takes, largest first.
+pub fn worst_ranks<'a>(measurements: &'a Measurements, engine: &'a EngineMeasurements) -> Vec<RankCost<'a>> {
+    let ranks = measurements.ranks.iter().zip(&engine.ranks);
+    let mut ranks: Vec<RankCost<'_>> =
+        ranks.map(|(rank, at)| (rank, at, ratio(cost_ns(at), rank.elapsed_s * 1e9))).collect();
+    ranks.sort_by(|a, b| b.2.total_cmp(&a.2));
+    ranks
 }

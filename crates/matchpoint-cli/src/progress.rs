@@ -12,7 +12,7 @@ use matchpoint_replay::Progress;
 use crate::format;
 
 const REDRAW: Duration = Duration::from_millis(100);
-const TEMPLATE: &str = "{bar:28} {percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left";
+const TEMPLATE: &str = "{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {msg}  {eta} left";
 
 /// Runs `work` while a bar shows how far it is.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
@@ -42,5 +42,5 @@ fn draw(progress: &Progress, wait: &mpsc::Receiver<()>) {
 
 fn rate(calls: u64, elapsed: Duration) -> String {
     let per_second = calls as f64 / elapsed.as_secs_f64().max(1e-3);
-    format!("{} calls/s", format::count(per_second as u64))
+    format!("{} M calls/s", format::digits(per_second / 1e6))
 }

@@ -19,8 +19,10 @@ pub const WORTHWHILE: f64 = 0.05;
 /// The answer in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// There is nothing to judge.
+    /// The measurements do not tell.
     Unknown,
+    /// There is no message, so there is no matching.
+    NoMessages,
     /// Under [`NEGLIGIBLE`].
     No,
     /// Between both.
@@ -51,17 +53,21 @@ pub struct Verdict {
 /// Judges.
 pub fn verdict(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
-        return unknown("Unknown: no engine was replayed.");
+        return without(Answer::Unknown, "Unknown: no engine was replayed.");
     };
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
-        return unknown(
+        return without(
+            Answer::NoMessages,
             "No messages: the trace has no point-to-point message, so there is nothing to match \
              and no engine can change its run time.",
         );
     }
     match worst(measurements, engine) {
         Some(worst) => judged(measurements, engine, &worst),
-        None => unknown("Unknown: the trace records no run time to compare the cost of matching with."),
+        None => without(
+            Answer::Unknown,
+            "Unknown: the trace records no run time to compare the cost of matching with.",
+        ),
     }
 }
 
@@ -116,7 +122,7 @@ fn text(
     let opening = match answer {
         Answer::Little => "A little",
         Answer::Yes => "Yes",
-        Answer::No | Answer::Unknown => "No",
+        Answer::No | Answer::NoMessages | Answer::Unknown => "No",
     };
     format!(
         "{opening}: matching costs {} of the run time ({}) at rank {}, the worst, under `{}`{}.{}",
@@ -148,7 +154,7 @@ fn caveat(measurements: &Measurements) -> String {
     }
 }
 
-fn unknown(text: &str) -> Verdict {
+fn without(answer: Answer, text: &str) -> Verdict {
     let text = text.to_owned();
-    Verdict { answer: Answer::Unknown, share: 0.0, low: 0.0, high: 0.0, rank: 0, at_s: 0.0, text }
+    Verdict { answer, share: 0.0, low: 0.0, high: 0.0, rank: 0, at_s: 0.0, text }
 }

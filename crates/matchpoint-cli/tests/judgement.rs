@@ -60,7 +60,7 @@ fn cold_below_warm_is_a_range_all_the_same() {
 #[test]
 fn nothing_to_match_is_said() {
     let verdict = Report::new(&with(|of| of.totals = Default::default())).verdict;
-    assert_eq!(verdict.answer, Answer::Unknown);
+    assert_eq!(verdict.answer, Answer::NoMessages);
     assert!(verdict.text.starts_with("No messages: "), "{}", verdict.text);
 }
 

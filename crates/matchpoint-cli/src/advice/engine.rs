@@ -3,7 +3,7 @@
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::{Advice, Case, change};
-use crate::derived::between;
+use crate::derived::cost_ns;
 use crate::format;
 use crate::verdict::{Answer, NEGLIGIBLE};
 
@@ -31,9 +31,7 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
         return None;
     }
     let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
-    let cost = |engine: &EngineMeasurements| {
-        engine.ranks.get(index).map_or(0.0, |at| between(at.match_ns, at.match_cold_ns))
-    };
+    let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let (first, others) = case.measurements.engines.split_first()?;
     let sound = others.iter().filter(|engine| engine.disagreements == 0 && cost(engine) > 0.0);
     let best = sound.min_by(|a, b| cost(a).total_cmp(&cost(b)))?;

@@ -1,5 +1,6 @@
 //! How the program posts receives and probes.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use matchpoint_trace::Function;
@@ -45,7 +46,7 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
 
 fn most(by_function: &BTreeMap<Function, u64>) -> String {
     let mut sorted: Vec<_> = by_function.iter().filter(|(_, count)| **count > 0).collect();
-    sorted.sort_by(|a, b| b.1.cmp(a.1));
+    sorted.sort_by_key(|(_, count)| Reverse(**count));
     let named: Vec<_> = sorted
         .iter()
         .take(NAMED)

@@ -31,7 +31,7 @@ fn answer_style(answer: Answer) -> Style {
     let bold = Style::new().bold();
     match answer {
         Answer::Unknown => bold,
-        Answer::No => bold.fg_color(Some(AnsiColor::Green.into())),
+        Answer::No | Answer::NoMessages => bold.fg_color(Some(AnsiColor::Green.into())),
         Answer::Little => bold.fg_color(Some(AnsiColor::Yellow.into())),
         Answer::Yes => bold.fg_color(Some(AnsiColor::Red.into())),
     }

@@ -15,8 +15,11 @@ pub struct Bar {
     pub marked: f64,
 }
 
-/// A table of bars.
+/// A table of bars; nothing without rows.
 pub fn bars(caption: &str, class: &str, rows: &[Bar]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
     let mut html = format!("<table class=\"bars {class}\"><caption>{}</caption><tbody>", escape(caption));
     for Bar { label, number, length, marked } in rows {
         let _ = write!(
@@ -78,10 +81,13 @@ pub struct Columns<'a> {
 /// The highest column is this many times an ordinary one: on a linear scale only one column would be seen.
 const OUTLIER: f64 = 16.0;
 
-/// Draws it.
+/// Draws it; nothing without ranks.
 pub fn columns(of: &Columns<'_>) -> String {
+    if of.front.is_empty() {
+        return String::new();
+    }
     let scale = Scale::of(of.back, of.front);
-    let number = of.front.len().max(1);
+    let number = of.front.len();
     format!(
         "<figure class=\"columns\" data-columns=\"{series}\"><figcaption>{title}{note}</figcaption>\
          <div class=\"plot\"><span class=\"top{side}\">{top}</span>{mark}\

@@ -43,11 +43,14 @@ function cursor(of) {
     tip.style.top = Math.max(-30, cell.offsetTop - tip.offsetHeight - 6) + "px";
   }
 
-  stage.addEventListener("pointermove", event => {
+  function point(event) {
     const box = stage.getBoundingClientRect();
     go(Math.floor((event.clientY - box.top) / box.height * of.rows()),
       Math.floor((event.clientX - box.left) / box.width * of.columns()));
-  });
+  }
+
+  stage.addEventListener("pointermove", point);
+  stage.addEventListener("pointerdown", point);
   stage.addEventListener("pointerleave", () => { if (document.activeElement !== stage) hide(); });
   stage.addEventListener("blur", hide);
   stage.addEventListener("focus", () => {

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{EngineAtRank, RankMeasurements, RankQueue};
+use matchpoint_replay::measurements::{RankMeasurements, RankQueue};
 use serde::Serialize;
 
 use super::escape::script_json;
-use crate::derived::between;
+use crate::derived::cost_ns;
 use crate::report::Report;
 
 /// Rows of the heat map. More than a screen has pixels would only make the file larger.
@@ -113,13 +113,9 @@ fn series(measurements: &Measurements) -> Series {
         unexpected: ranks.iter().map(|rank| rank.unexpected.length_max).collect(),
         warm_ns: first.iter().map(|at| at.match_ns.round()).collect(),
         cold_ns: first.iter().map(|at| at.match_cold_ns.round()).collect(),
-        matching_ns: first.iter().map(cost).collect(),
+        matching_ns: first.iter().map(|at| cost_ns(at).round()).collect(),
         elapsed_s: ranks.iter().map(|rank| rank.elapsed_s).collect(),
     }
-}
-
-fn cost(at: &EngineAtRank) -> f64 {
-    between(at.match_ns, at.match_cold_ns).round()
 }
 
 /// Numbers in base 36; a run of equal ones as `value*length`. A third of the size of JSON on real timelines.

@@ -21,27 +21,30 @@ pub fn verdict(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
     let (class, word) = match verdict.answer {
         Answer::Unknown => ("unknown", "Cannot tell"),
-        Answer::No => ("no", "No"),
+        Answer::No | Answer::NoMessages => ("no", "No"),
         Answer::Little => ("little", "A little"),
         Answer::Yes => ("yes", "Yes"),
     };
     // The word is said in large letters: the sentence need not begin with it again.
-    let (opening, sentence) = verdict.text.split_once(": ").unwrap_or(("", &verdict.text));
-    let lead = if opening == "No messages" { "No messages: " } else { "" };
+    let sentence = match verdict.answer {
+        Answer::NoMessages => &verdict.text,
+        _ => verdict.text.split_once(": ").map_or(verdict.text.as_str(), |(_, sentence)| sentence),
+    };
+    let measured = !matches!(verdict.answer, Answer::Unknown | Answer::NoMessages);
     format!(
         "<div class=\"answer {class}\"><p class=\"word\">{word}</p>\
-         <p class=\"sentence\" id=\"verdict\" data-text=\"{}\">{lead}{}</p>{}</div>",
+         <p class=\"sentence\" id=\"verdict\" data-text=\"{}\">{}</p>{}</div>",
         escape(&verdict.text),
-        prose(&capital(sentence, lead.is_empty())),
-        if verdict.answer == Answer::Unknown { String::new() } else { gauge(report) }
+        prose(&capital(sentence)),
+        if measured { gauge(report) } else { String::new() }
     )
 }
 
-fn capital(sentence: &str, wanted: bool) -> String {
+fn capital(sentence: &str) -> String {
     let mut letters = sentence.chars();
-    match letters.next().filter(|_| wanted) {
+    match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => sentence.to_owned(),
+        None => String::new(),
     }
 }
 

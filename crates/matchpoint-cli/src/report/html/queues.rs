@@ -14,8 +14,8 @@ pub fn heat(report: &Report<'_>) -> String {
     let ranks = &report.measurements.ranks;
     let longest =
         |of: fn(&RankMeasurements) -> &RankQueue| ranks.iter().map(|rank| of(rank).length_max).max();
-    if ranks.is_empty() {
-        return "<p class=\"empty\">No rank has a stream.</p>".to_owned();
+    if ranks.iter().all(|rank| rank.posted.timeline.is_empty()) {
+        return "<p class=\"empty\">No queue was ever seen.</p>".to_owned();
     }
     map(&Map {
         name: "heat",
@@ -23,7 +23,8 @@ pub fn heat(report: &Report<'_>) -> String {
         modes: [("posted", "Posted receives"), ("unexpected", "Unexpected messages")],
         first: usize::from(longest(|rank| &rank.unexpected) > longest(|rank| &rank.posted)),
         rows: "rank",
-        columns: "time in the replay, the maximum ringed",
+        columns: "time in the replay",
+        note: " · the ring is at the maximum",
     })
 }
 
@@ -36,6 +37,7 @@ pub struct Map<'a> {
     pub first: usize,
     pub rows: &'a str,
     pub columns: &'a str,
+    pub note: &'a str,
 }
 
 /// The frame of a map.
@@ -56,12 +58,13 @@ pub fn map(of: &Map<'_>) -> String {
          <div class=\"plot\"><div class=\"rows\" aria-hidden=\"true\"></div>\
          <div class=\"stage\" tabindex=\"0\" role=\"application\" aria-label=\"{label}: arrow keys move, Enter goes \
          to the maximum\"><canvas></canvas></div><div class=\"cols\" aria-hidden=\"true\"></div></div>\
-         <p class=\"axes\"><span>{rows} ↓ · {columns} →</span> <output class=\"readout\" aria-live=\"polite\"></output>\
+         <p class=\"axes\"><span>{rows} ↓ · {columns} →{note}</span> <output class=\"readout\" aria-live=\"polite\"></output>\
          </p><noscript><p>This map is drawn by a script.</p></noscript></figure>",
         name = of.name,
         label = of.label,
         rows = of.rows,
         columns = of.columns,
+        note = of.note,
     )
 }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
+use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
 use super::escape::escape;
-use crate::derived::{between, ratio};
+use crate::derived::{RankCost, attempts, cost_max_ns, cost_ns, ratio, worst_ranks};
 use crate::format::{bytes, count, digits, duration_ns, seconds, share};
 use crate::report::Report;
 
@@ -30,9 +30,7 @@ pub fn engines(report: &Report<'_>) -> String {
 }
 
 fn engine_row(engine: &EngineMeasurements, slowest: f64) -> String {
-    let attempts = engine.posted.attempts + engine.unexpected.attempts;
-    let searches = engine.posted.searches + engine.unexpected.searches;
-    let worst = engine.ranks.iter().map(cost).fold(0.0, f64::max);
+    let (attempts, per_search) = attempts(engine);
     let wrong = match engine.disagreements {
         0 => String::new(),
         number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
@@ -42,9 +40,9 @@ fn engine_row(engine: &EngineMeasurements, slowest: f64) -> String {
          <td>{}</td><td>{}</td></tr>",
         escape(&engine.name),
         count(attempts),
-        digits(ratio(attempts as f64, searches as f64)),
+        digits(per_search),
         span(engine, slowest),
-        duration_ns(worst),
+        duration_ns(cost_max_ns(engine)),
         bytes(engine.bytes_max),
         count(engine.matched)
     )
@@ -63,10 +61,6 @@ fn span(engine: &EngineMeasurements, slowest: f64) -> String {
     )
 }
 
-fn cost(at: &EngineAtRank) -> f64 {
-    between(at.match_ns, at.match_cold_ns)
-}
-
 pub fn times(report: &Report<'_>) -> String {
     let measurements = report.measurements;
     let Some(engine) = measurements.engines.first() else {
@@ -74,8 +68,8 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    let worst =
-        (0..engine.ranks.len()).max_by(|a, b| cost(&engine.ranks[*a]).total_cmp(&cost(&engine.ranks[*b])));
+    let worst = (0..engine.ranks.len())
+        .max_by(|a, b| cost_ns(&engine.ranks[*a]).total_cmp(&cost_ns(&engine.ranks[*b])));
     let mark = worst.and_then(|index| Some((index, measurements.ranks.get(index)?, &engine.ranks[index])));
     columns(&Columns {
         title: "Cumulative matching time of each rank (light: cold caches)",
@@ -85,7 +79,8 @@ pub fn times(report: &Report<'_>) -> String {
         top: &duration_ns(cold.iter().chain(&warm).copied().fold(0.0, f64::max)),
         first_rank: measurements.ranks.first().map_or(0, |rank| rank.rank),
         last_rank: measurements.ranks.last().map_or(0, |rank| rank.rank),
-        mark: mark.map(|(index, rank, at)| (index, format!("rank {}: {}", rank.rank, duration_ns(cost(at))))),
+        mark: mark
+            .map(|(index, rank, at)| (index, format!("rank {}: {}", rank.rank, duration_ns(cost_ns(at))))),
     })
 }
 
@@ -93,9 +88,10 @@ pub fn worst(report: &Report<'_>) -> String {
     let Some(engine) = report.measurements.engines.first() else {
         return String::new();
     };
-    let mut ranks: Vec<_> = report.measurements.ranks.iter().zip(&engine.ranks).collect();
-    let of_run = |(rank, at): &(&RankMeasurements, &EngineAtRank)| ratio(cost(at), rank.elapsed_s * 1e9);
-    ranks.sort_by(|a, b| of_run(b).total_cmp(&of_run(a)));
+    if report.measurements.ranks.is_empty() {
+        return String::new();
+    }
+    let ranks = worst_ranks(report.measurements, engine);
     let mut html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Worst ranks\"><table \
                     class=\"grid\"><caption>The ranks where matching takes the largest share of the run</caption>\
                     <thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
@@ -103,15 +99,15 @@ pub fn worst(report: &Report<'_>) -> String {
                     scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest search</th></tr>\
                     </thead><tbody>"
         .to_owned();
-    for (rank, at) in ranks.iter().take(WORST) {
-        let _ = write!(html, "<tr>{}</tr>", worst_cells(rank, at, of_run(&(rank, at))));
+    for rank in ranks.iter().take(WORST) {
+        let _ = write!(html, "<tr>{}</tr>", worst_cells(rank));
     }
     html + "</tbody></table></div>"
 }
 
-fn worst_cells(rank: &RankMeasurements, at: &EngineAtRank, of_run: f64) -> String {
+fn worst_cells((rank, at, of_run): &RankCost<'_>) -> String {
     let cells = [
-        share(of_run),
+        share(*of_run),
         duration_ns(at.match_ns),
         duration_ns(at.match_cold_ns),
         count(rank.messages),

@@ -1,5 +1,7 @@
 //! What the program sends and receives.
 
+use std::cmp::Reverse;
+
 use matchpoint_replay::measurements::{CONFLICT_BLOCK, RankMeasurements, Totals};
 use matchpoint_trace::Class;
 
@@ -25,7 +27,7 @@ pub fn calls(report: &Report<'_>) -> String {
         ("other", of(Class::Other)),
     ]);
     let mut sorted: Vec<_> = measurements.calls.iter().map(|(of, calls)| (of.name(), *calls)).collect();
-    sorted.sort_by(|a, b| b.1.cmp(&a.1));
+    sorted.sort_by_key(|(_, calls)| Reverse(*calls));
     let most = sorted.first().map_or(0, |(_, calls)| *calls);
     let rows: Vec<_> =
         sorted.iter().take(ROWS).map(|(name, calls)| row((*name).to_owned(), *calls, most)).collect();
@@ -117,7 +119,7 @@ pub fn peers(report: &Report<'_>) -> String {
 
 fn communicators(report: &Report<'_>) -> String {
     let mut sorted: Vec<_> = report.measurements.communicators.iter().collect();
-    sorted.sort_by(|a, b| b.messages.cmp(&a.messages));
+    sorted.sort_by_key(|of| Reverse(of.messages));
     let most = sorted.first().map_or(0, |of| of.messages);
     let rows = sorted.iter().take(ROWS).map(|of| {
         let doubt = if of.resolved { "" } else { ", members unknown" };
@@ -148,5 +150,6 @@ pub fn matrix(report: &Report<'_>) -> String {
             first: 0,
             rows: "sender",
             columns: "receiver",
+            note: "",
         })
 }

@@ -1,5 +1,6 @@
 //! What the program does, one labelled line each.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use matchpoint_replay::Measurements;
@@ -62,7 +63,7 @@ fn calls(measurements: &Measurements) -> String {
 
 fn most_called(calls: &BTreeMap<Function, u64>) -> String {
     let mut sorted: Vec<_> = calls.iter().collect();
-    sorted.sort_by(|a, b| b.1.cmp(a.1));
+    sorted.sort_by_key(|(_, calls)| Reverse(**calls));
     let named = sorted.iter().take(NAMED).map(|(of, calls)| format!("{} {}", of.name(), count(**calls)));
     named.collect::<Vec<_>>().join(", ")
 }
@@ -117,7 +118,7 @@ fn late(totals: &Totals) -> String {
 
 fn communicators(measurements: &Measurements) -> String {
     let mut sorted: Vec<_> = measurements.communicators.iter().collect();
-    sorted.sort_by(|a, b| b.messages.cmp(&a.messages));
+    sorted.sort_by_key(|of| Reverse(of.messages));
     let sends = measurements.totals.sends as f64;
     let named = sorted.iter().take(NAMED).map(|of| {
         let doubt = if of.resolved { "" } else { ", members unknown" };

@@ -1,11 +1,9 @@
 //! Queues, search depths, engines, worst ranks.
 
-use matchpoint_replay::measurements::{
-    EngineAtRank, EngineMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
-};
+use matchpoint_replay::measurements::{EngineMeasurements, QueueMeasurements, RankMeasurements, RankQueue};
 
 use super::layout::Page;
-use crate::derived::{between, mean_over_ranks, ratio};
+use crate::derived::{RankCost, attempts, cost_max_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{bytes, count, digits, duration_ns, power_bin, seconds, share};
 use crate::report::Report;
 
@@ -96,40 +94,32 @@ fn engines(report: &Report<'_>, page: &mut Page) {
 }
 
 fn engine_row(engine: &EngineMeasurements) -> Vec<String> {
-    let attempts = engine.posted.attempts + engine.unexpected.attempts;
-    let searches = engine.posted.searches + engine.unexpected.searches;
-    let worst = engine.ranks.iter().map(cost).fold(0.0, f64::max);
+    let (attempts, per_search) = attempts(engine);
     vec![
         engine.name.clone(),
         count(engine.matched),
         count(attempts),
-        digits(ratio(attempts as f64, searches as f64)),
+        digits(per_search),
         duration_ns(engine.match_ns),
         duration_ns(engine.match_cold_ns),
-        duration_ns(worst),
+        duration_ns(cost_max_ns(engine)),
         bytes(engine.bytes_max),
     ]
 }
 
-fn cost(at: &EngineAtRank) -> f64 {
-    between(at.match_ns, at.match_cold_ns)
-}
-
 fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
-    let mut sorted: Vec<_> = report.measurements.ranks.iter().zip(&engine.ranks).collect();
-    let share_of = |(rank, at): &(&RankMeasurements, &EngineAtRank)| ratio(cost(at), rank.elapsed_s * 1e9);
-    sorted.sort_by(|a, b| share_of(b).total_cmp(&share_of(a)));
-    let rows: Vec<_> = sorted.iter().take(WORST).map(|of| rank_row(of.0, of.1, share_of(of))).collect();
+    let worst = worst_ranks(report.measurements, engine);
+    let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
     page.table(
         &["Worst ranks", "matching", "warm", "cold", "posted", "unexpected", "late", "longest search at"],
         &rows,
     );
 }
 
-fn rank_row(rank: &RankMeasurements, at: &EngineAtRank, of_run: f64) -> Vec<String> {
+fn rank_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
     vec![
         rank.rank.to_string(),
-        share(of_run),
+        share(*of_run),
         duration_ns(at.match_ns),
         duration_ns(at.match_cold_ns),
         count(rank.posted.length_max),
