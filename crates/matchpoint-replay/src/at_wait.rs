@@ -37,6 +37,7 @@ pub(crate) fn run<S: Sink>(
             matcher: engines::create(MATCHER)?,
             comms: [(CommId::WORLD, Seat { context: WORLD, rank, second: false })].into_iter().collect(),
             created: 0,
+            any_sources: 0,
             requests: FxHashMap::default(),
             posted: FxHashMap::default(),
             sequence: 0,
@@ -61,6 +62,8 @@ struct Alone<'a, S> {
     matcher: Box<dyn Engine>,
     comms: FxHashMap<CommId, Seat>,
     created: usize,
+    /// Non-blocking receives from any source begun so far.
+    any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
     /// Receives that no message has taken yet.
     posted: FxHashMap<RecvId, Selector>,
@@ -105,7 +108,7 @@ impl<S: Sink> Alone<'_, S> {
         match call.action {
             Action::Send { ref args, .. } => self.send(args),
             Action::Receive { ref args, request, status } => {
-                let posted = self.post(enter_ns, call.function, args);
+                let posted = self.post(enter_ns, call.function, args, request.is_none());
                 match (posted, request) {
                     (Some((id, selector)), Some(request)) => {
                         self.requests.insert(request, Request::Receive(id, selector));
@@ -116,7 +119,7 @@ impl<S: Sink> Alone<'_, S> {
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
                 self.send(send);
-                match (self.post(enter_ns, call.function, receive), request) {
+                match (self.post(enter_ns, call.function, receive, true), request) {
                     (Some((id, selector)), Some(request)) => {
                         self.requests.insert(request, Request::Receive(id, selector));
                     }
@@ -168,8 +171,19 @@ impl<S: Sink> Alone<'_, S> {
         self.tally.sent(self.process, self.rank, to, seat.context, args);
     }
 
-    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs) -> Option<(RecvId, Selector)> {
-        if args.source == Peer::Null {
+    fn post(
+        &mut self,
+        at_ns: i64,
+        function: Function,
+        args: &ReceiveArgs,
+        blocking: bool,
+    ) -> Option<(RecvId, Selector)> {
+        let mut is_null = args.source == Peer::Null;
+        if args.source == Peer::Any && !blocking {
+            is_null = self.setting.null_receives[self.process].contains(self.any_sources);
+            self.any_sources = self.any_sources.wrapping_add(1);
+        }
+        if is_null {
             self.tally.totals.proc_null += 1;
             return None;
         }
@@ -214,7 +228,7 @@ impl<S: Sink> Alone<'_, S> {
         match self.requests.get(&id).copied() {
             Some(Request::PersistentSend(args)) => self.send(&args),
             Some(Request::PersistentReceive(args, _)) => {
-                let posted = self.post(at_ns, function, &args);
+                let posted = self.post(at_ns, function, &args, false);
                 self.requests.insert(id, Request::PersistentReceive(args, posted));
             }
             _ => {}

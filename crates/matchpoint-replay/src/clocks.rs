@@ -68,6 +68,7 @@ mod tests {
             first_ns: synchronisations[0].0,
             last_ns: synchronisations[0].1,
             membership: Vec::new(),
+            any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),
         }
     }

@@ -14,6 +14,7 @@ pub mod loggp;
 mod measure;
 pub mod measurements;
 mod observer;
+mod proc_null;
 mod process;
 pub mod progress;
 mod replay;

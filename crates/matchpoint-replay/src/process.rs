@@ -32,6 +32,8 @@ pub(crate) struct Process<'t> {
     pub comms: FxHashMap<CommId, Seat>,
     /// Communicators created so far.
     pub created: usize,
+    /// Non-blocking receives from any source begun so far.
+    pub any_sources: u32,
     /// Collective calls made so far, by context.
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
@@ -156,6 +158,7 @@ impl<'t> Process<'t> {
             matcher,
             comms: comms.into_iter().collect(),
             created: 0,
+            any_sources: 0,
             collectives: FxHashMap::default(),
             requests: RequestTable::default(),
             receives: Slab::default(),

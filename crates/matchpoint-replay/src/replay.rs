@@ -11,6 +11,7 @@ use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
 use crate::measure::Measurer;
 use crate::measurements::*;
+use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
 use crate::step::{Sink, Step};
@@ -32,13 +33,16 @@ pub fn replay(
         Arrivals::ALL.into_iter().filter(|mode| options.compare_arrivals && *mode != options.arrivals);
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
-    let surveys = survey(trace, progress)?;
+    let mut surveys = survey(trace, progress)?;
     let world = trace.description().ranks;
     let communicators = communicators::resolve(&surveys, world);
     let clocks = Clocks::align(&surveys);
+    let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
+    let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
     let setting = |arrivals| Setting {
         communicators: &communicators,
         clocks: &clocks,
+        null_receives: &null_receives,
         arrivals,
         loggp: options.loggp,
         world,
@@ -50,7 +54,15 @@ pub fn replay(
         compared.push((mode, unexpected_share(&tally)));
     }
     compared.truncate(if options.compare_arrivals { compared.len() } else { 0 });
-    let found = Found { trace, options, surveys: &surveys, communicators: &communicators, clocks: &clocks };
+    let proc_null = (null_receives.iter().map(NullReceives::len).sum(), undecided);
+    let found = Found {
+        trace,
+        options,
+        surveys: &surveys,
+        communicators: &communicators,
+        clocks: &clocks,
+        proc_null,
+    };
     Ok(found.measurements(&measurer, tally, compared))
 }
 
@@ -108,6 +120,8 @@ struct Found<'a> {
     surveys: &'a [RankSurvey],
     communicators: &'a Communicators,
     clocks: &'a Clocks,
+    /// Receives recognised as being from `MPI_PROC_NULL`, and receives that may be.
+    proc_null: (u64, u64),
 }
 
 impl Found<'_> {
@@ -179,6 +193,19 @@ impl Found<'_> {
             notes.push(format!(
                 "{contradictions} calls of MPI_Comm_rank or MPI_Comm_size contradict the members that were resolved \
                  (a reordering topology, perhaps)."
+            ));
+        }
+        let (null_receives, undecided) = self.proc_null;
+        if null_receives > 0 {
+            notes.push(format!(
+                "{null_receives} receives that the trace shows as from any source were from MPI_PROC_NULL: they \
+                 completed without a source, or no message was left for them."
+            ));
+        }
+        if undecided > 0 {
+            notes.push(format!(
+                "{undecided} receives that the trace shows as from any source may have been from MPI_PROC_NULL; their \
+                 statuses were ignored, so it cannot be told, and they were taken for wildcards."
             ));
         }
         if shifted > 0 {

@@ -8,6 +8,7 @@ use matchpoint_trace::{Call, Function, Trace};
 use rayon::prelude::*;
 
 use crate::ReplayError;
+use crate::proc_null::AnySources;
 use crate::progress::Progress;
 
 /// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
@@ -27,6 +28,8 @@ pub(crate) struct RankSurvey {
     pub last_ns: i64,
     /// What it did to communicators and groups, in order.
     pub membership: Vec<Membership>,
+    /// Its non-blocking receives from any source.
+    pub any_sources: AnySources,
     /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
     pub synchronisations: Vec<(i64, i64)>,
 }
@@ -51,6 +54,7 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
         first_ns: i64::MAX,
         last_ns: i64::MIN,
         membership: Vec::new(),
+        any_sources: AnySources::default(),
         synchronisations: Vec::new(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
@@ -74,6 +78,7 @@ impl RankSurvey {
         self.by_function[call.function as usize] += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
+        self.any_sources.note(call, |_, _| {});
         match call.action {
             Action::CommCreate { .. }
             | Action::CommFree { .. }

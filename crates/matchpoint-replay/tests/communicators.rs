@@ -76,7 +76,12 @@ fn a_duplicate_is_a_context_of_its_own() {
 fn an_id_may_be_used_again() {
     let twice = |rank: Rank, color: i32| {
         let first = rank.split(CommId::WORLD, color, 0, comm(1));
-        first.call(Function::Comm_free, Action::CommFree { comm: comm(1) }).split(CommId::WORLD, 0, 0, comm(1))
+        first.call(Function::Comm_free, Action::CommFree { comm: comm(1) }).split(
+            CommId::WORLD,
+            0,
+            0,
+            comm(1),
+        )
     };
     matches_all(
         &program(vec![
@@ -186,7 +191,8 @@ fn messages_of_a_missing_rank_are_made_up_from_their_receives() {
 
 #[test]
 fn a_receive_whose_send_is_not_in_the_trace_is_let_go() {
-    let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()]).simulated();
+    let run = program(vec![Rank::new(), Rank::new().recv(from(0, 0), None).barrier(), Rank::new().barrier()])
+        .simulated();
     assert_eq!(run.arrivals.released.get("receives whose message does not come"), Some(&1));
     assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
 }

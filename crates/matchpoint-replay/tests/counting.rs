@@ -73,7 +73,8 @@ fn what_is_left_at_the_end_is_told() {
 
 #[test]
 fn runs_of_compatible_receives_have_one_selector() {
-    let receives = [1, 1, 1, 2, 1, 1].iter().zip(1..).fold(Rank::new(), |rank, (&tag, id)| rank.irecv(from(0, tag), id));
+    let receives =
+        [1, 1, 1, 2, 1, 1].iter().zip(1..).fold(Rank::new(), |rank, (&tag, id)| rank.irecv(from(0, tag), id));
     let sends = [1, 1, 1, 2, 1, 1].iter().fold(Rank::new(), |rank, &tag| rank.send(to(1, tag)));
     let run = program(vec![sends, receives.waitall(&[1, 2, 3, 4, 5, 6])]).simulated();
     assert_eq!(run.totals.compatible_run_max, 3);
@@ -87,10 +88,13 @@ fn runs_of_compatible_receives_have_one_selector() {
 fn at_wait_nothing_is_unexpected_and_a_receive_is_queued_until_it_completes() {
     let run = program(vec![
         Rank::new().send(to(1, 1)).send(to(1, 2)),
-        Rank::new().compute(MILLISECOND).irecv(from(0, 1), 1).irecv(from_any(2), 2).compute(MILLISECOND).wait(
-            2,
-            status(0, 2),
-        ).wait(1, None),
+        Rank::new()
+            .compute(MILLISECOND)
+            .irecv(from(0, 1), 1)
+            .irecv(from_any(2), 2)
+            .compute(MILLISECOND)
+            .wait(2, status(0, 2))
+            .wait(1, None),
     ])
     .replay(Arrivals::AtWait);
     assert_eq!((run.engines[0].posted.hits, run.engines[0].unexpected.hits), (2, 0));
@@ -120,4 +124,49 @@ fn clocks_that_disagree_are_aligned_by_collectives() {
     assert_eq!(run.engines[0].matched, 1);
     assert!(run.elapsed_s < 1.0, "{}", run.elapsed_s);
     assert!(run.trace.notes.iter().any(|note| note.contains("clocks of 1 rank")), "{:?}", run.trace.notes);
+}
+
+/// Receives from a neighbour on either side, the outer ones from `MPI_PROC_NULL`, which the trace shows as any source.
+fn chain(statuses: impl Fn(Option<u32>) -> Option<Status>) -> Program {
+    let member = |rank: u32| {
+        let neighbours = [rank.checked_sub(1), (rank < 2).then_some(rank + 1)];
+        let mut calls = Rank::new();
+        for (neighbour, request) in neighbours.into_iter().zip(1..) {
+            calls = calls.irecv(neighbour.map_or(from_any(5), |neighbour| from(neighbour, 5)), request);
+        }
+        for neighbour in neighbours.into_iter().flatten() {
+            calls = calls.send(to(neighbour, 5));
+        }
+        neighbours
+            .into_iter()
+            .zip(1..)
+            .fold(calls, |calls, (neighbour, request)| calls.wait(request, statuses(neighbour)))
+    };
+    program((0..3).map(member).collect())
+}
+
+#[test]
+fn receives_from_proc_null_that_look_like_wildcards_are_recognised() {
+    let nobody = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
+    let told = |neighbour: Option<u32>| neighbour.map_or(Some(nobody), |rank| status(rank, 5));
+    for trace in [chain(told), chain(|_| None)] {
+        for mode in Arrivals::ALL {
+            let run = trace.replay(mode);
+            assert_eq!((run.totals.receives, run.totals.wildcards.any_source), (4, 0), "{mode}");
+            assert_eq!((run.totals.proc_null, run.engines[0].matched), (2, 4), "{mode}");
+            assert!(run.arrivals.released.is_empty(), "{mode}");
+        }
+    }
+}
+
+#[test]
+fn true_wildcards_with_ignored_statuses_stay_wildcards() {
+    let run = program(vec![
+        Rank::new().irecv(from_any(5), 1).irecv(from_any(5), 2).waitall(&[1, 2]),
+        Rank::new().send(to(0, 5)),
+        Rank::new().send(to(0, 5)),
+    ])
+    .simulated();
+    assert_eq!((run.totals.wildcards.any_source, run.totals.proc_null), (2, 0));
+    assert_eq!(run.engines[0].matched, 2);
 }

@@ -22,11 +22,9 @@ fn a_message_does_not_arrive_before_it_was_sent() {
 
 #[test]
 fn a_receive_posted_after_its_message_came_finds_it_waiting() {
-    let run = program(vec![
-        Rank::new().send(to(1, 7)),
-        Rank::new().compute(MILLISECOND).recv(from(0, 7), None),
-    ])
-    .simulated();
+    let run =
+        program(vec![Rank::new().send(to(1, 7)), Rank::new().compute(MILLISECOND).recv(from(0, 7), None)])
+            .simulated();
     assert_eq!(run.engines[0].unexpected.hits, 1);
     assert_eq!(run.totals.late_by_function.get(&Function::Recv), Some(&1));
     assert_eq!(run.ranks[1].unexpected.length_max, 1);
@@ -192,8 +190,11 @@ fn threads_enter_their_calls_in_the_order_recorded() {
         .recv(from(0, 1), None)
         .thread(1)
         .wait(1, None);
-    let run = program(vec![Rank::new().send(to(1, 0)).send(to(1, 1)).compute(MILLISECOND).send(to(1, 0)), receiver])
-        .simulated();
+    let run = program(vec![
+        Rank::new().send(to(1, 0)).send(to(1, 1)).compute(MILLISECOND).send(to(1, 0)),
+        receiver,
+    ])
+    .simulated();
     assert_eq!(run.engines[0].matched, 3);
     assert!(run.arrivals.released.is_empty(), "{:?}", run.arrivals.released);
 }

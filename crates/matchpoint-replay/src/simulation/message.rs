@@ -128,7 +128,7 @@ impl<S: Sink> Simulation<'_, S> {
         owner: Owner,
         expected: Option<Status>,
     ) -> Posted {
-        if args.source == Peer::Null {
+        if args.source == Peer::Null || self.is_null_receive(index, args, owner) {
             self.tally.totals.proc_null += 1;
             return Posted { end: Some(now_ns), place: None, got: None };
         }
@@ -154,6 +154,17 @@ impl<S: Sink> Simulation<'_, S> {
         let (end_ns, got) = self.transfer(now_ns, message);
         self.tally.reproduced(&selector, expected, got);
         Posted { end: Some(end_ns), place: None, got: got.filter(|_| selector.exact().is_none()) }
+    }
+
+    /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each receive.
+    fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs, owner: Owner) -> bool {
+        if args.source != Peer::Any || !matches!(owner, Owner::Request(_)) {
+            return false;
+        }
+        let process = &mut self.processes[index];
+        let number = process.any_sources;
+        process.any_sources = number.wrapping_add(1);
+        self.setting.null_receives[index].contains(number)
     }
 
     /// The next message under way to a process arrives.

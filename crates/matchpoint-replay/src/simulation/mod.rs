@@ -25,6 +25,7 @@ use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
 use crate::loggp::LogGp;
+use crate::proc_null::NullReceives;
 use crate::process::{NEVER, Process};
 use crate::progress::Progress;
 use crate::slab::Slab;
@@ -47,6 +48,8 @@ const TURNS_PER_REPORT: u64 = 4096;
 pub(crate) struct Setting<'a> {
     pub communicators: &'a Communicators,
     pub clocks: &'a Clocks,
+    /// By process.
+    pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
     pub loggp: LogGp,
     /// Processes in `MPI_COMM_WORLD`.

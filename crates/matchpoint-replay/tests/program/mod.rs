@@ -59,7 +59,10 @@ impl Program {
         let measurements = matchpoint_replay::replay(self, &options, &Progress::default()).unwrap();
         for engine in &measurements.engines {
             assert_eq!(engine.disagreements, 0, "{}", engine.name);
-            assert_eq!(engine.posted.searches, measurements.ranks.iter().map(|rank| rank.messages).sum::<u64>());
+            assert_eq!(
+                engine.posted.searches,
+                measurements.ranks.iter().map(|rank| rank.messages).sum::<u64>()
+            );
             assert_eq!(engine.unexpected.searches, measurements.totals.receives);
         }
         measurements
@@ -208,8 +211,15 @@ impl Rank {
     }
 
     pub fn waitall(self, requests: &[u32]) -> Self {
-        let all: Vec<_> = (0..requests.len() as u32).map(|index| Completion { index, status: None }).collect();
-        self.full(Function::Waitall, Action::Complete { awaits: Await::All, blocking: true }, requests, &all, &[])
+        let all: Vec<_> =
+            (0..requests.len() as u32).map(|index| Completion { index, status: None }).collect();
+        self.full(
+            Function::Waitall,
+            Action::Complete { awaits: Await::All, blocking: true },
+            requests,
+            &all,
+            &[],
+        )
     }
 
     pub fn barrier(self) -> Self {
@@ -220,7 +230,14 @@ impl Rank {
         self.call(function, Action::Collective { comm: CommId::WORLD, root, bytes: Some(8), request: None })
     }
 
-    pub fn create(self, function: Function, parent: CommId, how: NewComm, comm: CommId, integers: &[i32]) -> Self {
+    pub fn create(
+        self,
+        function: Function,
+        parent: CommId,
+        how: NewComm,
+        comm: CommId,
+        integers: &[i32],
+    ) -> Self {
         self.full(function, Action::CommCreate { parent, how, comm, request: None }, &[], &[], integers)
     }
 

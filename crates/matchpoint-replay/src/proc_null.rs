@@ -1,0 +1,286 @@
+//! Receives from `MPI_PROC_NULL` that a trace shows as receives from any source.
+//!
+//! MPICH's `MPI_PROC_NULL` is −1, and so is DUMPI's any source; the tracer translates one and not the other. A
+//! blocking receive tells by its status which it was; a non-blocking one only when it completes, and not at all if
+//! its status was ignored. Replayed as a wildcard it would take another receive's message. So the whole trace is
+//! asked first:
+//!
+//! 1. A receive that completed without a source was from `MPI_PROC_NULL`.
+//! 2. Of those whose status was ignored, as many were as there are receives for an envelope too many for the
+//!    messages sent: if the messages suffice for the other receives only, all of them.
+//!
+//! The second needs another pass over the streams, made only if there is such a receive.
+
+use matchpoint_trace::call::{Action, CommId, Peer, RequestId, TagArg};
+use matchpoint_trace::{Call, Trace};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::ReplayError;
+use crate::communicators::{Communicators, Context, SELF, WORLD};
+use crate::process::Seat;
+
+/// Of one rank's non-blocking receives from any source, numbered in the order they are begun, those from
+/// `MPI_PROC_NULL`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NullReceives(FxHashSet<u32>);
+
+impl NullReceives {
+    /// Whether the receive of that number was from `MPI_PROC_NULL`.
+    #[inline]
+    pub fn contains(&self, number: u32) -> bool {
+        !self.0.is_empty() && self.0.contains(&number)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+}
+
+/// Follows one rank's receives from any source to their completion.
+#[derive(Debug, Default)]
+pub(crate) struct AnySources {
+    next: u32,
+    /// Begun and not complete.
+    open: FxHashMap<RequestId, u32>,
+    persistent: FxHashSet<RequestId>,
+    /// Completed without a source.
+    pub null: NullReceives,
+    /// Completed with their status ignored.
+    pub unknown: FxHashSet<u32>,
+}
+
+impl AnySources {
+    /// Notes what a call says of them; the number of the receive it begins, if it begins one.
+    pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
+        match call.action {
+            Action::Receive { ref args, request: Some(request), .. } if args.source == Peer::Any => {
+                self.persistent.remove(&request);
+                begun(self.begin(request), request);
+            }
+            Action::ReceiveInit { ref args, request } if args.source == Peer::Any => {
+                self.persistent.insert(request);
+            }
+            Action::Start if !self.persistent.is_empty() => {
+                for &request in &call.requests {
+                    if self.persistent.contains(&request) {
+                        begun(self.begin(request), request);
+                    }
+                }
+            }
+            Action::Complete { .. } if !self.open.is_empty() => self.complete(call),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, request: RequestId) -> u32 {
+        let number = self.next;
+        self.next = self.next.wrapping_add(1);
+        self.open.insert(request, number);
+        number
+    }
+
+    fn complete(&mut self, call: &Call) {
+        for completion in &call.completions {
+            let request = call.requests.get(completion.index as usize);
+            let Some(number) = request.and_then(|request| self.open.remove(request)) else { continue };
+            match completion.status {
+                None => {
+                    self.unknown.insert(number);
+                }
+                Some(status) if status.source == Peer::Any && !status.cancelled => {
+                    self.null.0.insert(number);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+/// What a rank is sent, and asks for, under one context and tag.
+#[derive(Clone, Copy, Default)]
+struct Balance {
+    messages: u64,
+    /// Receives known not to be from `MPI_PROC_NULL`.
+    receives: u64,
+    unknown: u64,
+}
+
+/// Context and tag. Receives that leave the tag open as well are taken at their word.
+type Key = (Context, i32);
+
+/// One rank's part of the balance.
+#[derive(Default)]
+struct Ledger {
+    /// Messages it sends, by receiver.
+    sent: FxHashMap<(u32, Key), u64>,
+    own: FxHashMap<Key, Balance>,
+    /// The key of each receive whose status was ignored.
+    unknown: Vec<(u32, Key)>,
+    any_tag: bool,
+}
+
+/// Decides about the receives whose status was ignored. `found` is what the survey found, by process; returns the
+/// receives from `MPI_PROC_NULL` by process, and how many receives remain undecided.
+pub(crate) fn decide(
+    trace: &dyn Trace,
+    communicators: &Communicators,
+    found: Vec<AnySources>,
+) -> Result<(Vec<NullReceives>, u64), ReplayError> {
+    if found.iter().all(|rank| rank.unknown.is_empty()) {
+        return Ok((found.into_iter().map(|rank| rank.null).collect(), 0));
+    }
+    let ranks = trace.present().par_iter().zip(&found).enumerate();
+    let ledgers: Vec<Ledger> = ranks
+        .map(|(process, (&rank, found))| ledger(trace, communicators, process, rank, found))
+        .collect::<Result<_, _>>()?;
+    let mut received: FxHashMap<(u32, Key), u64> = FxHashMap::default();
+    for ledger in &ledgers {
+        ledger.sent.iter().for_each(|(key, messages)| *received.entry(*key).or_default() += messages);
+    }
+    // Messages of ranks without a stream are not counted, so nothing follows from their number.
+    let complete = communicators.all[WORLD as usize].complete;
+    let mut undecided = 0;
+    let decided = found.into_iter().zip(&ledgers).zip(trace.present()).map(|((found, ledger), &rank)| {
+        let mut null = found.null;
+        for &(number, key) in &ledger.unknown {
+            let mut balance = ledger.own[&key];
+            balance.messages = received.get(&(rank, key)).copied().unwrap_or(0);
+            match balance.verdict(ledger.any_tag || !complete) {
+                Some(true) => {
+                    null.0.insert(number);
+                }
+                Some(false) => {}
+                None => undecided += 1,
+            }
+        }
+        null
+    });
+    Ok((decided.collect(), undecided))
+}
+
+impl Balance {
+    /// Whether the receives in doubt were from `MPI_PROC_NULL`; `None`: the trace does not tell which were. `open`:
+    /// there may be other receives for these messages, or other messages.
+    fn verdict(self, open: bool) -> Option<bool> {
+        if self.messages >= self.receives + self.unknown {
+            Some(false)
+        } else if self.messages <= self.receives && !open {
+            Some(true)
+        } else {
+            None
+        }
+    }
+}
+
+fn ledger(
+    trace: &dyn Trace,
+    communicators: &Communicators,
+    process: usize,
+    rank: u32,
+    found: &AnySources,
+) -> Result<Ledger, ReplayError> {
+    let mut ledger = Ledger::default();
+    let mut seats: FxHashMap<CommId, Seat> = FxHashMap::default();
+    seats.insert(CommId::WORLD, Seat { context: WORLD, rank, second: false });
+    seats.insert(CommId::SELF, Seat { context: SELF, rank: 0, second: false });
+    let (mut created, mut any_sources, mut persistent) = (0, AnySources::default(), FxHashMap::default());
+    let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
+    while reader.read(&mut call)? {
+        if let Action::CommCreate { comm, .. } = call.action {
+            if let Some(context) = communicators.created[process].get(created).copied().flatten() {
+                seats.insert(comm, Seat::of(rank, context, &communicators.all[context as usize]));
+            }
+            created += 1;
+        }
+        ledger.enter(&call, communicators, rank, &seats, &mut persistent);
+        any_sources.note(&call, |number, request| {
+            let args = match call.action {
+                Action::Receive { args, .. } => Some(args),
+                _ => persistent.get(&request).and_then(|template| match template {
+                    Template::Receive(args) => Some(*args),
+                    Template::Send(_) => None,
+                }),
+            };
+            let Some(args) = args else { return };
+            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            match args.tag {
+                TagArg::Is(_) if found.null.contains(number) => {}
+                TagArg::Is(tag) => ledger.any_source(number, (seat.context, tag), found),
+                TagArg::Any => ledger.any_tag = true,
+            }
+        });
+    }
+    Ok(ledger)
+}
+
+/// What a persistent request does at each start.
+enum Template {
+    Send(matchpoint_trace::call::SendArgs),
+    Receive(matchpoint_trace::call::ReceiveArgs),
+}
+
+impl Ledger {
+    fn any_source(&mut self, number: u32, key: Key, found: &AnySources) {
+        let balance = self.own.entry(key).or_default();
+        if found.unknown.contains(&number) {
+            balance.unknown += 1;
+            self.unknown.push((number, key));
+        } else {
+            balance.receives += 1;
+        }
+    }
+
+    /// Sends, and receives that name their source or block.
+    fn enter(
+        &mut self,
+        call: &Call,
+        communicators: &Communicators,
+        rank: u32,
+        seats: &FxHashMap<CommId, Seat>,
+        persistent: &mut FxHashMap<RequestId, Template>,
+    ) {
+        let mut send = |args: &matchpoint_trace::call::SendArgs| {
+            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            let Peer::Rank(dest) = args.dest else { return };
+            if let Some(to) = communicators.world_rank(rank, seat, dest) {
+                *self.sent.entry((to, (seat.context, args.tag))).or_default() += 1;
+            }
+        };
+        let mut receive = |args: &matchpoint_trace::call::ReceiveArgs, blocking: bool| {
+            if args.source == Peer::Null || (args.source == Peer::Any && !blocking) {
+                return;
+            }
+            let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
+            match args.tag {
+                TagArg::Is(tag) => self.own.entry((seat.context, tag)).or_default().receives += 1,
+                TagArg::Any => self.any_tag = true,
+            }
+        };
+        match call.action {
+            Action::Send { ref args, .. } => send(args),
+            Action::Receive { ref args, request, .. } => receive(args, request.is_none()),
+            Action::SendReceive { send: ref sends, receive: ref receives, .. } => {
+                send(sends);
+                receive(receives, true);
+            }
+            Action::SendInit { args, request } => {
+                persistent.insert(request, Template::Send(args));
+            }
+            Action::ReceiveInit { args, request } => {
+                persistent.insert(request, Template::Receive(args));
+            }
+            Action::Start => {
+                for request in &call.requests {
+                    match persistent.get(request) {
+                        Some(Template::Send(args)) => send(args),
+                        Some(Template::Receive(args)) => receive(args, false),
+                        None => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
