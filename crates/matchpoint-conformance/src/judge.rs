@@ -39,7 +39,7 @@ fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
 }
 
 impl Judge {
-    /// For an engine that promises `order`. With `fixed_table` it may refuse as [`Refused::Full`] what would wait.
+    /// For an engine that promises `order`. With `fixed_table` it may refuse as [`Refused::Full`](matchpoint::Refused::Full) what would wait.
     pub fn new(order: Order, fixed_table: bool) -> Self {
         Judge {
             order,

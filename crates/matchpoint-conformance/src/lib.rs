@@ -12,7 +12,8 @@
 //! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
 //! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
 //! events, [random](generate) and [adversarial], and when a law breaks shrinks the stream to the shortest
-//! script that breaks the same law.
+//! script that breaks the same law. Saved in this crate's `scripts/`, with a comment that says what it is about, such a
+//! script is played on every engine from then on.
 
 pub mod adversarial;
 mod check;

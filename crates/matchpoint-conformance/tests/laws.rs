@@ -1,7 +1,7 @@
 //! Every engine of the registry, and the parameters worth trying, under all laws.
 
 use matchpoint::wrap::{Counted, Recorded};
-use matchpoint::{Engine, Order, engines};
+use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Order, Rank, RecvId, Tag, engines};
 use matchpoint_conformance::{Choices, Options, check, check_events, generate};
 use proptest::prelude::*;
 
@@ -42,6 +42,16 @@ fn counting_and_wrapping_change_nothing() {
         ] {
             check(wrapped, &options).unwrap_or_else(|violation| panic!("{wrapper} {name}\n{violation}"));
         }
+    }
+}
+
+#[test]
+fn a_batch_adds_to_the_outcomes_that_are_there() {
+    for name in names() {
+        let mut out = vec![Some(RecvId(7))];
+        let message = Message::new(MsgId(1), Envelope::new(ContextId(0), Rank(1), Tag(2)));
+        create(name).arrive_batch(&[message], &mut out).unwrap();
+        assert_eq!(out, [Some(RecvId(7)), None], "{name}");
     }
 }
 

@@ -5,7 +5,7 @@ mod mutant;
 use std::collections::BTreeSet;
 
 use matchpoint::{Engine, Order};
-use matchpoint_conformance::{Options, Violation, check};
+use matchpoint_conformance::{Law, Options, Violation, check};
 use mutant::{FAULTS, Fault, Mutant};
 
 /// Enough to catch all of them, and little enough to run at each change.
@@ -38,6 +38,15 @@ fn what_is_promised_less_is_required_less() {
         let engine = || Box::new(Mutant::promising(order, fault)) as Box<dyn Engine>;
         check(&engine, &options()).unwrap_or_else(|violation| panic!("{order:?} {fault:?}\n{violation}"));
     }
+}
+
+#[test]
+fn only_a_fixed_table_may_be_full() {
+    let engine = || Box::new(Mutant::with_room(4)) as Box<dyn Engine>;
+    let fixed = Options { fixed_table: true, ..options() };
+    check(&engine, &fixed).unwrap_or_else(|violation| panic!("{violation}"));
+    let violation = check(&engine, &options()).unwrap_err();
+    assert_eq!((violation.broken.law, violation.events.len()), (Law::Refusal, 5), "{violation}");
 }
 
 #[test]

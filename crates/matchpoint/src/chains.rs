@@ -26,6 +26,9 @@ struct Links {
     next: Place,
 }
 
+/// One entry, one cache line: a receive with its number and links would take 56 bytes and lie across two, and copying
+/// it there cost 4 ns more per post and arrival.
+#[repr(align(64))]
 struct Slot<T, const L: usize> {
     value: T,
     links: [Links; L],

@@ -102,6 +102,7 @@ pub struct Mutant {
     hints: HintTable,
     order: Order,
     probes: u64,
+    room: usize,
 }
 
 /// The first or, if `last`, the last for which `is` holds.
@@ -118,7 +119,12 @@ impl Mutant {
 
     pub fn promising(order: Order, fault: Option<Fault>) -> Self {
         let (posted, unexpected) = (Vec::new(), Vec::new());
-        Mutant { fault, posted, unexpected, hints: HintTable::default(), order, probes: 0 }
+        Mutant { fault, posted, unexpected, hints: HintTable::default(), order, probes: 0, room: usize::MAX }
+    }
+
+    /// One whose queues hold no more than `room` entries each.
+    pub fn with_room(room: usize) -> Self {
+        Mutant { room, ..Mutant::new(None) }
     }
 
     fn has(&self, fault: Fault) -> bool {
@@ -191,6 +197,9 @@ impl Engine for Mutant {
         if let Some(at) = self.find_unexpected(&receive.selector) {
             return Ok(Some(self.unexpected.remove(at).id));
         }
+        if self.posted.len() >= self.room {
+            return Err(Refused::Full);
+        }
         self.posted.push(receive);
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
         if self.has(Fault::PanicsOnTheThirdEqual) && equal == 3 {
@@ -206,6 +215,9 @@ impl Engine for Mutant {
         }
         if !self.has(Fault::NoUnexpectedIsIgnored) {
             self.hints.admit_unexpected(message.envelope.context)?;
+        }
+        if self.unexpected.len() >= self.room {
+            return Err(Refused::Full);
         }
         self.unexpected.push(message);
         Ok(None)

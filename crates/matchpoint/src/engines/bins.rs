@@ -14,7 +14,7 @@
 //! With `n` bins and `q` entries queued: post and arrive O(1 + q/n) without wildcards, plus O(wildcard receives posted)
 //! for arrivals, and O(messages queued) for receives with wildcards. Cancel, retract and readdress compare every entry
 //! (in the order of memory, no map to keep): MPI programs cancel rarely. Hints and close are O(q), visiting the posted
-//! queue sorts it. An idle engine holds 8·n bytes of bins.
+//! queue sorts it. An idle engine holds 8·n bytes of bins; an entry takes 64.
 //!
 //! The hash has a fixed key, so that counted work is the same in every run: an adversary who chooses tags can make all
 //! entries share a bin, which costs what `list` costs.

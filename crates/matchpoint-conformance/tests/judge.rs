@@ -1,0 +1,58 @@
+//! The judge, told outcomes that no engine here gives.
+
+use matchpoint::event::script;
+use matchpoint::{MsgId, Order, Outcome};
+use matchpoint_conformance::{Judge, Law};
+
+const QUEUED: Outcome = Outcome::Arrived(Ok(None));
+
+fn found(id: u64) -> Outcome {
+    Outcome::Found(Some(MsgId(id)))
+}
+
+fn posted(id: u64) -> Outcome {
+    Outcome::Posted(Ok(Some(MsgId(id))))
+}
+
+/// The law that the last of these outcomes breaks, if it does. The ones before it are to break none.
+fn verdict(order: Order, text: &str, outcomes: &[Outcome]) -> Option<Law> {
+    let events = script::parse(text).unwrap();
+    assert_eq!(events.len(), outcomes.len());
+    let mut judge = Judge::new(order, false);
+    let mut laws = events.iter().zip(outcomes).map(|(event, outcome)| judge.judge(event, outcome));
+    let last = laws.nth(events.len() - 1);
+    last.and_then(|verdict| verdict.err()).map(|broken| broken.law)
+}
+
+const TWO_SOURCES: &str = "arrive m1 0/1/7\n arrive m2 0/2/7\n";
+
+#[test]
+fn per_source_a_probe_binds_the_next_call_alone() {
+    for (then, outcome) in [("post r1 0/*/7", posted(1)), ("matched_probe 0/*/7", found(1))] {
+        let text = format!("{TWO_SOURCES} probe 0/*/7\n {then}");
+        let law = verdict(Order::PerSource, &text, &[QUEUED, QUEUED, found(2), outcome.clone()]);
+        assert_eq!(law, Some(Law::Probe), "{then}");
+        let text = format!("{TWO_SOURCES} probe 0/*/7\n cancel r9\n {then}");
+        let outcomes = [QUEUED, QUEUED, found(2), Outcome::Done(false), outcome];
+        assert_eq!(verdict(Order::PerSource, &text, &outcomes), None, "{then}");
+    }
+}
+
+#[test]
+fn the_order_promised_decides_what_may_be_taken() {
+    let text = format!("{TWO_SOURCES} arrive m3 0/2/7\n post r1 0/*/7");
+    let taking = |order, id| verdict(order, &text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
+    assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
+    assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
+    assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
+}
+
+#[test]
+fn overtaking_is_allowed_where_it_was_asserted() {
+    let text = |context| {
+        format!("set_hints {context} allow_overtaking\n arrive m1 0/1/7\n arrive m2 0/1/7\n post r1 0/1/7")
+    };
+    let outcomes = [Outcome::Hinted(Ok(())), QUEUED, QUEUED, posted(2)];
+    assert_eq!(verdict(Order::Total, &text(0), &outcomes), None);
+    assert_eq!(verdict(Order::Total, &text(1), &outcomes), Some(Law::Post));
+}
