@@ -1,7 +1,6 @@
 //! One process of the traced program, as far as the replay has come: its clock, its requests, its queues.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 
 use matchpoint::{Engine, RecvId, Selector};
 use matchpoint_trace::call::{CommId, HandleId, RequestId, Status};
@@ -9,15 +8,13 @@ use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::communicators::{Communicator, Context, SELF, WORLD};
+use crate::inbox::Inbox;
 use crate::requests::RequestTable;
 use crate::slab::Slab;
 
 /// Calls of other threads that are read ahead in search of one thread's next call. A thread that has none within so
 /// many is left aside until one turns up.
 const READ_AHEAD: usize = 4096;
-
-/// When nothing is due.
-pub(crate) const NEVER: i64 = i64::MAX;
 
 /// A process.
 pub(crate) struct Process<'t> {
@@ -40,15 +37,13 @@ pub(crate) struct Process<'t> {
     pub receives: Slab<PostedReceive>,
     /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
-    /// Messages under way: time of arrival, order of sending, place in the simulation's table.
-    pub inbox: BinaryHeap<Reverse<(i64, u64, u32)>>,
+    /// Messages under way, by their place in the simulation's table.
+    pub inbox: Inbox,
     pub lanes: Vec<Lane>,
     /// When the network interface can take the next message.
     pub nic_free_ns: i64,
     /// When it last made a call.
     pub clock_ns: i64,
-    /// When it is next due in the simulation's queue.
-    pub due_ns: i64,
     pub calls: u64,
 }
 
@@ -163,11 +158,10 @@ impl<'t> Process<'t> {
             requests: RequestTable::default(),
             receives: Slab::default(),
             handles: FxHashMap::default(),
-            inbox: BinaryHeap::new(),
+            inbox: Inbox::default(),
             lanes: Vec::new(),
             nic_free_ns: 0,
             clock_ns: i64::MIN,
-            due_ns: NEVER,
             calls: 0,
         }
     }

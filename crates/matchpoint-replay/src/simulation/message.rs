@@ -1,7 +1,5 @@
 //! Messages: sent, under way, arrived, matched. Times after LogGP.
 
-use std::cmp::Reverse;
-
 use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, Selector, Tag, Wild};
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, Status, TagArg};
@@ -113,7 +111,7 @@ impl<S: Sink> Simulation<'_, S> {
         let id = self.next_msg_id(place);
         let flight = self.flights.get_mut(place).expect("it was inserted a line ago");
         flight.message = Message::new(id, flight.message.envelope);
-        self.processes[to].inbox.push(Reverse((arrival_ns, self.sequence, place)));
+        self.processes[to].inbox.push(arrival_ns, place);
         self.schedule(to, arrival_ns);
         id
     }
@@ -169,7 +167,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The next message under way to a process arrives.
     pub(super) fn deliver_next(&mut self, index: usize) {
-        let Some(Reverse((at_ns, _, place))) = self.processes[index].inbox.pop() else { return };
+        let Some((at_ns, place)) = self.processes[index].inbox.pop() else { return };
         let flight = self.flights.get(place).expect("a message under way is in the table");
         if flight.withdrawn {
             self.flights.remove(place);

@@ -12,8 +12,7 @@ mod completion;
 mod message;
 mod stall;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::{MsgId, RecvId, engines};
@@ -26,8 +25,9 @@ use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
 use crate::loggp::LogGp;
 use crate::proc_null::NullReceives;
-use crate::process::{NEVER, Process};
+use crate::process::Process;
 use crate::progress::Progress;
+use crate::schedule::{NEVER, Schedule};
 use crate::slab::Slab;
 use crate::step::{Kind, Sink, Step};
 use crate::tally::Tally;
@@ -64,8 +64,7 @@ pub(crate) struct Simulation<'t, S> {
     present: Vec<Option<u32>>,
     flights: Slab<Flight>,
     meetings: FxHashMap<(Context, u32), Meeting>,
-    /// Processes by the time they are next due. Entries may be out of date: a process knows its own.
-    due: BinaryHeap<Reverse<(i64, u32)>>,
+    schedule: Schedule,
     /// Messages, and receives, begun so far.
     sequence: u64,
     sink: S,
@@ -83,11 +82,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
         Ok(Simulation {
             setting,
             tally: Tally::new(setting, processes.len()),
+            schedule: Schedule::new(processes.len()),
             processes,
             present,
             flights: Slab::default(),
             meetings: FxHashMap::default(),
-            due: BinaryHeap::new(),
             sequence: 0,
             sink,
         })
@@ -100,12 +99,13 @@ impl<'t, S: Sink> Simulation<'t, S> {
         }
         let (mut turns, mut reported) = (0u64, (0, 0));
         loop {
-            while let Some(Reverse((at_ns, index))) = self.due.pop() {
-                if self.processes[index as usize].due_ns != at_ns {
-                    continue;
+            loop {
+                let (at_ns, index) = self.schedule.earliest();
+                if at_ns == NEVER {
+                    break;
                 }
-                self.processes[index as usize].due_ns = NEVER;
-                self.turn(index as usize)?;
+                self.schedule.set(index, NEVER);
+                self.turn(index)?;
                 turns += 1;
                 if turns % TURNS_PER_REPORT == 0 {
                     reported = self.report(progress, reported);
@@ -147,16 +147,15 @@ impl<'t, S: Sink> Simulation<'t, S> {
 
     /// Sees to it that the process gets a turn no later than `at_ns`.
     fn schedule(&mut self, index: usize, at_ns: i64) {
-        if at_ns < self.processes[index].due_ns {
-            self.processes[index].due_ns = at_ns;
-            self.due.push(Reverse((at_ns, index as u32)));
+        if at_ns < self.schedule.due(index) {
+            self.schedule.set(index, at_ns);
         }
     }
 
     /// No process that is not `index` does anything before this.
     fn horizon(&self) -> i64 {
-        let next = self.due.peek().map_or(NEVER, |Reverse((at_ns, _))| *at_ns);
-        next.saturating_add(self.setting.loggp.lookahead())
+        let (next_ns, _) = self.schedule.earliest();
+        next_ns.saturating_add(self.setting.loggp.lookahead())
     }
 
     /// Lets a process go on, as far as it can without the others.
@@ -164,7 +163,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         loop {
             self.processes[index].look_ahead()?;
             let next_call = self.next_call(index);
-            let next_arrival = self.processes[index].inbox.peek().map(|Reverse((at_ns, ..))| *at_ns);
+            let next_arrival = self.processes[index].inbox.next_ns();
             let due_ns = next_call.map_or(NEVER, |(_, at_ns)| at_ns).min(next_arrival.unwrap_or(NEVER));
             if due_ns == NEVER {
                 return Ok(());

@@ -5,8 +5,9 @@
 //! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
 //! first whose release invents least.
 
-use crate::process::{Blocked, LaneState, NEVER, Owner, Reason};
+use crate::process::{Blocked, LaneState, Owner, Reason};
 use crate::requests::{RequestKind, RequestState};
+use crate::schedule::NEVER;
 use crate::step::Sink;
 
 use super::Simulation;

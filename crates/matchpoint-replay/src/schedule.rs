@@ -1,0 +1,78 @@
+//! Who is due next: a tournament of all processes' times.
+//!
+//! A process's time changes with every turn, and only the earliest is ever asked for. A tree of winners does both in
+//! one walk from a leaf to the root; a heap would have to keep, and skip, times that are out of date.
+
+/// When nothing is due.
+pub(crate) const NEVER: i64 = i64::MAX;
+
+/// See the [module's documentation](self).
+pub(crate) struct Schedule {
+    /// Number of leaves: a power of two.
+    width: usize,
+    /// The earliest of each subtree, with its process: the root is 1, node n's children are 2n and 2n + 1.
+    nodes: Vec<(i64, u32)>,
+}
+
+impl Schedule {
+    /// Nobody of so many processes is due.
+    pub fn new(processes: usize) -> Self {
+        let width = processes.next_power_of_two().max(1);
+        let leaf = |node: usize| (NEVER, node.saturating_sub(width) as u32);
+        Schedule { width, nodes: (0..2 * width).map(leaf).collect() }
+    }
+
+    /// When a process is due.
+    #[inline]
+    pub fn due(&self, process: usize) -> i64 {
+        self.nodes[self.width + process].0
+    }
+
+    /// Changes when a process is due.
+    #[inline]
+    pub fn set(&mut self, process: usize, at_ns: i64) {
+        let mut node = self.width + process;
+        self.nodes[node].0 = at_ns;
+        while node > 1 {
+            let winner = self.nodes[node].min(self.nodes[node ^ 1]);
+            node /= 2;
+            if self.nodes[node] == winner {
+                break;
+            }
+            self.nodes[node] = winner;
+        }
+    }
+
+    /// The earliest time, and whose it is; the lowest process of several.
+    #[inline]
+    pub fn earliest(&self) -> (i64, usize) {
+        let (at_ns, process) = self.nodes[1];
+        (at_ns, process as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_is_the_least_of_all_times() {
+        for processes in 1..20 {
+            let mut schedule = Schedule::new(processes);
+            let mut times = vec![NEVER; processes];
+            let mut state = 1u64;
+            for _ in 0..2000 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let process = (state >> 33) as usize % processes;
+                let at_ns = if state % 7 == 0 { NEVER } else { (state >> 50) as i64 % 50 };
+                schedule.set(process, at_ns);
+                times[process] = at_ns;
+                let least = *times.iter().min().unwrap();
+                let (at_ns, whose) = schedule.earliest();
+                assert_eq!(at_ns, least);
+                assert!(least == NEVER || times.iter().position(|&time| time == least) == Some(whose));
+                assert_eq!(schedule.due(process), times[process]);
+            }
+        }
+    }
+}
