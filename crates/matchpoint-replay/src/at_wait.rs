@@ -148,6 +148,10 @@ impl<S: Sink> Alone<'_, S> {
         }
     }
 
+    fn step(&mut self, at_ns: i64, kind: Kind) {
+        self.sink.step(Step { at_ns, process: self.process as u32, kind });
+    }
+
     fn seat(&self, comm: CommId) -> Seat {
         self.comms.get(&comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD])
     }
@@ -192,7 +196,7 @@ impl<S: Sink> Alone<'_, S> {
         let receive = Receive::new(RecvId::new(self.sequence, self.sequence), selector);
         let took = self.matcher.post(receive).expect("the matcher is unbounded and has no hints");
         self.tally.posted(function, &selector, took.is_some());
-        self.sink.step(self.process, Step { at_ns, kind: Kind::Post { receive, took } });
+        self.step(at_ns, Kind::Post { receive, took });
         if took.is_none() {
             self.posted.insert(receive.id, selector);
         }
@@ -210,9 +214,8 @@ impl<S: Sink> Alone<'_, S> {
         let message = Message::new(MsgId::new(self.sequence, self.sequence), envelope);
         let took = self.matcher.arrive(message).expect("the matcher is unbounded");
         let from = self.world_rank_of(asked, source);
-        self.tally.arrived(self.process, from);
         let took = took.and_then(|id| Some(Receive::new(id, self.posted.remove(&id)?)));
-        self.sink.step(self.process, Step { at_ns, kind: Kind::Arrive { message, took } });
+        self.step(at_ns, Kind::Arrive { message, from, took });
     }
 
     fn world_rank_of(&self, asked: &Selector, source: Rank) -> u32 {
@@ -261,6 +264,6 @@ impl<S: Sink> Alone<'_, S> {
         let was_posted = self.matcher.cancel(receive);
         self.posted.remove(&receive);
         self.tally.totals.cancelled += u64::from(was_posted);
-        self.sink.step(self.process, Step { at_ns, kind: Kind::Cancel { receive, was_posted } });
+        self.step(at_ns, Kind::Cancel { receive, was_posted });
     }
 }

@@ -1,79 +1,95 @@
-//! Steps on their way from the simulation to the thread that measures, in batches of one rank each: many enough for
-//! a clock to be read once per batch, few enough for thousands of ranks.
+//! Steps on their way from the simulation to the thread that measures.
+//!
+//! The simulation writes one long row of steps, of all ranks as they come, and sends it in chunks; the measuring
+//! thread, which has less to do, sorts each chunk by rank. A chunk has some dozen steps of each rank, so that a clock
+//! need be read only once for those of one rank.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::step::{Sink, Step};
 
-/// Steps in one batch.
-const BATCH: usize = 48;
+/// Steps per rank in a chunk, on average.
+const STEPS_PER_RANK: usize = 32;
 
-/// Batches sent at once: waking a thread costs as much as measuring one.
-const PARCEL: usize = 32;
+/// Steps in a chunk, at least and at most.
+const CHUNK_MIN: usize = 2048;
+const CHUNK_MAX: usize = 32_768;
 
-/// Parcels that may wait to be measured.
-pub(crate) const IN_FLIGHT: usize = 8;
-
-/// Steps of one process, in order.
-pub(crate) struct Batch {
-    pub process: usize,
-    pub steps: Vec<Step>,
-}
+/// Chunks that may wait to be measured.
+pub(crate) const IN_FLIGHT: usize = 2;
 
 /// The sending end.
 pub(crate) struct Batcher {
-    open: Vec<Vec<Step>>,
-    parcel: Vec<Batch>,
-    full: SyncSender<Vec<Batch>>,
-    /// Parcels that come back, their batches empty.
-    returned: Receiver<Vec<Batch>>,
-    spare: Vec<Vec<Step>>,
+    open: Vec<Step>,
+    capacity: usize,
+    full: SyncSender<Vec<Step>>,
+    /// Chunks that come back, to be filled again.
+    returned: Receiver<Vec<Step>>,
 }
 
 impl Batcher {
-    pub fn new(processes: usize, full: SyncSender<Vec<Batch>>, returned: Receiver<Vec<Batch>>) -> Self {
-        let open = (0..processes).map(|_| Vec::new()).collect();
-        Batcher { open, parcel: Vec::new(), full, returned, spare: Vec::new() }
+    pub fn new(processes: usize, full: SyncSender<Vec<Step>>, returned: Receiver<Vec<Step>>) -> Self {
+        let capacity = (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX);
+        Batcher { open: Vec::with_capacity(capacity), capacity, full, returned }
     }
 
     /// Sends what is left.
     pub fn flush(mut self) {
-        for process in 0..self.open.len() {
-            let steps = std::mem::take(&mut self.open[process]);
-            if !steps.is_empty() {
-                self.parcel.push(Batch { process, steps });
-            }
-        }
         self.send();
     }
 
     #[cold]
-    fn close(&mut self, process: usize) {
-        let spare = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(BATCH));
-        let steps = std::mem::replace(&mut self.open[process], spare);
-        self.parcel.push(Batch { process, steps });
-        if self.parcel.len() == PARCEL {
-            self.send();
-        }
-    }
-
     fn send(&mut self) {
-        let parcel = std::mem::take(&mut self.parcel);
+        let mut spare = self.returned.try_recv().unwrap_or_default();
+        spare.clear();
+        spare.reserve(self.capacity);
         // The receiver is gone only if it panicked, and that will be seen where it is joined.
-        let _ = self.full.send(parcel);
-        if let Ok(mut returned) = self.returned.try_recv() {
-            self.spare.extend(returned.drain(..).map(|batch| batch.steps));
-            self.parcel = returned;
-        }
+        let _ = self.full.send(std::mem::replace(&mut self.open, spare));
     }
 }
 
 impl Sink for Batcher {
     #[inline]
-    fn step(&mut self, process: usize, step: Step) {
-        self.open[process].push(step);
-        if self.open[process].len() >= BATCH {
-            self.close(process);
+    fn step(&mut self, step: Step) {
+        self.open.push(step);
+        if self.open.len() == self.capacity {
+            self.send();
         }
+    }
+}
+
+/// Steps sorted by process, those of one process in their order.
+#[derive(Default)]
+pub(crate) struct Sorted {
+    steps: Vec<Step>,
+    /// Where each process's steps begin, and one more.
+    begins: Vec<u32>,
+    /// Where the next step of each process goes.
+    next: Vec<u32>,
+}
+
+impl Sorted {
+    pub fn sort(&mut self, chunk: &[Step], processes: usize) {
+        self.begins.clear();
+        self.begins.resize(processes + 1, 0);
+        for step in chunk {
+            self.begins[step.process as usize + 1] += 1;
+        }
+        for process in 0..processes {
+            self.begins[process + 1] += self.begins[process];
+        }
+        self.next.clone_from(&self.begins);
+        self.steps.clear();
+        let Some(&any) = chunk.first() else { return };
+        self.steps.resize(chunk.len(), any);
+        for step in chunk {
+            let next = &mut self.next[step.process as usize];
+            self.steps[*next as usize] = *step;
+            *next += 1;
+        }
+    }
+
+    pub fn of(&self, process: usize) -> &[Step] {
+        &self.steps[self.begins[process] as usize..self.begins[process + 1] as usize]
     }
 }

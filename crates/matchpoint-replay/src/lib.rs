@@ -57,6 +57,8 @@ pub enum ReplayError {
     Trace(TraceError),
     /// An engine's name cannot be understood.
     Engine(NameError),
+    /// The system would not start a thread.
+    Thread(String),
     /// [`Progress::stop`] was called.
     Stopped,
 }
@@ -66,6 +68,7 @@ impl std::fmt::Display for ReplayError {
         match self {
             ReplayError::Trace(error) => error.fmt(f),
             ReplayError::Engine(error) => error.fmt(f),
+            ReplayError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             ReplayError::Stopped => f.write_str("stopped"),
         }
     }

@@ -1,8 +1,8 @@
 //! Plays the events of all ranks through the engines: what they cost, what they examine, what they hold.
 //!
 //! Every rank has each engine twice: one that counts, whose answers are compared with those of the replay's own
-//! matcher, and one that does not, which is timed. A clock is read twice per batch of events, never within. Of the
-//! batches some are played on flushed caches: that is what an engine costs after a compute phase.
+//! matcher, and one that does not, which is timed. A clock is read twice per burst of events at one rank, never
+//! within. Some bursts are played on flushed caches: that is what an engine costs after a compute phase.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender};
@@ -12,13 +12,13 @@ use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
 use matchpoint::{Engine, MsgId};
 
-use crate::batch::Batch;
+use crate::batch::Sorted;
 use crate::flush::Flush;
 use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
 use crate::observer::{Observer, Shared};
 use crate::step::{Kind, Step};
 
-/// Batches played on flushed caches at first, and in all. After the first, one in [`COLD_INTERVAL`] is.
+/// Bursts played on flushed caches at first, and in all. After the first, one in [`COLD_INTERVAL`] is.
 const COLD_FIRST: u64 = 16;
 const COLD_MAX: u64 = 128;
 const COLD_INTERVAL: u64 = 16;
@@ -30,7 +30,7 @@ pub(crate) struct Measurer {
     engines: Vec<MeasuredEngine>,
     flush: Flush,
     clock_ns: f64,
-    batches: u64,
+    bursts: u64,
     cold: u64,
 }
 
@@ -57,6 +57,11 @@ struct Timing {
 }
 
 impl Timing {
+    fn add(&mut self, ns: f64, steps: usize) {
+        self.ns += ns;
+        self.steps += steps as u64;
+    }
+
     fn per_step(self) -> Option<f64> {
         (self.steps > 0).then(|| self.ns / self.steps as f64)
     }
@@ -80,57 +85,47 @@ impl Measurer {
             engines: names.iter().map(measured).collect::<Result<_, _>>()?,
             flush: Flush::default(),
             clock_ns: clock_ns(),
-            batches: 0,
+            bursts: 0,
             cold: 0,
         })
     }
 
-    /// Measures until the simulation has sent its last batch.
-    pub fn run(mut self, full: &Receiver<Vec<Batch>>, returned: &Sender<Vec<Batch>>) -> Self {
-        for mut parcel in full {
-            for batch in &mut parcel {
-                self.play(batch.process, &batch.steps);
-                batch.steps.clear();
+    /// Measures until the simulation has sent its last chunk.
+    pub fn run(mut self, full: &Receiver<Vec<Step>>, returned: &Sender<Vec<Step>>) -> Self {
+        let mut sorted = Sorted::default();
+        for chunk in full {
+            sorted.sort(&chunk, self.observers.len());
+            // Nobody takes chunks back once the simulation has ended.
+            let _ = returned.send(chunk);
+            for process in 0..self.observers.len() {
+                if !sorted.of(process).is_empty() {
+                    self.play(process, sorted.of(process));
+                }
             }
-            // Nobody takes parcels back once the simulation has ended.
-            let _ = returned.send(parcel);
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
         self
     }
 
     fn play(&mut self, process: usize, steps: &[Step]) {
-        for step in steps {
-            self.observers[process].observe(step, &mut self.shared);
-        }
+        let observer = &mut self.observers[process];
+        steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
         let is_cold = self.is_cold_turn();
         for engine in &mut self.engines {
-            let at_rank = &mut engine.ranks[process];
-            engine.disagreements +=
-                steps.iter().filter(|step| !agrees(&mut at_rank.counted, step)).count() as u64;
             if is_cold {
                 self.flush.flush();
             }
-            let begin = Instant::now();
-            for step in steps {
-                black_box(answer(&mut *at_rank.timed, step));
-            }
-            let ns = (begin.elapsed().as_nanos() as f64 - self.clock_ns).max(0.0);
-            at_rank.steps += steps.len() as u64;
-            let timings: &mut [&mut Timing] =
-                if is_cold { &mut [&mut engine.cold] } else { &mut [&mut engine.warm, &mut at_rank.warm] };
-            for timing in timings {
-                timing.ns += ns;
-                timing.steps += steps.len() as u64;
-            }
+            engine.time(process, steps, is_cold, self.clock_ns);
+            let counted = &mut engine.ranks[process].counted;
+            engine.disagreements += steps.iter().filter(|step| !agrees(counted, step)).count() as u64;
         }
     }
 
     /// Cold turns alternate with warm ones at the beginning, so that a short trace has both.
     fn is_cold_turn(&mut self) -> bool {
         let interval = if self.cold < COLD_FIRST { 2 } else { COLD_INTERVAL };
-        let is_cold = self.cold < COLD_MAX && self.batches % interval == 1;
-        self.batches += 1;
+        let is_cold = self.cold < COLD_MAX && self.bursts % interval == 1;
+        self.bursts += 1;
         self.cold += u64::from(is_cold);
         is_cold
     }
@@ -142,6 +137,22 @@ impl Measurer {
 }
 
 impl MeasuredEngine {
+    fn time(&mut self, process: usize, steps: &[Step], is_cold: bool, clock_ns: f64) {
+        let at_rank = &mut self.ranks[process];
+        let begin = Instant::now();
+        for step in steps {
+            black_box(answer(&mut *at_rank.timed, step));
+        }
+        let ns = (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0);
+        at_rank.steps += steps.len() as u64;
+        if is_cold {
+            self.cold.add(ns, steps.len());
+        } else {
+            self.warm.add(ns, steps.len());
+            at_rank.warm.add(ns, steps.len());
+        }
+    }
+
     fn measurements(&self, observers: &[Observer]) -> EngineMeasurements {
         let warm_ns = self.warm.per_step().or(self.cold.per_step()).unwrap_or(0.0);
         let cold_ns = self.cold.per_step().unwrap_or(warm_ns).max(warm_ns);

@@ -47,6 +47,8 @@ pub(crate) struct Observer {
     /// The longest queue that was searched, and when.
     pub worst_length: u64,
     pub worst_at_ns: i64,
+    /// Messages that arrived, by the sender's world rank.
+    pub peers: FxHashMap<u32, u32>,
     arrived: FxHashMap<Envelope, u32>,
     asked: FxHashSet<Selector>,
     tuples_cut: bool,
@@ -79,9 +81,10 @@ impl Observer {
                     None => self.posted.change(step.at_ns, 1),
                 }
             }
-            Kind::Arrive { message, took } => {
+            Kind::Arrive { message, from, took } => {
                 self.searched(self.posted.length(), step.at_ns);
                 self.messages += 1;
+                self.note_peer(from);
                 self.note_arrived(message.envelope, shared);
                 self.extend_block(&message, took, shared);
                 match took {
@@ -101,6 +104,12 @@ impl Observer {
         if u64::from(length) > self.worst_length {
             self.worst_length = length.into();
             self.worst_at_ns = at_ns;
+        }
+    }
+
+    fn note_peer(&mut self, from: u32) {
+        if from != u32::MAX {
+            *self.peers.entry(from).or_insert(0) += 1;
         }
     }
 
@@ -209,7 +218,8 @@ mod tests {
 
     fn arrives(from: u64, took: Option<Receive>) -> Step {
         let envelope = Envelope::new(ContextId(0), Rank(from), Tag(1));
-        Step { at_ns: 0, kind: Kind::Arrive { message: Message::new(MsgId(0), envelope), took } }
+        let message = Message::new(MsgId(0), envelope);
+        Step { at_ns: 0, process: 0, kind: Kind::Arrive { message, from: from as u32, took } }
     }
 
     fn conflicts(steps: &[Step]) -> u64 {

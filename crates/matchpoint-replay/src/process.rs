@@ -26,7 +26,9 @@ pub(crate) struct Process<'t> {
     spare: Vec<Box<Call>>,
     /// The replay's own matcher.
     pub matcher: Box<dyn Engine>,
-    pub comms: FxHashMap<CommId, Seat>,
+    comms: FxHashMap<CommId, Seat>,
+    /// The communicator last used: mostly it is the next one too.
+    recent: (CommId, Seat),
     /// Communicators created so far.
     pub created: usize,
     /// Non-blocking receives from any source begun so far.
@@ -152,6 +154,7 @@ impl<'t> Process<'t> {
             spare: Vec::new(),
             matcher,
             comms: comms.into_iter().collect(),
+            recent: comms[0],
             created: 0,
             any_sources: 0,
             collectives: FxHashMap::default(),
@@ -169,6 +172,33 @@ impl<'t> Process<'t> {
     /// Bytes of its stream read so far.
     pub fn position(&self) -> u64 {
         self.reader.position()
+    }
+
+    /// Its place in a communicator. One that the trace does not explain is taken for the world.
+    #[inline]
+    pub fn seat(&mut self, comm: CommId) -> Seat {
+        if self.recent.0 != comm {
+            let seat = self.comms.get(&comm).copied();
+            self.recent = (comm, seat.unwrap_or_else(|| self.comms[&CommId::WORLD]));
+        }
+        self.recent.1
+    }
+
+    /// Whether the trace explains a communicator.
+    pub fn has_seat(&self, comm: CommId) -> bool {
+        self.comms.contains_key(&comm)
+    }
+
+    /// It is a member of a communicator from now on.
+    pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
+        self.comms.insert(comm, seat);
+        self.recent = (comm, seat);
+    }
+
+    /// A communicator is freed.
+    pub fn leave(&mut self, comm: CommId) {
+        self.comms.remove(&comm);
+        self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
     /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.

@@ -5,6 +5,8 @@ use std::sync::mpsc;
 
 use matchpoint_trace::Trace;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use crate::arrivals::Arrivals;
 use crate::batch::{Batcher, IN_FLIGHT};
 use crate::clocks::Clocks;
@@ -76,7 +78,10 @@ fn measured(
     let (full, filled) = mpsc::sync_channel(IN_FLIGHT);
     let (give_back, returned) = mpsc::channel();
     std::thread::scope(|scope| {
-        let measuring = scope.spawn(move || measurer.run(&filled, &give_back));
+        let thread = std::thread::Builder::new().name("measure".into());
+        let measuring = thread
+            .spawn_scoped(scope, move || measurer.run(&filled, &give_back))
+            .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
         // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
         let simulated = run(trace, setting, batcher, progress).map(|(batcher, tally)| {
@@ -104,7 +109,7 @@ fn run<S: Sink>(
 struct Ignore;
 
 impl Sink for Ignore {
-    fn step(&mut self, _: usize, _: Step) {}
+    fn step(&mut self, _: Step) {}
 }
 
 /// Receives that found their message waiting ÷ receives.
@@ -140,7 +145,10 @@ impl Found<'_> {
             blocks_with_conflict: shared.blocks_with_conflict,
             ..std::mem::take(&mut tally.totals)
         };
-        let ranks = (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally)).collect();
+        let peers = self.peers(measurer, &tally);
+        let ranks =
+            (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, &peers[process]));
+        let ranks = ranks.collect();
         let mut calls = vec![0; matchpoint_trace::Function::ALL.len()];
         for survey in self.surveys {
             calls.iter_mut().zip(&survey.by_function).for_each(|(sum, count)| *sum += count);
@@ -232,12 +240,34 @@ impl Found<'_> {
         .collect()
     }
 
-    fn rank(&self, process: usize, measurer: &Measurer, tally: &Tally) -> RankMeasurements {
+    /// By process: the ranks it sent to, or had messages from.
+    fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<FxHashSet<u32>> {
+        let process_of: FxHashMap<u32, usize> =
+            self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
+        let mut peers: Vec<FxHashSet<u32>> = tally.ranks.iter().map(|rank| rank.lost_peers.clone()).collect();
+        for (process, observer) in measurer.observers.iter().enumerate() {
+            for &from in observer.peers.keys() {
+                peers[process].insert(from);
+                if let Some(&sender) = process_of.get(&from) {
+                    peers[sender].insert(self.surveys[process].rank);
+                }
+            }
+        }
+        peers
+    }
+
+    fn rank(
+        &self,
+        process: usize,
+        measurer: &Measurer,
+        tally: &Tally,
+        peers: &FxHashSet<u32>,
+    ) -> RankMeasurements {
         let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();
         let (posted, unexpected) = observer.queues(tally.end_ns);
-        let (peer_uniformity, peer_weight_max) = uniformity(counts.peers.values().copied());
+        let (peer_uniformity, peer_weight_max) = uniformity(observer.peers.values().copied());
         RankMeasurements {
             rank: survey.rank,
             calls: survey.calls,
@@ -245,7 +275,7 @@ impl Found<'_> {
             receives: observer.receives,
             messages: observer.messages,
             elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
-            peers: counts.peers.len() as u32,
+            peers: peers.len() as u32,
             peer_uniformity,
             peer_weight_max,
             tuples_unique: tuples.unique,

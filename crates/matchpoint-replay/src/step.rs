@@ -7,6 +7,8 @@ use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 pub(crate) struct Step {
     /// When, in nanoseconds of the replay.
     pub at_ns: i64,
+    /// At which: counts the ranks that have a stream.
+    pub process: u32,
     pub kind: Kind,
 }
 
@@ -17,8 +19,10 @@ pub(crate) enum Kind {
         receive: Receive,
         took: Option<MsgId>,
     },
+    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
     Arrive {
         message: Message,
+        from: u32,
         took: Option<Receive>,
     },
     Probe {
@@ -41,6 +45,5 @@ pub(crate) enum Kind {
 
 /// Takes the steps of all ranks; those of one rank come in order.
 pub(crate) trait Sink {
-    /// `process` counts the ranks that have a stream.
-    fn step(&mut self, process: usize, step: Step);
+    fn step(&mut self, step: Step);
 }

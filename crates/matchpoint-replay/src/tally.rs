@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use matchpoint::{Selector, Wild};
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{Peer, SendArgs, Status, TagArg};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::measurements::{CommunicationMatrix, Totals};
 use crate::process::Process;
@@ -36,15 +36,16 @@ pub(crate) struct Tally {
     late: Vec<u64>,
     posted: Vec<u64>,
     tags: FxHashMap<i32, u64>,
+    /// The tag last sent, and how often in a row.
+    recent_tag: (i32, u64),
 }
 
 /// What is counted per process.
 #[derive(Default)]
 pub(crate) struct RankTally {
     pub sends: u64,
-    pub messages: u64,
-    /// Messages that arrived, by the sender's world rank; zero for ranks that were only sent to.
-    pub peers: FxHashMap<u32, u32>,
+    /// Ranks without a stream that it sent to.
+    pub lost_peers: FxHashSet<u32>,
 }
 
 impl Tally {
@@ -69,6 +70,7 @@ impl Tally {
             late: vec![0; Function::ALL.len()],
             posted: vec![0; Function::ALL.len()],
             tags: FxHashMap::default(),
+            recent_tag: (0, 0),
         }
     }
 
@@ -83,7 +85,6 @@ impl Tally {
         }
         self.count_tag(args.tag);
         if let Some(to) = to {
-            self.ranks[process].peers.entry(to).or_insert(0);
             let CommunicationMatrix { ranks_per_cell, cells, .. } = self.matrix;
             let cell = (from / ranks_per_cell) as usize * cells as usize + (to / ranks_per_cell) as usize;
             self.matrix.messages[cell] += 1;
@@ -91,12 +92,30 @@ impl Tally {
         }
     }
 
+    /// A message went to a rank without a stream.
+    pub fn lost(&mut self, process: usize, to: Option<u32>) {
+        self.lost_messages += 1;
+        self.ranks[process].lost_peers.extend(to);
+    }
+
     fn count_tag(&mut self, tag: i32) {
+        if self.recent_tag.0 == tag {
+            self.recent_tag.1 += 1;
+            return;
+        }
+        let (before, sends) = std::mem::replace(&mut self.recent_tag, (tag, 1));
+        self.count_tags(before, sends);
+    }
+
+    fn count_tags(&mut self, tag: i32, sends: u64) {
+        if sends == 0 {
+            return;
+        }
         self.totals.tag_max = self.totals.tag_max.max(Some(tag));
         if self.tags.len() < TAGS_KEPT {
-            *self.tags.entry(tag).or_insert(0) += 1;
+            *self.tags.entry(tag).or_insert(0) += sends;
         } else if let Some(count) = self.tags.get_mut(&tag) {
-            *count += 1;
+            *count += sends;
         } else {
             self.totals.tags_exact = false;
         }
@@ -114,15 +133,6 @@ impl Tally {
             (Wild::Is(_), _) => &mut wildcards.any_tag,
             (Wild::Any, _) => &mut wildcards.both,
         } += 1;
-    }
-
-    /// A message arrived from that world rank.
-    pub fn arrived(&mut self, process: usize, from: u32) {
-        let rank = &mut self.ranks[process];
-        rank.messages += 1;
-        if from != u32::MAX {
-            *rank.peers.entry(from).or_insert(0) += 1;
-        }
     }
 
     /// A probe was made.
@@ -165,6 +175,8 @@ impl Tally {
 
     /// Sums up.
     pub fn sum_up(&mut self) {
+        let (tag, sends) = std::mem::take(&mut self.recent_tag);
+        self.count_tags(tag, sends);
         let totals = &mut self.totals;
         totals.tags_unique = self.tags.len() as u64;
         let mut tags: Vec<(i32, u64)> = std::mem::take(&mut self.tags).into_iter().collect();

@@ -153,7 +153,7 @@ impl<S: Sink> Simulation<'_, S> {
             }
             Action::CommCreate { .. } => self.create_communicator(at, call),
             Action::CommFree { comm } => {
-                self.processes[at.index].comms.remove(&comm);
+                self.processes[at.index].leave(comm);
                 soon
             }
             Action::Finalize => {
@@ -279,7 +279,8 @@ impl<S: Sink> Simulation<'_, S> {
 
     fn wait_for_probe(&mut self, at: At, selector: matchpoint::Selector, call: &Call) -> Blocked {
         let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
-        if self.is_absent(at.index, self.seat(at.index, args.comm), args.source, status) {
+        let seat = self.seat(at.index, args.comm);
+        if self.is_absent(at.index, seat, args.source, status) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
         at.until(None, Reason::Probe { selector, handle, expected: status })
@@ -323,15 +324,16 @@ impl<S: Sink> Simulation<'_, S> {
         let Action::CommCreate { parent, how, comm, request } = call.action else {
             return at.leave(at.now_ns);
         };
-        let parent_seat = self.processes[at.index].comms.get(&parent).copied();
+        let parent_is_known = self.processes[at.index].has_seat(parent);
         let process = &mut self.processes[at.index];
         let context = self.setting.communicators.created[at.index].get(process.created).copied().flatten();
         process.created += 1;
         if let Some(context) = context {
             let communicator = &self.setting.communicators.all[context as usize];
-            process.comms.insert(comm, Seat::of(process.rank, context, communicator));
+            let seat = Seat::of(process.rank, context, communicator);
+            process.take_seat(comm, seat);
         }
-        let local = matches!(how, NewComm::Unknown) || parent_seat.is_none();
+        let local = matches!(how, NewComm::Unknown) || !parent_is_known;
         if local {
             return at.leave(at.now_ns + at.recorded_ns);
         }

@@ -114,11 +114,9 @@ impl<S: Sink> Simulation<'_, S> {
         let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
             return;
         };
-        let posted = process.receives.get(place);
-        let sources_unknown =
-            request.expected.is_some_and(|status| self.is_from_absent(index, place, status));
-        if posted.is_some_and(|posted| posted.absent) || sources_unknown {
-            let expected = request.expected;
+        let is_absent = process.receives.get(place).is_some_and(|posted| posted.absent);
+        let expected = request.expected;
+        if is_absent || expected.is_some_and(|status| self.is_from_absent(index, place, status)) {
             self.make_up(index, place, at_ns, expected);
         }
     }

@@ -60,7 +60,7 @@ impl<S: Sink> Simulation<'_, S> {
         let to = self.world_rank(index, seat, dest);
         self.tally.sent(index, from, to, seat.context, args);
         let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
-            self.tally.lost_messages += 1;
+            self.tally.lost(index, to);
             return Sent { end: Some(begin_ns), message: None };
         };
         let protocol = match args.mode {
@@ -175,11 +175,10 @@ impl<S: Sink> Simulation<'_, S> {
         }
         let (message, from) = (flight.message, flight.from);
         let took = self.processes[index].matcher.arrive(message).expect("the matcher is unbounded");
-        self.tally.arrived(index, from);
         let receives = &self.processes[index].receives;
         let receive =
             took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
-        self.step(index, at_ns, Kind::Arrive { message, took: receive });
+        self.step(index, at_ns, Kind::Arrive { message, from, took: receive });
         match took {
             Some(receive) => self.matched(index, at_ns, receive.index(), message.id),
             None => self.wake_probes(index, at_ns, &message),
@@ -216,9 +215,8 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// The process's place in a communicator. One that the trace does not explain is taken for the world.
-    pub(super) fn seat(&self, index: usize, comm: CommId) -> Seat {
-        let process = &self.processes[index];
-        process.comms.get(&comm).copied().unwrap_or_else(|| process.comms[&CommId::WORLD])
+    pub(super) fn seat(&mut self, index: usize, comm: CommId) -> Seat {
+        self.processes[index].seat(comm)
     }
 
     /// World rank of the process that the other side knows by `rank`.
@@ -227,9 +225,12 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Whether the message that a receive reported came from a process without a stream.
-    pub(super) fn is_from_absent(&self, index: usize, place: u32, status: Status) -> bool {
-        let Some(receive) = self.processes[index].receives.get(place) else { return false };
-        self.is_absent(index, self.seat(index, receive.comm), Peer::Any, Some(status))
+    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, status: Status) -> bool {
+        let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
+            return false;
+        };
+        let seat = self.seat(index, comm);
+        self.is_absent(index, seat, Peer::Any, Some(status))
     }
 
     /// Whether what a receive waits for was sent by a process without a stream.

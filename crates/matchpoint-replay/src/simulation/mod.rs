@@ -194,7 +194,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
     }
 
     fn step(&mut self, index: usize, at_ns: i64, kind: Kind) {
-        self.sink.step(index, Step { at_ns, kind });
+        self.sink.step(Step { at_ns, process: index as u32, kind });
     }
 
     fn next_recv_id(&mut self, place: u32) -> RecvId {
