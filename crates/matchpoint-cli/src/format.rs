@@ -99,13 +99,18 @@ pub fn bytes(value: u64) -> String {
     if unit == 0 { format!("{value} B") } else { format!("{} {}", digits(scaled), UNITS[unit]) }
 }
 
-/// Names of `[2^i, 2^(i+1))`, where the first bin also holds 0: `0–1`, `2–3`, `4–7`, …
+/// Names of `[2^i, 2^(i+1))`: `1`, `2–3`, `4–7`, …
 pub fn power_bin(index: usize) -> String {
     match index {
-        0 => "0–1".to_owned(),
+        0 => "1".to_owned(),
         1..20 => format!("{}–{}", count(1 << index), count((1 << (index + 1)) - 1)),
         _ => format!("2^{index}…"),
     }
+}
+
+/// Names of search depths: `0`, then as [`power_bin`].
+pub fn depth_bin(index: usize) -> String {
+    index.checked_sub(1).map_or_else(|| "0".to_owned(), power_bin)
 }
 
 #[cfg(test)]

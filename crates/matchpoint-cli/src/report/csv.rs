@@ -161,8 +161,8 @@ fn depth(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
         for (name, queue) in [("posted", &of.posted), ("unexpected", &of.unexpected)] {
             for (outcome, bins) in [("hit", &queue.depth_hit), ("miss", &queue.depth_miss)] {
                 for (index, searches) in bins.iter().enumerate() {
-                    let from = if index == 0 { 0 } else { 1_u64 << index };
-                    table.serialize((&of.name, name, outcome, from, 2_u64 << index, searches))?;
+                    let from = if index == 0 { 0 } else { 1_u64 << (index - 1) };
+                    table.serialize((&of.name, name, outcome, from, 1_u64 << index, searches))?;
                 }
             }
         }

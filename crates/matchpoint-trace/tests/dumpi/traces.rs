@@ -25,7 +25,9 @@ pub static REAL: LazyLock<BTreeMap<String, Real>> = LazyLock::new(|| {
         for entry in fs::read_dir(&folder).unwrap().flatten().filter(|entry| entry.path().is_dir()) {
             let name = entry.file_name().into_string().unwrap();
             let real = unpack(&entry.path(), &unpacked.join(&name));
-            found.entry(name).or_insert(real);
+            let known: &mut Real =
+                found.entry(name).or_insert(Real { folder: real.folder, texts: Vec::new() });
+            known.texts.extend(real.texts);
         }
     }
     if found.is_empty() {

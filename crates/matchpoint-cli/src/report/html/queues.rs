@@ -7,7 +7,7 @@ use matchpoint_replay::measurements::{QueueMeasurements, RankMeasurements, RankQ
 use super::chart::{Columns, bar, columns};
 use super::escape::escape;
 use crate::derived::ratio;
-use crate::format::{count, digits, power_bin, share};
+use crate::format::{count, depth_bin, digits, share};
 use crate::report::Report;
 
 pub fn heat(report: &Report<'_>) -> String {
@@ -128,7 +128,7 @@ fn depth(title: &str, class: &str, queue: &QueueMeasurements) -> String {
         let _ = write!(
             html,
             "<tr><th scope=\"row\">{}</th>{}{}</tr>",
-            power_bin(bin),
+            depth_bin(bin),
             depth_cell(&queue.depth_hit, bin),
             depth_cell(&queue.depth_miss, bin)
         );

@@ -64,7 +64,7 @@ fn runs(totals: &Totals) -> String {
     let (runs, mean) = derived::compatible_runs(totals);
     let most = totals.compatible_runs.iter().copied().max().unwrap_or(0);
     let rows = totals.compatible_runs.iter().enumerate().map(|(bin, runs)| {
-        let label = if bin == 0 { "1".to_owned() } else { power_bin(bin) };
+        let label = power_bin(bin);
         row(label, *runs, most)
     });
     format!(

@@ -4,7 +4,7 @@ use matchpoint_replay::measurements::{EngineMeasurements, QueueMeasurements, Ran
 
 use super::layout::Page;
 use crate::derived::{RankCost, attempts, cost_max_ns, mean_over_ranks, ratio, worst_ranks};
-use crate::format::{bytes, count, digits, duration_ns, power_bin, seconds, share};
+use crate::format::{bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use crate::report::Report;
 
 /// How many ranks are shown.
@@ -65,9 +65,9 @@ fn depths(engine: &EngineMeasurements, page: &mut Page) {
 
 fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
     if bin + 1 == columns && used.is_some_and(|last| last >= columns) {
-        format!("{} up", count(1 << bin))
+        format!("{} up", count(1 << (bin - 1)))
     } else {
-        power_bin(bin)
+        depth_bin(bin)
     }
 }
 
