@@ -5,16 +5,18 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, engines};
+use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector};
 use matchpoint_trace::call::{Action, CommId, Completion, Peer, ReceiveArgs, RequestId, SendArgs, Status};
 use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
 use crate::communicators::{SELF, WORLD};
+use crate::matcher::Matcher;
 use crate::process::Seat;
 use crate::progress::Progress;
-use crate::simulation::{MATCHER, Setting, made_up, selector};
+use crate::reported::Reported;
+use crate::simulation::{Setting, made_up, selector};
 use crate::step::{Kind, Sink, Step};
 use crate::tally::Tally;
 
@@ -34,7 +36,7 @@ pub(crate) fn run<S: Sink>(
             setting,
             process,
             rank,
-            matcher: engines::create(MATCHER)?,
+            matcher: Matcher::new()?,
             comms: [(CommId::WORLD, Seat { context: WORLD, rank, second: false })].into_iter().collect(),
             created: 0,
             any_sources: 0,
@@ -59,7 +61,7 @@ struct Alone<'a, S> {
     setting: &'a Setting<'a>,
     process: usize,
     rank: u32,
-    matcher: Box<dyn Engine>,
+    matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
     created: usize,
     /// Non-blocking receives from any source begun so far.
@@ -194,7 +196,7 @@ impl<S: Sink> Alone<'_, S> {
         self.sequence += 1;
         let selector = selector(self.seat(args.comm), args);
         let receive = Receive::new(RecvId::new(self.sequence, self.sequence), selector);
-        let took = self.matcher.post(receive).expect("the matcher is unbounded and has no hints");
+        let took = self.matcher.post(receive);
         self.tally.posted(function, &selector, took.is_some());
         self.step(at_ns, Kind::Post { receive, took });
         if took.is_none() {
@@ -209,10 +211,10 @@ impl<S: Sink> Alone<'_, S> {
             return;
         }
         self.sequence += 1;
-        let (source, tag) = made_up(asked, status);
+        let (source, tag) = made_up(asked, Reported::of(status));
         let envelope = Envelope::new(ContextId(asked.context().0), source, tag);
         let message = Message::new(MsgId::new(self.sequence, self.sequence), envelope);
-        let took = self.matcher.arrive(message).expect("the matcher is unbounded");
+        let took = self.matcher.arrive(message);
         let from = self.world_rank_of(asked, source);
         let took = took.and_then(|id| Some(Receive::new(id, self.posted.remove(&id)?)));
         self.step(at_ns, Kind::Arrive { message, from, took });

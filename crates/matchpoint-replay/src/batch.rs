@@ -13,7 +13,7 @@ const STEPS_PER_RANK: usize = 32;
 
 /// Steps in a chunk, at least and at most.
 const CHUNK_MIN: usize = 2048;
-const CHUNK_MAX: usize = 32_768;
+const CHUNK_MAX: usize = 16_384;
 
 /// Chunks that may wait to be measured.
 pub(crate) const IN_FLIGHT: usize = 2;

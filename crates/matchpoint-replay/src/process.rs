@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 
-use matchpoint::{Engine, RecvId, Selector};
-use matchpoint_trace::call::{CommId, HandleId, RequestId, Status};
+use matchpoint::{RecvId, Selector};
+use matchpoint_trace::call::{CommId, HandleId, RequestId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::communicators::{Communicator, Context, SELF, WORLD};
 use crate::inbox::Inbox;
+use crate::matcher::Matcher;
+use crate::reported::Reported;
 use crate::requests::RequestTable;
 use crate::slab::Slab;
 
@@ -25,7 +27,7 @@ pub(crate) struct Process<'t> {
     #[allow(clippy::vec_box)]
     spare: Vec<Box<Call>>,
     /// The replay's own matcher.
-    pub matcher: Box<dyn Engine>,
+    pub matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
     /// The communicator last used: mostly it is the next one too.
     recent: (CommId, Seat),
@@ -90,7 +92,7 @@ pub(crate) enum Reason {
     /// For sends or receives, its own or those of its requests.
     Messages,
     /// For a message that the probe reports.
-    Probe { selector: Selector, handle: Option<HandleId>, expected: Option<Status> },
+    Probe { selector: Selector, handle: Option<HandleId>, expected: Option<Reported> },
     /// For the other processes of a collective.
     Collective,
 }
@@ -113,7 +115,7 @@ pub(crate) struct PostedReceive {
     pub selector: Selector,
     pub comm: CommId,
     /// What the call reported, if it blocked.
-    pub expected: Option<Status>,
+    pub expected: Option<Reported>,
     /// Its message is made up: the sender has no stream.
     pub absent: bool,
 }
@@ -142,7 +144,7 @@ impl Seat {
 }
 
 impl<'t> Process<'t> {
-    pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Box<dyn Engine>) -> Self {
+    pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher) -> Self {
         let comms = [
             (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
             (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),

@@ -1,5 +1,6 @@
 //! The replay of a trace, from its files to its measurements.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc;
 
@@ -18,7 +19,7 @@ use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
 use crate::step::{Sink, Step};
 use crate::survey::{RankSurvey, survey};
-use crate::tally::{Tally, by_function};
+use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
 
 /// Replays `trace`.
@@ -149,13 +150,13 @@ impl Found<'_> {
         let ranks =
             (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, &peers[process]));
         let ranks = ranks.collect();
-        let mut calls = vec![0; matchpoint_trace::Function::ALL.len()];
-        for survey in self.surveys {
-            calls.iter_mut().zip(&survey.by_function).for_each(|(sum, count)| *sum += count);
+        let mut calls = BTreeMap::new();
+        for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
+            *calls.entry(function).or_insert(0) += count;
         }
         Measurements {
             trace: self.facts(),
-            calls: by_function(&calls),
+            calls,
             totals,
             arrivals: ArrivalFacts {
                 mode: self.options.arrivals,

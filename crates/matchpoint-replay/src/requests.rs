@@ -1,8 +1,11 @@
 //! Requests of one process, by the ids that the trace has for them.
 
 use matchpoint::MsgId;
-use matchpoint_trace::call::{ReceiveArgs, RequestId, SendArgs, Status};
+use matchpoint_trace::call::{ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
+
+use crate::reported::Reported;
+use crate::slab::Slab;
 
 /// Ids below this are looked up by index: tracers number requests from zero, and recycle.
 const DENSE: usize = 4096;
@@ -14,7 +17,7 @@ pub(crate) struct Request {
     /// The lane that waits for it.
     pub waiter: Option<u16>,
     /// What the call that completes it reported.
-    pub expected: Option<Status>,
+    pub expected: Option<Reported>,
     /// Source and tag of the message it got, for a receive that left one of them open.
     pub got: Option<(u32, i32)>,
 }
@@ -52,51 +55,62 @@ impl Request {
 /// The requests that a process has.
 #[derive(Default)]
 pub(crate) struct RequestTable {
-    dense: Vec<Option<Request>>,
-    sparse: FxHashMap<RequestId, Request>,
+    /// By id: one more than the place among `active`, zero for none.
+    dense: Vec<u32>,
+    sparse: FxHashMap<RequestId, u32>,
+    active: Slab<Request>,
 }
 
 impl RequestTable {
     #[inline]
-    pub fn get(&self, id: RequestId) -> Option<&Request> {
+    fn place(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
-            Some(place) => place.as_ref(),
-            None => self.sparse.get(&id),
+            Some(place) => place.checked_sub(1),
+            None => self.sparse.get(&id).copied(),
         }
     }
 
     #[inline]
+    pub fn get(&self, id: RequestId) -> Option<&Request> {
+        self.active.get(self.place(id)?)
+    }
+
+    #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
-        match self.dense.get_mut(id.0 as usize) {
-            Some(place) => place.as_mut(),
-            None => self.sparse.get_mut(&id),
-        }
+        let place = self.place(id)?;
+        self.active.get_mut(place)
     }
 
     pub fn insert(&mut self, id: RequestId, request: Request) {
+        if let Some(known) = self.get_mut(id) {
+            *known = request;
+            return;
+        }
+        let place = self.active.insert(request);
         let at = id.0 as usize;
         if at >= DENSE {
-            self.sparse.insert(id, request);
+            self.sparse.insert(id, place);
             return;
         }
         if at >= self.dense.len() {
-            self.dense.resize_with(at + 1, || None);
+            self.dense.resize(at + 1, 0);
         }
-        self.dense[at] = Some(request);
+        self.dense[at] = place + 1;
     }
 
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        match self.dense.get_mut(id.0 as usize) {
-            Some(place) => place.take(),
-            None => self.sparse.remove(&id),
-        }
+        let place = match self.dense.get_mut(id.0 as usize) {
+            Some(place) => std::mem::take(place).checked_sub(1)?,
+            None => self.sparse.remove(&id)?,
+        };
+        self.active.remove(place)
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.dense.iter().flatten().chain(self.sparse.values())
+        self.active.iter().map(|(_, request)| request)
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.dense.iter_mut().flatten().chain(self.sparse.values_mut())
+        self.active.iter_mut()
     }
 }

@@ -10,9 +10,10 @@ use rayon::prelude::*;
 use crate::ReplayError;
 use crate::proc_null::AnySources;
 use crate::progress::Progress;
+use crate::tally::by_function;
 
 /// Synchronising collectives on `MPI_COMM_WORLD` that are kept per rank as evidence about clocks.
-const SYNCHRONISATIONS_KEPT: usize = 64;
+const SYNCHRONISATIONS_KEPT: usize = 16;
 
 /// Calls between two looks at [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
@@ -21,8 +22,8 @@ const CALLS_PER_REPORT: u64 = 8192;
 pub(crate) struct RankSurvey {
     pub rank: u32,
     pub calls: u64,
-    /// Indexed by [`Function`].
-    pub by_function: Vec<u64>,
+    /// The functions that occur.
+    pub by_function: Vec<(Function, u64)>,
     /// When the first call was entered and the last was left, in the process's own clock.
     pub first_ns: i64,
     pub last_ns: i64,
@@ -50,7 +51,7 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
     let mut found = RankSurvey {
         rank,
         calls: 0,
-        by_function: vec![0; Function::ALL.len()],
+        by_function: Vec::new(),
         first_ns: i64::MAX,
         last_ns: i64::MIN,
         membership: Vec::new(),
@@ -58,7 +59,9 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
         synchronisations: Vec::new(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
+    let mut counts = vec![0; Function::ALL.len()];
     while reader.read(&mut call)? {
+        counts[call.function as usize] += 1;
         found.note(&call);
         if found.calls % CALLS_PER_REPORT == 0 {
             if progress.stopped() {
@@ -69,13 +72,13 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
         }
     }
     progress.bytes.fetch_add(reader.position() - reported, Relaxed);
+    found.by_function = by_function(&counts).into_iter().collect();
     Ok(found)
 }
 
 impl RankSurvey {
     fn note(&mut self, call: &Call) {
         self.calls += 1;
-        self.by_function[call.function as usize] += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
         self.any_sources.note(call, |_, _| {});

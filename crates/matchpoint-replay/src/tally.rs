@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use matchpoint::{Selector, Wild};
 use matchpoint_trace::Function;
-use matchpoint_trace::call::{Peer, SendArgs, Status, TagArg};
+use matchpoint_trace::call::SendArgs;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::measurements::{CommunicationMatrix, Totals};
 use crate::process::Process;
+use crate::reported::Reported;
 use crate::simulation::{Released, Setting};
 
 /// Rows of the communication matrix, at most.
@@ -142,16 +143,15 @@ impl Tally {
     }
 
     /// A receive or probe got a message with that source and tag; `expected` is what it reported in the traced run.
-    pub fn reproduced(&mut self, selector: &Selector, expected: Option<Status>, got: Option<(u32, i32)>) {
+    pub fn reproduced(&mut self, selector: &Selector, expected: Option<Reported>, got: Option<(u32, i32)>) {
         if let (Some(expected), Some(got), None) = (expected, got, selector.exact()) {
             self.reproduced_as(expected, got);
         }
     }
 
     /// The same, of one that is known to have left something open.
-    pub fn reproduced_as(&mut self, expected: Status, got: (u32, i32)) {
-        let (Peer::Rank(source), TagArg::Is(tag)) = (expected.source, expected.tag) else { return };
-        if !expected.cancelled {
+    pub fn reproduced_as(&mut self, expected: Reported, got: (u32, i32)) {
+        if let (Some(source), Some(tag)) = (expected.source, expected.tag) {
             self.totals.recorded_wildcards += 1;
             self.totals.reproduced_wildcards += u64::from((source, tag) == got);
         }

@@ -3,7 +3,7 @@
 use crate::measurements::RankQueue;
 
 /// Spans kept while the run goes on.
-const SPANS: usize = 256;
+const SPANS: usize = 160;
 
 /// Spans reported.
 pub(crate) const SPANS_REPORTED: usize = 120;
@@ -59,13 +59,20 @@ impl Timeline {
         }
         let at = (at_ns / self.span_ns) as usize;
         if at >= self.spans.len() {
+            if self.spans.capacity() == 0 {
+                self.spans.reserve_exact(SPANS);
+            }
             self.spans.resize(at + 1, self.length);
         }
     }
 
     fn join_pairs(&mut self) {
         self.span_ns *= 2;
-        self.spans = self.spans.chunks(2).map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        for pair in 0..self.spans.len().div_ceil(2) {
+            let second = self.spans.get(2 * pair + 1).copied().unwrap_or(0);
+            self.spans[pair] = self.spans[2 * pair].max(second);
+        }
+        self.spans.truncate(self.spans.len().div_ceil(2));
     }
 
     /// Over a run that took `end_ns`.

@@ -8,6 +8,7 @@ use super::collective::Joining;
 use super::message::{End, selector};
 use crate::arrivals::Arrivals;
 use crate::process::{Blocked, LaneState, Owner, Reason, Seat};
+use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
 
@@ -189,15 +190,16 @@ impl<S: Sink> Simulation<'_, S> {
         args: &matchpoint_trace::call::ReceiveArgs,
         status: Option<Status>,
     ) -> Blocked {
-        let posted = self.receive(at.index, at.now_ns, function, args, at.owner(), status);
-        self.make_up_absent(at, posted.place, status);
+        let reported = Reported::of(status);
+        let posted = self.receive(at.index, at.now_ns, function, args, at.owner(), reported);
+        self.make_up_absent(at, posted.place, reported);
         at.until(posted.end, Reason::Messages)
     }
 
-    fn make_up_absent(&mut self, at: At, place: Option<u32>, status: Option<Status>) {
+    fn make_up_absent(&mut self, at: At, place: Option<u32>, reported: Option<Reported>) {
         let Some(place) = place else { return };
         if self.processes[at.index].receives.get(place).is_some_and(|receive| receive.absent) {
-            self.make_up(at.index, place, at.now_ns + at.recorded_ns, status);
+            self.make_up(at.index, place, at.now_ns + at.recorded_ns, reported);
         }
     }
 
@@ -214,9 +216,10 @@ impl<S: Sink> Simulation<'_, S> {
                 Request::new(RequestKind::SendReceive, RequestState::Pending(2)),
             );
         }
-        let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, status);
+        let reported = Reported::of(status);
+        let posted = self.receive(at.index, at.now_ns, call.function, &receive, owner, reported);
         let sent = self.send(at.index, at.now_ns, &send, owner).end;
-        self.make_up_absent(at, posted.place, status);
+        self.make_up_absent(at, posted.place, reported);
         if let Some(id) = request {
             for end_ns in [posted.end, sent].into_iter().flatten() {
                 self.end(at.index, Owner::Request(id), end_ns, posted.got);
@@ -270,7 +273,7 @@ impl<S: Sink> Simulation<'_, S> {
         // A matched probe that found nothing took nothing.
         let got = self.probe(at.index, at.now_ns, &selector, handle.filter(|_| found));
         match got {
-            Some(_) if found => self.tally.reproduced(&selector, status, got),
+            Some(_) if found => self.tally.reproduced(&selector, Reported::of(status), got),
             None if found => return self.wait_for_probe(at, selector, call),
             _ => {}
         }
@@ -280,10 +283,10 @@ impl<S: Sink> Simulation<'_, S> {
     fn wait_for_probe(&mut self, at: At, selector: matchpoint::Selector, call: &Call) -> Blocked {
         let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
         let seat = self.seat(at.index, args.comm);
-        if self.is_absent(at.index, seat, args.source, status) {
+        if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        at.until(None, Reason::Probe { selector, handle, expected: status })
+        at.until(None, Reason::Probe { selector, handle, expected: Reported::of(status) })
     }
 
     fn matched_receive(

@@ -6,6 +6,7 @@ use matchpoint_trace::call::{Completion, RequestId, Status};
 use super::Simulation;
 use super::message::Got;
 use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
 
@@ -80,7 +81,7 @@ impl<S: Sink> Simulation<'_, S> {
         for completion in completions {
             let Some(&id) = requests.get(completion.index as usize) else { continue };
             let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
-            request.expected = completion.status;
+            request.expected = Reported::of(completion.status);
             if let (RequestKind::Send(Some(message)), Some(Status { cancelled: true, .. })) =
                 (&request.what, completion.status)
             {

@@ -2,10 +2,11 @@
 
 use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, Selector, Tag, Wild};
 use matchpoint_trace::Function;
-use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, Status, TagArg};
+use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, TagArg};
 
 use super::Simulation;
 use crate::process::{Owner, PostedReceive, Seat};
+use crate::reported::Reported;
 use crate::step::{Kind, Sink};
 
 /// A message on its way, or unexpected.
@@ -124,7 +125,7 @@ impl<S: Sink> Simulation<'_, S> {
         function: Function,
         args: &ReceiveArgs,
         owner: Owner,
-        expected: Option<Status>,
+        expected: Option<Reported>,
     ) -> Posted {
         if args.source == Peer::Null || self.is_null_receive(index, args, owner) {
             self.tally.totals.proc_null += 1;
@@ -144,7 +145,7 @@ impl<S: Sink> Simulation<'_, S> {
         let receive = Receive::new(self.next_recv_id(place), selector);
         let process = &mut self.processes[index];
         process.receives.get_mut(place).expect("it was inserted above").id = receive.id;
-        let took = process.matcher.post(receive).expect("the matcher is unbounded and has no hints");
+        let took = process.matcher.post(receive);
         self.tally.posted(function, &selector, took.is_some());
         self.step(index, now_ns, Kind::Post { receive, took });
         let Some(message) = took else { return Posted { end: None, place: Some(place), got: None } };
@@ -174,7 +175,7 @@ impl<S: Sink> Simulation<'_, S> {
             return;
         }
         let (message, from) = (flight.message, flight.from);
-        let took = self.processes[index].matcher.arrive(message).expect("the matcher is unbounded");
+        let took = self.processes[index].matcher.arrive(message);
         let receives = &self.processes[index].receives;
         let receive =
             took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
@@ -225,22 +226,28 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Whether the message that a receive reported came from a process without a stream.
-    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, status: Status) -> bool {
+    pub(super) fn is_from_absent(&mut self, index: usize, place: u32, reported: Reported) -> bool {
         let Some(comm) = self.processes[index].receives.get(place).map(|receive| receive.comm) else {
             return false;
         };
         let seat = self.seat(index, comm);
-        self.is_absent(index, seat, Peer::Any, Some(status))
+        self.is_absent(index, seat, Peer::Any, Some(reported))
     }
 
     /// Whether what a receive waits for was sent by a process without a stream.
-    pub(super) fn is_absent(&self, index: usize, seat: Seat, source: Peer, expected: Option<Status>) -> bool {
+    pub(super) fn is_absent(
+        &self,
+        index: usize,
+        seat: Seat,
+        source: Peer,
+        expected: Option<Reported>,
+    ) -> bool {
         if self.processes.len() == self.present.len() {
             return false;
         }
         let source = match (source, expected) {
             (Peer::Rank(rank), _) => rank,
-            (_, Some(Status { source: Peer::Rank(rank), .. })) => rank,
+            (_, Some(Reported { source: Some(rank), .. })) => rank,
             _ => return false,
         };
         let world = self.world_rank(index, seat, source);
@@ -248,7 +255,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Makes up the message that a receive got from a process without a stream.
-    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Status>) {
+    pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
         let Some(receive) = self.processes[index].receives.get(place) else { return };
         let expected = expected.or(receive.expected);
         let (selector, comm) = (receive.selector, receive.comm);
@@ -301,15 +308,15 @@ pub(crate) fn selector(seat: Seat, args: &ReceiveArgs) -> Selector {
 
 /// Source and tag of a message that a receive with `selector` got: what it asked for, else what it reported, else
 /// something that only a receive as open as this one accepts.
-pub(crate) fn made_up(selector: &Selector, expected: Option<Status>) -> (Rank, Tag) {
-    let source = match (selector.source(), expected.map(|status| status.source)) {
+pub(crate) fn made_up(selector: &Selector, expected: Option<Reported>) -> (Rank, Tag) {
+    let source = match (selector.source(), expected.and_then(|expected| expected.source)) {
         (Wild::Is(rank), _) => rank,
-        (_, Some(Peer::Rank(rank))) => Rank(rank.into()),
+        (_, Some(rank)) => Rank(rank.into()),
         _ => Rank::UNKNOWN,
     };
-    let tag = match (selector.tag(), expected.map(|status| status.tag)) {
+    let tag = match (selector.tag(), expected.and_then(|expected| expected.tag)) {
         (Wild::Is(tag), _) => tag,
-        (_, Some(TagArg::Is(value))) => self::tag(value),
+        (_, Some(value)) => self::tag(value),
         _ => Tag(u64::MAX),
     };
     (source, tag)

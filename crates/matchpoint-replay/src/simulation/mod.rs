@@ -15,7 +15,7 @@ mod stall;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint::{MsgId, RecvId, engines};
+use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
@@ -24,6 +24,7 @@ use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
 use crate::loggp::LogGp;
+use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
 use crate::process::Process;
 use crate::progress::Progress;
@@ -36,10 +37,6 @@ use collective::Meeting;
 use message::Flight;
 
 pub(crate) use message::{made_up, selector};
-
-/// The matcher that decides what matches what, so that the simulation knows who may go on: small, since every
-/// process has one.
-pub(crate) const MATCHER: &str = "bins:n=16";
 
 /// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
@@ -77,7 +74,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let mut processes = Vec::new();
         for (index, &rank) in trace.present().iter().enumerate() {
             present[rank as usize] = Some(index as u32);
-            processes.push(Process::new(rank, trace.rank(rank)?, engines::create(MATCHER)?));
+            processes.push(Process::new(rank, trace.rank(rank)?, Matcher::new()?));
         }
         Ok(Simulation {
             setting,

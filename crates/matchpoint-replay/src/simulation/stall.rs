@@ -6,6 +6,7 @@
 //! first whose release invents least.
 
 use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::reported::Reported;
 use crate::requests::{RequestKind, RequestState};
 use crate::schedule::NEVER;
 use crate::step::Sink;
@@ -83,11 +84,7 @@ impl<S: Sink> Simulation<'_, S> {
         !places.is_empty()
     }
 
-    fn awaited_receives(
-        &self,
-        index: usize,
-        lane: usize,
-    ) -> Vec<(u32, Option<matchpoint_trace::call::Status>)> {
+    fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<Reported>)> {
         let process = &self.processes[index];
         let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
         let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();
