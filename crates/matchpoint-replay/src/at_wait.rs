@@ -67,7 +67,7 @@ struct Alone<'a, S> {
     /// Non-blocking receives from any source begun so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
-    /// Receives that no message has taken yet.
+    /// Receives that no message has taken yet, with what they ask for.
     posted: FxHashMap<RecvId, Selector>,
     sequence: u32,
     sink: &'a mut S,
@@ -115,7 +115,7 @@ impl<S: Sink> Alone<'_, S> {
                     (Some((id, selector)), Some(request)) => {
                         self.requests.insert(request, Request::Receive(id, selector));
                     }
-                    (Some((id, selector)), None) => self.arrive(leave_ns, id, &selector, status),
+                    (Some((_, selector)), None) => self.arrive(leave_ns, &selector, status),
                     (None, _) => {}
                 }
             }
@@ -125,7 +125,7 @@ impl<S: Sink> Alone<'_, S> {
                     (Some((id, selector)), Some(request)) => {
                         self.requests.insert(request, Request::Receive(id, selector));
                     }
-                    (Some((id, selector)), None) => self.arrive(leave_ns, id, &selector, status),
+                    (Some((_, selector)), None) => self.arrive(leave_ns, &selector, status),
                     (None, _) => {}
                 }
             }
@@ -205,11 +205,9 @@ impl<S: Sink> Alone<'_, S> {
         Some((receive.id, selector))
     }
 
-    /// The message of that receive arrives, unless the receive had another's already.
-    fn arrive(&mut self, at_ns: i64, receive: RecvId, asked: &Selector, status: Option<Status>) {
-        if !self.posted.contains_key(&receive) {
-            return;
-        }
+    /// The message of that receive arrives. Of several receives that accept it the earliest takes it, as ever; the
+    /// messages of the others are still to come.
+    fn arrive(&mut self, at_ns: i64, asked: &Selector, status: Option<Status>) {
         self.sequence += 1;
         let (source, tag) = made_up(asked, Reported::of(status));
         let envelope = Envelope::new(ContextId(asked.context().0), source, tag);
@@ -244,16 +242,24 @@ impl<S: Sink> Alone<'_, S> {
         for &Completion { index, status } in &call.completions {
             let Some(id) = call.requests.get(index as usize) else { continue };
             match self.requests.get(id).copied() {
-                Some(Request::Receive(receive, selector)) => {
+                Some(Request::Receive(_, selector)) => {
                     self.requests.remove(id);
-                    self.arrive(at_ns, receive, &selector, status);
+                    self.arrive(at_ns, &selector, status);
                 }
-                Some(Request::PersistentReceive(args, Some((receive, selector)))) => {
+                Some(Request::PersistentReceive(args, Some((_, selector)))) => {
                     self.requests.insert(*id, Request::PersistentReceive(args, None));
-                    self.arrive(at_ns, receive, &selector, status);
+                    self.arrive(at_ns, &selector, status);
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// What a request began will not complete with a message.
+    fn forget(&mut self, id: RequestId) {
+        match self.requests.get_mut(&id) {
+            Some(Request::PersistentReceive(_, begun)) => *begun = None,
+            _ => drop(self.requests.remove(&id)),
         }
     }
 
@@ -264,7 +270,10 @@ impl<S: Sink> Alone<'_, S> {
             return;
         };
         let was_posted = self.matcher.cancel(receive);
-        self.posted.remove(&receive);
+        if was_posted {
+            self.posted.remove(&receive);
+            self.forget(id);
+        }
         self.tally.totals.cancelled += u64::from(was_posted);
         self.step(at_ns, Kind::Cancel { receive, was_posted });
     }
