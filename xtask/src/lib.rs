@@ -2,6 +2,7 @@
 
 pub mod amplify;
 pub mod bench;
+pub mod laws;
 pub mod licenses;
 pub mod repository;
 pub mod tidy;
