@@ -28,6 +28,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "only the commands print or exit", complaints: code::printing },
     Check { name: "every crate says what it is for", complaints: architecture::descriptions },
     Check { name: "imports as ARCHITECTURE.md says", complaints: architecture::imports },
+    Check { name: "the code map is of what is there", complaints: architecture::map },
 ];
 
 /// What all checks complain about.

@@ -59,6 +59,29 @@ pub fn imports(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
+/// Every path of the code map exists. Those that begin with a space are relative to the crate above them.
+pub fn map(files: &[File]) -> Complaints {
+    let (mut complaints, mut folder) = (Vec::new(), String::new());
+    for (first, rest) in listed(files, "Code map")? {
+        let cell = rest.split('|').next().unwrap_or_default();
+        let others = cell.split('`').skip(1).step_by(2);
+        if first.starts_with("crates/") {
+            folder = first.to_owned();
+        }
+        for path in [first].into_iter().chain(others) {
+            let whole = match path.strip_prefix(' ') {
+                Some(inner) => format!("{folder}{inner}"),
+                None if path.starts_with("src/") => format!("{folder}{path}"),
+                None => path.to_owned(),
+            };
+            if !root().join(&whole).exists() {
+                complaints.push(format!("ARCHITECTURE.md: the code map names {whole}, which is not there"));
+            }
+        }
+    }
+    Ok(complaints)
+}
+
 fn is_ours(path: &str) -> bool {
     std::path::Path::new(path).starts_with(root())
 }
