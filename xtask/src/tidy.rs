@@ -53,6 +53,6 @@ fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)
         page.text.split_once(&heading).ok_or_else(|| format!("ARCHITECTURE.md has no section {section}"))?;
     let section = rest.split("\n## ").next().unwrap_or(rest);
     let quoted =
-        |line: &'a str| line.trim_start_matches(['|', '-', '*', ' ']).strip_prefix('`')?.split_once('`');
+        |line: &'a str| line.trim_start_matches(['|', '-', '*', '·', ' ']).strip_prefix('`')?.split_once('`');
     Ok(section.lines().filter_map(quoted).collect())
 }

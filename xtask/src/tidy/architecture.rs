@@ -59,7 +59,7 @@ pub fn imports(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
-/// Every path of the code map exists. Those that begin with a space are relative to the crate above them.
+/// Every path of the code map exists. Those in `src/` and `tests/` are in the crate above them.
 pub fn map(files: &[File]) -> Complaints {
     let (mut complaints, mut folder) = (Vec::new(), String::new());
     for (first, rest) in listed(files, "Code map")? {
@@ -69,11 +69,8 @@ pub fn map(files: &[File]) -> Complaints {
             folder = first.to_owned();
         }
         for path in [first].into_iter().chain(others) {
-            let whole = match path.strip_prefix(' ') {
-                Some(inner) => format!("{folder}{inner}"),
-                None if path.starts_with("src/") => format!("{folder}{path}"),
-                None => path.to_owned(),
-            };
+            let is_inner = ["src/", "tests/"].iter().any(|inner| path.starts_with(inner));
+            let whole = if is_inner { format!("{folder}{path}") } else { path.to_owned() };
             if !root().join(&whole).exists() {
                 complaints.push(format!("ARCHITECTURE.md: the code map names {whole}, which is not there"));
             }
