@@ -24,6 +24,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "nothing of somebody's own machine", complaints: prose::machines },
     Check { name: "no space at the end of a line", complaints: prose::spaces },
     Check { name: "files can be read in one sitting", complaints: code::sizes },
+    Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
     Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
     Check { name: "only the commands print or exit", complaints: code::printing },
     Check { name: "every crate says what it is for", complaints: architecture::descriptions },

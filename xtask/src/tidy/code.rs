@@ -69,6 +69,17 @@ pub fn printing(files: &[File]) -> Complaints {
     Ok(complaints)
 }
 
+/// Every fuzz target is one that cargo builds: `cargo fuzz` needs them named one by one.
+pub fn fuzz_targets(files: &[File]) -> Complaints {
+    let manifest = files.iter().find(|file| file.path == "fuzz/Cargo.toml");
+    let named = |path: &str| manifest.is_some_and(|manifest| manifest.text.contains(&format!("\"{path}\"")));
+    let targets = files.iter().filter_map(|file| Some((file, file.path.strip_prefix("fuzz/")?)));
+    let stray = targets.filter(|(_, path)| path.starts_with("fuzz_targets/") && !named(path));
+    Ok(stray
+        .map(|(file, _)| format!("{}: fuzz/Cargo.toml has no [[bin]] with this path", file.path))
+        .collect())
+}
+
 /// The lines before the tests at the end of a file, comments left out.
 fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
