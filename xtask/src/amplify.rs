@@ -10,6 +10,8 @@ use std::path::Path;
 use matchpoint_trace::call::Action;
 use matchpoint_trace::{Call, Trace};
 
+use crate::Failure;
+
 /// A DUMPI file ends with eight words: a magic, then offsets into the file, zero for what is absent.
 const INDEX_WORDS: usize = 8;
 /// Where among them the start of the calls is.
@@ -22,8 +24,10 @@ const HAS_THREAD: u8 = 1 << 6;
 const HAS_CPU_TIME: u8 = 1 << 2;
 const HAS_WALL_TIME: u8 = 1 << 3;
 
-type Failure = Box<dyn std::error::Error>;
-
+/// Repeats the calls of the trace in `from` so many times, into `to`.
+///
+/// # Errors
+/// The trace cannot be read or is too long for its clock, or a file cannot be written.
 pub fn amplify(from: &Path, to: &Path, times: u32) -> Result<(), Failure> {
     fs::create_dir_all(to)?;
     let trace = matchpoint_trace::open(from)?;

@@ -1,10 +1,9 @@
 //! Chores of the repository: `cargo xtask --help`.
 
-mod amplify;
-
 use std::path::PathBuf;
 
 use clap::Parser;
+use xtask::{Failure, amplify, bench, laws, licenses, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -19,10 +18,29 @@ enum Chore {
         #[arg(long, default_value_t = 60)]
         times: u32,
     },
+    /// Measure the speed and memory of `matchpoint analyze` on long traces, and write a record.
+    BenchAnalyze(bench::Arguments),
+    /// Check the laws of matching on every engine, under many streams of events.
+    Laws(laws::Arguments),
+    /// Check that every dependency has a licence that we may pass on.
+    Licenses,
+    /// Check what no compiler checks: links, file sizes, the import table, where `unsafe` is.
+    Tidy,
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Failure> {
     match Chore::parse() {
         Chore::Amplify { from, to, times } => amplify::amplify(&from, &to, times),
+        Chore::BenchAnalyze(arguments) => bench::run(&arguments),
+        Chore::Laws(arguments) => laws::run(&arguments),
+        Chore::Licenses => verdict(licenses::complaints()?),
+        Chore::Tidy => verdict(tidy::complaints()?),
     }
+}
+
+fn verdict(complaints: Vec<String>) -> Result<(), Failure> {
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    if complaints.is_empty() { Ok(()) } else { Err(format!("{} complaints", complaints.len()).into()) }
 }

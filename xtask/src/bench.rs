@@ -1,0 +1,282 @@
+//! Speed and memory of `matchpoint analyze`, whole process, on long traces made of the bundled ones: see
+//! `benchmarks/README.md`.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::repository::root;
+use crate::{Failure, amplify};
+
+/// Between two looks at the memory of the process.
+const SAMPLING: Duration = Duration::from_millis(2);
+
+/// What the command has at its disposal whatever the trace, and for each rank.
+const FIXED_BYTES: u64 = 64 << 20;
+const RANK_BYTES: u64 = 16 << 10;
+
+/// What to measure.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Names of bundled traces, or folders of DUMPI traces.
+    #[arg(default_values = ["lulesh-27", "fillboundary-27", "cloverleaf-16", "imb-mpi1-4"])]
+    traces: Vec<String>,
+    /// Make each trace at least so many calls long.
+    #[arg(long, default_value_t = 4_000_000)]
+    calls: u64,
+    /// Measure so many times; one more run before is not counted.
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// The engine.
+    #[arg(long, default_value = "bins")]
+    engine: String,
+    /// The order of arrivals.
+    #[arg(long, default_value = "simulated")]
+    arrivals: String,
+    /// Name of the record: a word for the machine.
+    #[arg(long, default_value = "host")]
+    name: String,
+    /// Where records are kept.
+    #[arg(long, default_value = "benchmarks/records")]
+    records: PathBuf,
+}
+
+/// Measures, prints a table, and writes the record.
+///
+/// # Errors
+/// A trace cannot be made long, the command fails, or the record cannot be written.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let binary = build()?;
+    println!(
+        "| trace | calls | ranks | median calls/s | slowest | fastest | peak anonymous memory | limit |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    let mut traces = Vec::new();
+    for name in &arguments.traces {
+        let measured = measure(&binary, name, arguments)?;
+        println!("{}", row(&measured));
+        traces.push(measured);
+    }
+    let date = said(Command::new("date").args(["-u", "+%Y-%m-%d"]));
+    let record = json!({
+        "date": date,
+        "commit": commit(),
+        "host": host(),
+        "command": format!(
+            "matchpoint analyze T --engine {} --arrivals {} --json -", arguments.engine, arguments.arrivals
+        ),
+        "runs": arguments.runs,
+        "traces": traces,
+    });
+    let folder = root().join(&arguments.records);
+    fs::create_dir_all(&folder)?;
+    let path = folder.join(format!("{date}-analyze-{}.json", arguments.name));
+    fs::write(&path, format!("{record:#}\n"))?;
+    println!("\nwrote {}", path.display());
+    Ok(())
+}
+
+fn build() -> Result<PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments =
+        ["build", "--release", "--locked", "--package", "matchpoint-cli", "--message-format", "json"];
+    let output = Command::new(cargo).args(arguments).current_dir(root()).stderr(Stdio::inherit()).output()?;
+    let messages = String::from_utf8(output.stdout)?;
+    let mut binaries = messages.lines().filter_map(|line| {
+        serde_json::from_str::<Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
+    });
+    binaries.next_back().ok_or_else(|| "cargo built no command".into())
+}
+
+/// Measures one trace.
+fn measure(binary: &Path, name: &str, arguments: &Arguments) -> Result<Value, Failure> {
+    let bundled = root().join("traces").join(name);
+    let short = if bundled.is_dir() { bundled } else { PathBuf::from(name) };
+    let folder = tempfile::tempdir()?;
+    let times = repetitions(&short, arguments.calls)?;
+    amplify::amplify(&short, folder.path(), times)?;
+    let bytes = warm_page_cache(folder.path())?;
+    // The first run is not counted: it faults in the binary, and tells what is in the trace.
+    let report = analyze(binary, folder.path(), arguments)?.report;
+    let (calls, ranks) = (number(&report["trace"]["calls"]), number(&report["trace"]["ranks"]));
+    let mut runs = Vec::new();
+    for _ in 0..arguments.runs.max(1) {
+        let load = said(Command::new("cut").args(["-d", " ", "-f", "1", "/proc/loadavg"]));
+        let run = analyze(binary, folder.path(), arguments)?;
+        runs.push((run.seconds, run.peak_bytes, load));
+    }
+    let mut seconds: Vec<f64> = runs.iter().map(|run| run.0).collect();
+    seconds.sort_by(f64::total_cmp);
+    let per_second = |seconds: f64| (calls as f64 / seconds).round();
+    Ok(json!({
+        "trace": name,
+        "repeated": times,
+        "calls": calls,
+        "ranks": ranks,
+        "messages": report["sends"],
+        "trace_bytes": bytes,
+        "calls_per_s_median": per_second(median(&seconds)),
+        "calls_per_s_min": per_second(seconds[seconds.len() - 1]),
+        "calls_per_s_max": per_second(seconds[0]),
+        "anonymous_bytes_peak": runs.iter().map(|run| run.1).max(),
+        "anonymous_bytes_limit": FIXED_BYTES + RANK_BYTES * ranks,
+        "each_run": runs.iter().map(|(seconds, peak_bytes, load)| json!({
+            "elapsed_s": seconds, "anonymous_bytes_peak": peak_bytes, "load_average_before": load,
+        })).collect::<Vec<_>>(),
+    }))
+}
+
+fn repetitions(trace: &Path, calls: u64) -> Result<u32, Failure> {
+    let trace = matchpoint_trace::open(trace)?;
+    let (mut call, mut short) = (matchpoint_trace::Call::default(), 0);
+    for &rank in trace.present() {
+        let mut reader = trace.rank(rank)?;
+        while reader.read(&mut call)? {
+            short += 1;
+        }
+    }
+    // Initialisation and finalisation are not repeated: a few calls of each rank.
+    let ends = 8 * trace.present().len() as u64;
+    let repeated = u64::max(short, ends + 1) - ends;
+    Ok(u32::try_from(calls.div_ceil(repeated))?)
+}
+
+fn warm_page_cache(folder: &Path) -> Result<u64, Failure> {
+    let (mut buffer, mut bytes) = (vec![0; 1 << 20], 0);
+    for entry in fs::read_dir(folder)? {
+        let mut file = File::open(entry?.path())?;
+        loop {
+            match file.read(&mut buffer)? {
+                0 => break,
+                read => bytes += read as u64,
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// One run of the command.
+struct Run {
+    seconds: f64,
+    peak_bytes: u64,
+    report: Value,
+}
+
+fn analyze(binary: &Path, trace: &Path, arguments: &Arguments) -> Result<Run, Failure> {
+    let mut command = Command::new(binary);
+    command.arg("analyze").arg(trace);
+    command.args(["--engine", &arguments.engine, "--arrivals", &arguments.arrivals, "--json", "-"]);
+    let begin = Instant::now();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    let is_over = AtomicBool::new(false);
+    let (output, seconds, peak_bytes) = thread::scope(|scope| {
+        let sampler = scope.spawn(|| peak(&status, &is_over));
+        let output = child.wait_with_output();
+        let seconds = begin.elapsed().as_secs_f64();
+        is_over.store(true, Ordering::Relaxed);
+        (output, seconds, sampler.join().unwrap_or(0))
+    });
+    let output = output?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    Ok(Run { seconds, peak_bytes, report: serde_json::from_slice(&output.stdout)? })
+}
+
+/// The largest anonymous memory seen until the process is over.
+fn peak(status: &Path, is_over: &AtomicBool) -> u64 {
+    let mut peak = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let now = fs::read_to_string(status).ok().and_then(|text| anonymous_bytes(&text));
+        peak = peak.max(now.unwrap_or(0));
+        thread::sleep(SAMPLING);
+    }
+    peak
+}
+
+fn anonymous_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// The middle one; of an even number the mean of both.
+fn median(sorted: &[f64]) -> f64 {
+    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
+    (sorted[low] + sorted[high]) / 2.0
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
+fn row(measured: &Value) -> String {
+    let millions = |key: &str| format!("{:.2} M", measured[key].as_f64().unwrap_or(0.0) / 1e6);
+    let mebibytes =
+        |key: &str| format!("{:.1} MiB", measured[key].as_f64().unwrap_or(0.0) / f64::from(1 << 20));
+    format!(
+        "| {} × {} | {} | {} | {} | {} | {} | {} | {} |",
+        measured["trace"].as_str().unwrap_or_default(),
+        measured["repeated"],
+        millions("calls"),
+        measured["ranks"],
+        millions("calls_per_s_median"),
+        millions("calls_per_s_min"),
+        millions("calls_per_s_max"),
+        mebibytes("anonymous_bytes_peak"),
+        mebibytes("anonymous_bytes_limit"),
+    )
+}
+
+/// What a command says; empty if it fails.
+fn said(command: &mut Command) -> String {
+    let output = command.current_dir(root()).stderr(Stdio::null()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+fn commit() -> Value {
+    let changed = said(Command::new("git").args(["status", "--porcelain"]));
+    json!({
+        "id": said(Command::new("git").args(["rev-parse", "HEAD"])),
+        "changed_files": changed.lines().count(),
+    })
+}
+
+fn host() -> Value {
+    let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let value = |text: &str, key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+    };
+    json!({
+        "processor": value(&processors, "model name"),
+        "cores": thread::available_parallelism().map_or(0, usize::from),
+        "memory": value(&memory, "MemTotal"),
+        "kernel": said(Command::new("uname").arg("-sr")),
+        "rust": said(Command::new("rustc").arg("--version")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_how_much_memory_is_anonymous() {
+        assert_eq!(anonymous_bytes("VmRSS:\t  900 kB\nRssAnon:\t     12 kB\nRssFile: 1 kB\n"), Some(12288));
+        assert_eq!(anonymous_bytes("VmRSS: 900 kB"), None);
+    }
+
+    #[test]
+    fn medians_lie_in_the_middle() {
+        assert_eq!(median(&[1.0, 2.0, 9.0]), 2.0);
+        assert_eq!(median(&[1.0, 2.0, 4.0, 9.0]), 3.0);
+    }
+}

@@ -1,0 +1,26 @@
+//! Chores of the repository, as functions: `main.rs` runs them by name, and the tests run those that check something.
+
+pub mod amplify;
+pub mod bench;
+pub mod laws;
+pub mod licenses;
+pub mod repository;
+pub mod tidy;
+
+/// Why a chore did not finish.
+pub type Failure = Box<dyn std::error::Error>;
+
+/// The Rust in the documentation, compiled and run by `cargo test`.
+#[cfg(doctest)]
+mod documentation {
+    macro_rules! pages {
+        ($($name:ident: $path:literal,)*) => { $(#[doc = include_str!(concat!("../../", $path))] struct $name;)* };
+    }
+    pages! {
+        Readme: "README.md",
+        Contributing: "CONTRIBUTING.md",
+        Contract: "docs/contract.md",
+        Engines: "docs/engines.md",
+        Traces: "docs/traces.md",
+    }
+}

@@ -1,0 +1,60 @@
+//! Licences of the dependencies: each must let us pass our binary on under BSD-3-Clause without further duty than to
+//! name it. `deny.toml` says the same to `cargo deny`.
+
+use spdx::{Expression, LicenseReq, ParseMode};
+
+use crate::Failure;
+use crate::repository::{metadata, packages, text};
+
+/// Licences that ask for no more than their own text beside a binary.
+const ALLOWED: [&str; 8] =
+    ["0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "MIT", "Unicode-3.0", "Zlib"];
+
+/// The one registry that dependencies come from.
+const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Dependencies under other licences or from other places than allowed.
+///
+/// # Errors
+/// Cargo cannot tell the dependencies.
+pub fn complaints() -> Result<Vec<String>, Failure> {
+    Ok(packages(&metadata(true)?)
+        .flat_map(|package| {
+            let name = format!("{} {}", text(package, "name"), text(package, "version"));
+            let license = text(package, "license");
+            let allowed =
+                is_allowed(license).map_err(|error| format!("{name}: licence `{license}`: {error}"));
+            let source = package["source"].as_str().filter(|source| *source != SOURCE);
+            let refused = match allowed {
+                Ok(true) => None,
+                Ok(false) => Some(format!("{name}: licence `{license}` is not among those allowed")),
+                Err(complaint) => Some(complaint),
+            };
+            let stray = source.map(|source| format!("{name}: comes from {source}"));
+            refused.into_iter().chain(stray).collect::<Vec<_>>()
+        })
+        .collect())
+}
+
+fn is_allowed(license: &str) -> Result<bool, String> {
+    // Old manifests write `MIT/Apache-2.0`.
+    let expression =
+        Expression::parse_mode(license, ParseMode::LAX).map_err(|error| error.reason.to_string())?;
+    Ok(expression.evaluate(|requirement: &LicenseReq| {
+        requirement.license.id().is_some_and(|id| ALLOWED.contains(&id.name))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_several_is_enough_and_all_of_several_are_needed() {
+        assert_eq!(is_allowed("MIT OR GPL-3.0-only"), Ok(true));
+        assert_eq!(is_allowed("Unlicense/MIT"), Ok(true));
+        assert_eq!(is_allowed("MIT AND GPL-3.0-only"), Ok(false));
+        assert_eq!(is_allowed("Apache-2.0 WITH LLVM-exception"), Ok(true));
+        assert!(is_allowed("").is_err() && is_allowed("ours").is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! What no compiler checks. One check is one function and one line of [`CHECKS`]; each is a test too.
+
+mod architecture;
+mod code;
+mod prose;
+
+use crate::Failure;
+use crate::repository::{self, File};
+
+/// Complaints, each beginning with a file's path.
+type Complaints = Result<Vec<String>, Failure>;
+
+/// A check by name.
+pub struct Check {
+    /// What it asks for.
+    pub name: &'static str,
+    /// Complains about files of the repository.
+    pub complaints: fn(&[File]) -> Complaints,
+}
+
+/// All of them.
+pub const CHECKS: &[Check] = &[
+    Check { name: "links lead somewhere", complaints: prose::links },
+    Check { name: "nothing of somebody's own machine", complaints: prose::machines },
+    Check { name: "no space at the end of a line", complaints: prose::spaces },
+    Check { name: "files can be read in one sitting", complaints: code::sizes },
+    Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
+    Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
+    Check { name: "only the commands print or exit", complaints: code::printing },
+    Check { name: "every crate says what it is for", complaints: architecture::descriptions },
+    Check { name: "imports as ARCHITECTURE.md says", complaints: architecture::imports },
+    Check { name: "the code map is of what is there", complaints: architecture::map },
+];
+
+/// What all checks complain about.
+///
+/// # Errors
+/// The repository cannot be read.
+pub fn complaints() -> Complaints {
+    let files = repository::files()?;
+    let mut all = Vec::new();
+    for check in CHECKS {
+        all.extend((check.complaints)(&files)?);
+    }
+    Ok(all)
+}
+
+/// The list in a section of ARCHITECTURE.md: what stands between the first pair of backquotes of each line.
+fn listed<'a>(files: &'a [File], section: &str) -> Result<Vec<(&'a str, &'a str)>, Failure> {
+    let page =
+        files.iter().find(|file| file.path == "ARCHITECTURE.md").ok_or("there is no ARCHITECTURE.md")?;
+    let heading = format!("\n## {section}\n");
+    let (_, rest) =
+        page.text.split_once(&heading).ok_or_else(|| format!("ARCHITECTURE.md has no section {section}"))?;
+    let section = rest.split("\n## ").next().unwrap_or(rest);
+    let quoted =
+        |line: &'a str| line.trim_start_matches(['|', '-', '*', '·', ' ']).strip_prefix('`')?.split_once('`');
+    Ok(section.lines().filter_map(quoted).collect())
+}

@@ -1,0 +1,119 @@
+//! Checks of source files.
+
+use std::collections::BTreeSet;
+
+use super::{Complaints, listed};
+use crate::repository::File;
+
+/// Lines beyond which a file is two files.
+const LINES_MAX: usize = 600;
+
+/// Files that are longer, and why.
+const LONG: [(&str, &str); 0] = [];
+
+/// Crates that may print and exit.
+const MAY_PRINT: [&str; 2] = ["crates/matchpoint-cli/", "xtask/"];
+
+/// What prints or exits.
+const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "dbg!(", "process::exit("];
+
+/// No source file is longer than [`LINES_MAX`] lines, but those listed with a reason.
+pub fn sizes(files: &[File]) -> Complaints {
+    let source =
+        files.iter().filter(|file| ["rs", "js", "css", "html", "sh"].iter().any(|kind| file.is(kind)));
+    let long = source
+        .filter(|file| file.lines().count() > LINES_MAX && !LONG.iter().any(|(path, _)| *path == file.path));
+    Ok(long.map(|file| format!("{}: more than {LINES_MAX} lines", file.path)).collect())
+}
+
+/// `unsafe` occurs in the files that ARCHITECTURE.md lists, in all of them, and in no other.
+pub fn unsafety(files: &[File]) -> Complaints {
+    let listed: BTreeSet<&str> = listed(files, "Unsafe code")?.into_iter().map(|(path, _)| path).collect();
+    let found: BTreeSet<&str> = files
+        .iter()
+        .filter(|file| file.is("rs") && has_unsafe(file))
+        .map(|file| file.path.as_str())
+        .collect();
+    let stray = found
+        .difference(&listed)
+        .map(|path| format!("{path}: unsafe code that ARCHITECTURE.md does not list"));
+    let gone = listed.difference(&found).map(|path| format!("ARCHITECTURE.md: {path} has no unsafe code"));
+    Ok(stray.chain(gone).collect())
+}
+
+fn has_unsafe(file: &File) -> bool {
+    code(file).any(|(_, line)| {
+        // A block, function, impl, trait or extern; not a lint's name, not the word in a text.
+        line.match_indices("unsafe ").any(|(at, word)| {
+            let rest = &line[at + word.len()..];
+            let is_word = !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+            is_word && ["{", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next))
+        })
+    })
+}
+
+/// Libraries leave it to the commands to print and to exit.
+pub fn printing(files: &[File]) -> Complaints {
+    let libraries = files.iter().filter(|file| {
+        file.is("rs")
+            && file.path.contains("/src/")
+            && !MAY_PRINT.iter().any(|path| file.path.starts_with(path))
+    });
+    let mut complaints = Vec::new();
+    for file in libraries {
+        let prints = code(file).filter(|(_, line)| PRINTS.iter().any(|word| line.contains(word)));
+        complaints.extend(
+            prints.map(|(number, _)| format!("{}:{number}: only the commands print or exit", file.path)),
+        );
+    }
+    Ok(complaints)
+}
+
+/// Every fuzz target is one that cargo builds: `cargo fuzz` needs them named one by one.
+pub fn fuzz_targets(files: &[File]) -> Complaints {
+    let manifest = files.iter().find(|file| file.path == "fuzz/Cargo.toml");
+    let named = |path: &str| manifest.is_some_and(|manifest| manifest.text.contains(&format!("\"{path}\"")));
+    let targets = files.iter().filter_map(|file| Some((file, file.path.strip_prefix("fuzz/")?)));
+    let stray = targets.filter(|(_, path)| path.starts_with("fuzz_targets/") && !named(path));
+    Ok(stray
+        .map(|(file, _)| format!("{}: fuzz/Cargo.toml has no [[bin]] with this path", file.path))
+        .collect())
+}
+
+/// The lines before the tests at the end of a file, comments left out.
+fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
+    let until_tests = file.lines().take_while(|(_, line)| *line != "#[cfg(test)]");
+    until_tests.map(|(number, line)| (number, line.split("//").next().unwrap_or(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> File {
+        File { path: "crates/matchpoint/src/some.rs".to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn unsafe_code_is_told_from_talk_of_it() {
+        assert!(has_unsafe(&file("let map = unsafe { map() };")));
+        assert!(has_unsafe(&file("pub unsafe fn map() {}")));
+        for talk in [
+            "#![allow(unsafe_code)]",
+            "// unsafe { map() }",
+            "let text = \"an unsafe place\";",
+            "not_unsafe {}",
+        ] {
+            assert!(!has_unsafe(&file(talk)), "{talk}");
+        }
+    }
+
+    #[test]
+    fn tests_may_print() {
+        assert_eq!(
+            printing(&[file("fn f() {}\n#[cfg(test)]\nmod tests { println!(\"x\"); }")]).unwrap(),
+            [""; 0]
+        );
+        assert_eq!(printing(&[file("fn f() { println!(\"x\"); }")]).unwrap().len(), 1);
+    }
+}

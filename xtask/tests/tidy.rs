@@ -1,0 +1,45 @@
+//! The checks of `cargo xtask tidy`, as tests.
+
+use xtask::{repository, tidy};
+
+fn pass(name: &str) {
+    let check = tidy::CHECKS.iter().find(|check| check.name == name).expect("a check has that name");
+    let complaints = (check.complaints)(&repository::files().unwrap()).unwrap();
+    assert!(complaints.is_empty(), "{name}:\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_import_table_is_right() {
+    pass("imports as ARCHITECTURE.md says");
+}
+
+#[test]
+fn the_code_map_is_of_what_is_there() {
+    pass("the code map is of what is there");
+}
+
+#[test]
+fn unsafe_code_is_where_it_is_said_to_be() {
+    pass("unsafe only where ARCHITECTURE.md says");
+}
+
+#[test]
+fn libraries_do_not_print() {
+    pass("only the commands print or exit");
+}
+
+#[test]
+fn crates_say_what_they_are_for() {
+    pass("every crate says what it is for");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    pass("links lead somewhere");
+}
+
+#[test]
+fn everything_is_tidy() {
+    let complaints = tidy::complaints().unwrap();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
