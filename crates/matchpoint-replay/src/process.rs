@@ -204,7 +204,18 @@ impl<'t> Process<'t> {
     }
 
     /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
+    #[inline]
     pub fn look_ahead(&mut self) -> Result<(), TraceError> {
+        if let [lane] = &self.lanes[..] {
+            let is_known = !lane.ahead.is_empty();
+            if is_known || matches!(lane.state, LaneState::Blocked(_)) {
+                return Ok(());
+            }
+        }
+        self.look_further_ahead()
+    }
+
+    fn look_further_ahead(&mut self) -> Result<(), TraceError> {
         if self.lanes.is_empty() {
             self.read_one()?;
         }
@@ -258,7 +269,16 @@ impl<'t> Process<'t> {
     /// Threads depend on each other in ways that a trace of MPI does not show, and reuse each other's request ids.
     /// So the calls of a process are entered in the order in which they were in the traced run, and none before a
     /// call that had been left by then.
+    #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
+        if let [lane] = &self.lanes[..] {
+            let call = lane.ahead.front().filter(|_| matches!(lane.state, LaneState::Ready))?;
+            return Some((0, &**call));
+        }
+        self.first_of_all_to_enter()
+    }
+
+    fn first_of_all_to_enter(&self) -> Option<(usize, &Call)> {
         let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
         let calls = ready.filter_map(|(at, lane)| Some((at, &**lane.ahead.front()?)));
         let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;

@@ -6,39 +6,60 @@
 /// When nothing is due.
 pub(crate) const NEVER: i64 = i64::MAX;
 
+/// A time and whose it is, in one number: comparing two takes no branch, and which of two times is earlier is
+/// anybody's guess.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Due(u128);
+
+impl Due {
+    #[inline]
+    fn new(at_ns: i64, process: u32) -> Self {
+        // The sign bit is flipped so that negative times come first.
+        Due(u128::from(at_ns as u64 ^ 1 << 63) << 32 | u128::from(process))
+    }
+
+    #[inline]
+    fn at_ns(self) -> i64 {
+        ((self.0 >> 32) as u64 ^ 1 << 63) as i64
+    }
+
+    #[inline]
+    fn process(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// See the [module's documentation](self).
 pub(crate) struct Schedule {
     /// Number of leaves: a power of two.
     width: usize,
-    /// The earliest of each subtree, with its process: the root is 1, node n's children are 2n and 2n + 1.
-    nodes: Vec<(i64, u32)>,
+    /// The earliest of each subtree: the root is 1, node n's children are 2n and 2n + 1.
+    nodes: Vec<Due>,
 }
 
 impl Schedule {
     /// Nobody of so many processes is due.
     pub fn new(processes: usize) -> Self {
         let width = processes.next_power_of_two().max(1);
-        let leaf = |node: usize| (NEVER, node.saturating_sub(width) as u32);
+        let leaf = |node: usize| Due::new(NEVER, node.saturating_sub(width) as u32);
         Schedule { width, nodes: (0..2 * width).map(leaf).collect() }
     }
 
     /// When a process is due.
     #[inline]
     pub fn due(&self, process: usize) -> i64 {
-        self.nodes[self.width + process].0
+        self.nodes[self.width + process].at_ns()
     }
 
     /// Changes when a process is due.
     #[inline]
     pub fn set(&mut self, process: usize, at_ns: i64) {
         let mut node = self.width + process;
-        self.nodes[node].0 = at_ns;
+        let mut winner = Due::new(at_ns, process as u32);
+        self.nodes[node] = winner;
         while node > 1 {
-            let winner = self.nodes[node].min(self.nodes[node ^ 1]);
+            winner = winner.min(self.nodes[node ^ 1]);
             node /= 2;
-            if self.nodes[node] == winner {
-                break;
-            }
             self.nodes[node] = winner;
         }
     }
@@ -46,8 +67,8 @@ impl Schedule {
     /// The earliest time, and whose it is; the lowest process of several.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
-        let (at_ns, process) = self.nodes[1];
-        (at_ns, process as usize)
+        let due = self.nodes[1];
+        (due.at_ns(), due.process() as usize)
     }
 }
 
