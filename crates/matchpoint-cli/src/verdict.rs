@@ -124,12 +124,13 @@ fn text(
         Answer::Yes => "Yes",
         Answer::No | Answer::NoMessages | Answer::Unknown => "No",
     };
+    let share = format::share(worst.share());
+    let range = format::share_range(worst.low, worst.high);
+    let range = if range == share { String::new() } else { format!(" ({range})") };
     format!(
-        "{opening}: matching costs {} of the run time ({}) at rank {}, the worst, under `{}`{}.{}",
-        format::share(worst.share()),
-        format::share_range(worst.low, worst.high),
-        worst.rank.rank,
+        "{opening}: with engine `{}`, matching costs {share}{range} of the run time of the worst rank, {}{}.{}",
         engine.name,
+        worst.rank.rank,
         longest_search(worst.rank),
         caveat(measurements)
     )

@@ -59,6 +59,8 @@ pub(crate) struct Observer {
     /// Receives taken in the current block of arrivals.
     taken: Vec<Receive>,
     in_block: usize,
+    /// The first receive posted since the current block began.
+    first_posted_in_block: Option<Receive>,
     conflicts_in_block: u64,
 }
 
@@ -79,6 +81,9 @@ impl Observer {
                 self.late += u64::from(took.is_some());
                 self.extend_run(receive.selector, shared);
                 self.note_asked(receive.selector, shared);
+                if self.in_block > 0 {
+                    self.first_posted_in_block.get_or_insert(receive);
+                }
                 match took {
                     Some(_) => self.unexpected.change(step.at_ns, -1),
                     None => self.posted.change(step.at_ns, 1),
@@ -157,6 +162,11 @@ impl Observer {
     /// Matched at once with the others of its block, the message would have taken the earliest receive it matches:
     /// one that an earlier message of the block takes, if that accepts it and was posted before its own.
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
+        // A receive that was posted since the block began shows that its messages were not there at once.
+        let first = self.first_posted_in_block;
+        if took.is_some_and(|own| first.is_some_and(|first| !posted_before(&own, &first))) {
+            self.end_block(shared);
+        }
         let earlier = |receive: &&Receive| receive.selector.matches(&message.envelope);
         let conflicts = match took {
             Some(own) => self.taken.iter().filter(earlier).any(|taken| posted_before(taken, &own)),
@@ -177,6 +187,7 @@ impl Observer {
             shared.blocks_with_conflict += u64::from(self.conflicts_in_block > 0);
         }
         self.in_block = 0;
+        self.first_posted_in_block = None;
         self.conflicts_in_block = 0;
         self.taken.clear();
     }
@@ -244,6 +255,18 @@ mod tests {
         let one = Wild::Is(Rank(1));
         let steps = [arrives(1, Some(receive(1, one))), arrives(1, Some(receive(2, one))), arrives(1, None)];
         assert_eq!(conflicts(&steps), 2);
+    }
+
+    #[test]
+    fn messages_that_were_not_there_at_once_do_not_conflict() {
+        let one = Wild::Is(Rank(1));
+        let post = |receive| Step { at_ns: 0, process: 0, kind: Kind::Post { receive, took: None } };
+        let (first, second) = (receive(1, one), receive(2, one));
+        let steps = [post(first), arrives(1, Some(first)), post(second), arrives(1, Some(second))];
+        let (mut observer, mut shared) = (Observer::default(), Shared::default());
+        steps.iter().for_each(|step| observer.observe(step, &mut shared));
+        observer.finish(&mut shared);
+        assert_eq!((shared.blocks, shared.conflicts), (2, 0));
     }
 
     #[test]

@@ -62,6 +62,17 @@ impl AnySources {
             Action::ReceiveInit { ref args, request } if args.source == Peer::Any => {
                 self.persistent.insert(request);
             }
+            Action::ReceiveInit { request, .. }
+            | Action::SendInit { request, .. }
+            | Action::Receive { request: Some(request), .. }
+            | Action::Send { request: Some(request), .. }
+                if !self.persistent.is_empty() =>
+            {
+                self.persistent.remove(&request);
+            }
+            Action::RequestFree => call.requests.iter().for_each(|request| {
+                self.persistent.remove(request);
+            }),
             Action::Start if !self.persistent.is_empty() => {
                 for &request in &call.requests {
                     if self.persistent.contains(&request) {

@@ -63,6 +63,7 @@ const CHECKS: &[Check] = &[
     trust::made_up,
     trust::unmatched,
     trust::wildcards_differ,
+    trust::slower_than_replayed,
     trust::sensitive,
 ];
 

@@ -8,6 +8,7 @@ use matchpoint_trace::Function;
 use super::{Advice, Case, change};
 use crate::derived::{calls_to, late, late_share, left_open, ratio};
 use crate::format;
+use crate::verdict::Answer;
 
 /// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
 const LATE: f64 = 0.2;
@@ -30,12 +31,14 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
     if share < LATE {
         return None;
     }
+    let but =
+        if case.verdict.answer == Answer::No { "Finding it costs little here, but under" } else { "Under" };
     change(
         "Post receives earlier",
         format!(
-            "{} of the receives ({}) found their message already waiting, most of them in {}. Under any \
-             engine such a message is stored, found again and copied: post these receives before the work that \
-             precedes them.",
+            "{} of the receives ({}) found their message already waiting, most of them in {}. {but} any engine \
+             such a message is stored and copied once more, or waits for its transfer: post these receives before \
+             the work that precedes them.",
             format::share(share),
             format::count(late(totals)),
             most(&totals.late_by_function)

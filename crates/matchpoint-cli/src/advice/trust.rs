@@ -1,11 +1,16 @@
 //! How far the results can be trusted.
 
+use matchpoint_replay::Arrivals;
+
 use super::{Advice, Case, trust};
 use crate::derived::{late_share, ratio};
 use crate::format;
 
 /// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
 const REPRODUCED: f64 = 0.9;
+
+/// Recorded run time ÷ replayed run time from which on the share of the former misleads.
+const SLOWER: f64 = 4.0;
 
 /// A difference between the orders of arrival, in receives that are late, that changes what one would do.
 const SENSITIVE: f64 = 0.1;
@@ -127,14 +132,32 @@ pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+pub fn slower_than_replayed(case: &Case<'_>) -> Option<Advice> {
+    let measurements = case.measurements;
+    let factor = ratio(measurements.elapsed_s, measurements.replayed_s);
+    if factor < SLOWER || measurements.totals.sends == 0 {
+        return None;
+    }
+    let share = case.verdict.share * factor;
+    trust(
+        "The traced run was far slower than its replay",
+        format!(
+            "It took {}, the replay {}: time that the processes spent in MPI without need, on cores they shared, \
+             say. On a machine that runs it as fast as the replay, matching would cost {} of the run time.",
+            format::seconds(measurements.elapsed_s),
+            format::seconds(measurements.replayed_s),
+            format::share(share.min(1.0))
+        ),
+        vec![("slower_factor", factor), ("share_of_replay", share)],
+    )
+}
+
 pub fn sensitive(case: &Case<'_>) -> Option<Advice> {
     let measurements = case.measurements;
     let own = late_share(&measurements.totals);
-    let (mode, other) = measurements
-        .arrivals
-        .compared
-        .iter()
-        .max_by(|a, b| (a.1 - own).abs().total_cmp(&(b.1 - own).abs()))?;
+    // At wait nothing is ever late: that says nothing about the order.
+    let others = measurements.arrivals.compared.iter().filter(|(mode, _)| *mode != Arrivals::AtWait);
+    let (mode, other) = others.max_by(|a, b| (a.1 - own).abs().total_cmp(&(b.1 - own).abs()))?;
     if (other - own).abs() < SENSITIVE {
         return None;
     }

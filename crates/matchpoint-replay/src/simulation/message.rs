@@ -204,7 +204,8 @@ impl<S: Sink> Simulation<'_, S> {
             Protocol::Eager => (matched_ns + overhead, None),
             Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),
             Protocol::Rendezvous => {
-                (matched_ns + 2 * latency + wire + overhead, Some(matched_ns + latency + wire))
+                let sent_ns = self.send_body(flight.from, matched_ns + latency, wire);
+                (sent_ns + latency + overhead, Some(sent_ns))
             }
         };
         if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(flight.from as usize)) {
@@ -213,6 +214,15 @@ impl<S: Sink> Simulation<'_, S> {
         let Envelope { source, tag, .. } = flight.message.envelope;
         let got = (source.0 as u32, tag.0 as u32 as i32);
         (receiver_ns, (!flight.made_up).then_some(got))
+    }
+
+    /// The body of a rendezvous message leaves once its sender was told, and has its network interface: when the
+    /// last of it does.
+    fn send_body(&mut self, from: u32, told_ns: i64, wire_ns: i64) -> i64 {
+        let Some(Some(sender)) = self.present.get(from as usize) else { return told_ns + wire_ns };
+        let nic_free_ns = &mut self.processes[*sender as usize].nic_free_ns;
+        *nic_free_ns = told_ns.max(*nic_free_ns) + wire_ns;
+        *nic_free_ns
     }
 
     /// The process's place in a communicator. One that the trace does not explain is taken for the world.

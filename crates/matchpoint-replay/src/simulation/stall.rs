@@ -56,7 +56,8 @@ impl<S: Sink> Simulation<'_, S> {
             let flight = self.flights.get_mut(place).expect("it was found above");
             let owner = std::mem::replace(&mut flight.sender, Owner::Nobody);
             self.tally.release("sends that wait for their receive");
-            self.end(index, owner, 0, None);
+            let latest_ns = self.latest_ns();
+            self.end(index, owner, latest_ns, None);
         }
         !sends.is_empty()
     }
@@ -75,13 +76,18 @@ impl<S: Sink> Simulation<'_, S> {
         if matches!(state.reason, Reason::Probe { .. }) {
             return self.release_whatever(index, lane);
         }
-        let at_ns = state.since_ns;
+        let at_ns = state.since_ns.max(self.latest_ns());
         let places = self.awaited_receives(index, lane);
         for &(place, expected) in &places {
             self.tally.release("receives whose message does not come");
             self.make_up(index, place, at_ns, expected);
         }
         !places.is_empty()
+    }
+
+    /// How far the simulation has come: whoever is let go goes on from here, not from the past.
+    fn latest_ns(&self) -> i64 {
+        self.processes.iter().map(|process| process.clock_ns).max().unwrap_or(0)
     }
 
     fn awaited_receives(&self, index: usize, lane: usize) -> Vec<(u32, Option<Reported>)> {
@@ -119,10 +125,11 @@ impl<S: Sink> Simulation<'_, S> {
                 request.waiter = None;
             }
         }
-        let lane_state = &mut self.processes[index].lanes[lane];
-        lane_state.now_ns = state.leave_ns;
-        lane_state.state = LaneState::Ready;
-        self.schedule(index, state.leave_ns.min(NEVER - 1));
+        let leave_ns = state.leave_ns.max(self.latest_ns()).min(NEVER - 1);
+        let lane = &mut self.processes[index].lanes[lane];
+        lane.now_ns = leave_ns;
+        lane.state = LaneState::Ready;
+        self.schedule(index, leave_ns);
         true
     }
 }
