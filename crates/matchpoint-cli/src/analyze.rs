@@ -33,7 +33,9 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
 
 fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
-    Ok(progress::shown(progress, || replay(trace.as_ref(), &arguments.options(), progress))?)
+    Ok(progress::shown(progress, || {
+        replay(trace.as_ref(), &arguments.options(trace.description().bytes), progress)
+    })?)
 }
 
 fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {

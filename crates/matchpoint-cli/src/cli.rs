@@ -51,7 +51,8 @@ pub struct Analyze {
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 
-    /// Also find out how far the choice of --arrivals moves the result (three replays instead of one)
+    /// Find out how far the choice of --arrivals moves the result (three replays instead of one): done anyway for
+    /// traces under 32 MiB
     #[arg(long)]
     pub compare_arrivals: bool,
 
@@ -72,14 +73,17 @@ pub struct Analyze {
     pub html: Option<PathBuf>,
 }
 
+/// Traces below this are replayed in an instant.
+const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
+
 impl Analyze {
     /// What to ask the replay for.
-    pub fn options(&self) -> Options {
+    pub fn options(&self, trace_bytes: u64) -> Options {
         Options {
             engines: self.engines.clone(),
             arrivals: self.arrivals,
             loggp: self.loggp,
-            compare_arrivals: self.compare_arrivals,
+            compare_arrivals: self.compare_arrivals || trace_bytes < COMPARED_ANYWAY_BYTES,
         }
     }
 }

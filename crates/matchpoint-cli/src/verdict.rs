@@ -16,6 +16,10 @@ pub const NEGLIGIBLE: f64 = 0.01;
 /// Above this share matching is worth work: a better engine gives back what a compiler upgrade would.
 pub const WORTHWHILE: f64 = 0.05;
 
+/// Recorded run time ÷ replayed run time from which on the share of the former says little: the run was mostly
+/// waiting, on shared cores or in polling, and what it waited for is not what a user would run on.
+pub const SLOWER: f64 = 4.0;
+
 /// The answer in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
@@ -42,6 +46,8 @@ pub struct Verdict {
     pub low: f64,
     /// The same, caches cold.
     pub high: f64,
+    /// Cost at `rank` ÷ run time of the replay, whose computing is the trace's and whose network LogGP's; at most 1.
+    pub share_of_replay: f64,
     /// The rank with the largest share.
     pub rank: u32,
     /// When its longest search was.
@@ -107,6 +113,7 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         share,
         low: worst.low,
         high: worst.high,
+        share_of_replay: share_of_replay(measurements, worst),
         rank: worst.rank.rank,
         at_s: worst.rank.worst_at_s,
         text: text(measurements, engine, worst, answer),
@@ -132,7 +139,7 @@ fn text(
         engine.name,
         worst.rank.rank,
         longest_search(worst.rank),
-        caveat(measurements)
+        caveat(measurements, worst)
     )
 }
 
@@ -148,14 +155,35 @@ fn longest_search(rank: &RankMeasurements) -> String {
     )
 }
 
-fn caveat(measurements: &Measurements) -> String {
-    match measurements.trace.missing.len() {
-        0 => String::new(),
-        missing => format!(" {missing} of {} ranks are missing from the trace.", measurements.trace.ranks),
+fn share_of_replay(measurements: &Measurements, worst: &Worst<'_>) -> f64 {
+    let share = worst.share() * worst.rank.elapsed_s / measurements.replayed_s;
+    if share.is_finite() { share.min(1.0) } else { 0.0 }
+}
+
+/// What the user must know before believing the answer.
+fn caveat(measurements: &Measurements, worst: &Worst<'_>) -> String {
+    let mut caveats = String::new();
+    let share = share_of_replay(measurements, worst);
+    if measurements.elapsed_s >= SLOWER * measurements.replayed_s && share >= NEGLIGIBLE {
+        let factor = measurements.elapsed_s / measurements.replayed_s;
+        caveats += &format!(
+            " But the traced run took {} times as long as its replay: of the replay's time it is {}.",
+            format::digits(factor),
+            format::share(share)
+        );
     }
+    if !measurements.trace.missing.is_empty() {
+        let missing = measurements.trace.missing.len();
+        caveats += &format!(" {missing} of {} ranks are missing from the trace.", measurements.trace.ranks);
+    }
+    if measurements.trace.calls_left_out > 0 {
+        let left_out = format::counted(measurements.trace.calls_left_out, "call");
+        caveats += &format!(" The tracer left out {left_out}.");
+    }
+    caveats
 }
 
 fn without(answer: Answer, text: &str) -> Verdict {
     let text = text.to_owned();
-    Verdict { answer, share: 0.0, low: 0.0, high: 0.0, rank: 0, at_s: 0.0, text }
+    Verdict { answer, share: 0.0, low: 0.0, high: 0.0, share_of_replay: 0.0, rank: 0, at_s: 0.0, text }
 }

@@ -33,10 +33,10 @@ fn the_answer_follows_from_the_share() {
         (
             0.005,
             Answer::No,
-            "No: matching costs 0.5 % of the run time (0.25–1 %) at rank 3, the worst, under `list`",
+            "No: with engine `list`, matching costs 0.5 % (0.25–1 %) of the run time of the worst rank, 3; the longest",
         ),
-        (0.03, Answer::Little, "A little: matching costs 3 % "),
-        (0.2, Answer::Yes, "Yes: matching costs 20 % of the run time (10–40 %)"),
+        (0.03, Answer::Little, "A little: with engine `list`, matching costs 3 % "),
+        (0.2, Answer::Yes, "Yes: with engine `list`, matching costs 20 % (10–40 %) of the run time"),
     ] {
         let measurements = costing(share);
         let verdict = Report::new(&measurements).verdict;
@@ -95,7 +95,10 @@ fn engines_are_compared_only_where_matching_matters() {
 #[test]
 fn wildcards_that_nobody_uses_can_be_asserted() {
     let wildcards = |any_source, any_tag| {
-        with(|of| of.totals.wildcards = Wildcards { none: 9000, any_source, any_tag, both: 0 })
+        with(|of| {
+            *of = costing(0.2);
+            of.totals.wildcards = Wildcards { none: 9000, any_source, any_tag, both: 0 };
+        })
     };
     let text = |of: &Measurements| find(of, "wildcards are not used").map(|advice| advice.text);
     let neither = text(&wildcards(0, 0)).unwrap();
@@ -103,6 +106,27 @@ fn wildcards_that_nobody_uses_can_be_asserted() {
     let sources = text(&wildcards(10, 0)).unwrap();
     assert!(!sources.contains("no_any_source") && sources.contains("no_any_tag"));
     assert_eq!(text(&wildcards(10, 10)), None);
+    // A probe breaks the promise too, and so may a call that nobody saw.
+    let mut probing = wildcards(0, 0);
+    probing.totals.probes_any_source = 1;
+    assert!(!text(&probing).unwrap().contains("no_any_source"));
+    let mut partial = wildcards(0, 0);
+    partial.trace.calls_left_out = 1;
+    assert_eq!(text(&partial), None);
+    assert!(find(&partial, "Calls are missing").is_some());
+}
+
+#[test]
+fn a_run_that_was_mostly_waiting_is_told_in_the_verdict() {
+    let waiting = with(|of| {
+        *of = costing(0.005);
+        of.replayed_s = of.elapsed_s / 10.0;
+    });
+    let verdict = Report::new(&waiting).verdict;
+    assert!((verdict.share_of_replay - 0.05).abs() < 0.01, "{}", verdict.share_of_replay);
+    assert!(verdict.text.contains("10.0 times as long as its replay"), "{}", verdict.text);
+    assert!(find(&waiting, "far slower than its replay").is_some());
+    assert!(find(&waiting, "needs no change").is_none());
 }
 
 #[test]
@@ -153,6 +177,7 @@ fn doubts_are_told() {
         of.arrivals.released.insert("a wait that never ends", 1);
         of.arrivals.made_up_messages = 4;
         of.totals.reproduced_wildcards = 1;
+        of.arrivals.compared[0].1 = 0.9;
     });
     for title in
         ["let go", "cross the edge", "Not everything", "takes other messages", "order of arrivals decides"]

@@ -141,7 +141,9 @@ impl<S: Sink> Alone<'_, S> {
             Action::RequestFree => call.requests.iter().for_each(|id| {
                 self.requests.remove(id);
             }),
-            Action::Probe { ref args, found, .. } if args.source != Peer::Null => self.tally.probed(found),
+            Action::Probe { ref args, found, .. } if args.source != Peer::Null => {
+                self.tally.probed(args, found)
+            }
             Action::CommCreate { comm, .. } => self.create_communicator(comm),
             Action::CommFree { comm } => {
                 self.comms.remove(&comm);

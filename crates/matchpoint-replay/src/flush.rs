@@ -1,8 +1,9 @@
-//! Cold caches, as after a compute phase.
+//! Cold caches, as after a compute phase: the core's own. A shared last-level cache of hundreds of megabytes keeps what
+//! it has, and no buffer that a tool may hold would change that.
 
 use std::hint::black_box;
 
-/// More than a core's private caches hold, and enough of a shared one to push out what was touched before.
+/// Several times what a core's private caches hold.
 const FLUSH_BYTES: usize = 16 << 20;
 
 /// Bytes in a cache line.
@@ -18,7 +19,7 @@ impl Default for Flush {
 }
 
 impl Flush {
-    /// Pushes everything else out.
+    /// Pushes everything else out of the private caches.
     pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);

@@ -2,7 +2,7 @@
 //!
 //! Every rank has each engine twice: one that counts, whose answers are compared with those of the replay's own
 //! matcher, and one that does not, which is timed. A clock is read twice per burst of events at one rank, never
-//! within. Some bursts are played on flushed caches: that is what an engine costs after a compute phase.
+//! within. Some bursts are played cold: the caches are flushed wherever the process computed between two events.
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender};
@@ -18,10 +18,13 @@ use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
 use crate::observer::{Observer, Shared};
 use crate::step::{Kind, Step};
 
-/// Bursts played on flushed caches at first, and in all. After the first, one in [`COLD_INTERVAL`] is.
-const COLD_FIRST: u64 = 16;
-const COLD_MAX: u64 = 128;
-const COLD_INTERVAL: u64 = 16;
+/// A process that computes this long between two events finds its caches taken by something else.
+const COMPUTE_PHASE_NS: i64 = 20_000;
+
+/// Of the bursts, one in so many is played cold at first; after every [`COLD_PER_STAGE`] cold phases one in twice as
+/// many, so that the whole run is sampled whatever its length, at little cost.
+const COLD_INTERVAL: u64 = 2;
+const COLD_PER_STAGE: u64 = 16;
 
 /// All engines at all ranks.
 pub(crate) struct Measurer {
@@ -31,7 +34,9 @@ pub(crate) struct Measurer {
     flush: Flush,
     clock_ns: f64,
     bursts: u64,
+    /// Phases played cold.
     cold: u64,
+    draw: u64,
 }
 
 struct MeasuredEngine {
@@ -123,6 +128,7 @@ impl Measurer {
             clock_ns: clock_ns(),
             bursts: 0,
             cold: 0,
+            draw: 1,
         })
     }
 
@@ -155,20 +161,24 @@ impl Measurer {
         let count = self.engines.len();
         let first = self.bursts as usize / self.observers.len() + process;
         for at in first..first + count {
-            if is_cold {
-                self.flush.flush();
+            if !is_cold {
+                self.engines[at % count].time(process, steps, false, self.clock_ns);
+                continue;
             }
-            self.engines[at % count].time(process, steps, is_cold, self.clock_ns);
+            for phase in steps.chunk_by(|one, next| next.at_ns - one.at_ns < COMPUTE_PHASE_NS) {
+                self.flush.flush();
+                self.engines[at % count].time(process, phase, true, self.clock_ns);
+                self.cold += 1;
+            }
         }
     }
 
-    /// Cold turns alternate with warm ones at the beginning, so that a short trace has both.
+    /// Drawn, not counted: what is counted would fall on the same ranks again and again.
     fn is_cold_turn(&mut self) -> bool {
-        let interval = if self.cold < COLD_FIRST { 2 } else { COLD_INTERVAL };
-        let is_cold = self.cold < COLD_MAX && self.bursts % interval == 1;
         self.bursts += 1;
-        self.cold += u64::from(is_cold);
-        is_cold
+        let interval = COLD_INTERVAL << (self.cold / COLD_PER_STAGE).min(40);
+        self.draw = self.draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.draw >> 33) % interval == 0
     }
 
     /// The measurements of every engine.

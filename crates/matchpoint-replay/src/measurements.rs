@@ -51,6 +51,8 @@ pub struct TraceFacts {
     pub missing: Vec<(u32, String)>,
     /// Calls read, of whatever kind.
     pub calls: u64,
+    /// Calls that the tracer says it did not write.
+    pub calls_left_out: u64,
     /// What limits the trace: full sentences.
     pub notes: Vec<String>,
 }
@@ -72,6 +74,10 @@ pub struct Totals {
     pub probes_found: u64,
     /// Probes that reported none.
     pub probes_missed: u64,
+    /// Probes that left the source open.
+    pub probes_any_source: u64,
+    /// Probes that left the tag open.
+    pub probes_any_tag: u64,
     /// Bytes sent, as far as the trace gives sizes.
     pub bytes: u64,
     /// Sends whose size the trace does not give.
@@ -93,7 +99,8 @@ pub struct Totals {
     pub compatible_runs: Vec<u64>,
     /// The longest such run.
     pub compatible_run_max: u64,
-    /// Blocks of [`CONFLICT_BLOCK`] consecutive arrivals at one rank (the last of a rank may be shorter).
+    /// Blocks of [`CONFLICT_BLOCK`] consecutive arrivals at one rank. A block ends earlier where a receive is taken
+    /// that was posted since it began: its messages were not there at once.
     pub blocks: u64,
     /// Messages that, matched at once with the others of their block, would have taken a receive that an earlier
     /// message of the block takes.
@@ -166,7 +173,7 @@ pub struct EngineMeasurements {
     pub name: String,
     /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
-    /// The same, each burst of operations on flushed caches (as after a compute phase).
+    /// The same, the core's private caches flushed wherever the process computed between two operations.
     pub match_cold_ns: f64,
     /// Messages matched.
     pub matched: u64,

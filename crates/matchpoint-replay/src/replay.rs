@@ -184,6 +184,7 @@ impl Found<'_> {
             ranks: description.ranks,
             missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),
             calls: self.surveys.iter().map(|survey| survey.calls).sum(),
+            calls_left_out: description.calls_left_out,
             notes: [description.notes.clone(), self.notes()].concat(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use matchpoint::{Selector, Wild};
 use matchpoint_trace::Function;
-use matchpoint_trace::call::SendArgs;
+use matchpoint_trace::call::{Peer, ReceiveArgs, SendArgs, TagArg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::measurements::{CommunicationMatrix, Totals};
@@ -137,8 +137,10 @@ impl Tally {
     }
 
     /// A probe was made.
-    pub fn probed(&mut self, found: bool) {
+    pub fn probed(&mut self, args: &ReceiveArgs, found: bool) {
         let totals = &mut self.totals;
+        totals.probes_any_source += u64::from(args.source == Peer::Any);
+        totals.probes_any_tag += u64::from(args.tag == TagArg::Any);
         *if found { &mut totals.probes_found } else { &mut totals.probes_missed } += 1;
     }
 

@@ -18,6 +18,8 @@ pub struct Description {
     pub missing: Vec<Missing>,
     /// Bytes of all streams together: what progress is measured against.
     pub bytes: u64,
+    /// Calls that the tracer says it did not write.
+    pub calls_left_out: u64,
     /// What a user should know before trusting a result (versions that disagree, calls that the tracer left out, …):
     /// full sentences.
     pub notes: Vec<String>,

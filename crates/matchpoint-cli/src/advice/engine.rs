@@ -12,7 +12,9 @@ use crate::verdict::{Answer, NEGLIGIBLE};
 const FASTER: f64 = 1.25;
 
 pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
-    if case.verdict.answer != Answer::No {
+    // Where the run was mostly waiting, a small share of it says little.
+    if case.verdict.answer != Answer::No || case.verdict.share_of_replay.max(case.verdict.share) >= NEGLIGIBLE
+    {
         return None;
     }
     change(

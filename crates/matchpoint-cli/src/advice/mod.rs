@@ -59,6 +59,7 @@ const CHECKS: &[Check] = &[
     tags::wide_header,
     trust::disagreement,
     trust::missing_ranks,
+    trust::calls_left_out,
     trust::released,
     trust::made_up,
     trust::unmatched,

@@ -5,12 +5,10 @@ use matchpoint_replay::Arrivals;
 use super::{Advice, Case, trust};
 use crate::derived::{late_share, ratio};
 use crate::format;
+use crate::verdict::SLOWER;
 
 /// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
 const REPRODUCED: f64 = 0.9;
-
-/// Recorded run time ÷ replayed run time from which on the share of the former misleads.
-const SLOWER: f64 = 4.0;
 
 /// A difference between the orders of arrival, in receives that are late, that changes what one would do.
 const SENSITIVE: f64 = 0.1;
@@ -44,6 +42,24 @@ pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
             trace.ranks
         ),
         vec![("missing_ranks", trace.missing.len() as f64)],
+    )
+}
+
+pub fn calls_left_out(case: &Case<'_>) -> Option<Advice> {
+    let trace = &case.measurements.trace;
+    if trace.calls_left_out == 0 {
+        return None;
+    }
+    let all = trace.calls + trace.calls_left_out;
+    trust(
+        "Calls are missing from the streams",
+        format!(
+            "The tracer did not write {} of {} calls. Receives and probes among them search queues too: what matching \
+             costs is more than what is seen here.",
+            format::count(trace.calls_left_out),
+            format::count(all)
+        ),
+        vec![("calls_left_out", trace.calls_left_out as f64)],
     )
 }
 
@@ -135,10 +151,10 @@ pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
 pub fn slower_than_replayed(case: &Case<'_>) -> Option<Advice> {
     let measurements = case.measurements;
     let factor = ratio(measurements.elapsed_s, measurements.replayed_s);
-    if factor < SLOWER || measurements.totals.sends == 0 {
+    let share = case.verdict.share_of_replay;
+    if factor < SLOWER || share == 0.0 {
         return None;
     }
-    let share = case.verdict.share * factor;
     trust(
         "The traced run was far slower than its replay",
         format!(
@@ -146,7 +162,7 @@ pub fn slower_than_replayed(case: &Case<'_>) -> Option<Advice> {
              say. On a machine that runs it as fast as the replay, matching would cost {} of the run time.",
             format::seconds(measurements.elapsed_s),
             format::seconds(measurements.replayed_s),
-            format::share(share.min(1.0))
+            format::share(share)
         ),
         vec![("slower_factor", factor), ("share_of_replay", share)],
     )

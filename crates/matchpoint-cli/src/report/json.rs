@@ -62,6 +62,7 @@ struct Trace<'a> {
     format: &'a str,
     ranks: u32,
     calls: u64,
+    calls_left_out: u64,
     path: &'a str,
     missing: Vec<Missing<'a>>,
     notes: &'a [String],
@@ -111,6 +112,7 @@ struct Verdict<'a> {
     share: f64,
     low: f64,
     high: f64,
+    share_of_replay: f64,
     rank: u32,
     at_s: f64,
     text: &'a str,
@@ -205,6 +207,8 @@ struct Messages<'a> {
 struct Probes {
     found: u64,
     missed: u64,
+    any_source: u64,
+    any_tag: u64,
 }
 
 #[derive(Serialize)]

@@ -267,7 +267,7 @@ impl<S: Sink> Simulation<'_, S> {
         if args.source == Peer::Null {
             return at.leave(at.now_ns);
         }
-        self.tally.probed(found);
+        self.tally.probed(args, found);
         let selector = selector(self.seat(at.index, args.comm), args);
         let soon = at.leave(at.now_ns + self.setting.loggp.overhead());
         // A matched probe that found nothing took nothing.

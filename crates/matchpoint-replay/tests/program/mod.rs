@@ -36,6 +36,7 @@ pub fn program(ranks: Vec<Rank>) -> Program {
         ranks,
         missing: Vec::new(),
         bytes: streams.iter().map(|calls| calls.len() as u64).sum(),
+        calls_left_out: 0,
         notes: Vec::new(),
     };
     Program { description, present, streams }

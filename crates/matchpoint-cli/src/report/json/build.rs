@@ -37,7 +37,12 @@ pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         ranks: (0..measurements.ranks.len()).map(|index| rank(measurements, index)).collect(),
         advice: report.advice.iter().map(advice).collect(),
         messages: messages(totals),
-        probes: Probes { found: totals.probes_found, missed: totals.probes_missed },
+        probes: Probes {
+            found: totals.probes_found,
+            missed: totals.probes_missed,
+            any_source: totals.probes_any_source,
+            any_tag: totals.probes_any_tag,
+        },
         compatible_runs: compatible_runs(totals),
         conflicts: conflicts(totals),
         header_bits: header_bits(measurements),
@@ -53,6 +58,7 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
         format: &facts.format,
         ranks: facts.ranks,
         calls: facts.calls,
+        calls_left_out: facts.calls_left_out,
         path: &facts.path,
         missing: facts.missing.iter().map(|(rank, why)| Missing { rank: *rank, why }).collect(),
         notes: &facts.notes,
@@ -96,7 +102,15 @@ fn peers(measurements: &Measurements) -> Peers {
 
 fn verdict<'a>(report: &'a Report<'_>) -> Verdict<'a> {
     let of = &report.verdict;
-    Verdict { share: of.share, low: of.low, high: of.high, rank: of.rank, at_s: of.at_s, text: &of.text }
+    Verdict {
+        share: of.share,
+        low: of.low,
+        high: of.high,
+        share_of_replay: of.share_of_replay,
+        rank: of.rank,
+        at_s: of.at_s,
+        text: &of.text,
+    }
 }
 
 fn engine(of: &EngineMeasurements) -> Engine<'_> {

@@ -63,6 +63,11 @@ impl Survey {
         notes.into_iter().flatten().collect()
     }
 
+    /// Calls that the tracer did not write.
+    pub fn calls_left_out(&self) -> u64 {
+        self.ignored.iter().sum()
+    }
+
     fn versions_differ(&self) -> Option<String> {
         let versions: Vec<String> =
             self.versions.iter().map(|(version, count)| format!("{version} ({count})")).collect();

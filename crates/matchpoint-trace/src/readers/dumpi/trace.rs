@@ -157,9 +157,10 @@ impl Builder {
         self.notes.extend(self.damaged());
         let version = self.survey.version().map_or(String::new(), |version| format!(" {version}"));
         let format = format!("DUMPI{version}{}", self.form.suffix);
+        let calls_left_out = self.survey.calls_left_out();
         let Builder { form, path, ranks, notes, bytes, .. } = self;
         let (present, files) = self.present.into_iter().unzip();
-        let description = Description { format, path, ranks, missing, bytes, notes };
+        let description = Description { format, path, ranks, missing, bytes, calls_left_out, notes };
         Ok(Box::new(Ranks { description, present, files, form }))
     }
 
