@@ -188,7 +188,8 @@ impl<S: Sink> Alone<'_, S> {
     ) -> Option<(RecvId, Selector)> {
         let mut is_null = args.source == Peer::Null;
         if args.source == Peer::Any && !blocking {
-            is_null = self.setting.null_receives[self.process].contains(self.any_sources);
+            let context = self.seat(args.comm).context;
+            is_null = self.setting.null_receives[self.process].contains(self.any_sources, context, args.tag);
             self.any_sources = self.any_sources.wrapping_add(1);
         }
         if is_null {

@@ -23,18 +23,48 @@ use crate::process::Seat;
 /// Of one rank's non-blocking receives from any source, numbered in the order they are begun, those from
 /// `MPI_PROC_NULL`.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NullReceives(FxHashSet<u32>);
+pub(crate) struct NullReceives {
+    /// By their status.
+    told: Bits,
+    /// Their status was ignored …
+    unknown: Bits,
+    /// … and that means `MPI_PROC_NULL` under these contexts and tags.
+    keys: FxHashSet<Key>,
+    count: u64,
+}
 
 impl NullReceives {
     /// Whether the receive of that number was from `MPI_PROC_NULL`.
     #[inline]
-    pub fn contains(&self, number: u32) -> bool {
-        !self.0.is_empty() && self.0.contains(&number)
+    pub fn contains(&self, number: u32, context: Context, tag: TagArg) -> bool {
+        let undecided = || match tag {
+            TagArg::Is(tag) => self.unknown.contains(number) && self.keys.contains(&(context, tag)),
+            TagArg::Any => false,
+        };
+        self.count > 0 && (self.told.contains(number) || undecided())
     }
 
     /// How many there are.
     pub fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.count
+    }
+}
+
+/// A set of small numbers: a bit each, for there may be as many as receives.
+#[derive(Clone, Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn insert(&mut self, number: u32) {
+        let word = number as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (number % 64);
+    }
+
+    fn contains(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 }
 
@@ -45,10 +75,9 @@ pub(crate) struct AnySources {
     /// Begun and not complete.
     open: FxHashMap<RequestId, u32>,
     persistent: FxHashSet<RequestId>,
-    /// Completed without a source.
-    pub null: NullReceives,
-    /// Completed with their status ignored.
-    pub unknown: FxHashSet<u32>,
+    found: NullReceives,
+    /// At least one completed with its status ignored.
+    in_doubt: bool,
 }
 
 impl AnySources {
@@ -98,10 +127,12 @@ impl AnySources {
             let Some(number) = request.and_then(|request| self.open.remove(request)) else { continue };
             match completion.status {
                 None => {
-                    self.unknown.insert(number);
+                    self.found.unknown.insert(number);
+                    self.in_doubt = true;
                 }
                 Some(status) if status.source == Peer::Any && !status.cancelled => {
-                    self.null.0.insert(number);
+                    self.found.told.insert(number);
+                    self.found.count += 1;
                 }
                 Some(_) => {}
             }
@@ -127,8 +158,6 @@ struct Ledger {
     /// Messages it sends, by receiver.
     sent: FxHashMap<(u32, Key), u64>,
     own: FxHashMap<Key, Balance>,
-    /// The key of each receive whose status was ignored.
-    unknown: Vec<(u32, Key)>,
     any_tag: bool,
 }
 
@@ -139,8 +168,8 @@ pub(crate) fn decide(
     communicators: &Communicators,
     found: Vec<AnySources>,
 ) -> Result<(Vec<NullReceives>, u64), ReplayError> {
-    if found.iter().all(|rank| rank.unknown.is_empty()) {
-        return Ok((found.into_iter().map(|rank| rank.null).collect(), 0));
+    if found.iter().all(|rank| !rank.in_doubt) {
+        return Ok((found.into_iter().map(|rank| rank.found).collect(), 0));
     }
     let ranks = trace.present().par_iter().zip(&found).enumerate();
     let ledgers: Vec<Ledger> = ranks
@@ -153,21 +182,22 @@ pub(crate) fn decide(
     // Messages of ranks without a stream are not counted, so nothing follows from their number.
     let complete = communicators.all[WORLD as usize].complete;
     let mut undecided = 0;
-    let decided = found.into_iter().zip(&ledgers).zip(trace.present()).map(|((found, ledger), &rank)| {
-        let mut null = found.null;
-        for &(number, key) in &ledger.unknown {
-            let mut balance = ledger.own[&key];
-            balance.messages = received.get(&(rank, key)).copied().unwrap_or(0);
-            match balance.verdict(ledger.any_tag || !complete) {
-                Some(true) => {
-                    null.0.insert(number);
+    let decided =
+        found.into_iter().zip(&ledgers).zip(trace.present()).map(|((rank_found, ledger), &rank)| {
+            let mut found = rank_found.found;
+            for (&key, &balance) in ledger.own.iter().filter(|(_, balance)| balance.unknown > 0) {
+                let messages = received.get(&(rank, key)).copied().unwrap_or(0);
+                match (Balance { messages, ..balance }).verdict(ledger.any_tag || !complete) {
+                    Some(true) => {
+                        found.keys.insert(key);
+                        found.count += balance.unknown;
+                    }
+                    Some(false) => {}
+                    None => undecided += balance.unknown,
                 }
-                Some(false) => {}
-                None => undecided += 1,
             }
-        }
-        null
-    });
+            found
+        });
     Ok((decided.collect(), undecided))
 }
 
@@ -217,7 +247,7 @@ fn ledger(
             let Some(args) = args else { return };
             let seat = seats.get(&args.comm).copied().unwrap_or(seats[&CommId::WORLD]);
             match args.tag {
-                TagArg::Is(_) if found.null.contains(number) => {}
+                TagArg::Is(_) if found.found.told.contains(number) => {}
                 TagArg::Is(tag) => ledger.any_source(number, (seat.context, tag), found),
                 TagArg::Any => ledger.any_tag = true,
             }
@@ -235,9 +265,8 @@ enum Template {
 impl Ledger {
     fn any_source(&mut self, number: u32, key: Key, found: &AnySources) {
         let balance = self.own.entry(key).or_default();
-        if found.unknown.contains(&number) {
+        if found.found.unknown.contains(number) {
             balance.unknown += 1;
-            self.unknown.push((number, key));
         } else {
             balance.receives += 1;
         }

@@ -170,3 +170,27 @@ fn true_wildcards_with_ignored_statuses_stay_wildcards() {
     assert_eq!((run.totals.wildcards.any_source, run.totals.proc_null), (2, 0));
     assert_eq!(run.engines[0].matched, 2);
 }
+
+#[test]
+fn a_freed_id_of_a_persistent_wildcard_is_not_mistaken_for_one() {
+    let nobody = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
+    let receive_init = Action::ReceiveInit { args: from_any(9), request: RequestId(1) };
+    let send_init = Action::SendInit { args: to(1, 1), request: RequestId(1) };
+    let run = program(vec![
+        Rank::new()
+            .call(Function::Recv_init, receive_init)
+            .full(Function::Request_free, Action::RequestFree, &[1], &[], &[])
+            .call(Function::Send_init, send_init)
+            .full(Function::Start, Action::Start, &[1], &[], &[])
+            .irecv(from_any(5), 2)
+            .irecv(from_any(6), 3)
+            .wait(1, None)
+            .wait(2, status(1, 5))
+            .wait(3, Some(nobody)),
+        Rank::new().recv(from(0, 1), None).send(to(0, 5)),
+    ])
+    .simulated();
+    assert_eq!((run.totals.proc_null, run.totals.wildcards.any_source), (1, 1));
+    assert_eq!(run.engines[0].matched, 2);
+    assert!(run.arrivals.released.is_empty());
+}

@@ -163,7 +163,8 @@ impl<S: Sink> Simulation<'_, S> {
         let process = &mut self.processes[index];
         let number = process.any_sources;
         process.any_sources = number.wrapping_add(1);
-        self.setting.null_receives[index].contains(number)
+        let context = self.seat(index, args.comm).context;
+        self.setting.null_receives[index].contains(number, context, args.tag)
     }
 
     /// The next message under way to a process arrives.
