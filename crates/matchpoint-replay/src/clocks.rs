@@ -15,19 +15,25 @@ pub(crate) struct Clocks {
     origin_ns: i64,
     /// Processes whose clock had to be shifted.
     pub shifted: usize,
+    /// Those of them for which no shift keeps all bounds: their clocks drift, or the trace is damaged.
+    pub irreconcilable: usize,
 }
 
 impl Clocks {
     /// Aligns the clocks of the processes of a survey.
     pub fn align(surveys: &[RankSurvey]) -> Self {
         let reference = surveys.first();
-        let shift_ns: Vec<i64> =
-            surveys.iter().map(|survey| reference.map_or(0, |reference| shift(reference, survey))).collect();
+        let bounds: Vec<(i64, i64)> = surveys
+            .iter()
+            .map(|survey| reference.map_or((i64::MIN, i64::MAX), |reference| bounds(reference, survey)))
+            .collect();
+        let shift_ns: Vec<i64> = bounds.iter().map(|&bounds| shift(bounds)).collect();
+        let irreconcilable = bounds.iter().filter(|(low, high)| low > high).count();
         let entries = surveys.iter().zip(&shift_ns).filter(|(survey, _)| survey.calls > 0);
         let origin_ns =
             entries.map(|(survey, shift)| survey.first_ns.saturating_add(*shift)).min().unwrap_or(0);
         let shifted = shift_ns.iter().filter(|shift| **shift != 0).count();
-        Clocks { shift_ns, origin_ns, shifted }
+        Clocks { shift_ns, origin_ns, shifted, irreconcilable }
     }
 
     /// Nanoseconds since the start of the run.
@@ -43,12 +49,15 @@ impl Clocks {
     }
 }
 
-fn shift(reference: &RankSurvey, survey: &RankSurvey) -> i64 {
+/// Between what a clock may be shifted so that no collective ends before it was entered.
+fn bounds(reference: &RankSurvey, survey: &RankSurvey) -> (i64, i64) {
     let pairs = reference.synchronisations.iter().zip(&survey.synchronisations);
-    let bounds =
-        pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
-            (low.max(enter - own_leave), high.min(leave - own_enter))
-        });
+    pairs.fold((i64::MIN, i64::MAX), |(low, high), (&(enter, leave), &(own_enter, own_leave))| {
+        (low.max(enter - own_leave), high.min(leave - own_enter))
+    })
+}
+
+fn shift(bounds: (i64, i64)) -> i64 {
     match bounds {
         (i64::MIN, _) => 0,
         (low, high) if low <= 0 && 0 <= high => 0,

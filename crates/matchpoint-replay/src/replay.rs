@@ -218,6 +218,13 @@ impl Found<'_> {
                  statuses were ignored, so it cannot be told, and they were taken for wildcards."
             ));
         }
+        if self.clocks.irreconcilable > 0 {
+            notes.push(format!(
+                "The clocks of {} rank(s) cannot be made to agree with all collectives: they drift, or the trace is \
+                 damaged. Do not trust --arrivals timestamps, nor the recorded run time.",
+                self.clocks.irreconcilable
+            ));
+        }
         if shifted > 0 {
             notes.push(format!("The clocks of {shifted} rank(s) were shifted to agree with collectives."));
         }

@@ -211,6 +211,10 @@ impl<E: Effort> RankArray<E> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+        // Else a probe from any source would walk all peers to find nothing.
+        if self.unexpected.len() == 0 {
+            return None;
+        }
         let peers = &self.communicators.find(selector.context())?.peers;
         let mut examined = 0;
         let mut earliest = |peer: &Peer, age| {
