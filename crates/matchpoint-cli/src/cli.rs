@@ -6,10 +6,10 @@ use clap::{Args, Parser, Subcommand};
 use matchpoint_replay::{Arrivals, LogGp, Options};
 
 const EXAMPLES: &str = "Examples:
-  matchpoint analyze traces/halo
-  matchpoint analyze traces/halo --html report.html
-  matchpoint analyze traces/halo --engine list --engine bins:n=256 --json -
-  matchpoint analyze traces/halo --loggp L=1500,o=400,S=16384 --compare-arrivals";
+  matchpoint analyze traces/lulesh-27
+  matchpoint analyze traces/lulesh-27 --html report.html
+  matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
+  matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400,S=16384 --compare-arrivals";
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]

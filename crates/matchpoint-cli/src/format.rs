@@ -59,12 +59,14 @@ pub fn seconds(value: f64) -> String {
     if value == 0.0 { "0 s".to_owned() } else { duration_ns(value * 1e9) }
 }
 
-/// A share of a whole: `12.3 %`. Below a hundredth of a percent the digits would only pretend to mean something.
+/// A share of a whole: `12.3 %`, `0.0012 %`. Below a millionth it is as good as nothing.
 pub fn share(value: f64) -> String {
     let percent = value * 100.0;
     match percent {
         none if none <= 0.0 => "0 %".to_owned(),
-        tiny if tiny < 0.01 => "under 0.01 %".to_owned(),
+        tiny if tiny < 0.0001 => "under 0.0001 %".to_owned(),
+        small if small < 0.001 => format!("{} %", trim(format!("{small:.5}"))),
+        small if small < 0.01 => format!("{} %", trim(format!("{small:.4}"))),
         below if below < 1.0 => format!("{} %", trim(format!("{below:.2}"))),
         below if below < 99.95 => format!("{} %", trim(format!("{below:.1}"))),
         _ => format!("{percent:.0} %"),
@@ -146,7 +148,9 @@ mod tests {
     #[test]
     fn shares_do_not_pretend() {
         assert_eq!(share(0.003), "0.3 %");
-        assert_eq!(share(0.00001), "under 0.01 %");
+        assert_eq!(share(0.0000001), "under 0.0001 %");
+        assert_eq!(share(0.0000123), "0.0012 %");
+        assert_eq!(share(0.00000456), "0.00046 %");
         assert_eq!(share_range(0.002, 0.005), "0.2–0.5 %");
         assert_eq!(share_range(0.0, 0.0), "0 %");
         assert_eq!(share(0.123), "12.3 %");

@@ -145,11 +145,11 @@ fn text(
 
 fn longest_search(rank: &RankMeasurements) -> String {
     if rank.worst_length == 0 {
-        return "; no queue there is ever searched".to_owned();
+        return "; no queue that is searched there has an entry".to_owned();
     }
     let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
     format!(
-        "; the longest search there meets {} {entries} at {}",
+        "; the longest queue searched there has {} {entries}, at {}",
         format::count(rank.worst_length),
         format::seconds(rank.worst_at_s)
     )
@@ -174,7 +174,9 @@ fn caveat(measurements: &Measurements, worst: &Worst<'_>) -> String {
     }
     if !measurements.trace.missing.is_empty() {
         let missing = measurements.trace.missing.len();
-        caveats += &format!(" {missing} of {} ranks are missing from the trace.", measurements.trace.ranks);
+        let verb = if missing == 1 { "is" } else { "are" };
+        caveats +=
+            &format!(" {missing} of {} ranks {verb} missing from the trace.", measurements.trace.ranks);
     }
     if measurements.trace.calls_left_out > 0 {
         let left_out = format::counted(measurements.trace.calls_left_out, "call");

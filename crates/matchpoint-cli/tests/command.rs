@@ -22,7 +22,7 @@ fn stderr(output: &Output) -> &str {
 fn help_has_an_example() {
     let output = matchpoint(&["analyze", "--help"]);
     assert!(output.status.success());
-    assert!(stdout(&output).contains("matchpoint analyze traces/halo --html report.html"));
+    assert!(stdout(&output).contains("matchpoint analyze traces/lulesh-27 --html report.html"));
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn without_run_times_nothing_is_claimed() {
 #[test]
 fn missing_ranks_are_part_of_the_answer() {
     let measurements = with(|of| of.trace.missing.push((3, "no file".to_owned())));
-    assert!(Report::new(&measurements).verdict.text.ends_with("1 of 8 ranks are missing from the trace."));
+    assert!(Report::new(&measurements).verdict.text.ends_with("1 of 8 ranks is missing from the trace."));
     assert_eq!(find(&measurements, "Ranks are missing").unwrap().kind, Kind::Trust);
 }
 

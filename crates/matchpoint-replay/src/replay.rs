@@ -139,7 +139,7 @@ impl Found<'_> {
     ) -> Measurements {
         let shared = &measurer.shared;
         let totals = Totals {
-            compatible_runs: shared.runs.to_vec(),
+            compatible_runs: up_to_last(&shared.runs),
             compatible_run_max: shared.run_max,
             blocks: shared.blocks,
             conflicts: shared.conflicts,
@@ -311,6 +311,12 @@ fn uniformity(messages: impl Iterator<Item = u32> + Clone) -> (f64, f64) {
     let largest = shares.clone().fold(0.0, f64::max);
     let entropy: f64 = shares.map(|share| -share * share.ln()).sum();
     (if peers == 1 { 0.0 } else { entropy / (peers as f64).ln() }, largest)
+}
+
+/// Without the zeros at the end.
+fn up_to_last(counts: &[u64]) -> Vec<u64> {
+    let used = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
+    counts[..used].to_vec()
 }
 
 fn seconds(ns: i64) -> f64 {

@@ -13,6 +13,9 @@ use crate::verdict::Answer;
 /// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
 const LATE: f64 = 0.2;
 
+/// Late receives below which their share is chance.
+const LATE_MIN: u64 = 100;
+
 /// Probes that find nothing are cheap; this many that find something are part of the program's design.
 const PROBES: u64 = 1000;
 
@@ -28,7 +31,7 @@ const NAMED: usize = 3;
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     let share = late_share(totals);
-    if share < LATE {
+    if share < LATE || late(totals) < LATE_MIN {
         return None;
     }
     let but =

@@ -15,6 +15,9 @@ const ARCHIVES: &[(&[u8], &str, &str)] = &[
     (b"PK\x03\x04", "zip", "unzip"),
 ];
 
+/// Folders that a message names.
+const FOLDERS_NAMED: usize = 4;
+
 /// Where a tar archive says that it is one.
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
@@ -36,9 +39,21 @@ fn of_folder(path: &Path, known: &str) -> TraceError {
         fs::read_dir(path).into_iter().flatten().flatten().map(|file| file.path()).collect();
     let inside = files.iter().filter(|file| file.is_file());
     let packed = inside.filter_map(|file| packed(file, &first_bytes(file).ok()?)).next();
-    packed.unwrap_or_else(|| {
-        TraceError::new(path, format!("no trace is among the {} files of the folder", files.len()), known)
+    packed.unwrap_or_else(|| match folders(&files) {
+        Some(folders) => TraceError::new(path, "no trace is in this folder itself", format!("try {folders}")),
+        None => TraceError::new(path, format!("no trace is among its {} files", files.len()), known),
     })
+}
+
+/// The first of the folders inside: one of them may be what was meant.
+fn folders(inside: &[PathBuf]) -> Option<String> {
+    let mut folders: Vec<String> =
+        inside.iter().filter(|path| path.is_dir()).map(|path| path.display().to_string()).collect();
+    folders.sort();
+    let more = folders.len() > FOLDERS_NAMED;
+    folders.truncate(FOLDERS_NAMED);
+    let named = folders.join(", ");
+    (!named.is_empty()).then(|| if more { format!("{named}, …") } else { named })
 }
 
 fn first_bytes(path: &Path) -> io::Result<Vec<u8>> {

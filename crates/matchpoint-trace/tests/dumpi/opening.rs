@@ -143,7 +143,7 @@ fn what_is_no_trace_is_an_error_that_says_what_it_is() {
         assert!(error.to_string().contains(problem), "{error}");
         assert!(!error.advice.is_empty());
     }
-    assert!(error(&folder("nothing", &[])).problem.contains("no trace is among the 0 files"));
+    assert!(error(&folder("nothing", &[])).problem.contains("no trace is among its 0 files"));
     let packed = folder("packed", &[("a.tar.xz", b"\xfd7zXZ\0\0\0".to_vec())]);
     assert!(error(&packed).to_string().contains("a.tar.xz: this is a xz archive; unpack it first (tar -xJf"));
     let gone = error(Path::new("/no/such/trace"));

@@ -91,7 +91,7 @@ pub fn facts(report: &Report<'_>) -> String {
         ("Messages", count(totals.sends)),
         ("Data", bytes(totals.bytes)),
         ("Late receives", share(late_share(totals))),
-        ("Any source", share(ratio(any_source as f64, totals.receives as f64))),
+        ("Source left open", share(ratio(any_source as f64, totals.receives as f64))),
         ("Posted at most", longest(&mut measurements.ranks.iter().map(|rank| rank.posted.length_max))),
         ("Waiting at most", longest(&mut measurements.ranks.iter().map(|rank| rank.unexpected.length_max))),
     ];

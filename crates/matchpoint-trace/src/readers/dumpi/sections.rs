@@ -163,7 +163,7 @@ fn not_dumpi(path: &Path, bytes: &[u8]) -> TraceError {
 
 fn no_index(path: &Path, length: usize) -> TraceError {
     let problem = format!("there is no index at the end of the file's {length} bytes");
-    let advice = "the file is cut short: copy it again, or trace the run again if it was killed";
+    let advice = "the file is cut short: copy it again, or remove it to analyze the other ranks without it";
     TraceError::new(path, problem, advice).at_offset(length as u64)
 }
 
