@@ -50,7 +50,7 @@ pub struct Verdict {
     pub share_of_replay: f64,
     /// The rank with the largest share.
     pub rank: u32,
-    /// When its longest search was.
+    /// When it searched its longest queue.
     pub at_s: f64,
     /// The answer in words.
     pub text: String,

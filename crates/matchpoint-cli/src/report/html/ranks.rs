@@ -96,7 +96,7 @@ pub fn worst(report: &Report<'_>) -> String {
                     class=\"grid\"><caption>The ranks where matching takes the largest share of the run</caption>\
                     <thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
                     scope=\"col\">Cold</th><th scope=\"col\">Messages</th><th scope=\"col\">Posted</th><th \
-                    scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest search</th></tr>\
+                    scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest queue searched</th></tr>\
                     </thead><tbody>"
         .to_owned();
     for rank in ranks.iter().take(WORST) {

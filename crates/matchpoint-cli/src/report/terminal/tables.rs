@@ -111,7 +111,7 @@ fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
     let worst = worst_ranks(report.measurements, engine);
     let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
     page.table(
-        &["Worst ranks", "matching", "warm", "cold", "posted", "unexpected", "late", "longest search at"],
+        &["Worst ranks", "matching", "warm", "cold", "posted", "unexpected", "late", "longest queue at"],
         &rows,
     );
 }
