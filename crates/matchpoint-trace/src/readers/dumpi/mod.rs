@@ -13,6 +13,7 @@ mod cursor;
 mod decode;
 mod files;
 mod form;
+mod frequent;
 mod identity;
 mod ids;
 mod layout;

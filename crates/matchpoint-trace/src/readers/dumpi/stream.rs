@@ -7,6 +7,7 @@ use super::action::interpret;
 use super::clock::Clock;
 use super::cursor::{Cursor, Fault, What};
 use super::decode::{Entry, Fields, Head, Times, entry, skip_mark};
+use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
 use super::sections::{Counts, Sections};
@@ -86,8 +87,12 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             (None, Some(times)) => nanoseconds(&mut self.cpu, sections.cpu_bias, times),
             (None, None) => (0, 0),
         };
-        Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
-        interpret(record, &sections.sizes, call);
+        if let Some(action) = frequent::read(layout.function, &mut cursor, &sections.sizes)? {
+            call.action = action;
+        } else {
+            Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
+            interpret(record, &sections.sizes, call);
+        }
         self.finalized |= layout.function == Function::Finalize;
         self.at = cursor.at();
         Ok(true)
