@@ -90,3 +90,16 @@ fn a_folder_is_not_overwritten_by_a_file() {
     assert!(stderr(&output).contains("it is a folder"), "{}", stderr(&output));
     assert!(Path::new(folder.path()).is_dir());
 }
+
+#[test]
+fn two_reports_need_two_files() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("report").display().to_string();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/npb-is-16");
+    for arguments in [["--json", &file, "--html", &file], ["--html", "-", "--csv", &file]] {
+        let output = matchpoint(&[&["analyze", trace], &arguments[..]].concat());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("a file of its own"), "{}", stderr(&output));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -12,7 +12,7 @@ use crate::step::{Sink, Step};
 const STEPS_PER_RANK: usize = 32;
 
 /// Steps in a chunk, at least and at most.
-const CHUNK_MIN: usize = 2048;
+const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 16_384;
 
 /// Chunks that may wait to be measured.
