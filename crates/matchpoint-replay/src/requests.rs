@@ -47,6 +47,17 @@ pub(crate) enum RequestState {
 }
 
 impl Request {
+    /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
+    pub fn receive(&self) -> Option<u32> {
+        match (&self.what, self.state) {
+            (
+                RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
+                RequestState::Pending(_),
+            ) => Some(*place),
+            _ => None,
+        }
+    }
+
     pub fn new(what: RequestKind, state: RequestState) -> Self {
         Request { what, state, waiter: None, expected: None, got: None }
     }

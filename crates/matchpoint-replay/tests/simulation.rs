@@ -165,6 +165,27 @@ fn a_cancelled_receive_is_gone() {
 }
 
 #[test]
+fn what_is_done_to_a_completed_receive_does_not_touch_another() {
+    for (function, action) in
+        [(Function::Cancel, Action::Cancel), (Function::Request_free, Action::RequestFree)]
+    {
+        // The second receive is posted once the first has its message, and takes its place in the tables.
+        let receiver = Rank::new()
+            .irecv(from(0, 1), 1)
+            .compute(MILLISECOND)
+            .irecv(from(0, 2), 2)
+            .full(function, action, &[1], &[], &[])
+            .wait(2, None)
+            .send(to(0, 3));
+        let sender =
+            Rank::new().send(to(1, 1)).compute(3 * MILLISECOND).send(to(1, 2)).recv(from(1, 3), None);
+        let run = program(vec![sender, receiver]).simulated();
+        assert_eq!((run.engines[0].matched, run.totals.cancelled), (3, 0), "{function:?}");
+        assert!(run.arrivals.released.is_empty(), "{function:?}: {:?}", run.arrivals.released);
+    }
+}
+
+#[test]
 fn a_cancelled_send_is_withdrawn() {
     let cancelled = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: true };
     let run = program(vec![

@@ -302,10 +302,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     fn cancel(&mut self, at: At, id: RequestId) {
         let process = &mut self.processes[at.index];
-        let Some(request) = process.requests.get(id) else { return };
-        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
-            return;
-        };
+        let Some(place) = process.requests.get(id).and_then(Request::receive) else { return };
         let Some(receive) = process.receives.get(place).map(|receive| receive.id) else { return };
         let was_posted = process.matcher.cancel(receive);
         self.step(at.index, at.now_ns, Kind::Cancel { receive, was_posted });

@@ -112,9 +112,7 @@ impl<S: Sink> Simulation<'_, S> {
     fn make_up_if_absent(&mut self, index: usize, id: RequestId, at_ns: i64) {
         let process = &self.processes[index];
         let Some(request) = process.requests.get(id) else { return };
-        let (RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place)) = request.what else {
-            return;
-        };
+        let Some(place) = request.receive() else { return };
         let is_absent = process.receives.get(place).is_some_and(|posted| posted.absent);
         let expected = request.expected;
         if is_absent || expected.is_some_and(|status| self.is_from_absent(index, place, status)) {
@@ -135,12 +133,8 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn replace(&mut self, index: usize, id: RequestId) {
         let Some(old) = self.processes[index].requests.remove(id) else { return };
         let heir = old.waiter.map_or(Owner::Nobody, Owner::Lane);
-        if let (
-            RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
-            RequestState::Pending(_),
-        ) = (&old.what, old.state)
-        {
-            if let Some(receive) = self.processes[index].receives.get_mut(*place) {
+        if let Some(place) = old.receive() {
+            if let Some(receive) = self.processes[index].receives.get_mut(place) {
                 receive.owner = heir;
                 receive.expected = old.expected;
             }
@@ -155,10 +149,10 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// A request is gone, but what it began may still end.
     pub(super) fn disown(&mut self, index: usize, request: &Request) {
-        if let RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place) = request.what {
-            if let Some(receive) = self.processes[index].receives.get_mut(place) {
-                receive.owner = Owner::Nobody;
-            }
+        if let Some(receive) =
+            request.receive().and_then(|place| self.processes[index].receives.get_mut(place))
+        {
+            receive.owner = Owner::Nobody;
         }
     }
 

@@ -7,7 +7,6 @@
 
 use crate::process::{Blocked, LaneState, Owner, Reason};
 use crate::reported::Reported;
-use crate::requests::{RequestKind, RequestState};
 use crate::schedule::NEVER;
 use crate::step::Sink;
 
@@ -95,13 +94,8 @@ impl<S: Sink> Simulation<'_, S> {
         let own = process.receives.iter().filter(|(_, receive)| receive.owner == Owner::Lane(lane as u16));
         let mut places: Vec<_> = own.map(|(place, receive)| (place, receive.expected)).collect();
         for request in process.requests.values() {
-            if request.waiter.map(usize::from) != Some(lane)
-                || !matches!(request.state, RequestState::Pending(_))
-            {
-                continue;
-            }
-            if let RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place) = request.what {
-                places.push((place, request.expected));
+            if request.waiter.map(usize::from) == Some(lane) {
+                places.extend(request.receive().map(|place| (place, request.expected)));
             }
         }
         places.sort_unstable_by_key(|&(place, _)| process.receives.get(place).map(|receive| receive.id));
