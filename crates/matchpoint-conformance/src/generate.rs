@@ -1,7 +1,8 @@
 //! Random streams of events, and streams decoded from a fuzzer's bytes.
 
 use matchpoint::{
-    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+    ContextId, Envelope, Event, Hashes, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask,
+    Wild,
 };
 
 use crate::choices::Choices;
@@ -194,7 +195,9 @@ impl Generator<'_> {
         self.messages = self.messages.max(id);
         let unknown = self.choices.chance(self.shape.unknown_percent);
         let source = if unknown { Rank::UNKNOWN } else { self.source() };
-        Message::new(MsgId(id), Envelope::new(self.context(), source, self.tag()))
+        let message = Message::new(MsgId(id), Envelope::new(self.context(), source, self.tag()));
+        let hashed = self.choices.below(4) == 3;
+        if hashed { message.with_hashes(Hashes::of(&message.envelope)) } else { message }
     }
 
     fn probe(&mut self) -> Event {

@@ -20,6 +20,13 @@ pub(crate) const NIL: Place = u32::MAX;
 /// In `prev` of the first pair of links: nothing is kept here.
 const VACANT: Place = u32::MAX - 1;
 
+/// A receive or a message, and its number among all that were queued.
+#[derive(Clone, Copy)]
+pub(crate) struct Aged<T> {
+    pub(crate) value: T,
+    pub(crate) age: u64,
+}
+
 #[derive(Clone, Copy)]
 struct Links {
     prev: Place,

@@ -9,14 +9,17 @@
 //! * Arrivals for a context that nothing was posted to yet are queued, never refused: peers may finish creating a
 //!   communicator first.
 //! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
-//! * A [`Refused`] call leaves the engine as it was.
+//! * A [`Refused`] call leaves the engine as it was (of a batch, as the last message before it left it). No call aborts
+//!   for want of memory.
 //! * Persistent receives (MPI-4.1 §3.9) are posted at each `MPI_Start`; partitioned ones (§4) match once, in a
 //!   context of their own, unseen by probes of the communicator's.
 //! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.
 //! * The caller owns locking.
 
+use crate::effort::Attempts;
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::footprint::Footprint;
+use crate::hashes::Hashes;
 use crate::hints::{Hints, Order};
 
 /// Names a receive. Chosen by the caller, who never lets two receives that are queued at once share an id.
@@ -80,13 +83,22 @@ pub struct Message {
     pub id: MsgId,
     /// What it says of itself.
     pub envelope: Envelope,
+    /// Hash values that its sender computed, which spare an engine that can use them the work. They must be
+    /// [those of the envelope](Hashes::of): a message that lies about them may not be found.
+    pub hashes: Option<Hashes>,
 }
 
 impl Message {
     /// A message of that name with that envelope.
     #[inline]
     pub fn new(id: MsgId, envelope: Envelope) -> Self {
-        Message { id, envelope }
+        Message { id, envelope, hashes: None }
+    }
+
+    /// The same, its hash values computed by the sender.
+    #[inline]
+    pub fn with_hashes(self, hashes: Hashes) -> Self {
+        Message { hashes: Some(hashes), ..self }
     }
 }
 
@@ -127,11 +139,14 @@ pub enum Queue {
 pub enum Entry {
     /// In [`Queue::Posted`].
     Receive(Receive),
-    /// In [`Queue::Unexpected`].
+    /// In [`Queue::Unexpected`]. An engine that has no use for a message's hash values may have dropped them.
     Message(Message),
 }
 
 /// What [`Engine::close`] and [`Engine::fail_source`] took out, oldest first. They add to what is there already.
+///
+/// A caller that must survive without memory reserves room beforehand: for as many receives, and pending ones, as are
+/// [posted](Engine::posted_len), for as many messages as are [unexpected](Engine::unexpected_len).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Receives that are no longer posted.
@@ -175,14 +190,14 @@ pub trait Engine: Send {
     /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It keeps its age.
     ///
     /// True: it was waiting nameless and now has `source`. False, and nothing changed: it is not queued, its source
-    /// is known, `source` is [`Rank::UNKNOWN`], or a receive that is posted already would accept it under that
-    /// name; the caller then retracts it and lets it arrive anew.
+    /// is known, `source` is [`Rank::UNKNOWN`], memory cannot be had, or a receive that is posted already would accept
+    /// it under that name; the caller then retracts it and lets it arrive anew.
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool;
 
     /// Replaces the assertions on a context.
     ///
     /// # Errors
-    /// [`Refused::Hint`] if what is queued already breaks one of them.
+    /// [`Refused::Hint`] if what is queued already breaks one of them, else [`Refused::Memory`].
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused>;
 
     /// Takes out all that is queued in `context` and forgets its hints (`MPI_Comm_free`).
@@ -204,8 +219,10 @@ pub trait Engine: Send {
     /// The same as [`Engine::arrive`] on each message in turn; appends the outcomes to `out`.
     ///
     /// # Errors
-    /// Stops at the first message refused: `out` then has grown by the number of messages before it.
+    /// Stops at the first message refused: `out` then has grown by the number of messages before it. That is none if
+    /// there is no memory for `out` to grow by all of them.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
         for &message in messages {
             out.push(self.arrive(message)?);
         }
@@ -221,7 +238,13 @@ pub trait Engine: Send {
     fn footprint(&self) -> Footprint;
 
     /// Entries examined so far: zero forever in an engine that was built without counting.
-    fn attempts(&self) -> crate::effort::Attempts {
-        Default::default()
+    fn attempts(&self) -> Attempts {
+        Attempts::default()
+    }
+
+    /// What only this engine has to tell: name, with its unit, and value. Nothing from an engine built without
+    /// counting, unless it knows anyway.
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
     }
 }

@@ -45,12 +45,12 @@ impl Hints {
     }
 }
 
-/// The assertions of the contexts that have any: few, and mostly none, so a list that is empty costs one test.
+/// The assertions of the contexts that have any, by context: mostly none has, so a table that is empty costs one test.
 #[derive(Clone, Debug, Default)]
 pub struct HintTable(Vec<(ContextId, Hints)>);
 
 impl HintTable {
-    /// The assertions on `context`.
+    /// The assertions on `context`. O(log contexts with assertions).
     #[inline]
     pub fn get(&self, context: ContextId) -> Hints {
         if self.0.is_empty() { Hints::default() } else { self.find(context) }
@@ -58,7 +58,11 @@ impl HintTable {
 
     #[cold]
     fn find(&self, context: ContextId) -> Hints {
-        self.0.iter().find(|(of, _)| *of == context).map_or(Hints::default(), |&(_, hints)| hints)
+        self.place(context).map_or(Hints::default(), |at| self.0[at].1)
+    }
+
+    fn place(&self, context: ContextId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&context, |&(of, _)| of)
     }
 
     /// Whether a receive or probe keeps the assertions on its context.
@@ -80,15 +84,30 @@ impl HintTable {
     }
 
     /// Replaces the assertions on `context`.
-    pub fn set(&mut self, context: ContextId, hints: Hints) {
-        self.forget(context);
-        if hints != Hints::default() {
-            self.0.push((context, hints));
+    ///
+    /// # Errors
+    /// [`Refused::Memory`]: they are as they were.
+    pub fn set(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        match self.place(context) {
+            _ if hints == Hints::default() => self.forget(context),
+            Ok(at) => self.0[at].1 = hints,
+            Err(at) => {
+                self.0.try_reserve(1).map_err(|_| Refused::Memory)?;
+                self.0.insert(at, (context, hints));
+            }
         }
+        Ok(())
     }
 
     /// Back to MPI's full semantics on `context`.
     pub fn forget(&mut self, context: ContextId) {
-        self.0.retain(|(of, _)| *of != context);
+        if let Ok(at) = self.place(context) {
+            self.0.remove(at);
+        }
+    }
+
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        (self.0.capacity() * size_of::<(ContextId, Hints)>()) as u64
     }
 }

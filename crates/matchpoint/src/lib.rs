@@ -23,8 +23,10 @@ pub mod engines;
 pub mod envelope;
 pub mod event;
 pub mod footprint;
+pub mod hashes;
 pub mod hints;
 mod peers;
+mod upkeep;
 pub mod wrap;
 
 pub use effort::Attempts;
@@ -32,4 +34,5 @@ pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId,
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;
+pub use hashes::Hashes;
 pub use hints::{Hints, Order};

@@ -1,6 +1,6 @@
 //! The laws on what an engine holds between calls.
 
-use matchpoint::{Engine, Entry, Queue};
+use matchpoint::{Engine, Entry, Message, Queue};
 
 use super::{Judge, Verdict, require};
 use crate::law::Law;
@@ -14,6 +14,14 @@ fn listed(entries: &[Entry]) -> String {
         "nothing".to_owned()
     } else {
         entries.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Without what an engine need not keep.
+fn kept(entry: Entry) -> Entry {
+    match entry {
+        Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
+        receive => receive,
     }
 }
 
@@ -41,11 +49,11 @@ impl Judge {
     pub fn compare(&self, engine: &dyn Engine) -> Verdict {
         self.compare_lengths(engine)?;
         let posted = self.posted.iter().map(|&receive| Entry::Receive(receive)).collect();
-        let unexpected = self.unexpected.iter().map(|&message| Entry::Message(message)).collect();
+        let unexpected = self.unexpected.iter().map(|&message| kept(Entry::Message(message))).collect();
         for (queue, expected) in [(Queue::Posted, posted), (Queue::Unexpected, unexpected)] {
             let expected: Vec<Entry> = expected;
             let mut has = Vec::with_capacity(expected.len());
-            engine.visit(queue, &mut |entry| has.push(entry));
+            engine.visit(queue, &mut |entry| has.push(kept(entry)));
             require(has == expected, Law::Queues, || {
                 format!("The queue {queue:?} holds {}, not {}.", listed(&has), listed(&expected))
             })?;

@@ -293,8 +293,7 @@ impl Engine for Mutant {
         if (broken || hints.no_unexpected && waits) && !self.has(Fault::HintsIgnoreWhatIsQueued) {
             return Err(Refused::Hint);
         }
-        self.hints.set(context, hints);
-        Ok(())
+        self.hints.set(context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {

@@ -8,7 +8,7 @@
 //! * Receives with a wildcard or a mask wait in one list of their own. Each receive carries the number of its posting
 //!   (the order marker); an arrival compares its bin's first match with the list's first match, and takes the smaller
 //!   number. Both lists are in order, so the smaller of two firsts is the earliest of all, as a timestamp would say.
-//! * Messages carry no number: each is in its bin *and* in one list of all arrivals. A receive that leaves nothing open
+//! * Each message is in its bin *and* in one list of all arrivals. A receive that leaves nothing open
 //!   searches its bin, where all that it could match lies, in order; any other searches the list, which is the order.
 //!
 //! With `n` bins and `q` entries queued: post and arrive O(1 + q/n) without wildcards, plus O(wildcard receives posted)
@@ -20,12 +20,13 @@
 //! entries share a bin, which costs what `list` costs.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
-use crate::chains::{Chain, NIL, Place, Slab};
+use crate::chains::{Aged, Chain, NIL, Place, Slab};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
+use crate::upkeep::{self, Queues};
 
 pub(super) const SPEC: Spec = Spec {
     name: "bins",
@@ -42,23 +43,16 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     Ok(if counting { Box::new(Bins::<Attempts>::new(n)?) } else { Box::new(Bins::<()>::new(n)?) })
 }
 
-/// A receive, and the number of its posting.
-#[derive(Clone, Copy)]
-struct Posted {
-    receive: Receive,
-    age: u64,
-}
-
 /// A message's links into its bin are pair 0, those into the order of arrival pair 1.
 const ARRIVAL: usize = 1;
 
 /// See the [module's documentation](self).
 pub struct Bins<E: Effort = ()> {
-    posted: Slab<Posted, 1>,
+    posted: Slab<Aged<Receive>, 1>,
     posted_bins: Box<[Chain]>,
     wild: Chain,
-    posts: u64,
-    unexpected: Slab<Message, 2>,
+    clock: u64,
+    unexpected: Slab<Aged<Message>, 2>,
     unexpected_bins: Box<[Chain]>,
     arrivals: Chain<ARRIVAL>,
     hints: HintTable,
@@ -80,7 +74,7 @@ impl<E: Effort> Bins<E> {
             posted: Slab::default(),
             posted_bins: empty_bins(n)?,
             wild: Chain::default(),
-            posts: 0,
+            clock: 0,
             unexpected: Slab::default(),
             unexpected_bins: empty_bins(n)?,
             arrivals: Chain::default(),
@@ -120,7 +114,7 @@ impl<E: Effort> Bins<E> {
         let mut examined = 0;
         while at != NIL {
             examined += 1;
-            if selector.matches(&self.unexpected.get(at).envelope) {
+            if selector.matches(&self.unexpected.get(at).value.envelope) {
                 break;
             }
             at = self.unexpected.next(at, W);
@@ -141,7 +135,7 @@ impl<E: Effort> Bins<E> {
                 break;
             }
             examined += 1;
-            if posted.receive.selector.matches(envelope) {
+            if posted.value.selector.matches(envelope) {
                 break;
             }
             at = self.posted.next(at, 0);
@@ -149,32 +143,62 @@ impl<E: Effort> Bins<E> {
         self.effort.examined(Queue::Posted, examined);
         (at != NIL).then_some(at)
     }
+}
 
-    #[inline]
-    fn take_unexpected(&mut self, at: Place) -> Message {
-        let bin = self.bin(&self.unexpected.get(at).envelope);
-        self.unexpected_bins[bin].unlink(&mut self.unexpected, at);
-        self.arrivals.unlink(&mut self.unexpected, at);
-        self.unexpected.remove(at)
+impl<E: Effort> Queues for Bins<E> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn take_posted(&mut self, at: Place) -> Receive {
-        match self.posted.get(at).receive.selector.exact() {
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        self.posted.get(at).value
+    }
+
+    fn message(&self, at: Place) -> Message {
+        self.unexpected.get(at).value
+    }
+
+    fn take_posted(&mut self, at: Place) {
+        match self.posted.get(at).value.selector.exact() {
             Some(envelope) => {
                 let bin = self.bin(&envelope);
                 self.posted_bins[bin].unlink(&mut self.posted, at);
             }
             None => self.wild.unlink(&mut self.posted, at),
         }
-        self.posted.remove(at).receive
+        self.posted.remove(at);
     }
 
-    /// The receives for which `which` holds, oldest first.
-    fn posted_by_age(&self, which: impl Fn(&Receive) -> bool) -> Vec<Place> {
-        let chosen = self.posted.iter().filter(|(_, posted)| which(&posted.receive));
-        let mut aged: Vec<_> = chosen.map(|(at, posted)| (posted.age, at)).collect();
-        aged.sort_unstable();
-        aged.into_iter().map(|(_, at)| at).collect()
+    #[inline]
+    fn take_unexpected(&mut self, at: Place) {
+        let bin = self.bin(&self.unexpected.get(at).value.envelope);
+        self.unexpected_bins[bin].unlink(&mut self.unexpected, at);
+        self.arrivals.unlink(&mut self.unexpected, at);
+        self.unexpected.remove(at);
+    }
+
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        // It keeps its age: in its new bin it stands before the next arrival that lies there.
+        let (from, to) = (self.bin(&self.unexpected.get(at).value.envelope), self.bin(&named));
+        self.unexpected_bins[from].unlink(&mut self.unexpected, at);
+        let mut next = self.unexpected.next(at, ARRIVAL);
+        while next != NIL && self.bin(&self.unexpected.get(next).value.envelope) != to {
+            next = self.unexpected.next(next, ARRIVAL);
+        }
+        self.unexpected_bins[to].insert_before(&mut self.unexpected, at, next);
+        self.unexpected.get_mut(at).value.envelope = named;
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
     }
 }
 
@@ -182,10 +206,12 @@ impl<E: Effort> Engine for Bins<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_unexpected(at).id));
+            let id = self.unexpected.get(at).value.id;
+            self.take_unexpected(at);
+            return Ok(Some(id));
         }
-        let at = self.posted.insert(Posted { receive, age: self.posts })?;
-        self.posts += 1;
+        let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
+        self.clock += 1;
         match receive.selector.exact() {
             Some(envelope) => {
                 let bin = self.bin(&envelope);
@@ -202,14 +228,15 @@ impl<E: Effort> Engine for Bins<E> {
         let age = exact.map_or(u64::MAX, |at| self.posted.get(at).age);
         if let Some(at) = self.search_posted(self.wild, &message.envelope, age) {
             self.wild.unlink(&mut self.posted, at);
-            return Ok(Some(self.posted.remove(at).receive.id));
+            return Ok(Some(self.posted.remove(at).value.id));
         }
         if let Some(at) = exact {
             self.posted_bins[bin].unlink(&mut self.posted, at);
-            return Ok(Some(self.posted.remove(at).receive.id));
+            return Ok(Some(self.posted.remove(at).value.id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
-        let at = self.unexpected.insert(message)?;
+        let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
+        self.clock += 1;
         self.unexpected_bins[bin].push(&mut self.unexpected, at);
         self.arrivals.push(&mut self.unexpected, at);
         Ok(None)
@@ -217,98 +244,43 @@ impl<E: Effort> Engine for Bins<E> {
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|at| self.unexpected.get(at).id)
+        self.find_unexpected(selector).map(|at| self.unexpected.get(at).value.id)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
         let at = self.find_unexpected(selector)?;
-        Some(self.take_unexpected(at).id)
+        let id = self.unexpected.get(at).value.id;
+        self.take_unexpected(at);
+        Some(id)
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
-        let found = self.posted.iter().find(|(_, posted)| posted.receive.id == receive).map(|(at, _)| at);
-        found.map(|at| self.take_posted(at)).is_some()
+        upkeep::cancel(self, receive)
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
-        let found = self.unexpected.iter().find(|(_, waiting)| waiting.id == message).map(|(at, _)| at);
-        found.map(|at| self.take_unexpected(at)).is_some()
+        upkeep::retract(self, message)
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        let Some((at, waiting)) = self.unexpected.iter().find(|(_, waiting)| waiting.id == message) else {
-            return false;
-        };
-        let (old, named) = (waiting.envelope, Envelope { source, ..waiting.envelope });
-        let accepted = |(_, posted): (_, &Posted)| posted.receive.selector.matches(&named);
-        if old.source != Rank::UNKNOWN || source == Rank::UNKNOWN || self.posted.iter().any(accepted) {
-            return false;
-        }
-        // It keeps its age: in its new bin it stands before the next arrival that lies there.
-        let (from, to) = (self.bin(&old), self.bin(&named));
-        self.unexpected_bins[from].unlink(&mut self.unexpected, at);
-        let mut next = self.unexpected.next(at, ARRIVAL);
-        while next != NIL && self.bin(&self.unexpected.get(next).envelope) != to {
-            next = self.unexpected.next(next, ARRIVAL);
-        }
-        self.unexpected_bins[to].insert_before(&mut self.unexpected, at, next);
-        self.unexpected.get_mut(at).envelope = named;
-        true
+        upkeep::readdress(self, message, source)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let mut posted = self.posted.iter().map(|(_, posted)| posted.receive.selector);
-        posted.try_for_each(
-            |selector| {
-                if selector.context() == context { hints.admit(&selector) } else { Ok(()) }
-            },
-        )?;
-        if hints.no_unexpected
-            && self.unexpected.iter().any(|(_, waiting)| waiting.envelope.context == context)
-        {
-            return Err(Refused::Hint);
-        }
-        self.hints.set(context, hints);
-        Ok(())
+        upkeep::set_hints(self, context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        for at in self.posted_by_age(|receive| receive.selector.context() == context) {
-            drained.receives.push(self.take_posted(at).id);
-        }
-        let mut at = self.arrivals.head();
-        while at != NIL {
-            let next = self.unexpected.next(at, ARRIVAL);
-            if self.unexpected.get(at).envelope.context == context {
-                drained.messages.push(self.take_unexpected(at).id);
-            }
-            at = next;
-        }
-        self.hints.forget(context);
+        upkeep::close(self, context, drained);
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        for at in self.posted_by_age(|receive| receive.selector.context() == context) {
-            let receive = self.posted.get(at).receive;
-            match receive.selector.source() {
-                Wild::Is(named) if named == source => drained.receives.push(self.take_posted(at).id),
-                Wild::Any => drained.pending.push(receive.id),
-                _ => {}
-            }
-        }
+        upkeep::fail_source(self, context, source, drained);
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        match queue {
-            Queue::Posted => {
-                let all = self.posted_by_age(|_| true).into_iter();
-                all.for_each(|at| each(Entry::Receive(self.posted.get(at).receive)));
-            }
-            Queue::Unexpected => {
-                self.arrivals.iter(&self.unexpected).for_each(|(_, &message)| each(Entry::Message(message)));
-            }
-        }
+        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {
@@ -321,7 +293,7 @@ impl<E: Effort> Engine for Bins<E> {
 
     fn footprint(&self) -> Footprint {
         let bins = size_of_val(&*self.posted_bins) + size_of_val(&*self.unexpected_bins);
-        let fixed_bytes = (size_of::<Self>() + bins) as u64;
+        let fixed_bytes = (size_of::<Self>() + bins) as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
         // Slabs never give memory back, so what they have now is the most they had.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }

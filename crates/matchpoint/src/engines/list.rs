@@ -108,8 +108,7 @@ impl<E: Effort> Engine for List<E> {
         if hints.no_unexpected && self.unexpected.iter().any(|message| message.envelope.context == context) {
             return Err(Refused::Hint);
         }
-        self.hints.set(context, hints);
-        Ok(())
+        self.hints.set(context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
@@ -161,7 +160,7 @@ impl<E: Effort> Engine for List<E> {
     }
 
     fn footprint(&self) -> Footprint {
-        let fixed_bytes = size_of::<Self>() as u64;
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = (self.posted.capacity() * size_of::<Receive>()
             + self.unexpected.capacity() * size_of::<Message>()) as u64;
         // A VecDeque never gives memory back by itself, so what it has now is the most it had.

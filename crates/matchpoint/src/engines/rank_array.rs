@@ -17,13 +17,14 @@
 //! addresses, [`Rank::UNKNOWN`]) are in a sorted list: 16 bytes for each heard of, found in O(log of their number).
 
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::{Chain, NIL, Place, Slab};
+use crate::chains::{Aged, Chain, NIL, Place, Slab};
 use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints, Order};
 use crate::peers::Peers;
+use crate::upkeep::{self, Queues};
 
 pub(super) const SPEC: Spec = Spec {
     name: "rank_array",
@@ -59,13 +60,6 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     } else {
         Box::new(RankArray::<()>::new(order, dense))
     })
-}
-
-/// A receive or a message, and its number among all that were queued.
-#[derive(Clone, Copy)]
-struct Aged<T> {
-    value: T,
-    age: u64,
 }
 
 /// The queues of one source.
@@ -183,14 +177,6 @@ fn search<T: Copy>(
     None
 }
 
-/// The entries for which `which` holds, oldest first.
-fn by_age<T: Copy>(slab: &Slab<Aged<T>, 1>, which: impl Fn(&T) -> bool) -> Vec<Place> {
-    let chosen = slab.iter().filter(|(_, entry)| which(&entry.value));
-    let mut aged: Vec<_> = chosen.map(|(at, entry)| (entry.age, at)).collect();
-    aged.sort_unstable();
-    aged.into_iter().map(|(_, at)| at).collect()
-}
-
 impl<E: Effort> RankArray<E> {
     fn new(order: Order, dense: u64) -> Self {
         RankArray {
@@ -246,38 +232,68 @@ impl<E: Effort> RankArray<E> {
         from_any.or(named).map(|(_, at)| at)
     }
 
-    fn take_unexpected(&mut self, at: Place) -> Message {
+    fn now_bytes(&self) -> u64 {
+        size_of::<Self>() as u64
+            + self.hints.bytes()
+            + self.communicators.bytes()
+            + self.posted.bytes()
+            + self.unexpected.bytes()
+    }
+}
+
+impl<E: Effort> Queues for RankArray<E> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.posted.iter().map(|(at, posted)| (posted.age, at))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        self.posted.get(at).value
+    }
+
+    fn message(&self, at: Place) -> Message {
+        self.unexpected.get(at).value
+    }
+
+    #[inline]
+    fn take_posted(&mut self, at: Place) {
+        let selector = self.posted.get(at).value.selector;
+        if let Ok(queue) = self.communicators.posted(&selector) {
+            queue.unlink(&mut self.posted, at);
+        }
+        self.posted.remove(at);
+    }
+
+    #[inline]
+    fn take_unexpected(&mut self, at: Place) {
         let envelope = self.unexpected.get(at).value.envelope;
         // What waits has its queue, so nothing is opened here.
         if let Ok(queue) = self.communicators.unexpected(&envelope) {
             queue.unlink(&mut self.unexpected, at);
         }
-        self.unexpected.remove(at).value
+        self.unexpected.remove(at);
     }
 
-    fn take_posted(&mut self, at: Place) -> Receive {
-        let selector = self.posted.get(at).value.selector;
-        if let Ok(queue) = self.communicators.posted(&selector) {
-            queue.unlink(&mut self.posted, at);
-        }
-        self.posted.remove(at).value
-    }
-
-    /// Moves a message to the queue of the source it turned out to have, before those that arrived after it. Without
-    /// memory for that queue it stays nameless, and the caller may ask again.
-    fn rename(&mut self, at: Place, old: &Envelope, named: &Envelope, age: u64) -> Result<(), Refused> {
-        self.communicators.unexpected(named)?;
-        self.communicators.unexpected(old)?.unlink(&mut self.unexpected, at);
-        let queue = self.communicators.unexpected(named)?;
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        let Aged { value: Message { envelope: old, .. }, age } = *self.unexpected.get(at);
+        self.communicators.unexpected(&named)?;
+        self.communicators.unexpected(&old)?.unlink(&mut self.unexpected, at);
+        let queue = self.communicators.unexpected(&named)?;
         let younger = queue.iter(&self.unexpected).find(|(_, other)| other.age > age);
         let younger = younger.map_or(NIL, |(place, _)| place);
         queue.insert_before(&mut self.unexpected, at, younger);
-        self.unexpected.get_mut(at).value.envelope = *named;
+        self.unexpected.get_mut(at).value.envelope = named;
         Ok(())
     }
 
-    fn now_bytes(&self) -> u64 {
-        size_of::<Self>() as u64 + self.communicators.bytes() + self.posted.bytes() + self.unexpected.bytes()
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
     }
 }
 
@@ -285,7 +301,9 @@ impl<E: Effort> Engine for RankArray<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_unexpected(at).id));
+            let id = self.unexpected.get(at).value.id;
+            self.take_unexpected(at);
+            return Ok(Some(id));
         }
         let age = self.tick();
         let queue = self.communicators.posted(&receive.selector)?;
@@ -296,7 +314,9 @@ impl<E: Effort> Engine for RankArray<E> {
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         if let Some(at) = self.find_posted(&message.envelope) {
-            return Ok(Some(self.take_posted(at).id));
+            let id = self.posted.get(at).value.id;
+            self.take_posted(at);
+            return Ok(Some(id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
         let age = self.tick();
@@ -314,80 +334,39 @@ impl<E: Effort> Engine for RankArray<E> {
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
         let at = self.find_unexpected(selector)?;
-        Some(self.take_unexpected(at).id)
+        let id = self.unexpected.get(at).value.id;
+        self.take_unexpected(at);
+        Some(id)
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
-        let found = self.posted.iter().find(|(_, posted)| posted.value.id == receive).map(|(at, _)| at);
-        found.map(|at| self.take_posted(at)).is_some()
+        upkeep::cancel(self, receive)
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
-        let found = self.unexpected.iter().find(|(_, waiting)| waiting.value.id == message).map(|(at, _)| at);
-        found.map(|at| self.take_unexpected(at)).is_some()
+        upkeep::retract(self, message)
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        let Some((at, waiting)) = self.unexpected.iter().find(|(_, waiting)| waiting.value.id == message)
-        else {
-            return false;
-        };
-        let (old, age) = (waiting.value.envelope, waiting.age);
-        let named = Envelope { source, ..old };
-        let accepted = |(_, posted): (_, &Aged<Receive>)| posted.value.selector.matches(&named);
-        if old.source != Rank::UNKNOWN || source == Rank::UNKNOWN || self.posted.iter().any(accepted) {
-            return false;
-        }
-        self.rename(at, &old, &named, age).is_ok()
+        upkeep::readdress(self, message, source)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let mut posted = self.posted.iter().map(|(_, posted)| posted.value.selector);
-        posted.try_for_each(
-            |selector| {
-                if selector.context() == context { hints.admit(&selector) } else { Ok(()) }
-            },
-        )?;
-        let mut waiting = self.unexpected.iter().map(|(_, waiting)| waiting.value.envelope.context);
-        if hints.no_unexpected && waiting.any(|of| of == context) {
-            return Err(Refused::Hint);
-        }
-        self.hints.set(context, hints);
-        Ok(())
+        upkeep::set_hints(self, context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
-        for at in by_age(&self.posted, |receive| receive.selector.context() == context) {
-            drained.receives.push(self.posted.remove(at).value.id);
-        }
-        for at in by_age(&self.unexpected, |message| message.envelope.context == context) {
-            drained.messages.push(self.unexpected.remove(at).value.id);
-        }
+        upkeep::close(self, context, drained);
         self.communicators.close(context);
-        self.hints.forget(context);
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        for at in by_age(&self.posted, |receive| receive.selector.context() == context) {
-            let receive = self.posted.get(at).value;
-            match receive.selector.source() {
-                Wild::Is(named) if named == source => drained.receives.push(self.take_posted(at).id),
-                Wild::Any => drained.pending.push(receive.id),
-                _ => {}
-            }
-        }
+        upkeep::fail_source(self, context, source, drained);
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        match queue {
-            Queue::Posted => by_age(&self.posted, |_| true)
-                .into_iter()
-                .for_each(|at| each(Entry::Receive(self.posted.get(at).value))),
-            Queue::Unexpected => by_age(&self.unexpected, |_| true)
-                .into_iter()
-                .for_each(|at| each(Entry::Message(self.unexpected.get(at).value))),
-        }
+        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {
@@ -404,7 +383,7 @@ impl<E: Effort> Engine for RankArray<E> {
 
     fn footprint(&self) -> Footprint {
         Footprint {
-            fixed_bytes: size_of::<Self>() as u64,
+            fixed_bytes: size_of::<Self>() as u64 + self.hints.bytes(),
             peers_bytes: self.communicators.bytes(),
             entries_bytes: self.posted.bytes() + self.unexpected.bytes(),
             peak_bytes: self.peak_bytes.max(self.now_bytes()),

@@ -4,6 +4,7 @@
 //! post r1 0/3/7                 receive 1: context 0, source 3, tag 7
 //! post r2 0/*/0x10~0xf          from any source, a tag that is 0x10 but for its low four bits
 //! arrive m1 0/?/7               message 1, its source not known yet
+//! arrive m4 0/3/7^              its sender computed its hash values
 //! arrive_batch m2=0/3/7 m3=0/4/7
 //! probe 0/*/*
 //! matched_probe 0/3/*
@@ -24,6 +25,7 @@ use std::str::FromStr;
 use super::Event;
 use crate::engine::{Message, MsgId, Receive, RecvId};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+use crate::hashes::Hashes;
 use crate::hints::Hints;
 
 /// The events of a script.
@@ -80,7 +82,7 @@ impl Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Post(receive) => write!(f, "post r{} {}", receive.id.0, receive.selector),
-            Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, message.envelope),
+            Event::Arrive(message) => write!(f, "arrive m{} {}", message.id.0, Sent(message)),
             Event::Probe(selector) => write!(f, "probe {selector}"),
             Event::MatchedProbe(selector) => write!(f, "matched_probe {selector}"),
             Event::Cancel(receive) => write!(f, "cancel r{}", receive.0),
@@ -93,9 +95,18 @@ impl Display for Event {
             Event::FailSource(context, source) => write!(f, "fail_source {} {}", context.0, source.0),
             Event::ArriveBatch(messages) => {
                 f.write_str("arrive_batch")?;
-                messages.iter().try_for_each(|message| write!(f, " m{}={}", message.id.0, message.envelope))
+                messages.iter().try_for_each(|message| write!(f, " m{}={}", message.id.0, Sent(message)))
             }
         }
+    }
+}
+
+/// A message but for its id.
+struct Sent<'a>(&'a Message);
+
+impl Display for Sent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.0.envelope, if self.0.hashes.is_some() { "^" } else { "" })
     }
 }
 
@@ -137,14 +148,15 @@ fn error(read: &str, expected: &'static str) -> ScriptError {
 const EVENT: &str = "post, arrive, arrive_batch, probe, matched_probe, cancel, retract, readdress, set_hints, close or \
                      fail_source";
 const SELECTOR: &str = "context/source/tag, `*` for what is left open, value~ignore for a masked tag";
-const ENVELOPE: &str = "context/source/tag, `?` for a source not known yet";
+const ENVELOPE: &str =
+    "context/source/tag, `?` for a source not known yet, `^` behind it for a sender who hashes";
 const SOURCE: &str = "a source, `?` for one not known";
 
 fn event(line: &str) -> Result<Event, ScriptError> {
     let mut words = Words(line.split_whitespace());
     let event = match words.next(EVENT)? {
         "post" => Event::Post(Receive::new(receive(&mut words)?, selector(&mut words)?)),
-        "arrive" => Event::Arrive(Message::new(message(&mut words)?, envelope(words.next(ENVELOPE)?)?)),
+        "arrive" => Event::Arrive(sent(message(&mut words)?, words.next(ENVELOPE)?)?),
         "arrive_batch" => Event::ArriveBatch(words.0.by_ref().map(batched).collect::<Result<_, _>>()?),
         "probe" => Event::Probe(selector(&mut words)?),
         "matched_probe" => Event::MatchedProbe(selector(&mut words)?),
@@ -184,7 +196,13 @@ fn message(words: &mut Words<'_>) -> Result<MsgId, ScriptError> {
 fn batched(word: &str) -> Result<Message, ScriptError> {
     const EXPECTED: &str = "a message with its envelope (m1=0/3/7)";
     let (id, of) = word.split_once('=').ok_or(error(word, EXPECTED))?;
-    Ok(Message::new(MsgId(named(id, 'm', EXPECTED)?), envelope(of)?))
+    sent(MsgId(named(id, 'm', EXPECTED)?), of)
+}
+
+fn sent(id: MsgId, word: &str) -> Result<Message, ScriptError> {
+    let (bare, hashed) = word.strip_suffix('^').map_or((word, false), |bare| (bare, true));
+    let message = Message::new(id, envelope(bare)?);
+    Ok(if hashed { message.with_hashes(Hashes::of(&message.envelope)) } else { message })
 }
 
 fn context_number(text: &str, expected: &'static str) -> Result<ContextId, ScriptError> {
@@ -250,7 +268,8 @@ post r1 0/3/7
 post r4294967296 9/*/0x10~0xf
 post r3 0/3/*
 arrive m1 0/?/18446744073709551615
-arrive_batch m2=0/3/7 m3=0/4/7
+arrive m1 1/3/7^
+arrive_batch m2=0/3/7 m3=0/4/7^
 arrive_batch
 probe 0/*/*
 matched_probe 0/3/*

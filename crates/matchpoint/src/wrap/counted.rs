@@ -207,6 +207,10 @@ impl Engine for Counted {
     fn attempts(&self) -> Attempts {
         self.engine.attempts()
     }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        self.engine.statistics()
+    }
 }
 
 #[cfg(test)]

@@ -109,6 +109,10 @@ impl Engine for Recorded {
     fn attempts(&self) -> Attempts {
         self.engine.attempts()
     }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        self.engine.statistics()
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,101 @@
+//! Memory that cannot be had is refused, never an abort, and leaves the engine as it was. A program of its own: the
+//! limit holds for all of it.
+
+use std::alloc::System;
+
+use cap::Cap;
+use matchpoint::event::Outcome;
+use matchpoint::{Drained, Engine, Entry, Event, Queue, Refused, engines};
+use matchpoint_conformance::{Choices, Judge, generate};
+
+#[global_allocator]
+static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
+
+/// Plays an event while nothing more can be allocated. What the *caller* provides is there already.
+fn starved(engine: &mut dyn Engine, event: &Event) -> Outcome {
+    let entries = engine.posted_len() + engine.unexpected_len();
+    let mut drained = Drained {
+        receives: Vec::with_capacity(entries),
+        messages: Vec::with_capacity(entries),
+        pending: Vec::with_capacity(entries),
+    };
+    let without_memory = |call: &mut dyn FnMut()| {
+        MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+        call();
+        MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+    };
+    match event {
+        Event::Close(context) => without_memory(&mut || engine.close(*context, &mut drained)),
+        Event::FailSource(context, source) => {
+            without_memory(&mut || engine.fail_source(*context, *source, &mut drained))
+        }
+        Event::ArriveBatch(messages) => {
+            let mut out = Vec::with_capacity(messages.len());
+            let mut result = Ok(());
+            without_memory(&mut || result = engine.arrive_batch(messages, &mut out));
+            return Outcome::ArrivedBatch(out, result);
+        }
+        _ => {
+            let mut outcome = None;
+            without_memory(&mut || outcome = Some(event.play(engine)));
+            return outcome.expect("the call was made");
+        }
+    }
+    Outcome::Drained(drained)
+}
+
+fn queued(engine: &dyn Engine) -> Vec<Entry> {
+    let mut entries = Vec::with_capacity(engine.posted_len() + engine.unexpected_len());
+    MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| entries.push(entry));
+    }
+    MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
+    entries
+}
+
+/// Plays a stream, each event first without memory and then, if that was refused, with it. Returns the refusals.
+fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
+    let mut judge = Judge::new(engine.order(), false);
+    let mut refusals = 0;
+    for event in events.iter().filter(|event| !matches!(event, Event::Readdress(..))) {
+        if !judge.admits(event) {
+            continue;
+        }
+        let before = queued(engine);
+        let mut outcome = starved(engine, event);
+        let refused = match &outcome {
+            Outcome::Posted(Err(Refused::Memory))
+            | Outcome::Arrived(Err(Refused::Memory))
+            | Outcome::Hinted(Err(Refused::Memory)) => true,
+            // What arrived before the one refused did arrive.
+            Outcome::ArrivedBatch(_, Err(Refused::Memory)) => return refusals + 1,
+            _ => false,
+        };
+        if refused {
+            refusals += 1;
+            assert_eq!(queued(engine), before, "{name}: {event} was refused, but changed what is queued");
+            outcome = event.play(engine);
+        }
+        if let Err(broken) = judge.judge(event, &outcome).and_then(|()| judge.compare(engine)) {
+            panic!("{name}: {event}: {broken}");
+        }
+    }
+    refusals
+}
+
+#[test]
+fn without_memory_calls_are_refused_and_change_nothing() {
+    const VARIANTS: [&str; 2] = ["rank_array:dense=0", "rank_array:order=per_source"];
+    for name in engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS) {
+        let mut refusals = 0;
+        for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
+            for stream in 0..10 {
+                let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
+                let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
+                refusals += play(&mut *engine, name, &events);
+            }
+        }
+        assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");
+    }
+}

@@ -1,0 +1,172 @@
+//! The calls of the contract that nobody waits for, the same in every engine: all of them follow from what is queued,
+//! how old it is, and how to take it out. An engine that can do better does so in its own file.
+
+use crate::engine::{Drained, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Wild};
+use crate::hints::{HintTable, Hints};
+
+/// What an engine tells of its queues.
+pub(crate) trait Queues {
+    /// Where a receive lies. Taking or renaming another entry does not move it.
+    type Posted: Copy;
+    /// Where a message lies. Taking or renaming another entry does not move it.
+    type Unexpected: Copy;
+
+    /// The age (smaller is older, no two are equal) and the place of every receive, in any order.
+    fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
+    /// The age and the place of every message, in any order.
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
+    /// The receive at a place.
+    fn receive(&self, at: Self::Posted) -> Receive;
+    /// The message at a place.
+    fn message(&self, at: Self::Unexpected) -> Message;
+    /// Takes a receive out.
+    fn take_posted(&mut self, at: Self::Posted);
+    /// Takes a message out.
+    fn take_unexpected(&mut self, at: Self::Unexpected);
+    /// Gives a message another source. It keeps its age.
+    fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
+    /// The assertions.
+    fn hints(&mut self) -> &mut HintTable;
+}
+
+/// Entries by age. Without memory for a list of them, the next is sought among all, again and again: O(entries²), but
+/// done.
+enum Oldest<P> {
+    Listed(std::vec::IntoIter<(u64, P)>),
+    Sought { after: Option<u64> },
+}
+
+impl<P: Copy> Oldest<P> {
+    fn of(entries: impl Iterator<Item = (u64, P)>) -> Self {
+        let mut listed = Vec::new();
+        for entry in entries {
+            if listed.try_reserve(1).is_err() {
+                return Oldest::Sought { after: None };
+            }
+            listed.push(entry);
+        }
+        listed.sort_unstable_by_key(|&(age, _)| age);
+        Oldest::Listed(listed.into_iter())
+    }
+
+    /// The next of `entries`, which are those it was made of, but for some that it gave already.
+    fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
+        match self {
+            Oldest::Listed(listed) => listed.next().map(|(_, at)| at),
+            Oldest::Sought { after } => {
+                let younger = entries.filter(|&(age, _)| after.is_none_or(|after| age > after));
+                let (age, at) = younger.min_by_key(|&(age, _)| age)?;
+                *after = Some(age);
+                Some(at)
+            }
+        }
+    }
+}
+
+/// [`Engine::cancel`](crate::Engine::cancel). O(receives posted).
+pub(crate) fn cancel<Q: Queues>(queues: &mut Q, receive: RecvId) -> bool {
+    let found = queues.posted().map(|(_, at)| at).find(|&at| queues.receive(at).id == receive);
+    found.map(|at| queues.take_posted(at)).is_some()
+}
+
+/// [`Engine::retract`](crate::Engine::retract). O(messages queued).
+pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: MsgId) -> bool {
+    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
+    found.map(|at| queues.take_unexpected(at)).is_some()
+}
+
+/// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and what renaming costs.
+pub(crate) fn readdress<Q: Queues>(queues: &mut Q, message: MsgId, source: Rank) -> bool {
+    let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
+    let Some(at) = found else { return false };
+    let nameless = queues.message(at).envelope;
+    let named = Envelope { source, ..nameless };
+    let wanted = |(_, at): (_, Q::Posted)| queues.receive(at).selector.matches(&named);
+    if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || queues.posted().any(wanted) {
+        return false;
+    }
+    queues.rename(at, named).is_ok()
+}
+
+/// [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).
+pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
+    let selectors = queues.posted().map(|(_, at)| queues.receive(at).selector);
+    selectors.filter(|selector| selector.context() == context).try_for_each(|ref asks| hints.admit(asks))?;
+    let here = |(_, at): (_, Q::Unexpected)| queues.message(at).envelope.context == context;
+    if hints.no_unexpected && queues.unexpected().any(here) {
+        return Err(Refused::Hint);
+    }
+    queues.hints().set(context, hints)
+}
+
+/// [`Engine::close`](crate::Engine::close). O(entries queued), and sorting those of the context.
+pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
+    let here = |queues: &Q, at| queues.receive(at).selector.context() == context;
+    let mut oldest = Oldest::of(queues.posted().filter(|&(_, at)| here(queues, at)));
+    while let Some(at) = oldest.next(queues.posted().filter(|&(_, at)| here(queues, at))) {
+        drained.receives.push(queues.receive(at).id);
+        queues.take_posted(at);
+    }
+    let here = |queues: &Q, at| queues.message(at).envelope.context == context;
+    let mut oldest = Oldest::of(queues.unexpected().filter(|&(_, at)| here(queues, at)));
+    while let Some(at) = oldest.next(queues.unexpected().filter(|&(_, at)| here(queues, at))) {
+        drained.messages.push(queues.message(at).id);
+        queues.take_unexpected(at);
+    }
+    queues.hints().forget(context);
+}
+
+/// [`Engine::fail_source`](crate::Engine::fail_source). O(entries queued), and sorting those of the context.
+pub(crate) fn fail_source<Q: Queues>(
+    queues: &mut Q,
+    context: ContextId,
+    source: Rank,
+    drained: &mut Drained,
+) {
+    let here = |queues: &Q, at| queues.receive(at).selector.context() == context;
+    let mut oldest = Oldest::of(queues.posted().filter(|&(_, at)| here(queues, at)));
+    while let Some(at) = oldest.next(queues.posted().filter(|&(_, at)| here(queues, at))) {
+        let receive = queues.receive(at);
+        match receive.selector.source() {
+            Wild::Is(named) if named == source => {
+                drained.receives.push(receive.id);
+                queues.take_posted(at);
+            }
+            Wild::Any => drained.pending.push(receive.id),
+            _ => {}
+        }
+    }
+}
+
+/// [`Engine::visit`](crate::Engine::visit). Sorts the queue.
+pub(crate) fn visit<Q: Queues>(queues: &Q, queue: Queue, each: &mut dyn FnMut(Entry)) {
+    match queue {
+        Queue::Posted => {
+            let mut oldest = Oldest::of(queues.posted());
+            while let Some(at) = oldest.next(queues.posted()) {
+                each(Entry::Receive(queues.receive(at)));
+            }
+        }
+        Queue::Unexpected => {
+            let mut oldest = Oldest::of(queues.unexpected());
+            while let Some(at) = oldest.next(queues.unexpected()) {
+                each(Entry::Message(queues.message(at)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_are_found_with_and_without_a_list() {
+        let entries = || [(5, 'c'), (0, 'a'), (9, 'd'), (3, 'b')].into_iter();
+        for mut oldest in [Oldest::of(entries()), Oldest::Sought { after: None }] {
+            let all: String = std::iter::from_fn(|| oldest.next(entries())).collect();
+            assert_eq!(all, "abcd");
+        }
+    }
+}
