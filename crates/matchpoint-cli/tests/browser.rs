@@ -106,7 +106,7 @@ fn maps_are_drawn_and_keys_move_over_them() {
         let said: Vec<_> = said.split(" | ").collect();
         assert!(said[0].contains("posted receives"), "{said:?}");
         assert_ne!(said[0], said[1], "an arrow key moves the cursor");
-        assert!(said[3].contains(", 0.0000–") && said[4].contains("–1.2500 s"), "{said:?}");
+        assert!(said[3].contains(", 0.000–") && said[4].contains("–1.250 s"), "{said:?}");
         let piled = format::count(measurements.ranks[5].unexpected.length_max);
         assert!(
             said[5].starts_with("rank 5, ") && said[5].ends_with(&format!("{piled} unexpected messages"))

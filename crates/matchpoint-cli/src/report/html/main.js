@@ -24,10 +24,11 @@ function inTime(ns) {
   return Number((ns / scale).toPrecision(3)) + " " + unit;
 }
 
-// Between two neighbouring moments the digits must differ.
-function moment(seconds, step) {
-  const digits = Math.max(0, 1 - Math.floor(Math.log10(step || 1)));
-  return seconds.toFixed(Math.min(digits, 9));
+// Seconds in the unit that suits the last of them; between two neighbouring moments the digits differ.
+function clock(last, step) {
+  const [scale, unit] = last < 1e-3 ? [1e6, "µs"] : last < 1 ? [1e3, "ms"] : [1, "s"];
+  const digits = Math.max(0, Math.ceil(-Math.log10((step || 1) * scale) - 1e-9));
+  return { unit, at: seconds => (seconds * scale).toFixed(Math.min(digits, 9)) };
 }
 
 // Steps of 1, 2 or 5 times a power of ten, about so many.
@@ -60,12 +61,14 @@ function heatMap(figure, heat) {
     rowTicks: () => rowMarks(heat.rows.length, row => heat.rows[row][0]),
     columnTicks: width => {
       const at = steps(heat.duration_s, Math.max(2, width / 110));
-      return at.map(time => [time / heat.duration_s, moment(time, at[1] / 2) + " s"]);
+      const axis = clock(heat.duration_s, at[1]);
+      return at.map(time => [time / heat.duration_s, `${axis.at(time)} ${axis.unit}`]);
     },
     tell: (mode, row, column, value) => {
       const [from, to] = heat.rows[row];
       const ranks = from === to ? "rank" : "ranks";
-      return `${ranks} ${span(from, to)}, ${moment(column * step, step)}–${moment((column + 1) * step, step)} s: `
+      const time = clock(heat.duration_s, step);
+      return `${ranks} ${span(from, to)}, ${time.at(column * step)}–${time.at((column + 1) * step)} ${time.unit}: `
         + `${grouped(value)} ${names[mode]}`;
     },
   });
