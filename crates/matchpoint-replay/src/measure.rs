@@ -26,6 +26,15 @@ const COMPUTE_PHASE_NS: i64 = 20_000;
 const COLD_INTERVAL: u64 = 2;
 const COLD_PER_STAGE: u64 = 16;
 
+/// Phases played cold in one burst at most.
+const COLD_PER_BURST: usize = 16;
+
+/// Time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush takes a
+/// millisecond, and the simulation waits for whoever falls behind: without a limit, one run in five seconds of it did
+/// nothing else.
+const COLD_AT_FIRST: Duration = Duration::from_millis(20);
+const COLD_SHARE: u32 = 16;
+
 /// All engines at all ranks.
 pub(crate) struct Measurer {
     pub observers: Vec<Observer>,
@@ -34,8 +43,10 @@ pub(crate) struct Measurer {
     flush: Flush,
     clock_ns: f64,
     bursts: u64,
-    /// Phases played cold.
+    /// Phases played cold, and the time that took.
     cold: u64,
+    cold_time: Duration,
+    begun: Instant,
     draw: u64,
 }
 
@@ -128,12 +139,15 @@ impl Measurer {
             clock_ns: clock_ns(),
             bursts: 0,
             cold: 0,
+            cold_time: Duration::ZERO,
+            begun: Instant::now(),
             draw: 1,
         })
     }
 
     /// Measures until the simulation has sent its last chunk.
     pub fn run(mut self, full: &Receiver<Vec<Step>>, returned: &Sender<Vec<Step>>) -> Self {
+        self.begun = Instant::now();
         let mut sorted = Sorted::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
@@ -156,20 +170,37 @@ impl Measurer {
             let counted = &mut engine.ranks[process].counted;
             engine.disagreements += steps.iter().filter(|step| !agrees(counted, step)).count() as u64;
         }
-        let is_cold = self.is_cold_turn();
         // In turn, each engine is the first, which finds the caches as something else left them.
-        let count = self.engines.len();
         let first = self.bursts as usize / self.observers.len() + process;
+        if self.is_cold_turn() {
+            self.time_cold(process, steps, first);
+        } else {
+            self.time_warm(process, steps, first);
+        }
+    }
+
+    fn time_warm(&mut self, process: usize, steps: &[Step], first: usize) {
+        let count = self.engines.len();
         for at in first..first + count {
-            if !is_cold {
-                self.engines[at % count].time(process, steps, false, self.clock_ns);
-                continue;
-            }
-            for phase in steps.chunk_by(|one, next| next.at_ns - one.at_ns < COMPUTE_PHASE_NS) {
+            self.engines[at % count].time(process, steps, false, self.clock_ns);
+        }
+    }
+
+    fn time_cold(&mut self, process: usize, steps: &[Step], first: usize) {
+        let begin = Instant::now();
+        let count = self.engines.len();
+        let mut left = steps;
+        for phase in steps.chunk_by(same_phase).take(COLD_PER_BURST) {
+            for at in first..first + count {
                 self.flush.flush();
                 self.engines[at % count].time(process, phase, true, self.clock_ns);
-                self.cold += 1;
             }
+            self.cold += 1;
+            left = &left[phase.len()..];
+        }
+        self.cold_time += begin.elapsed();
+        if !left.is_empty() {
+            self.time_warm(process, left, first);
         }
     }
 
@@ -178,7 +209,8 @@ impl Measurer {
         self.bursts += 1;
         let interval = COLD_INTERVAL << (self.cold / COLD_PER_STAGE).min(40);
         self.draw = self.draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.draw >> 33) % interval == 0
+        let is_drawn = (self.draw >> 33) % interval == 0;
+        is_drawn && self.cold_time < COLD_AT_FIRST + self.begun.elapsed() / COLD_SHARE
     }
 
     /// The measurements of every engine.
@@ -278,6 +310,11 @@ fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
     for (sum, &count) in sums.iter_mut().zip(counts) {
         *sum += u64::from(count);
     }
+}
+
+/// Whether the process did not compute for long between two events.
+fn same_phase(one: &Step, next: &Step) -> bool {
+    next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
 
 /// What an engine answers to an event, in a form that all events share.
