@@ -12,6 +12,7 @@ use crate::arrivals::Arrivals;
 use crate::batch::{Batcher, IN_FLIGHT};
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
+use crate::loggp::Delays;
 use crate::measure::Measurer;
 use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
@@ -47,7 +48,7 @@ pub fn replay(
         clocks: &clocks,
         null_receives: &null_receives,
         arrivals,
-        loggp: options.loggp,
+        loggp: Delays::of(options.loggp),
         world,
     };
     let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;

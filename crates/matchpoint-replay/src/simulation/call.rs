@@ -7,7 +7,7 @@ use super::Simulation;
 use super::collective::Joining;
 use super::message::{End, selector};
 use crate::arrivals::Arrivals;
-use crate::process::{Blocked, LaneState, Owner, Reason, Seat};
+use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
@@ -61,7 +61,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn act(&mut self, at: At, call: &Call) -> Blocked {
-        let overhead = self.setting.loggp.overhead();
+        let overhead = self.setting.loggp.overhead;
         let soon = at.leave(at.now_ns + overhead);
         match call.action {
             Action::Send { ref args, request: None } => {
@@ -224,7 +224,7 @@ impl<S: Sink> Simulation<'_, S> {
             for end_ns in [posted.end, sent].into_iter().flatten() {
                 self.end(at.index, Owner::Request(id), end_ns, posted.got);
             }
-            return at.leave(at.now_ns + self.setting.loggp.overhead());
+            return at.leave(at.now_ns + self.setting.loggp.overhead);
         }
         let known = [posted.end, sent];
         let remaining = known.iter().filter(|end| end.is_none()).count() as u32;
@@ -269,7 +269,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
         self.tally.probed(args, found);
         let selector = selector(self.seat(at.index, args.comm), args);
-        let soon = at.leave(at.now_ns + self.setting.loggp.overhead());
+        let soon = at.leave(at.now_ns + self.setting.loggp.overhead);
         // A matched probe that found nothing took nothing.
         let got = self.probe(at.index, at.now_ns, &selector, handle.filter(|_| found));
         match got {
@@ -286,7 +286,9 @@ impl<S: Sink> Simulation<'_, S> {
         if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        at.until(None, Reason::Probe { selector, handle, expected: Reported::of(status) })
+        let probe = Probe { selector, handle, expected: Reported::of(status) };
+        self.processes[at.index].lanes[at.lane].probe = Some(probe);
+        at.until(None, Reason::Probe)
     }
 
     fn matched_receive(
@@ -349,7 +351,7 @@ impl<S: Sink> Simulation<'_, S> {
         let end = self.join(at.index, at.now_ns, joining);
         let Some(id) = request else { return at.until(end, Reason::Collective) };
         self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
-        at.leave(at.now_ns + self.setting.loggp.overhead())
+        at.leave(at.now_ns + self.setting.loggp.overhead)
     }
 }
 

@@ -23,7 +23,7 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
-use crate::loggp::LogGp;
+use crate::loggp::Delays;
 use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
 use crate::process::Process;
@@ -48,7 +48,7 @@ pub(crate) struct Setting<'a> {
     /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
-    pub loggp: LogGp,
+    pub loggp: Delays,
     /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
 }

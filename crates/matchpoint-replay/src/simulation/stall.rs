@@ -72,7 +72,7 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The messages that the thread waits for are made up.
     fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
-        if matches!(state.reason, Reason::Probe { .. }) {
+        if state.reason == Reason::Probe {
             return self.release_whatever(index, lane);
         }
         let at_ns = state.since_ns.max(self.latest_ns());
@@ -107,7 +107,7 @@ impl<S: Sink> Simulation<'_, S> {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         self.tally.release(match state.reason {
             Reason::Messages => "calls that wait for a request the trace does not explain",
-            Reason::Probe { .. } => "probes whose message does not come",
+            Reason::Probe => "probes whose message does not come",
             Reason::Collective => "collectives that not all members reach",
         });
         let owner = Owner::Lane(lane as u16);
