@@ -129,6 +129,8 @@ pub(crate) struct PostedReceive {
     pub expected: Option<Reported>,
     /// Its message is made up: the sender has no stream.
     pub absent: bool,
+    /// Messages made up for it since everybody waited.
+    pub made_up: u8,
 }
 
 /// A communicator, as one of its processes sees it.

@@ -140,7 +140,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.posted(function, &selector, took.is_some());
         self.step(index, now_ns, Kind::Post { receive, took });
         let Some(message) = took else {
-            let posted = PostedReceive { owner, id, selector, comm: args.comm, expected, absent };
+            let posted = PostedReceive { owner, id, selector, comm: args.comm, expected, absent, made_up: 0 };
             let place = self.processes[index].receives.insert(posted);
             return Posted { end: None, place: Some(place), got: None };
         };
