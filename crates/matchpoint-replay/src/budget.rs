@@ -83,7 +83,7 @@ mod tests {
             assert!(is_used_up(passed * 7 / 10, engines as usize, passed), "{engines}");
         }
         assert!(!is_used_up(second, 12, second));
-        assert!(is_used_up(5 * second, 1, 2 * second));
+        assert!(is_used_up(6 * second, 1, 2 * second));
     }
 
     #[test]
