@@ -93,6 +93,15 @@ fn engines_are_compared_only_where_matching_matters() {
 }
 
 #[test]
+fn an_engine_that_was_stopped_is_told() {
+    assert!(find(&costing(0.2), "estimates").is_none());
+    let stopped = with(|of| of.engines[0].sampled = 0.25);
+    let advice = find(&stopped, "estimates").unwrap();
+    assert_eq!(advice.kind, Kind::Trust);
+    assert!(advice.text.contains("`list` (25"), "{}", advice.text);
+}
+
+#[test]
 fn wildcards_that_nobody_uses_can_be_asserted() {
     let wildcards = |any_source, any_tag| {
         with(|of| {

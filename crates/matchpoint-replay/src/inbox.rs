@@ -1,32 +1,66 @@
 //! Messages under way to one process, by time of arrival.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// How far from its end the sorted queue is searched for a message's place.
+const NEAR: usize = 8;
+
+/// When a message arrives, its number among those that set out, and its place in the simulation's table.
+type Due = (i64, u32, u32);
 
 /// Messages mostly set out in the order in which they will arrive, so a sorted queue that is searched from its end
-/// beats a heap.
+/// beats a heap. Those that overtake more than a few others go to a heap of their own, for what is behind one that
+/// is inserted has to move.
 #[derive(Default)]
-pub(crate) struct Inbox(VecDeque<(i64, u32)>);
+pub(crate) struct Inbox {
+    sorted: VecDeque<Due>,
+    overtaking: BinaryHeap<Reverse<Due>>,
+    begun: u32,
+}
 
 impl Inbox {
     /// A message sets out; of two that arrive at once, the one that set out first arrives first.
+    #[inline]
     pub fn push(&mut self, at_ns: i64, place: u32) {
-        let mut at = self.0.len();
-        while at > 0 && self.0[at - 1].0 > at_ns {
+        let due = (at_ns, self.begun, place);
+        self.begun = self.begun.wrapping_add(1);
+        let mut at = self.sorted.len();
+        let nearest = at.saturating_sub(NEAR);
+        while at > nearest && self.sorted[at - 1].0 > at_ns {
             at -= 1;
         }
-        self.0.insert(at, (at_ns, place));
+        if at > 0 && at == nearest && self.sorted[at - 1].0 > at_ns {
+            self.overtaking.push(Reverse(due));
+        } else {
+            self.sorted.insert(at, due);
+        }
     }
 
     /// When the next message arrives.
     #[inline]
     pub fn next_ns(&self) -> Option<i64> {
-        self.0.front().map(|&(at_ns, _)| at_ns)
+        let first = self.sorted.front().map(|due| due.0);
+        match self.overtaking.peek() {
+            None => first,
+            Some(Reverse(other)) => Some(first.map_or(other.0, |first| first.min(other.0))),
+        }
     }
 
     /// The next message arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<(i64, u32)> {
-        self.0.pop_front()
+        let is_overtaken = match (self.sorted.front(), self.overtaking.peek()) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            // Numbers begin again after four milliards, of which not half are under way at once.
+            (Some(first), Some(Reverse(other))) => {
+                other.0 < first.0 || (other.0 == first.0 && (other.1.wrapping_sub(first.1) as i32) < 0)
+            }
+        };
+        let next =
+            if is_overtaken { self.overtaking.pop().map(|next| next.0) } else { self.sorted.pop_front() };
+        next.map(|(at_ns, _, place)| (at_ns, place))
     }
 }
 
@@ -42,5 +76,27 @@ mod tests {
         }
         let order: Vec<_> = std::iter::from_fn(|| inbox.pop()).collect();
         assert_eq!(order, [(3, 1), (3, 4), (4, 3), (5, 0), (5, 2)]);
+    }
+
+    #[test]
+    fn those_that_overtake_many_arrive_in_the_same_order() {
+        let (mut inbox, mut expected) = (Inbox::default(), Vec::new());
+        let mut state = 1u64;
+        for place in 0..5000u32 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let at_ns = (state >> 33) as i64 % 500;
+            inbox.push(at_ns, place);
+            expected.push((at_ns, place));
+        }
+        assert!(!inbox.overtaking.is_empty());
+        expected.sort_unstable();
+        let order: Vec<_> = std::iter::from_fn(|| {
+            let next_ns = inbox.next_ns();
+            let next = inbox.pop();
+            assert_eq!(next_ns, next.map(|next| next.0));
+            next
+        })
+        .collect();
+        assert_eq!(order, expected);
     }
 }

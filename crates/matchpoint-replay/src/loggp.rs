@@ -31,34 +31,38 @@ impl Default for LogGp {
     }
 }
 
-/// Times in whole nanoseconds, as the simulation counts them.
-impl LogGp {
+/// The same in whole nanoseconds, as the simulation counts them several times per call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delays {
+    pub latency: i64,
+    pub overhead: i64,
+    pub gap: i64,
+    gap_per_byte_ns: f64,
+    pub eager_bytes: u64,
+}
+
+impl Delays {
+    pub fn of(loggp: LogGp) -> Self {
+        let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns, eager_bytes } = loggp;
+        let (latency, overhead, gap) = (latency_ns as i64, overhead_ns as i64, gap_ns as i64);
+        Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
+    }
+
     /// No process can affect another sooner than this.
-    pub(crate) fn lookahead(&self) -> i64 {
-        self.latency_ns as i64
-    }
-
-    pub(crate) fn latency(&self) -> i64 {
-        self.latency_ns as i64
-    }
-
-    pub(crate) fn overhead(&self) -> i64 {
-        self.overhead_ns as i64
-    }
-
-    pub(crate) fn gap(&self) -> i64 {
-        self.gap_ns as i64
+    pub fn lookahead(&self) -> i64 {
+        self.latency
     }
 
     /// Time on the wire for `bytes`.
-    pub(crate) fn wire(&self, bytes: u64) -> i64 {
+    #[inline]
+    pub fn wire(&self, bytes: u64) -> i64 {
         (self.gap_per_byte_ns * bytes as f64) as i64
     }
 
     /// A collective over `processes`, each contributing `bytes`: a tree of messages.
-    pub(crate) fn collective(&self, processes: u32, bytes: u64) -> i64 {
+    pub fn collective(&self, processes: u32, bytes: u64) -> i64 {
         let rounds = i64::from(processes.max(1).next_power_of_two().trailing_zeros());
-        rounds * (self.latency() + 2 * self.overhead() + self.wire(bytes))
+        rounds * (self.latency + 2 * self.overhead + self.wire(bytes))
     }
 }
 

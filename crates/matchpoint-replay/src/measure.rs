@@ -13,9 +13,10 @@ use matchpoint::wrap::Counted;
 use matchpoint::{Engine, MsgId};
 
 use crate::batch::Sorted;
+use crate::budget;
 use crate::flush::Flush;
 use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
-use crate::observer::{Observer, Shared};
+use crate::observer::{Observer, Searched, Shared};
 use crate::step::{Kind, Step};
 
 /// A process that computes this long between two events finds its caches taken by something else.
@@ -26,6 +27,18 @@ const COMPUTE_PHASE_NS: i64 = 20_000;
 const COLD_INTERVAL: u64 = 2;
 const COLD_PER_STAGE: u64 = 16;
 
+/// Phases played cold in one burst at most.
+const COLD_PER_BURST: usize = 16;
+
+/// Time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush takes a
+/// millisecond, and the simulation waits for whoever falls behind: without a limit, one run in five seconds of it did
+/// nothing else.
+const COLD_AT_FIRST: Duration = Duration::from_millis(20);
+const COLD_SHARE: u32 = 16;
+
+/// Events played in one go, at most: an engine is not stopped within.
+const BURST: usize = 512;
+
 /// All engines at all ranks.
 pub(crate) struct Measurer {
     pub observers: Vec<Observer>,
@@ -34,8 +47,10 @@ pub(crate) struct Measurer {
     flush: Flush,
     clock_ns: f64,
     bursts: u64,
-    /// Phases played cold.
+    /// Phases played cold, and the time that took.
     cold: u64,
+    cold_time: Duration,
+    begun: Instant,
     draw: u64,
 }
 
@@ -43,6 +58,9 @@ struct MeasuredEngine {
     name: String,
     ranks: Vec<AtRank>,
     disagreements: u64,
+    /// Time that it took in all, and whether that was too much.
+    spent: Duration,
+    stopped: bool,
     warm: Timing,
     cold: Timing,
     usual_cold: Usual,
@@ -117,8 +135,17 @@ impl Measurer {
                 })
             };
             let ranks = (0..processes).map(at_rank).collect::<Result<_, _>>()?;
-            let (warm, cold, usual_cold) = Default::default();
-            Ok(MeasuredEngine { name: name.clone(), ranks, disagreements: 0, warm, cold, usual_cold })
+            let (spent, warm, cold, usual_cold) = Default::default();
+            Ok(MeasuredEngine {
+                name: name.clone(),
+                ranks,
+                disagreements: 0,
+                spent,
+                stopped: false,
+                warm,
+                cold,
+                usual_cold,
+            })
         };
         Ok(Measurer {
             observers: (0..processes).map(|_| Observer::default()).collect(),
@@ -128,21 +155,22 @@ impl Measurer {
             clock_ns: clock_ns(),
             bursts: 0,
             cold: 0,
+            cold_time: Duration::ZERO,
+            begun: Instant::now(),
             draw: 1,
         })
     }
 
     /// Measures until the simulation has sent its last chunk.
     pub fn run(mut self, full: &Receiver<Vec<Step>>, returned: &Sender<Vec<Step>>) -> Self {
+        self.begun = Instant::now();
         let mut sorted = Sorted::default();
         for chunk in full {
             sorted.sort(&chunk, self.observers.len());
             // Nobody takes chunks back once the simulation has ended.
             let _ = returned.send(chunk);
             for process in 0..self.observers.len() {
-                if !sorted.of(process).is_empty() {
-                    self.play(process, sorted.of(process));
-                }
+                sorted.of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
             }
         }
         self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
@@ -152,24 +180,47 @@ impl Measurer {
     fn play(&mut self, process: usize, steps: &[Step]) {
         let observer = &mut self.observers[process];
         steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
-        for engine in &mut self.engines {
-            let counted = &mut engine.ranks[process].counted;
-            engine.disagreements += steps.iter().filter(|step| !agrees(counted, step)).count() as u64;
-        }
-        let is_cold = self.is_cold_turn();
+        self.engines.iter_mut().for_each(|engine| engine.count(process, steps));
         // In turn, each engine is the first, which finds the caches as something else left them.
-        let count = self.engines.len();
         let first = self.bursts as usize / self.observers.len() + process;
+        if self.is_cold_turn() {
+            self.time_cold(process, steps, first);
+        } else {
+            self.time_warm(process, steps, first);
+        }
+        self.stop_the_slow();
+    }
+
+    /// After a burst, for what is counted and what is timed must be the same.
+    fn stop_the_slow(&mut self) {
+        let (count, passed) = (self.engines.len(), self.begun.elapsed());
+        for engine in &mut self.engines {
+            engine.stopped |= budget::is_used_up(engine.spent, count, passed);
+        }
+    }
+
+    fn time_warm(&mut self, process: usize, steps: &[Step], first: usize) {
+        let count = self.engines.len();
         for at in first..first + count {
-            if !is_cold {
-                self.engines[at % count].time(process, steps, false, self.clock_ns);
-                continue;
-            }
-            for phase in steps.chunk_by(|one, next| next.at_ns - one.at_ns < COMPUTE_PHASE_NS) {
+            self.engines[at % count].time(process, steps, false, self.clock_ns);
+        }
+    }
+
+    fn time_cold(&mut self, process: usize, steps: &[Step], first: usize) {
+        let begin = Instant::now();
+        let count = self.engines.len();
+        let mut left = steps;
+        for phase in steps.chunk_by(same_phase).take(COLD_PER_BURST) {
+            for at in first..first + count {
                 self.flush.flush();
                 self.engines[at % count].time(process, phase, true, self.clock_ns);
-                self.cold += 1;
             }
+            self.cold += 1;
+            left = &left[phase.len()..];
+        }
+        self.cold_time += begin.elapsed();
+        if !left.is_empty() {
+            self.time_warm(process, left, first);
         }
     }
 
@@ -178,7 +229,8 @@ impl Measurer {
         self.bursts += 1;
         let interval = COLD_INTERVAL << (self.cold / COLD_PER_STAGE).min(40);
         self.draw = self.draw.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.draw >> 33) % interval == 0
+        let is_drawn = (self.draw >> 33) % interval == 0;
+        is_drawn && self.cold_time < COLD_AT_FIRST + self.begun.elapsed() / COLD_SHARE
     }
 
     /// The measurements of every engine.
@@ -188,13 +240,28 @@ impl Measurer {
 }
 
 impl MeasuredEngine {
+    fn count(&mut self, process: usize, steps: &[Step]) {
+        if self.stopped {
+            return;
+        }
+        let begin = Instant::now();
+        let counted = &mut self.ranks[process].counted;
+        self.disagreements += steps.iter().filter(|step| !agrees(counted, step)).count() as u64;
+        self.spent += begin.elapsed();
+    }
+
     fn time(&mut self, process: usize, steps: &[Step], is_cold: bool, clock_ns: f64) {
+        if self.stopped {
+            return;
+        }
         let at_rank = &mut self.ranks[process];
         let begin = Instant::now();
         for step in steps {
             black_box(answer(&mut *at_rank.timed, step));
         }
-        let ns = (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0);
+        let elapsed = begin.elapsed();
+        self.spent += elapsed;
+        let ns = (elapsed.as_nanos() as f64 - clock_ns).max(0.0);
         at_rank.steps += steps.len() as u64;
         let usual = if is_cold { &mut self.usual_cold } else { &mut at_rank.usual_warm };
         let ns = usual.unless_interrupted(ns, steps.len());
@@ -209,29 +276,57 @@ impl MeasuredEngine {
     fn measurements(&self, observers: &[Observer]) -> EngineMeasurements {
         let warm_ns = self.warm.per_step().or(self.cold.per_step()).unwrap_or(0.0);
         let cold_ns = self.cold.per_step().unwrap_or(warm_ns).max(warm_ns);
-        let ranks: Vec<EngineAtRank> =
-            self.ranks.iter().map(|rank| rank.measurements(warm_ns, cold_ns)).collect();
-        let mut posted = QueueMeasurements::default();
-        let mut unexpected = QueueMeasurements::default();
-        for (rank, observer) in self.ranks.iter().zip(observers) {
+        let both = || self.ranks.iter().zip(observers);
+        // Of a rank where it was not played, what it took at the others is all that is known.
+        let played: f64 = both().map(|(rank, _)| rank.played()).sum();
+        let attempts: u64 = both().map(|(rank, _)| rank.attempts()).sum();
+        let steps: u64 = both().map(|(rank, _)| rank.steps).sum();
+        let elsewhere = |of: u64| of as f64 / played.max(1.0);
+        let ranks = both().map(|(rank, observer)| {
+            let asked = budget::asked(&[&observer.posted_searched, &observer.unexpected_searched]);
+            let (steps, attempts) = match rank.played() {
+                _ if !self.stopped => (rank.steps as f64, rank.attempts()),
+                0.0 => (elsewhere(steps) * asked, (elsewhere(attempts) * asked) as u64),
+                own => (rank.steps as f64 * asked / own, (rank.attempts() as f64 * asked / own) as u64),
+            };
+            rank.measurements(warm_ns, cold_ns, steps, attempts)
+        });
+        let ranks: Vec<EngineAtRank> = ranks.collect();
+        let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
+        let (mut posted_searched, mut unexpected_searched) = (Searched::default(), Searched::default());
+        for (rank, observer) in both() {
             let counts = rank.counted.counts();
             posted.add(&counts.posted, observer.posted.longest());
             unexpected.add(&counts.unexpected, observer.unexpected.longest());
+            posted_searched += &observer.posted_searched;
+            unexpected_searched += &observer.unexpected_searched;
         }
-        let sum = |of: fn(&Counted) -> u64| self.ranks.iter().map(|rank| of(&rank.counted)).sum();
+        let (posted, unexpected) = (posted.averaged(), unexpected.averaged());
+        let searches = posted_searched.searches + unexpected_searched.searches;
+        let sampled = (posted.searches + unexpected.searches) as f64 / searches.max(1) as f64;
+        let sum = |of: fn(&Observer) -> u32| observers.iter().map(|observer| u64::from(of(observer))).sum();
+        let count = |of: fn(&Counted) -> usize| self.ranks.iter().map(|rank| of(&rank.counted) as u64).sum();
+        let (unmatched_receives, unmatched_messages) = if self.stopped {
+            (sum(|observer| observer.posted.length()), sum(|observer| observer.unexpected.length()))
+        } else {
+            (count(|counted| counted.posted_len()), count(|counted| counted.unexpected_len()))
+        };
+        let (posted, unexpected) = if self.stopped {
+            (posted.extrapolated(&posted_searched), unexpected.extrapolated(&unexpected_searched))
+        } else {
+            (posted, unexpected)
+        };
         EngineMeasurements {
             name: self.name.clone(),
+            sampled: if self.stopped { sampled } else { 1.0 },
             match_ns: ranks.iter().map(|rank| rank.match_ns).sum(),
             match_cold_ns: ranks.iter().map(|rank| rank.match_cold_ns).sum(),
-            matched: sum(|counted| {
-                let counts = counted.counts();
-                counts.posted.hits + counts.unexpected.hits
-            }),
-            unmatched_receives: sum(|counted| counted.posted_len() as u64),
-            unmatched_messages: sum(|counted| counted.unexpected_len() as u64),
+            matched: posted.hits + unexpected.hits,
+            unmatched_receives,
+            unmatched_messages,
             disagreements: self.disagreements,
-            posted: posted.averaged(),
-            unexpected: unexpected.averaged(),
+            posted,
+            unexpected,
             bytes_max: ranks.iter().map(|rank| rank.bytes).max().unwrap_or(0),
             bytes_sum: ranks.iter().map(|rank| rank.bytes).sum(),
             ranks,
@@ -240,14 +335,24 @@ impl MeasuredEngine {
 }
 
 impl AtRank {
-    /// Scales this rank's own warm time to all its events; the cold surcharge per event is that of all ranks.
-    fn measurements(&self, warm_ns: f64, cold_ns: f64) -> EngineAtRank {
-        let own_ns = self.warm.per_step().unwrap_or(warm_ns);
+    /// What it was asked, in entries.
+    fn played(&self) -> f64 {
         let counts = self.counted.counts();
+        budget::played(&[&counts.posted, &counts.unexpected])
+    }
+
+    fn attempts(&self) -> u64 {
+        let counts = self.counted.counts();
+        counts.posted.attempts() + counts.unexpected.attempts()
+    }
+
+    /// Scales this rank's own warm time to all its events; the cold surcharge per event is that of all ranks.
+    fn measurements(&self, warm_ns: f64, cold_ns: f64, steps: f64, attempts: u64) -> EngineAtRank {
+        let own_ns = self.warm.per_step().unwrap_or(warm_ns);
         EngineAtRank {
-            match_ns: own_ns * self.steps as f64,
-            match_cold_ns: (own_ns + cold_ns - warm_ns) * self.steps as f64,
-            attempts: counts.posted.attempts() + counts.unexpected.attempts(),
+            match_ns: own_ns * steps,
+            match_cold_ns: (own_ns + cold_ns - warm_ns) * steps,
+            attempts,
             bytes: self.timed.footprint().peak_bytes,
         }
     }
@@ -278,6 +383,11 @@ fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
     for (sum, &count) in sums.iter_mut().zip(counts) {
         *sum += u64::from(count);
     }
+}
+
+/// Whether the process did not compute for long between two events.
+fn same_phase(one: &Step, next: &Step) -> bool {
+    next.at_ns - one.at_ns < COMPUTE_PHASE_NS
 }
 
 /// What an engine answers to an event, in a form that all events share.

@@ -171,6 +171,9 @@ pub struct CommunicatorFacts {
 pub struct EngineMeasurements {
     /// Its name, with parameters.
     pub name: String,
+    /// Share of the searches that it was played, 0 to 1. Below 1 it took too long and was stopped; then its times,
+    /// its attempts and its depths are estimates, and its footprint is that of the part played.
+    pub sampled: f64,
     /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
     /// The same, the core's private caches flushed wherever the process computed between two operations.

@@ -38,14 +38,39 @@ impl Default for Shared {
     }
 }
 
+/// Searches of one queue, which every engine has to make.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Searched {
+    pub searches: u64,
+    pub hits: u64,
+    /// Entries queued at each, in all.
+    pub length_sum: u64,
+}
+
+impl Searched {
+    fn add(&mut self, length: u32, hit: bool) {
+        self.searches += 1;
+        self.hits += u64::from(hit);
+        self.length_sum += u64::from(length);
+    }
+}
+
+impl std::ops::AddAssign<&Searched> for Searched {
+    fn add_assign(&mut self, other: &Searched) {
+        self.searches += other.searches;
+        self.hits += other.hits;
+        self.length_sum += other.length_sum;
+    }
+}
+
 /// See the [module's documentation](self).
 #[derive(Default)]
 pub(crate) struct Observer {
     pub posted: Timeline,
     pub unexpected: Timeline,
-    pub receives: u64,
-    pub messages: u64,
-    pub late: u64,
+    /// By arrivals, and by posts.
+    pub posted_searched: Searched,
+    pub unexpected_searched: Searched,
     /// The longest queue that was searched, and when.
     pub worst_length: u64,
     pub worst_at_ns: i64,
@@ -77,8 +102,7 @@ impl Observer {
         match step.kind {
             Kind::Post { receive, took } => {
                 self.searched(self.unexpected.length(), step.at_ns);
-                self.receives += 1;
-                self.late += u64::from(took.is_some());
+                self.unexpected_searched.add(self.unexpected.length(), took.is_some());
                 self.extend_run(receive.selector, shared);
                 self.note_asked(receive.selector, shared);
                 if self.in_block > 0 {
@@ -91,7 +115,7 @@ impl Observer {
             }
             Kind::Arrive { message, from, took } => {
                 self.searched(self.posted.length(), step.at_ns);
-                self.messages += 1;
+                self.posted_searched.add(self.posted.length(), took.is_some());
                 self.note_peer(from);
                 self.note_arrived(message.envelope, shared);
                 self.extend_block(&message, took, shared);
@@ -203,8 +227,8 @@ impl Observer {
         Tuples {
             unique: self.arrived.len() as u64,
             exact: !self.tuples_cut,
-            share_max: ratio(most.into(), self.messages),
-            per_receive: ratio(self.asked.len() as u64, self.receives),
+            share_max: ratio(most.into(), self.posted_searched.searches),
+            per_receive: ratio(self.asked.len() as u64, self.unexpected_searched.searches),
         }
     }
 

@@ -59,6 +59,8 @@ pub(crate) struct Lane {
     /// The same, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
+    /// The probe that it last waited in: not a part of the state, which is written at every call.
+    pub probe: Option<Probe>,
     /// Calls read but not yet made.
     pub ahead: VecDeque<Box<Call>>,
 }
@@ -91,10 +93,19 @@ pub(crate) struct Blocked {
 pub(crate) enum Reason {
     /// For sends or receives, its own or those of its requests.
     Messages,
-    /// For a message that the probe reports.
-    Probe { selector: Selector, handle: Option<HandleId>, expected: Option<Reported> },
+    /// For a message that [`Lane::probe`] reports.
+    Probe,
     /// For the other processes of a collective.
     Collective,
+}
+
+/// A probe that waits.
+#[derive(Clone, Copy)]
+pub(crate) struct Probe {
+    pub selector: Selector,
+    pub handle: Option<HandleId>,
+    /// What it reported in the traced run.
+    pub expected: Option<Reported>,
 }
 
 /// Whom the end of a send, a receive or a collective concerns.
@@ -118,6 +129,8 @@ pub(crate) struct PostedReceive {
     pub expected: Option<Reported>,
     /// Its message is made up: the sender has no stream.
     pub absent: bool,
+    /// Messages made up for it since everybody waited.
+    pub made_up: u8,
 }
 
 /// A communicator, as one of its processes sees it.
@@ -309,6 +322,7 @@ impl<'t> Process<'t> {
             now_ns,
             left_ns,
             state: LaneState::Ready,
+            probe: None,
             ahead: VecDeque::new(),
         });
         self.lanes.len() - 1

@@ -12,6 +12,7 @@ use crate::arrivals::Arrivals;
 use crate::batch::{Batcher, IN_FLIGHT};
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
+use crate::loggp::Delays;
 use crate::measure::Measurer;
 use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
@@ -47,7 +48,7 @@ pub fn replay(
         clocks: &clocks,
         null_receives: &null_receives,
         arrivals,
-        loggp: options.loggp,
+        loggp: Delays::of(options.loggp),
         world,
     };
     let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;
@@ -281,8 +282,8 @@ impl Found<'_> {
             rank: survey.rank,
             calls: survey.calls,
             sends: counts.sends,
-            receives: observer.receives,
-            messages: observer.messages,
+            receives: observer.unexpected_searched.searches,
+            messages: observer.posted_searched.searches,
             elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
             peers: peers.len() as u32,
             peer_uniformity,
@@ -293,7 +294,7 @@ impl Found<'_> {
             tuples_per_receive: tuples.per_receive,
             posted,
             unexpected,
-            late_receives: observer.late,
+            late_receives: observer.unexpected_searched.hits,
             worst_at_s: seconds(observer.worst_at_ns),
             worst_length: observer.worst_length,
         }

@@ -6,27 +6,11 @@
 /// When nothing is due.
 pub(crate) const NEVER: i64 = i64::MAX;
 
-/// A time and whose it is, in one number: comparing two takes no branch, and which of two times is earlier is
-/// anybody's guess.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Due(u128);
-
-impl Due {
-    #[inline]
-    fn new(at_ns: i64, process: u32) -> Self {
-        // The sign bit is flipped so that negative times come first.
-        Due(u128::from(at_ns as u64 ^ 1 << 63) << 32 | u128::from(process))
-    }
-
-    #[inline]
-    fn at_ns(self) -> i64 {
-        ((self.0 >> 32) as u64 ^ 1 << 63) as i64
-    }
-
-    #[inline]
-    fn process(self) -> u32 {
-        self.0 as u32
-    }
+/// A time and whose it is.
+#[derive(Clone, Copy)]
+struct Due {
+    at_ns: i64,
+    process: u32,
 }
 
 /// See the [module's documentation](self).
@@ -41,34 +25,53 @@ impl Schedule {
     /// Nobody of so many processes is due.
     pub fn new(processes: usize) -> Self {
         let width = processes.next_power_of_two().max(1);
-        let leaf = |node: usize| Due::new(NEVER, node.saturating_sub(width) as u32);
+        let leaf = |node: usize| Due { at_ns: NEVER, process: node.saturating_sub(width) as u32 };
         Schedule { width, nodes: (0..2 * width).map(leaf).collect() }
     }
 
     /// When a process is due.
     #[inline]
     pub fn due(&self, process: usize) -> i64 {
-        self.nodes[self.width + process].at_ns()
+        self.nodes[self.width + process].at_ns
     }
 
     /// Changes when a process is due.
+    ///
+    /// 1. Which of two times is earlier is anybody's guess, so comparing them takes no branch: of two at once the left
+    ///    one, whose process is the lower, must win, and a right node's own time is one later for that.
     #[inline]
     pub fn set(&mut self, process: usize, at_ns: i64) {
         let mut node = self.width + process;
-        let mut winner = Due::new(at_ns, process as u32);
+        let mut winner = Due { at_ns, process: process as u32 };
         self.nodes[node] = winner;
         while node > 1 {
-            winner = winner.min(self.nodes[node ^ 1]);
+            let sibling = self.nodes[node ^ 1];
+            let is_left = (node & 1 ^ 1) as i64;
+            let loses = sibling.at_ns <= winner.at_ns - is_left;
+            winner.at_ns = if loses { sibling.at_ns } else { winner.at_ns };
+            winner.process = if loses { sibling.process } else { winner.process };
             node /= 2;
             self.nodes[node] = winner;
         }
     }
 
+    /// The earliest time of all processes but one.
+    #[inline]
+    pub fn earliest_but(&self, process: usize) -> i64 {
+        let mut node = self.width + process;
+        let mut earliest_ns = NEVER;
+        while node > 1 {
+            earliest_ns = earliest_ns.min(self.nodes[node ^ 1].at_ns);
+            node /= 2;
+        }
+        earliest_ns
+    }
+
     /// The earliest time, and whose it is; the lowest process of several.
     #[inline]
     pub fn earliest(&self) -> (i64, usize) {
-        let due = self.nodes[1];
-        (due.at_ns(), due.process() as usize)
+        let Due { at_ns, process } = self.nodes[1];
+        (at_ns, process as usize)
     }
 }
 
@@ -81,6 +84,7 @@ mod tests {
         for processes in 1..20 {
             let mut schedule = Schedule::new(processes);
             let mut times = vec![NEVER; processes];
+            assert_eq!(schedule.earliest_but(0), NEVER);
             let mut state = 1u64;
             for _ in 0..2000 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -93,6 +97,9 @@ mod tests {
                 assert_eq!(at_ns, least);
                 assert!(least == NEVER || times.iter().position(|&time| time == least) == Some(whose));
                 assert_eq!(schedule.due(process), times[process]);
+                let others = times.iter().enumerate().filter(|(of, _)| *of != process);
+                let least = others.map(|(_, time)| *time).min().unwrap_or(NEVER);
+                assert_eq!(schedule.earliest_but(process), least);
             }
         }
     }

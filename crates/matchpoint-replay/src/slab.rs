@@ -13,13 +13,25 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Where the next value will be inserted.
+    #[inline]
+    pub fn next_place(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.places.len() as u32)
+    }
+
+    /// Puts a value into [the next place](Self::next_place).
+    #[inline]
     pub fn insert(&mut self, value: T) -> u32 {
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            (self.places.len() - 1) as u32
-        });
-        self.places[place as usize] = Some(value);
-        place
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = Some(value);
+                place
+            }
+            None => {
+                self.places.push(Some(value));
+                (self.places.len() - 1) as u32
+            }
+        }
     }
 
     pub fn get(&self, place: u32) -> Option<&T> {

@@ -83,7 +83,7 @@ impl Timeline {
             let begin = (end_ns as i128 * at as i128 / SPANS_REPORTED as i128) as i64;
             let end = (end_ns as i128 * (at + 1) as i128 / SPANS_REPORTED as i128) as i64;
             let (first, last) = (begin / self.span_ns, (end - 1).max(begin) / self.span_ns);
-            (first..=last).map(|span| self.at_span(span as usize)).max().unwrap_or(0)
+            self.longest_in(first as usize, last as usize)
         };
         RankQueue {
             length_max: self.longest.into(),
@@ -92,8 +92,12 @@ impl Timeline {
         }
     }
 
-    fn at_span(&self, span: usize) -> u32 {
-        self.spans.get(span).copied().unwrap_or(self.length)
+    /// The longest from one span to another. Behind the last span that is kept, where there may be millions that
+    /// nothing happened in, the length is what it is now.
+    fn longest_in(&self, first: usize, last: usize) -> u32 {
+        let kept = self.spans.get(first..self.spans.len().min(last + 1)).unwrap_or_default();
+        let since = (last >= self.spans.len()).then_some(self.length);
+        kept.iter().copied().chain(since).max().unwrap_or(0)
     }
 }
 
@@ -114,6 +118,16 @@ mod tests {
         assert_eq!(queue.timeline.len(), SPANS_REPORTED);
         assert_eq!((queue.timeline[0], queue.timeline[29], queue.timeline[31]), (1, 2, 2));
         assert_eq!((queue.timeline[58], queue.timeline[62], queue.timeline[119]), (2, 0, 0));
+    }
+
+    #[test]
+    fn a_long_run_in_which_little_happened_is_summed_up_at_once() {
+        let mut timeline = Timeline::default();
+        timeline.change(5, 1);
+        // Spans of a microsecond, over a century.
+        let queue = timeline.summary(3_000_000_000_000_000_000);
+        assert!(queue.timeline.iter().all(|&length| length == 1));
+        assert_eq!(Timeline::default().summary(i64::MAX).timeline, [0; SPANS_REPORTED]);
     }
 
     #[test]

@@ -122,6 +122,19 @@ fn waitany_waits_for_the_request_that_completed() {
 }
 
 #[test]
+fn a_receive_whose_messages_others_take_is_given_up() {
+    // Nobody sends; all that is made up for the last receive goes to the hundred before it, which nobody waits for.
+    let mut receiver = Rank::new();
+    for request in 1..=100 {
+        receiver = receiver.irecv(from_any(0), request);
+    }
+    let run = program(vec![Rank::new(), receiver.recv(from(0, 0), None).send(to(0, 1))]).simulated();
+    let released = &run.arrivals.released;
+    assert_eq!(released["receives that other receives kept from their messages"], 1, "{released:?}");
+    assert_eq!(run.totals.sends, 1);
+}
+
+#[test]
 fn a_successful_probe_waits_for_its_message() {
     let probe = |found, at: Rank| {
         let args = from_any(3);

@@ -30,6 +30,26 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+pub fn sampled(case: &Case<'_>) -> Option<Advice> {
+    let engines = case.measurements.engines.iter().filter(|engine| engine.sampled < 1.0);
+    let stopped: Vec<_> =
+        engines.map(|engine| format!("`{}` ({})", engine.name, format::share(engine.sampled))).collect();
+    let least = case.measurements.engines.iter().map(|engine| engine.sampled).fold(1.0, f64::min);
+    if stopped.is_empty() {
+        return None;
+    }
+    trust(
+        "Some engines' figures are estimates (≈)",
+        format!(
+            "Played to the end, they would have taken far longer than the others; they were stopped after a part of \
+             their searches: {}. Their times, attempts and depths are scaled up by the entries that were queued at the \
+             searches left out, and their memory is that of the part played.",
+            stopped.join(", ")
+        ),
+        vec![("sampled_min", least)],
+    )
+}
+
 pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
     let trace = &case.measurements.trace;
     let (first, why) = trace.missing.first()?;

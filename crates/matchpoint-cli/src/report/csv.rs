@@ -27,7 +27,7 @@ pub const TABLES: [Table; 7] = [
     Table { file: "tags.csv", write: tags },
 ];
 
-const ENGINE_COLUMNS: [&str; 20] = [
+const ENGINE_COLUMNS: [&str; 21] = [
     "engine",
     "matched",
     "match_ns",
@@ -48,6 +48,7 @@ const ENGINE_COLUMNS: [&str; 20] = [
     "bytes_max",
     "bytes_sum",
     "host",
+    "sampled",
 ];
 
 const RANK_COLUMNS: [&str; 20] = [
@@ -100,6 +101,7 @@ fn engines(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
             of.bytes_max,
             of.bytes_sum,
             host,
+            of.sampled,
         ))?;
     }
     table.flush()

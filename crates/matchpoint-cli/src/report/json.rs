@@ -121,6 +121,7 @@ struct Verdict<'a> {
 #[derive(Serialize)]
 struct Engine<'a> {
     name: &'a str,
+    sampled: f64,
     matched: u64,
     match_ns: f64,
     match_cold_ns: f64,

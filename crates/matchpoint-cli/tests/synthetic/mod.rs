@@ -187,6 +187,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
     let messages: u64 = all.iter().map(|rank| rank.messages).sum();
     EngineMeasurements {
         name: name.to_owned(),
+        sampled: 1.0,
         match_ns: sum(|at| at.match_ns),
         match_cold_ns: sum(|at| at.match_cold_ns),
         matched: messages,

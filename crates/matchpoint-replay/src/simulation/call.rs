@@ -1,13 +1,15 @@
 //! One call: what it does at its process, and when it is left.
 
-use matchpoint_trace::call::{Action, Call, NewComm, Peer, RequestId, Status};
+use matchpoint_trace::call::{
+    Action, Call, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
+};
 use matchpoint_trace::{Class, Function};
 
 use super::Simulation;
 use super::collective::Joining;
 use super::message::{End, selector};
 use crate::arrivals::Arrivals;
-use crate::process::{Blocked, LaneState, Owner, Reason, Seat};
+use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
@@ -61,116 +63,48 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn act(&mut self, at: At, call: &Call) -> Blocked {
-        let overhead = self.setting.loggp.overhead();
-        let soon = at.leave(at.now_ns + overhead);
         match call.action {
-            Action::Send { ref args, request: None } => {
-                let sent = self.send(at.index, at.now_ns, args, at.owner());
-                at.until(sent.end, Reason::Messages)
-            }
-            Action::Send { ref args, request: Some(id) } => {
-                self.replace(at.index, id);
-                let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
-                self.begin_request(
-                    at.index,
-                    id,
-                    Request::new(RequestKind::Send(sent.message), state(sent.end, 1)),
-                );
-                soon
-            }
+            Action::Send { ref args, request } => self.act_send(at, args, request),
             Action::Receive { ref args, request: None, status } => {
                 self.blocking_receive(at, call.function, args, status)
             }
             Action::Receive { ref args, request: Some(id), .. } => {
-                self.replace(at.index, id);
-                let posted = self.receive(at.index, at.now_ns, call.function, args, Owner::Request(id), None);
-                let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
-                let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
-                self.begin_request(at.index, id, request);
-                soon
+                self.begin_receive(at, call.function, args, id)
             }
             Action::SendReceive { .. } => self.send_receive(at, call),
             Action::SendInit { args, request } => {
-                let what = RequestKind::PersistentSend(Box::new(args));
-                self.begin_request(at.index, request, Request::new(what, RequestState::Inactive));
-                soon
+                self.set_up(at, request, RequestKind::PersistentSend(Box::new(args)))
             }
             Action::ReceiveInit { args, request } => {
-                let what = RequestKind::PersistentReceive(Box::new(args), u32::MAX);
-                self.begin_request(at.index, request, Request::new(what, RequestState::Inactive));
-                soon
+                self.set_up(at, request, RequestKind::PersistentReceive(Box::new(args), u32::MAX))
             }
             Action::Start => {
-                for &id in &call.requests {
-                    self.start(at, call.function, id);
-                }
-                soon
+                call.requests.iter().for_each(|&id| self.start(at, call.function, id));
+                self.soon(at)
             }
             Action::Probe { .. } => self.act_probe(at, call),
-            Action::MatchedReceive { handle, request, status } => {
-                let end = self.matched_receive(at, handle, status);
-                if let Some(id) = request {
-                    self.begin_request(
-                        at.index,
-                        id,
-                        Request::new(RequestKind::Received, state(Some(end), 1)),
-                    );
-                    return soon;
-                }
-                at.leave(end)
-            }
+            Action::MatchedReceive { handle, request, .. } => self.matched_receive(at, handle, request),
             Action::Complete { .. } => {
                 let times = (at.now_ns, at.recorded_ns);
                 self.await_requests(at.index, at.lane, times, &call.requests, &call.completions)
             }
             Action::Cancel => {
                 call.requests.iter().for_each(|&id| self.cancel(at, id));
-                soon
+                self.soon(at)
             }
             Action::RequestFree => {
-                for &id in &call.requests {
-                    self.forget(at.index, id);
-                }
-                soon
+                call.requests.iter().for_each(|&id| self.forget(at.index, id));
+                self.soon(at)
             }
             Action::Collective { comm, root, bytes, request } => {
-                let owner = request.map_or(at.owner(), Owner::Request);
-                let bytes = bytes.unwrap_or(0);
-                let joining = Joining {
-                    function: call.function,
-                    comm,
-                    root,
-                    bytes,
-                    recorded_ns: at.recorded_ns,
-                    owner,
-                };
-                if let Some(id) = request {
-                    self.replace(at.index, id);
-                }
-                let end = self.join(at.index, at.now_ns, joining);
-                let Some(id) = request else { return at.until(end, Reason::Collective) };
-                self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
-                soon
+                self.meet(at, call.function, (comm, root, bytes.unwrap_or(0)), request)
             }
             Action::CommCreate { .. } => self.create_communicator(at, call),
             Action::CommFree { comm } => {
                 self.processes[at.index].leave(comm);
-                soon
+                self.soon(at)
             }
-            Action::Finalize => {
-                let comm = matchpoint_trace::call::CommId::WORLD;
-                let owner = at.owner();
-                let joining = Joining {
-                    function: Function::Finalize,
-                    comm,
-                    root: None,
-                    bytes: 0,
-                    recorded_ns: at.recorded_ns,
-                    owner,
-                };
-                let end = self.join(at.index, at.now_ns, joining);
-                at.until(end, Reason::Collective)
-            }
+            Action::Finalize => self.meet(at, Function::Finalize, (CommId::WORLD, None, 0), None),
             // Its waiting for the launcher and for the other processes is no part of the program.
             Action::Init => at.leave(at.now_ns),
             Action::RequestStatus
@@ -179,15 +113,76 @@ impl<S: Sink> Simulation<'_, S> {
             | Action::GroupCreate { .. }
             | Action::GroupFree { .. }
             | Action::Partitioned
-            | Action::Other => at.leave(at.now_ns + local_ns(call.function, at.recorded_ns, overhead)),
+            | Action::Other => self.pass(at, call.function),
         }
+    }
+
+    /// Of a call that does something and waits for nobody.
+    fn soon(&self, at: At) -> Blocked {
+        at.leave(at.now_ns + self.setting.loggp.overhead)
+    }
+
+    /// Of a call that does nothing here: as long as recorded, but for calls on requests, whose recorded time is
+    /// polling.
+    fn pass(&self, at: At, function: Function) -> Blocked {
+        match function.class() {
+            Class::Completion => self.soon(at),
+            _ => at.leave(at.now_ns + at.recorded_ns),
+        }
+    }
+
+    fn act_send(&mut self, at: At, args: &SendArgs, request: Option<RequestId>) -> Blocked {
+        let Some(id) = request else {
+            let sent = self.send(at.index, at.now_ns, args, at.owner());
+            return at.until(sent.end, Reason::Messages);
+        };
+        self.replace(at.index, id);
+        let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
+        let request = Request::new(RequestKind::Send(sent.message), state(sent.end, 1));
+        self.begin_request(at.index, id, request);
+        self.soon(at)
+    }
+
+    fn begin_receive(&mut self, at: At, function: Function, args: &ReceiveArgs, id: RequestId) -> Blocked {
+        self.replace(at.index, id);
+        let posted = self.receive(at.index, at.now_ns, function, args, Owner::Request(id), None);
+        let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
+        let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
+        self.begin_request(at.index, id, request);
+        self.soon(at)
+    }
+
+    /// Sets up a persistent request.
+    fn set_up(&mut self, at: At, id: RequestId, what: RequestKind) -> Blocked {
+        self.replace(at.index, id);
+        self.begin_request(at.index, id, Request::new(what, RequestState::Inactive));
+        self.soon(at)
+    }
+
+    /// Takes part in a collective: on a communicator, with a root if it has one, and so many bytes.
+    fn meet(
+        &mut self,
+        at: At,
+        function: Function,
+        (comm, root, bytes): (CommId, Option<u32>, u64),
+        request: Option<RequestId>,
+    ) -> Blocked {
+        let owner = request.map_or(at.owner(), Owner::Request);
+        let joining = Joining { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+        if let Some(id) = request {
+            self.replace(at.index, id);
+        }
+        let end = self.join(at.index, at.now_ns, joining);
+        let Some(id) = request else { return at.until(end, Reason::Collective) };
+        self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
+        self.soon(at)
     }
 
     fn blocking_receive(
         &mut self,
         at: At,
         function: Function,
-        args: &matchpoint_trace::call::ReceiveArgs,
+        args: &ReceiveArgs,
         status: Option<Status>,
     ) -> Blocked {
         let reported = Reported::of(status);
@@ -224,7 +219,7 @@ impl<S: Sink> Simulation<'_, S> {
             for end_ns in [posted.end, sent].into_iter().flatten() {
                 self.end(at.index, Owner::Request(id), end_ns, posted.got);
             }
-            return at.leave(at.now_ns + self.setting.loggp.overhead());
+            return self.soon(at);
         }
         let known = [posted.end, sent];
         let remaining = known.iter().filter(|end| end.is_none()).count() as u32;
@@ -269,7 +264,7 @@ impl<S: Sink> Simulation<'_, S> {
         }
         self.tally.probed(args, found);
         let selector = selector(self.seat(at.index, args.comm), args);
-        let soon = at.leave(at.now_ns + self.setting.loggp.overhead());
+        let soon = self.soon(at);
         // A matched probe that found nothing took nothing.
         let got = self.probe(at.index, at.now_ns, &selector, handle.filter(|_| found));
         match got {
@@ -286,18 +281,18 @@ impl<S: Sink> Simulation<'_, S> {
         if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        at.until(None, Reason::Probe { selector, handle, expected: Reported::of(status) })
+        let probe = Probe { selector, handle, expected: Reported::of(status) };
+        self.processes[at.index].lanes[at.lane].probe = Some(probe);
+        at.until(None, Reason::Probe)
     }
 
-    fn matched_receive(
-        &mut self,
-        at: At,
-        handle: matchpoint_trace::call::HandleId,
-        _: Option<Status>,
-    ) -> i64 {
-        let Some(place) = self.processes[at.index].handles.remove(&handle) else { return at.now_ns };
-        let Some(message) = self.flights.get(place).map(|flight| flight.message.id) else { return at.now_ns };
-        self.transfer(at.now_ns, message).0
+    fn matched_receive(&mut self, at: At, handle: HandleId, request: Option<RequestId>) -> Blocked {
+        let place = self.processes[at.index].handles.remove(&handle);
+        let message = place.and_then(|place| Some(self.flights.get(place)?.message.id));
+        let end = message.map_or(at.now_ns, |message| self.transfer(at.now_ns, message).0);
+        let Some(id) = request else { return at.leave(end) };
+        self.begin_request(at.index, id, Request::new(RequestKind::Received, state(Some(end), 1)));
+        self.soon(at)
     }
 
     fn cancel(&mut self, at: At, id: RequestId) {
@@ -337,28 +332,11 @@ impl<S: Sink> Simulation<'_, S> {
         if local {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        let owner = request.map_or(at.owner(), Owner::Request);
-        let joining = Joining {
-            function: call.function,
-            comm: parent,
-            root: None,
-            bytes: 0,
-            recorded_ns: at.recorded_ns,
-            owner,
-        };
-        let end = self.join(at.index, at.now_ns, joining);
-        let Some(id) = request else { return at.until(end, Reason::Collective) };
-        self.begin_request(at.index, id, Request::new(RequestKind::Collective, state(end, 1)));
-        at.leave(at.now_ns + self.setting.loggp.overhead())
+        self.meet(at, call.function, (parent, None, 0), request)
     }
 }
 
 /// A request's state after what it began ended at `end`, or has so many ends to come.
 fn state(end: End, ends: u8) -> RequestState {
     end.map_or(RequestState::Pending(ends), RequestState::Done)
-}
-
-/// Time of a call that waits for nobody: as recorded, but for calls on requests, whose recorded time is polling.
-fn local_ns(function: Function, recorded_ns: i64, overhead_ns: i64) -> i64 {
-    if function.class() == Class::Completion { overhead_ns } else { recorded_ns }
 }

@@ -5,7 +5,7 @@ use matchpoint_trace::call::{Completion, RequestId, Status};
 
 use super::Simulation;
 use super::message::Got;
-use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::process::{Blocked, LaneState, Owner, Probe, Reason};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
 use crate::step::{Kind, Sink};
@@ -159,13 +159,14 @@ impl<S: Sink> Simulation<'_, S> {
     /// A message joined the unexpected queue: who probes for it goes on.
     pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: &Message) {
         for lane in 0..self.processes[index].lanes.len() {
-            let LaneState::Blocked(blocked) = self.processes[index].lanes[lane].state else { continue };
-            let Reason::Probe { selector, handle, expected } = blocked.reason else { continue };
+            let waiting = &self.processes[index].lanes[lane];
+            let LaneState::Blocked(Blocked { reason: Reason::Probe, .. }) = waiting.state else { continue };
+            let Some(Probe { selector, handle, expected }) = waiting.probe else { continue };
             if selector.matches(&message.envelope) {
                 let found = self.probe(index, at_ns, &selector, handle);
                 if found.is_some() {
                     self.tally.reproduced(&selector, expected, found);
-                    self.unblock(index, lane as u16, at_ns + self.setting.loggp.overhead());
+                    self.unblock(index, lane as u16, at_ns + self.setting.loggp.overhead);
                 }
             }
         }

@@ -50,7 +50,7 @@ impl<S: Sink> Simulation<'_, S> {
     /// Starts a message at `now_ns`.
     pub(super) fn send(&mut self, index: usize, now_ns: i64, args: &SendArgs, owner: Owner) -> Sent {
         let loggp = self.setting.loggp;
-        let begin_ns = now_ns + loggp.overhead();
+        let begin_ns = now_ns + loggp.overhead;
         let Peer::Rank(dest) = args.dest else {
             self.tally.totals.proc_null += 1;
             return Sent { end: Some(now_ns), message: None };
@@ -73,10 +73,10 @@ impl<S: Sink> Simulation<'_, S> {
         let wire_ns = if protocol == Protocol::Rendezvous { 0 } else { loggp.wire(bytes) };
         let process = &mut self.processes[index];
         let start_ns = begin_ns.max(process.nic_free_ns);
-        process.nic_free_ns = start_ns + loggp.gap() + wire_ns;
+        process.nic_free_ns = start_ns + loggp.gap + wire_ns;
         let envelope = Envelope::new(ContextId(seat.context), Rank(seat.rank.into()), tag(args.tag));
         let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
-        let arrival_ns = start_ns + loggp.latency() + wire_ns;
+        let arrival_ns = start_ns + loggp.latency + wire_ns;
         let flight = Flight {
             message: nameless(envelope),
             from,
@@ -108,10 +108,9 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// Puts a message on its way.
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> MsgId {
-        let place = self.flights.insert(flight);
-        let id = self.next_msg_id(place);
-        let flight = self.flights.get_mut(place).expect("it was inserted a line ago");
-        flight.message = Message::new(id, flight.message.envelope);
+        let id = self.next_msg_id(self.flights.next_place());
+        let message = Message::new(id, flight.message.envelope);
+        let place = self.flights.insert(Flight { message, ..flight });
         self.processes[to].inbox.push(arrival_ns, place);
         self.schedule(to, arrival_ns);
         id
@@ -134,22 +133,17 @@ impl<S: Sink> Simulation<'_, S> {
         let seat = self.seat(index, args.comm);
         let selector = selector(seat, args);
         let absent = self.is_absent(index, seat, args.source, expected);
-        let place = self.processes[index].receives.insert(PostedReceive {
-            owner,
-            id: matchpoint::RecvId(0),
-            selector,
-            comm: args.comm,
-            expected,
-            absent,
-        });
-        let receive = Receive::new(self.next_recv_id(place), selector);
+        let id = self.next_recv_id(self.processes[index].receives.next_place());
+        let receive = Receive::new(id, selector);
         let process = &mut self.processes[index];
-        process.receives.get_mut(place).expect("it was inserted above").id = receive.id;
         let took = process.matcher.post(receive);
         self.tally.posted(function, &selector, took.is_some());
         self.step(index, now_ns, Kind::Post { receive, took });
-        let Some(message) = took else { return Posted { end: None, place: Some(place), got: None } };
-        self.processes[index].receives.remove(place);
+        let Some(message) = took else {
+            let posted = PostedReceive { owner, id, selector, comm: args.comm, expected, absent, made_up: 0 };
+            let place = self.processes[index].receives.insert(posted);
+            return Posted { end: None, place: Some(place), got: None };
+        };
         let (end_ns, got) = self.transfer(now_ns, message);
         self.tally.reproduced(&selector, expected, got);
         Posted { end: Some(end_ns), place: None, got: got.filter(|_| selector.exact().is_none()) }
@@ -200,7 +194,7 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn transfer(&mut self, matched_ns: i64, message: MsgId) -> (i64, Got) {
         let flight = self.flights.remove(message.index()).expect("a matched message is in the table");
         let loggp = self.setting.loggp;
-        let (latency, overhead, wire) = (loggp.latency(), loggp.overhead(), loggp.wire(flight.bytes));
+        let (latency, overhead, wire) = (loggp.latency, loggp.overhead, loggp.wire(flight.bytes));
         let (receiver_ns, sender_ns) = match flight.protocol {
             Protocol::Eager => (matched_ns + overhead, None),
             Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),

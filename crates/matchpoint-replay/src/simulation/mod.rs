@@ -23,7 +23,7 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
-use crate::loggp::LogGp;
+use crate::loggp::Delays;
 use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
 use crate::process::Process;
@@ -48,7 +48,7 @@ pub(crate) struct Setting<'a> {
     /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
-    pub loggp: LogGp,
+    pub loggp: Delays,
     /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
 }
@@ -62,6 +62,10 @@ pub(crate) struct Simulation<'t, S> {
     flights: Slab<Flight>,
     meetings: FxHashMap<(Context, u32), Meeting>,
     schedule: Schedule,
+    /// The process that has its turn. When it is due next is found out at the end of that.
+    current: usize,
+    /// When the earliest of the others is due.
+    others_ns: i64,
     /// Messages, and receives, begun so far.
     sequence: u64,
     sink: S,
@@ -80,6 +84,8 @@ impl<'t, S: Sink> Simulation<'t, S> {
             setting,
             tally: Tally::new(setting, processes.len()),
             schedule: Schedule::new(processes.len()),
+            current: usize::MAX,
+            others_ns: NEVER,
             processes,
             present,
             flights: Slab::default(),
@@ -101,8 +107,10 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 if at_ns == NEVER {
                     break;
                 }
-                self.schedule.set(index, NEVER);
-                self.turn(index)?;
+                self.current = index;
+                self.others_ns = self.schedule.earliest_but(index);
+                let due_ns = self.turn(index)?;
+                self.schedule.set(index, due_ns);
                 turns += 1;
                 if turns % TURNS_PER_REPORT == 0 {
                     reported = self.report(progress, reported);
@@ -111,6 +119,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                     }
                 }
             }
+            self.current = usize::MAX;
             if !self.release_one() {
                 break;
             }
@@ -144,30 +153,23 @@ impl<'t, S: Sink> Simulation<'t, S> {
 
     /// Sees to it that the process gets a turn no later than `at_ns`.
     fn schedule(&mut self, index: usize, at_ns: i64) {
-        if at_ns < self.schedule.due(index) {
+        if index != self.current && at_ns < self.schedule.due(index) {
             self.schedule.set(index, at_ns);
+            self.others_ns = self.others_ns.min(at_ns);
         }
     }
 
-    /// No process that is not `index` does anything before this.
-    fn horizon(&self) -> i64 {
-        let (next_ns, _) = self.schedule.earliest();
-        next_ns.saturating_add(self.setting.loggp.lookahead())
-    }
-
-    /// Lets a process go on, as far as it can without the others.
-    fn turn(&mut self, index: usize) -> Result<(), ReplayError> {
+    /// Lets a process go on, as far as it can without the others: these do nothing before a latency after the earliest
+    /// of them is due. Tells when it is due next.
+    fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
+        let lookahead = self.setting.loggp.lookahead();
         loop {
             self.processes[index].look_ahead()?;
             let next_call = self.next_call(index);
             let next_arrival = self.processes[index].inbox.next_ns();
             let due_ns = next_call.map_or(NEVER, |(_, at_ns)| at_ns).min(next_arrival.unwrap_or(NEVER));
-            if due_ns == NEVER {
-                return Ok(());
-            }
-            if due_ns > self.horizon() {
-                self.schedule(index, due_ns);
-                return Ok(());
+            if due_ns == NEVER || due_ns > self.others_ns.saturating_add(lookahead) {
+                return Ok(due_ns);
             }
             match next_call {
                 Some((lane, at_ns)) if next_arrival.is_none_or(|arrival_ns| at_ns < arrival_ns) => {

@@ -12,6 +12,9 @@ use crate::step::Sink;
 
 use super::Simulation;
 
+/// Messages made up for one receive at most: each may be taken by another receive that was posted earlier.
+const MADE_UP_MOST: u8 = 64;
+
 impl<S: Sink> Simulation<'_, S> {
     /// Lets one blocked thread go; false if none is blocked.
     pub(super) fn release_one(&mut self) -> bool {
@@ -72,16 +75,35 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The messages that the thread waits for are made up.
     fn release_receives(&mut self, index: usize, lane: usize, state: Blocked) -> bool {
-        if matches!(state.reason, Reason::Probe { .. }) {
+        if state.reason == Reason::Probe {
             return self.release_whatever(index, lane);
         }
         let at_ns = state.since_ns.max(self.latest_ns());
-        let places = self.awaited_receives(index, lane);
+        let mut places = self.awaited_receives(index, lane);
+        let waits_for_receives = !places.is_empty();
+        let receives = &mut self.processes[index].receives;
+        places.retain(|&(place, _)| {
+            let Some(receive) = receives.get_mut(place) else { return false };
+            receive.made_up = receive.made_up.saturating_add(1);
+            receive.made_up <= MADE_UP_MOST
+        });
         for &(place, expected) in &places {
             self.tally.release("receives whose message does not come");
             self.make_up(index, place, at_ns, expected);
         }
-        !places.is_empty()
+        let gives_up = waits_for_receives && places.is_empty();
+        !places.is_empty() || (gives_up && self.give_up(index, lane))
+    }
+
+    /// Other receives took all that was made up for those that the thread waits for: it goes on without.
+    fn give_up(&mut self, index: usize, lane: usize) -> bool {
+        self.tally.release("receives that other receives kept from their messages");
+        for (place, _) in self.awaited_receives(index, lane) {
+            if let Some(receive) = self.processes[index].receives.get_mut(place) {
+                receive.owner = Owner::Nobody;
+            }
+        }
+        self.let_go(index, lane)
     }
 
     /// How far the simulation has come: whoever is let go goes on from here, not from the past.
@@ -107,9 +129,14 @@ impl<S: Sink> Simulation<'_, S> {
         let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         self.tally.release(match state.reason {
             Reason::Messages => "calls that wait for a request the trace does not explain",
-            Reason::Probe { .. } => "probes whose message does not come",
+            Reason::Probe => "probes whose message does not come",
             Reason::Collective => "collectives that not all members reach",
         });
+        self.let_go(index, lane)
+    }
+
+    fn let_go(&mut self, index: usize, lane: usize) -> bool {
+        let LaneState::Blocked(state) = self.processes[index].lanes[lane].state else { return false };
         let owner = Owner::Lane(lane as u16);
         for meeting in self.meetings.values_mut() {
             meeting.waiting.retain(|&waiting| waiting != (index as u32, owner));

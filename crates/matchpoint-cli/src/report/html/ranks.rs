@@ -35,8 +35,13 @@ fn engine_row(engine: &EngineMeasurements, slowest: f64) -> String {
         0 => String::new(),
         number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
     };
+    let estimated = if engine.sampled < 1.0 {
+        format!(" <abbr title=\"estimated from {} of its searches\">≈</abbr>", share(engine.sampled))
+    } else {
+        String::new()
+    };
     format!(
-        "<tr><th scope=\"row\"><code>{}</code>{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td><td>{}</td>\
+        "<tr><th scope=\"row\"><code>{}</code>{estimated}{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td><td>{}</td>\
          <td>{}</td><td>{}</td></tr>",
         escape(&engine.name),
         count(attempts),

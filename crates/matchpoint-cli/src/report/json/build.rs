@@ -116,6 +116,7 @@ fn verdict<'a>(report: &'a Report<'_>) -> Verdict<'a> {
 fn engine(of: &EngineMeasurements) -> Engine<'_> {
     Engine {
         name: &of.name,
+        sampled: of.sampled,
         matched: of.matched,
         match_ns: of.match_ns,
         match_cold_ns: of.match_cold_ns,

@@ -96,7 +96,7 @@ fn engines(report: &Report<'_>, page: &mut Page) {
 fn engine_row(engine: &EngineMeasurements) -> Vec<String> {
     let (attempts, per_search) = attempts(engine);
     vec![
-        engine.name.clone(),
+        format!("{}{}", engine.name, if engine.sampled < 1.0 { " ≈" } else { "" }),
         count(engine.matched),
         count(attempts),
         digits(per_search),

@@ -61,6 +61,18 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The next so many bytes, if they are there; the cursor stays.
+    #[inline]
+    pub fn peek<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
+    }
+
+    /// Goes past so many bytes that were [peeked](Self::peek) at.
+    #[inline]
+    pub fn skip(&mut self, count: usize) {
+        self.at += count;
+    }
+
     /// The next byte.
     #[inline]
     pub fn u8(&mut self) -> Result<u8, Fault> {

@@ -5,7 +5,7 @@ use super::ids;
 use super::layout::{Field, Kind, LAYOUTS, Layout, Name, label};
 use super::record::Record;
 use super::version::Version;
-use crate::call::{Call, Status};
+use crate::call::{Call, Peer, Status, TagArg};
 
 /// Bits of a record's mask: what it holds beside its fields.
 mod has {
@@ -14,6 +14,8 @@ mod has {
     pub const WALL_TIMES: u8 = 1 << 3;
     pub const THREAD: u8 = 1 << 6;
     pub const COUNTERS: u8 = 1 << 7;
+    /// What nearly every record holds, and nothing else but statuses.
+    pub const USUAL: u8 = THREAD | CPU_TIMES | WALL_TIMES;
 }
 
 /// When a call was entered and left, as it is written: seconds less a bias, in 16 bits, and nanoseconds.
@@ -42,15 +44,38 @@ fn times(cursor: &mut Cursor, present: bool) -> Result<Option<Times>, Fault> {
     if !present {
         return Ok(None);
     }
-    let [a, b, c, d, e, f, g, h, i, j, k, l] = cursor.array()?;
+    Ok(Some(times_of(&cursor.array()?)))
+}
+
+#[inline]
+fn times_of(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; 12]) -> Times {
     let enter = (u16::from_be_bytes([a, b]), i32::from_be_bytes([c, d, e, f]));
-    Ok(Some(Times { enter, leave: (u16::from_be_bytes([g, h]), i32::from_be_bytes([i, j, k, l])) }))
+    Times { enter, leave: (u16::from_be_bytes([g, h]), i32::from_be_bytes([i, j, k, l])) }
 }
 
 impl Head {
     /// Reads the head of a record, after its label.
     #[inline]
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
+        // Nearly all records have a thread and both times, and no counters: one look at the length of the file for
+        // all of these, instead of one for each.
+        if let Some(bytes) = cursor.peek::<27>().filter(|bytes| bytes[0] & !has::STATUSES == has::USUAL) {
+            let [mask, a, b, times @ ..] = bytes;
+            let (cpu, wall) = times.split_at(12);
+            let head = Head {
+                mask: *mask,
+                thread: u16::from_be_bytes([*a, *b]),
+                cpu: cpu.first_chunk().map(times_of),
+                wall: wall.first_chunk().map(times_of),
+            };
+            cursor.skip(27);
+            return Ok(head);
+        }
+        Self::read_any(cursor)
+    }
+
+    #[cold]
+    fn read_any(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
         let thread = if mask & has::THREAD != 0 { cursor.u16()? } else { 0 };
         let cpu = times(cursor, mask & has::CPU_TIMES != 0)?;
@@ -60,6 +85,31 @@ impl Head {
             cursor.bytes(usize::from(counters) * 16)?;
         }
         Ok(Head { mask, thread, cpu, wall })
+    }
+}
+
+/// How the statuses of a record are written.
+#[derive(Clone, Copy)]
+pub(super) struct Statuses {
+    /// The record has them at all.
+    present: bool,
+    /// Bytes of one.
+    width: usize,
+}
+
+impl Statuses {
+    /// Of a record with that head, in a file of that version.
+    #[inline]
+    pub fn new(version: Version, head: &Head) -> Self {
+        let width = if version >= Version::STATUS_TAGS { 14 } else { 10 };
+        Statuses { present: head.mask & has::STATUSES != 0, width }
+    }
+
+    /// Reads them.
+    #[inline]
+    pub fn read<'b>(self, cursor: &mut Cursor<'b>) -> Result<impl Iterator<Item = Status> + use<'b>, Fault> {
+        let elements = if self.present { cursor.counted(self.width)? } else { &[] };
+        Ok(elements.chunks_exact(self.width).map(status))
     }
 }
 
@@ -159,12 +209,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
 
     #[inline]
     fn statuses(&mut self) -> Result<(), Fault> {
-        if self.head.mask & has::STATUSES == 0 {
-            return Ok(());
-        }
-        let width = if self.version >= Version::STATUS_TAGS { 14 } else { 10 };
-        let elements = self.cursor.counted(width)?;
-        self.record.statuses.extend(elements.chunks_exact(width).map(status));
+        self.record.statuses.extend(Statuses::new(self.version, &self.head).read(self.cursor)?);
         Ok(())
     }
 
@@ -212,18 +257,18 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
     }
 }
 
-#[inline]
-fn word(bytes: &[u8], at: usize) -> i32 {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(-1, |word| i32::from_be_bytes(*word))
-}
-
 /// The status in these bytes; before version 0.6.3, they had no tag.
 #[inline]
 fn status(bytes: &[u8]) -> Status {
+    let word = |at: usize| bytes.get(at..).and_then(<[u8]>::first_chunk).copied().map(i32::from_be_bytes);
+    let Some(&[a, b, c, d, e, f, g, h, cancelled]) = bytes.first_chunk() else { return NO_STATUS };
     Status {
-        bytes: u64::try_from(word(bytes, 0)).ok(),
-        source: ids::sender(word(bytes, 4)),
-        cancelled: bytes[8] != 0,
-        tag: ids::tag(word(bytes, 10)),
+        bytes: u64::try_from(i32::from_be_bytes([a, b, c, d])).ok(),
+        source: ids::sender(i32::from_be_bytes([e, f, g, h])),
+        cancelled: cancelled != 0,
+        tag: word(10).map_or(TagArg::Any, ids::tag),
     }
 }
+
+/// What no bytes say.
+const NO_STATUS: Status = Status { bytes: None, source: Peer::Any, tag: TagArg::Any, cancelled: false };

@@ -1,42 +1,111 @@
 //! The calls that most streams consist of, read in one go. What the layouts say of them is the same; the text form,
 //! which goes by the layouts, is compared with this in tests.
 
-use super::cursor::{Cursor, Fault};
+use super::cursor::{Cursor, Fault, integers};
+use super::decode::Statuses;
 use super::ids;
 use super::sizes::Sizes;
-use crate::call::{Action, ReceiveArgs, SendArgs, SendMode};
+use crate::call::{Action, Await, Call, Completion, ReceiveArgs, RequestId, SendArgs, SendMode, Status};
 use crate::function::Function;
 
-/// The fields of `MPI_Isend` and `MPI_Irecv`: count, datatype, peer, tag, communicator, request.
-struct Immediate([u8; 20]);
+/// Reads the fields of a frequent call, and says what it does. False for others: the cursor is where it was then.
+#[inline]
+pub(super) fn read(
+    cursor: &mut Cursor,
+    sizes: &Sizes,
+    statuses: Statuses,
+    call: &mut Call,
+) -> Result<bool, Fault> {
+    call.action = match call.function {
+        Function::Isend => {
+            let transfer = Transfer::read(cursor, sizes)?;
+            Action::Send { args: transfer.send(), request: Some(request(cursor)?) }
+        }
+        Function::Irecv => {
+            let transfer = Transfer::read(cursor, sizes)?;
+            Action::Receive { args: transfer.receive(), request: Some(request(cursor)?), status: None }
+        }
+        Function::Send => Action::Send { args: Transfer::read(cursor, sizes)?.send(), request: None },
+        Function::Recv => {
+            let mut args = Transfer::read(cursor, sizes)?.receive();
+            let status = statuses.read(cursor)?.next();
+            args.source = ids::known(args.source, status.map(|status| status.source));
+            Action::Receive { args, request: None, status }
+        }
+        Function::Wait => {
+            call.requests.push(request(cursor)?);
+            complete(call, statuses.read(cursor)?)
+        }
+        Function::Waitall => {
+            listed(cursor, call)?;
+            complete(call, statuses.read(cursor)?)
+        }
+        Function::Start => {
+            call.requests.push(request(cursor)?);
+            Action::Start
+        }
+        Function::Startall => {
+            listed(cursor, call)?;
+            Action::Start
+        }
+        _ => return Ok(false),
+    };
+    Ok(true)
+}
 
-impl Immediate {
+/// What the fields of sends and receives begin with: count, datatype, peer, tag, communicator.
+struct Transfer {
+    bytes: Option<u64>,
+    peer: i32,
+    tag: i32,
+    comm: i32,
+}
+
+impl Transfer {
     #[inline]
-    fn int(&self, at: usize) -> i32 {
-        i32::from_be_bytes([self.0[at], self.0[at + 1], self.0[at + 2], self.0[at + 3]])
+    fn read(cursor: &mut Cursor, sizes: &Sizes) -> Result<Self, Fault> {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = cursor.array()?;
+        let datatype = u16::from_be_bytes([e, f]).into();
+        Ok(Transfer {
+            bytes: sizes.bytes(i32::from_be_bytes([a, b, c, d]), datatype),
+            peer: i32::from_be_bytes([g, h, i, j]),
+            tag: i32::from_be_bytes([k, l, m, n]),
+            comm: u16::from_be_bytes([o, p]).into(),
+        })
     }
 
     #[inline]
-    fn half(&self, at: usize) -> i32 {
-        u16::from_be_bytes([self.0[at], self.0[at + 1]]).into()
+    fn send(self) -> SendArgs {
+        let Transfer { bytes, peer, tag, comm } = self;
+        SendArgs { mode: SendMode::Standard, dest: ids::dest(peer), tag, comm: ids::comm(comm), bytes }
+    }
+
+    #[inline]
+    fn receive(self) -> ReceiveArgs {
+        let Transfer { bytes, peer, tag, comm } = self;
+        ReceiveArgs { source: ids::source(peer), tag: ids::tag(tag), comm: ids::comm(comm), bytes }
     }
 }
 
-/// What a call does, if it is a frequent one; the cursor is behind its fields then, and else where it was.
 #[inline]
-pub(super) fn read(function: Function, cursor: &mut Cursor, sizes: &Sizes) -> Result<Option<Action>, Fault> {
-    if !matches!(function, Function::Isend | Function::Irecv) {
-        return Ok(None);
-    }
-    let fields = Immediate(cursor.array()?);
-    let bytes = sizes.bytes(fields.int(0), fields.half(4));
-    let (peer, tag, comm) = (fields.int(6), fields.int(10), ids::comm(fields.half(14)));
-    let request = Some(ids::request(fields.int(16)));
-    Ok(Some(if function == Function::Isend {
-        let args = SendArgs { mode: SendMode::Standard, dest: ids::dest(peer), tag, comm, bytes };
-        Action::Send { args, request }
-    } else {
-        let args = ReceiveArgs { source: ids::source(peer), tag: ids::tag(tag), comm, bytes };
-        Action::Receive { args, request, status: None }
-    }))
+fn request(cursor: &mut Cursor) -> Result<RequestId, Fault> {
+    cursor.i32().map(ids::request)
+}
+
+/// A number that says nothing new, and a list of requests.
+#[inline]
+fn listed(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
+    cursor.i32()?;
+    call.requests.extend(integers(cursor.counted(4)?).map(ids::request));
+    Ok(())
+}
+
+/// All requests are complete, but null ones, which have a status too.
+#[inline]
+fn complete(call: &mut Call, statuses: impl Iterator<Item = Status>) -> Action {
+    let statuses = statuses.map(Some).chain(std::iter::repeat(None));
+    let all = (0..).zip(&call.requests).zip(statuses);
+    let complete = all.filter(|((_, request), _)| **request != RequestId::NULL);
+    call.completions.extend(complete.map(|((index, _), status)| Completion { index, status }));
+    Action::Complete { awaits: Await::All, blocking: true }
 }

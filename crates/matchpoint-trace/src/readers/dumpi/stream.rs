@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::action::interpret;
 use super::clock::Clock;
 use super::cursor::{Cursor, Fault, What};
-use super::decode::{Entry, Fields, Head, Times, entry, skip_mark};
+use super::decode::{Entry, Fields, Head, Statuses, Times, entry, skip_mark};
 use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
@@ -87,9 +87,8 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             (None, Some(times)) => nanoseconds(&mut self.cpu, sections.cpu_bias, times),
             (None, None) => (0, 0),
         };
-        if let Some(action) = frequent::read(layout.function, &mut cursor, &sections.sizes)? {
-            call.action = action;
-        } else {
+        let statuses = Statuses::new(sections.version, &head);
+        if !frequent::read(&mut cursor, &sections.sizes, statuses, call)? {
             Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
             interpret(record, &sections.sizes, call);
         }
