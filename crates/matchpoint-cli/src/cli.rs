@@ -11,6 +11,13 @@ const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
   matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400,S=16384 --compare-arrivals";
 
+const BENCH_EXAMPLES: &str = "Examples:
+  matchpoint bench
+  matchpoint bench --engine list --engine bins:n=64 --workload last --workload many_sources:1024
+  matchpoint bench --json results.json
+
+Every number is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads.";
+
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true)]
@@ -27,6 +34,9 @@ pub enum Command {
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = EXAMPLES)]
     Analyze(Analyze),
+    /// Measure engines on the standard workloads: time, memory, entries examined
+    #[command(after_help = BENCH_EXAMPLES)]
+    Bench(Bench),
     /// List the matching engines, with their parameters
     Engines,
 }
@@ -71,6 +81,30 @@ pub struct Analyze {
     /// Write the report as one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// `matchpoint bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// An engine, as name:key=value,… (repeat for several) [default: all]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_name)]
+    pub engines: Vec<String>,
+
+    /// A workload, in its usual sizes or in size N (repeat for several) [default: all]
+    #[arg(short, long = "workload", value_name = "NAME[:N]", value_parser = workload_name)]
+    pub workloads: Vec<String>,
+
+    /// Seconds that one engine may spend on one workload before it is given up
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.4)]
+    pub budget: f64,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+fn workload_name(name: &str) -> Result<String, String> {
+    matchpoint_bench::workloads::parse(name).map(|_| name.to_owned())
 }
 
 /// Traces below this are replayed in an instant.

@@ -1,0 +1,4 @@
+//! The reports of `matchpoint bench`: one format, one file.
+
+pub mod json;
+pub mod terminal;
