@@ -3,12 +3,9 @@
 //!
 //! `list` would say the same (a test compares them) but takes seconds for what this does in milliseconds.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use crate::script::{ANY, Key, Kind, Phase, Script};
-
-/// An answer of a call: nothing found.
-pub const NONE: u32 = u32::MAX;
+use crate::script::{ANY, Key, Keys, NONE, Part, Phase, Script};
 
 /// Holds both queues of the one context.
 #[derive(Default)]
@@ -67,6 +64,19 @@ impl Model {
         NONE
     }
 
+    /// Withdraws receives that are posted.
+    pub fn cancel_all(&mut self, receives: impl Iterator<Item = (u32, Key)>) {
+        let ids: HashSet<u32> = receives
+            .map(|(id, key)| {
+                if let Some(queue) = self.posted.get_mut(&key) {
+                    queue.retain(|entry| entry.id != id);
+                }
+                id
+            })
+            .collect();
+        self.receives.retain(|_, (id, _)| !ids.contains(id));
+    }
+
     fn tick(&mut self) -> u64 {
         self.taken.push(false);
         self.clock += 1;
@@ -74,12 +84,21 @@ impl Model {
     }
 
     /// Plays a phase and appends the answers of its calls.
+    ///
+    /// # Panics
+    /// On the calls of a trace: those know their answers.
     pub fn play(&mut self, phase: &Phase, answers: &mut Vec<u32>) {
-        for (id, &key) in (phase.first_id..).zip(&phase.keys) {
-            if phase.kind != Kind::Arrivals {
+        let (Keys { keys, first_id }, posts, arrives) = match phase {
+            Phase::Posts(keys) => (keys, true, false),
+            Phase::Arrivals(keys) => (keys, false, true),
+            Phase::Pairs(keys) => (keys, true, true),
+            Phase::Calls(_) => panic!("the calls of a trace know their answers"),
+        };
+        for (id, &key) in (*first_id..).zip(keys) {
+            if posts {
                 answers.push(self.post(id, key));
             }
-            if phase.kind != Kind::Posts {
+            if arrives {
                 answers.push(self.arrive(id, key));
             }
         }
@@ -102,16 +121,17 @@ fn in_order(waiting: &HashMap<u64, (u32, Key)>) -> Vec<Key> {
     waiting.into_iter().map(|(_, key)| key).collect()
 }
 
-/// The answers of every call of one round.
-pub fn answers(script: &Script) -> Vec<u32> {
+/// A script of one part, with the answers of every call of a round.
+pub fn answered(part: Part) -> Script {
     let mut model = Model::default();
     let mut answers = Vec::new();
-    for phase in &script.standing {
+    for phase in &part.standing {
         model.play(phase, &mut answers);
     }
     answers.clear();
-    for phase in &script.round {
+    for phase in &part.round {
         model.play(phase, &mut answers);
     }
-    answers
+    let matched = answers.iter().filter(|answer| **answer != NONE).count();
+    Script { parts: vec![part], answers: vec![answers], matched }
 }

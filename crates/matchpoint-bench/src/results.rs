@@ -7,12 +7,14 @@ pub struct Results {
     pub reference_ns: f64,
     /// Its least and greatest figure during the run: how steady the machine was.
     pub reference_range_ns: (f64, f64),
+    /// The same for an engine behind the contract that does nothing: no engine can be faster.
+    pub floor_ns: f64,
+    /// Caches were flushed before every call that was timed.
+    pub is_cold: bool,
     /// Names of the engines, as given.
     pub engines: Vec<String>,
     /// Workload by workload, and of each workload engine by engine.
     pub cells: Vec<Cell>,
-    /// The machine.
-    pub host: String,
 }
 
 /// One engine on one workload.
@@ -28,7 +30,7 @@ pub struct Cell {
     pub outcome: Outcome,
     /// Entries examined per matched message, posted and unexpected together; `None` if that was too slow to count.
     pub attempts_mean: Option<f64>,
-    /// The largest [`Footprint`](matchpoint::Footprint), bytes.
+    /// The largest [`Footprint`](matchpoint::Footprint) of one process, bytes.
     pub bytes_peak: u64,
 }
 
@@ -44,7 +46,9 @@ pub enum Outcome {
         /// Why, as a sentence.
         why: String,
     },
-    /// An answer was wrong.
+    /// An answer differs, as the order that this engine promises permits.
+    Differs(String),
+    /// An answer is wrong.
     Wrong(String),
 }
 
@@ -59,9 +63,9 @@ pub struct Figures {
     pub ns_p25: f64,
     /// A quarter of the repetitions were slower.
     pub ns_p75: f64,
-    /// Repetitions.
+    /// Repetitions; of cold runs, calls.
     pub samples: usize,
-    /// Medians of posts and of arrivals by themselves, where phases are long enough to be timed apart.
+    /// Medians of posts and of arrivals by themselves, where they can be timed apart.
     pub split: Option<(f64, f64)>,
 }
 

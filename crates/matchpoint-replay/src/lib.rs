@@ -8,8 +8,9 @@ mod at_wait;
 mod batch;
 mod clocks;
 mod communicators;
+pub mod events;
 mod flush;
-mod host;
+pub mod host;
 mod inbox;
 pub mod loggp;
 mod matcher;
@@ -31,6 +32,7 @@ mod tally;
 mod timeline;
 
 pub use arrivals::Arrivals;
+pub use events::events;
 pub use loggp::LogGp;
 pub use measurements::Measurements;
 pub use progress::Progress;

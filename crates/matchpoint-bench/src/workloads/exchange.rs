@@ -1,7 +1,7 @@
 //! What well-behaved codes do.
 
 use crate::random::{Random, SEED};
-use crate::script::{Key, Kind, Phase, Script};
+use crate::script::{Key, Part, Phase};
 
 /// Exchanges in a round.
 const EXCHANGES: usize = 16;
@@ -11,7 +11,7 @@ const TAGS: usize = 3;
 
 /// In each exchange all receives are posted neighbour by neighbour, then messages arrive: neighbours in random order
 /// and mixed, those of one neighbour in the order of their tags.
-pub fn halo(n: usize) -> Script {
+pub fn halo(n: usize) -> Part {
     let mut random = Random::new(SEED);
     let receives: Vec<Key> = (0..n * TAGS).map(|at| Key::new(at / TAGS, at % TAGS)).collect();
     let mut round = Vec::new();
@@ -24,8 +24,8 @@ pub fn halo(n: usize) -> Script {
             Key::new(source, sent[source] - 1)
         });
         let messages = messages.collect();
-        round.push(Phase::new(Kind::Posts, receives.clone(), 0));
-        round.push(Phase::new(Kind::Arrivals, messages, 0));
+        round.push(Phase::posts(receives.clone(), 0));
+        round.push(Phase::arrivals(messages, 0));
     }
-    Script { standing: Vec::new(), round }
+    Part::of(round)
 }

@@ -5,11 +5,13 @@
 
 mod exchange;
 mod posted;
+pub mod trace;
 mod unexpected;
 
 use std::fmt::{self, Display};
 
-use crate::script::Script;
+use crate::model;
+use crate::script::{Part, Script};
 
 /// One workload, of any size.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct Workload {
     /// The sizes it can have.
     pub limits: (usize, usize),
     /// Makes it.
-    pub build: fn(usize) -> Script,
+    pub build: fn(usize) -> Part,
 }
 
 /// Every workload there is.
@@ -144,18 +146,57 @@ pub static WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// A workload and its size, `name:N`.
-#[derive(Clone, Copy, Debug)]
-pub struct Sized {
-    /// Which.
-    pub workload: &'static Workload,
-    /// How large.
-    pub n: usize,
+/// Something to play.
+#[derive(Clone, Debug)]
+pub enum Job {
+    /// A workload of one size.
+    Standard {
+        /// Which.
+        workload: &'static Workload,
+        /// How large.
+        n: usize,
+    },
+    /// A trace.
+    Recorded {
+        /// `trace:PATH`.
+        name: String,
+        /// What its ranks did.
+        script: Script,
+    },
 }
 
-impl Display for Sized {
+impl Job {
+    /// The workload's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Job::Standard { workload, .. } => workload.name,
+            Job::Recorded { name, .. } => name,
+        }
+    }
+
+    /// Its size; of a trace the number of its ranks.
+    pub fn n(&self) -> usize {
+        match self {
+            Job::Standard { n, .. } => *n,
+            Job::Recorded { script, .. } => script.parts.len(),
+        }
+    }
+
+    /// What is done, with the right answers.
+    pub fn script(&self) -> Script {
+        match self {
+            Job::Standard { workload, n } => model::answered((workload.build)(*n)),
+            Job::Recorded { script, .. } => script.clone(),
+        }
+    }
+}
+
+impl Display for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.workload.name, self.n)
+        match self {
+            Job::Standard { workload, n } => write!(f, "{}:{n}", workload.name),
+            Job::Recorded { name, .. } => f.write_str(name),
+        }
     }
 }
 
@@ -163,18 +204,18 @@ impl Display for Sized {
 ///
 /// # Errors
 /// A sentence: what was read, and what there is instead.
-pub fn parse(text: &str) -> Result<Vec<Sized>, String> {
+pub fn parse(text: &str) -> Result<Vec<Job>, String> {
     let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
     let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
         let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
-        return Err(format!("there is no workload `{name}`; there are {}", names.join(", ")));
+        return Err(format!("there is no workload `{name}`; there are {}, trace:PATH", names.join(", ")));
     };
     let Some(size) = size else {
-        return Ok(workload.sizes.iter().map(|&n| Sized { workload, n }).collect());
+        return Ok(workload.sizes.iter().map(|&n| Job::Standard { workload, n }).collect());
     };
     let (least, most) = workload.limits;
     match size.parse() {
-        Ok(n) if (least..=most).contains(&n) => Ok(vec![Sized { workload, n }]),
+        Ok(n) if (least..=most).contains(&n) => Ok(vec![Job::Standard { workload, n }]),
         _ => Err(format!(
             "`{size}` is no size of workload `{name}`; it takes the number of {}, {least} to {most}",
             workload.counts
@@ -183,6 +224,8 @@ pub fn parse(text: &str) -> Result<Vec<Sized>, String> {
 }
 
 /// Every workload in its usual sizes.
-pub fn all() -> Vec<Sized> {
-    WORKLOADS.iter().flat_map(|workload| workload.sizes.iter().map(move |&n| Sized { workload, n })).collect()
+pub fn all() -> Vec<Job> {
+    let sized =
+        |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });
+    WORKLOADS.iter().flat_map(sized).collect()
 }

@@ -2,7 +2,7 @@
 
 use crate::model::Model;
 use crate::random::{Random, SEED};
-use crate::script::{ANY, Key, Kind, Phase, Script};
+use crate::script::{ANY, Key, Part, Phase};
 
 /// Pairs of a post and an arrival in a round of [`last`].
 const PAIRS: usize = 256;
@@ -14,26 +14,27 @@ const PER_SOURCE: usize = 4;
 const WILD: usize = 100;
 
 /// Tags 0…n−1 stand; the receive of tag n and its message come in turn.
-pub fn last(n: usize) -> Script {
+pub fn last(n: usize) -> Part {
     behind((0..n).map(|tag| Key::new(0, tag)).collect(), Key::new(0, n))
 }
 
 /// Sources 0…n−1 stand, all with tag 0.
-pub fn last_sources(n: usize) -> Script {
+pub fn last_sources(n: usize) -> Part {
     behind((0..n).map(|source| Key::new(source, 0)).collect(), Key::new(n, 0))
 }
 
-fn behind(standing: Vec<Key>, key: Key) -> Script {
+fn behind(standing: Vec<Key>, key: Key) -> Part {
     let first_id = standing.len();
-    Script {
-        standing: vec![Phase::new(Kind::Posts, standing, 0)],
-        round: vec![Phase::new(Kind::Pairs, vec![key; PAIRS], first_id)],
+    Part {
+        standing: vec![Phase::posts(standing, 0)],
+        round: vec![Phase::pairs(vec![key; PAIRS], first_id)],
+        ..Part::default()
     }
 }
 
-fn exchange(receives: Vec<Key>, messages: Vec<Key>) -> Script {
-    let round = vec![Phase::new(Kind::Posts, receives, 0), Phase::new(Kind::Arrivals, messages, 0)];
-    Script { standing: Vec::new(), round }
+fn exchange(receives: Vec<Key>, messages: Vec<Key>) -> Part {
+    let round = vec![Phase::posts(receives, 0), Phase::arrivals(messages, 0)];
+    Part::of(round)
 }
 
 fn tags(n: usize) -> Vec<Key> {
@@ -41,17 +42,17 @@ fn tags(n: usize) -> Vec<Key> {
 }
 
 /// One source, tags 0…n−1.
-pub fn in_order(n: usize) -> Script {
+pub fn in_order(n: usize) -> Part {
     exchange(tags(n), tags(n))
 }
 
 /// One source, tags 0…n−1, arriving n−1…0.
-pub fn reverse(n: usize) -> Script {
+pub fn reverse(n: usize) -> Part {
     exchange(tags(n), tags(n).into_iter().rev().collect())
 }
 
 /// Source and tag 0, n times.
-pub fn identical(n: usize) -> Script {
+pub fn identical(n: usize) -> Part {
     exchange(vec![Key::new(0, 0); n], vec![Key::new(0, 0); n])
 }
 
@@ -61,7 +62,7 @@ fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
 }
 
 /// Tags 0…n−1 from any source; tag t comes from source t mod 64.
-pub fn any_source(n: usize) -> Script {
+pub fn any_source(n: usize) -> Part {
     let receives = (0..n).map(|tag| Key { source: ANY, ..Key::new(0, tag) }).collect();
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
 }
@@ -71,13 +72,13 @@ fn per_source(sources: usize) -> Vec<Key> {
 }
 
 /// Tags 0…3 from each source, posted source by source.
-pub fn many_sources(n: usize) -> Script {
+pub fn many_sources(n: usize) -> Part {
     exchange(per_source(n), shuffled(per_source(n)))
 }
 
 /// As [`many_sources`], with wildcards in random places. A receive that left something open may take a message that
 /// another receive was meant for: what is then left over on both sides is matched at the end of the round.
-pub fn wild(n: usize) -> Script {
+pub fn wild(n: usize) -> Part {
     let mut receives = per_source(n);
     let mut random = Random::new(SEED ^ 1);
     for receive in &mut receives {
@@ -87,13 +88,13 @@ pub fn wild(n: usize) -> Script {
             _ => {}
         }
     }
-    let mut script = exchange(receives, shuffled(per_source(n)));
+    let mut part = exchange(receives, shuffled(per_source(n)));
     let mut model = Model::default();
-    for phase in &script.round {
+    for phase in &part.round {
         model.play(phase, &mut Vec::new());
     }
     let (messages, receives) = (model.messages(), model.receives());
-    script.round.push(Phase::new(Kind::Posts, messages, PER_SOURCE * n));
-    script.round.push(Phase::new(Kind::Arrivals, receives, PER_SOURCE * n));
-    script
+    part.round.push(Phase::posts(messages, PER_SOURCE * n));
+    part.round.push(Phase::arrivals(receives, PER_SOURCE * n));
+    part
 }

@@ -1,4 +1,5 @@
 //! The reports of `matchpoint bench`: one format, one file.
 
 pub mod json;
+pub mod plot;
 pub mod terminal;

@@ -1,9 +1,9 @@
 //! Tables: what every engine costs on every workload, and where each of them loses.
 
-use anstyle::Style;
+use matchpoint_bench::latency::{Latencies, Percentiles};
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use crate::format::{bytes, digits};
+use crate::format::{bytes, count, digits, duration_ns};
 use crate::report::terminal::layout::Page;
 
 /// The whole text.
@@ -20,6 +20,7 @@ pub fn render(results: &Results) -> String {
         let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, best(row)))).collect();
         table(&mut page, results, &ratios);
     }
+    split(results, &rows, &mut page);
     page.heading("Entries examined per matched message");
     let attempts: Vec<_> = rows.iter().map(|row| labelled(row, attempts)).collect();
     table(&mut page, results, &attempts);
@@ -29,14 +30,17 @@ pub fn render(results: &Results) -> String {
     if results.engines.len() > 1 {
         losses(results, &rows, &mut page);
     }
+    unfinished(results, &mut page);
     let (low, high) = results.reference_range_ns;
     let reference = format!(
-        "Reference: {} ns ({} to {}) for two plain linked lists at depth 0 on this machine, now.",
+        "{} ns ({} to {}) for two plain linked lists at depth 0, warm, on this machine, now: divide by it to compare \
+         machines. {} ns is what calls behind the contract cost if the engine does nothing.",
         digits(results.reference_ns),
         digits(low),
-        digits(high)
+        digits(high),
+        digits(results.floor_ns)
     );
-    page.paragraph(&reference, Style::new());
+    page.item("Reference", &reference);
     page.into_text()
 }
 
@@ -67,6 +71,7 @@ fn time(cell: &Cell, best: Option<f64>) -> String {
             format!("{mark}{}", digits(figures.ns_median))
         }
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
+        Outcome::Differs(_) => "differs".to_owned(),
         Outcome::Wrong(_) => "WRONG".to_owned(),
     }
 }
@@ -92,7 +97,7 @@ fn losses(results: &Results, rows: &[&[Cell]], page: &mut Page) {
             let (above, ns) = match &cell.outcome {
                 Outcome::Measured(figures) => ("", figures.ns_median),
                 Outcome::TooSlow { above_ns, .. } => ("more than ", *above_ns),
-                Outcome::Wrong(_) => return None,
+                Outcome::Wrong(_) | Outcome::Differs(_) => return None,
             };
             Some((ns / best, above, format!("{}:{}", cell.workload, cell.n)))
         });
@@ -107,4 +112,77 @@ fn losses(results: &Results, rows: &[&[Cell]], page: &mut Page) {
         page.item(engine, &text);
     }
     page.blank();
+}
+
+/// Rows whose messages were unexpected: a library waits in the post only.
+fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
+    let apart = |cell: &Cell| match &cell.outcome {
+        Outcome::Measured(figures) => figures.split,
+        _ => None,
+    };
+    let late = rows.iter().filter(|row| row.iter().any(|cell| apart(cell).is_some()));
+    let late: Vec<_> = late
+        .map(|row| {
+            labelled(row, |cell| match apart(cell) {
+                Some((post, arrive)) => format!("{} + {}", digits(post), digits(arrive)),
+                None => "·".to_owned(),
+            })
+        })
+        .collect();
+    if !late.is_empty() {
+        page.heading("The same, post + arrival, where they can be timed apart");
+        table(page, results, &late);
+    }
+}
+
+fn unfinished(results: &Results, page: &mut Page) {
+    for cell in &results.cells {
+        let at = format!("{} on {}:{}", cell.engine, cell.workload, cell.n);
+        match &cell.outcome {
+            Outcome::TooSlow { why, .. } => {
+                page.item("Given up", &format!("{at}: {why}; --budget gives it longer."))
+            }
+            Outcome::Differs(what) => {
+                page.item("Differs", &format!("{at}: {what}, which its order permits."))
+            }
+            Outcome::Wrong(what) => page.item("WRONG", &format!("{at}: {what}.")),
+            Outcome::Measured(_) => {}
+        }
+    }
+}
+
+/// What single calls took.
+pub fn latency(latencies: &Latencies) -> String {
+    let mut page = Page::default();
+    let heading = format!(
+        "Single calls, queues of up to {} entries; of each call the shortest of {} times",
+        count(latencies.entries as u64),
+        latencies.repetitions
+    );
+    page.heading(&heading);
+    let mut rows = Vec::new();
+    for engine in &latencies.engines {
+        rows.push(percentiles(&engine.engine, &engine.all));
+        rows.extend(engine.stages.iter().map(|stage| {
+            let mut row = percentiles(&format!("  {}", stage.what), &stage.percentiles);
+            row.extend(stage.given_up.clone());
+            row
+        }));
+    }
+    rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
+    page.table(&["", "calls", "p50", "p99", "p99.99", "longest", "p99.99 once", "given up"], &rows);
+    let clock = format!(
+        "two looks at the clock take {}; that is subtracted. \"Once\" is the first time alone, with whatever \
+         interrupted it.",
+        duration_ns(latencies.clock_ns)
+    );
+    page.item("Clock", &clock);
+    page.into_text()
+}
+
+fn percentiles(name: &str, of: &Percentiles) -> Vec<String> {
+    let times = [of.p50_ns, of.p99_ns, of.p9999_ns, of.max_ns, of.p9999_once_ns];
+    let times =
+        times.into_iter().map(|ns| if of.calls == 0 { "·".to_owned() } else { duration_ns(ns.into()) });
+    [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
 }
