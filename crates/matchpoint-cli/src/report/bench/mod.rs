@@ -2,4 +2,5 @@
 
 pub mod json;
 pub mod plot;
+mod tables;
 pub mod terminal;

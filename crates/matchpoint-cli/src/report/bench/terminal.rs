@@ -3,6 +3,7 @@
 use matchpoint_bench::latency::{Latencies, Percentiles};
 use matchpoint_bench::{Cell, Outcome, Results};
 
+use super::tables::{self, best, rows, time};
 use crate::format::{bytes, count, digits, duration_ns};
 use crate::report::terminal::layout::Page;
 
@@ -28,25 +29,11 @@ pub fn render(results: &Results) -> String {
     let memory: Vec<_> = rows.iter().map(|row| labelled(row, |cell| bytes(cell.bytes_peak))).collect();
     table(&mut page, results, &memory);
     if results.engines.len() > 1 {
-        losses(results, &rows, &mut page);
+        losses(results, &mut page);
     }
     unfinished(results, &mut page);
-    let (low, high) = results.reference_range_ns;
-    let reference = format!(
-        "{} ns ({} to {}) for two plain linked lists at depth 0, warm, on this machine, now: divide by it to compare \
-         machines. {} ns is what calls behind the contract cost if the engine does nothing.",
-        digits(results.reference_ns),
-        digits(low),
-        digits(high),
-        digits(results.floor_ns)
-    );
-    page.item("Reference", &reference);
+    page.item("Reference", &tables::reference(results));
     page.into_text()
-}
-
-/// The cells of one workload, engine by engine.
-fn rows(results: &Results) -> Vec<&[Cell]> {
-    results.cells.chunks(results.engines.len().max(1)).collect()
 }
 
 fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
@@ -56,24 +43,8 @@ fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
 }
 
 fn labelled(row: &[Cell], text: impl Fn(&Cell) -> String) -> Vec<String> {
-    let name = row.first().map(|cell| format!("{}:{}", cell.workload, cell.n));
+    let name = row.first().map(tables::label);
     name.into_iter().chain(row.iter().map(text)).collect()
-}
-
-fn best(row: &[Cell]) -> Option<f64> {
-    row.iter().filter_map(|cell| cell.outcome.ns()).min_by(f64::total_cmp)
-}
-
-fn time(cell: &Cell, best: Option<f64>) -> String {
-    match &cell.outcome {
-        Outcome::Measured(figures) => {
-            let mark = if best == Some(figures.ns_median) { "*" } else { "" };
-            format!("{mark}{}", digits(figures.ns_median))
-        }
-        Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
-        Outcome::Differs(_) => "differs".to_owned(),
-        Outcome::Wrong(_) => "WRONG".to_owned(),
-    }
 }
 
 fn ratio(cell: &Cell, best: Option<f64>) -> String {
@@ -89,27 +60,10 @@ fn attempts(cell: &Cell) -> String {
     cell.attempts_mean.map_or_else(|| "·".to_owned(), digits)
 }
 
-fn losses(results: &Results, rows: &[&[Cell]], page: &mut Page) {
+fn losses(results: &Results, page: &mut Page) {
     page.heading("Where each engine loses");
-    for (at, engine) in results.engines.iter().enumerate() {
-        let behind = rows.iter().filter_map(|row| {
-            let (cell, best) = (row.get(at)?, best(row)?);
-            let (above, ns) = match &cell.outcome {
-                Outcome::Measured(figures) => ("", figures.ns_median),
-                Outcome::TooSlow { above_ns, .. } => ("more than ", *above_ns),
-                Outcome::Wrong(_) | Outcome::Differs(_) => return None,
-            };
-            Some((ns / best, above, format!("{}:{}", cell.workload, cell.n)))
-        });
-        let worst = behind.max_by(|one, other| one.0.total_cmp(&other.0));
-        let text = match worst {
-            Some((ratio, above, workload)) if ratio > 1.0 => {
-                format!("{above}{} times the best on {workload}", digits(ratio))
-            }
-            Some(_) => "nowhere: it is the best on every workload here".to_owned(),
-            None => "no figures".to_owned(),
-        };
-        page.item(engine, &text);
+    for (engine, text) in tables::losses(results) {
+        page.item(&engine, &text);
     }
     page.blank();
 }
@@ -137,7 +91,7 @@ fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
 
 fn unfinished(results: &Results, page: &mut Page) {
     for cell in &results.cells {
-        let at = format!("{} on {}:{}", cell.engine, cell.workload, cell.n);
+        let at = format!("{} on {}", cell.engine, tables::label(cell));
         match &cell.outcome {
             Outcome::TooSlow { why, .. } => {
                 page.item("Given up", &format!("{at}: {why}; --budget gives it longer."))
@@ -162,7 +116,11 @@ pub fn latency(latencies: &Latencies) -> String {
     page.heading(&heading);
     let mut rows = Vec::new();
     for engine in &latencies.engines {
-        rows.push(percentiles(&engine.engine, &engine.all));
+        let mut all = percentiles(&engine.engine, &engine.all);
+        if engine.stages.iter().any(|stage| stage.given_up.is_some()) {
+            all.push("only the stages that were finished".to_owned());
+        }
+        rows.push(all);
         rows.extend(engine.stages.iter().map(|stage| {
             let mut row = percentiles(&format!("  {}", stage.what), &stage.percentiles);
             row.extend(stage.given_up.clone());
