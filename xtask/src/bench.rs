@@ -82,7 +82,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-fn build() -> Result<PathBuf, Failure> {
+/// Builds the command, and says where it is.
+pub(crate) fn build() -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments =
         ["build", "--release", "--locked", "--package", "matchpoint-cli", "--message-format", "json"];
@@ -235,12 +236,12 @@ fn row(measured: &Value) -> String {
 }
 
 /// What a command says; empty if it fails.
-fn said(command: &mut Command) -> String {
+pub(crate) fn said(command: &mut Command) -> String {
     let output = command.current_dir(root()).stderr(Stdio::null()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-fn commit() -> Value {
+pub(crate) fn commit() -> Value {
     let changed = said(Command::new("git").args(["status", "--porcelain"]));
     json!({
         "id": said(Command::new("git").args(["rev-parse", "HEAD"])),
@@ -248,7 +249,7 @@ fn commit() -> Value {
     })
 }
 
-fn host() -> Value {
+pub(crate) fn host() -> Value {
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let value = |text: &str, key: &str| {

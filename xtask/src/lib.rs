@@ -2,6 +2,8 @@
 
 pub mod amplify;
 pub mod bench;
+pub mod engines;
+pub mod instructions;
 pub mod laws;
 pub mod licenses;
 pub mod repository;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, laws, licenses, tidy};
+use xtask::{Failure, amplify, bench, engines, instructions, laws, licenses, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -20,6 +20,10 @@ enum Chore {
     },
     /// Measure the speed and memory of `matchpoint analyze` on long traces, and write a record.
     BenchAnalyze(bench::Arguments),
+    /// Measure every engine on every workload with `matchpoint bench`, and write a record.
+    BenchEngines(engines::Arguments),
+    /// Count what engines execute for a message, with valgrind, and compare with the record.
+    Instructions(instructions::Arguments),
     /// Check the laws of matching on every engine, under many streams of events.
     Laws(laws::Arguments),
     /// Check that every dependency has a licence that we may pass on.
@@ -32,6 +36,8 @@ fn main() -> Result<(), Failure> {
     match Chore::parse() {
         Chore::Amplify { from, to, times } => amplify::amplify(&from, &to, times),
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
+        Chore::BenchEngines(arguments) => engines::run(&arguments),
+        Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Laws(arguments) => laws::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
         Chore::Tidy => verdict(tidy::complaints()?),

@@ -42,7 +42,8 @@ fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
     Ok(matchpoint_trace::open(path)?)
 }
 
-fn stop_on_interrupt(progress: &Arc<Progress>) {
+/// Lets an interruption end the work in good order: no file is left behind.
+pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
     // Without a handler (there can be one only) the default remains: the process ends at once.
     let _ = ctrlc::set_handler(move || progress.stop());

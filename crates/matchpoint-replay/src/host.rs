@@ -1,7 +1,7 @@
 //! The machine that engines are timed on.
 
 /// Processor, cores and operating system, in words.
-pub(crate) fn host() -> String {
+pub fn host() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plural = if cores == 1 { "" } else { "s" };
     format!("{}, {cores} core{plural}, {} {}", processor(), std::env::consts::OS, std::env::consts::ARCH)

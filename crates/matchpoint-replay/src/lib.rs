@@ -9,8 +9,9 @@ mod batch;
 mod budget;
 mod clocks;
 mod communicators;
+pub mod events;
 mod flush;
-mod host;
+pub mod host;
 mod inbox;
 pub mod loggp;
 mod matcher;
@@ -32,6 +33,7 @@ mod tally;
 mod timeline;
 
 pub use arrivals::Arrivals;
+pub use events::events;
 pub use loggp::LogGp;
 pub use measurements::Measurements;
 pub use progress::Progress;

@@ -95,7 +95,7 @@ fn measured(
     })
 }
 
-fn run<S: Sink>(
+pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
     sink: S,

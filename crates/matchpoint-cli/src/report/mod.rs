@@ -1,5 +1,6 @@
 //! The reports: one format, one file. A report is made of a [`Report`] and nothing else.
 
+pub mod bench;
 pub mod csv;
 pub mod html;
 pub mod json;

@@ -3,7 +3,7 @@
 //! Styles are always written; the stream drops them where nobody sees colours.
 
 mod facts;
-mod layout;
+pub(in crate::report) mod layout;
 mod tables;
 
 use anstyle::{AnsiColor, Style};

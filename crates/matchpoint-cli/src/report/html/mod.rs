@@ -5,7 +5,7 @@
 
 mod chart;
 mod data;
-mod escape;
+pub(in crate::report) mod escape;
 mod head;
 mod method;
 mod queues;

@@ -1,0 +1,128 @@
+//! One call at a time, with caches flushed before it: what a call costs that comes after a compute phase (fuzzy paper
+//! §VI-A clears the cache between iterations).
+//!
+//! A buffer of several times the private caches is walked and written. Then the core's first- and second-level data
+//! caches and its TLBs hold nothing of the engine's. A last-level cache of hundreds of megabytes, shared with others,
+//! keeps what it has: a miss costs a trip there, not to memory. Instructions stay in their own first-level cache.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use crate::player::{self, Engines};
+use crate::random::{Random, SEED};
+use crate::script::{Call, Phase, Script};
+
+/// The buffer, at least; several times the 2 MiB that today's cores have for themselves.
+const FLUSH_BYTES: usize = 16 << 20;
+
+/// Bytes in a cache line.
+const LINE: usize = 64;
+
+/// Calls timed per repetition.
+const CALLS: usize = 8;
+
+/// Walks through a buffer.
+pub(crate) struct Flush(Vec<u8>);
+
+impl Flush {
+    pub fn new() -> Self {
+        Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
+    }
+
+    fn flush(&mut self) {
+        for line in self.0.chunks_mut(LINE) {
+            line[0] = line[0].wrapping_add(1);
+        }
+        black_box(&self.0);
+    }
+}
+
+/// The second-level cache of a core, as Linux tells it; 0 where nothing is told.
+fn private_bytes() -> usize {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index2/size").unwrap_or_default();
+    let kibibytes = text.trim().strip_suffix('K').and_then(|number| number.parse().ok());
+    kibibytes.unwrap_or(0_usize) << 10
+}
+
+/// Times of single calls, in nanoseconds, what reading the clock takes subtracted.
+#[derive(Default)]
+pub(crate) struct Singles {
+    pub posts: Vec<f64>,
+    pub arrivals: Vec<f64>,
+}
+
+/// What two looks at the clock take by themselves.
+pub(crate) fn clock_ns() -> f64 {
+    let shortest = (0..1000).map(|_| Instant::now().elapsed()).min().unwrap_or(Duration::ZERO);
+    shortest.as_nanos() as f64
+}
+
+/// Plays a round, of which some calls, at random, are timed cold. Whether all answers were right.
+pub(crate) fn round(
+    engines: &mut Engines,
+    script: &Script,
+    flush: &mut Flush,
+    repetition: usize,
+    singles: &mut Singles,
+) -> player::Sum {
+    let total = script.calls();
+    let mut random = Random::new(SEED + repetition as u64);
+    let mut chosen: Vec<usize> = (0..CALLS.min(total)).map(|_| random.below(total)).collect();
+    chosen.sort_unstable();
+    let mut chosen = chosen.into_iter().peekable();
+    let (mut number, mut sum) = (0, 0_u64);
+    let clock_ns = clock_ns();
+    for (engine, part) in engines.iter_mut().zip(&script.parts) {
+        for phase in &part.round {
+            for at in 0..phase.calls() {
+                let mut is_timed = false;
+                while chosen.next_if_eq(&number).is_some() {
+                    is_timed = true;
+                }
+                number += 1;
+                if !is_timed {
+                    sum = sum.wrapping_add(player::step(&mut **engine, phase, at));
+                    continue;
+                }
+                flush.flush();
+                // The clock's own page, and what is to be played, are in the caches of whoever calls.
+                black_box((Instant::now(), touch(phase, at)));
+                let started = Instant::now();
+                let found = player::step(&mut **engine, phase, at);
+                let elapsed_ns = (started.elapsed().as_nanos() as f64 - clock_ns).max(0.0);
+                sum = sum.wrapping_add(found);
+                match is_post(phase, at) {
+                    Some(true) => singles.posts.push(elapsed_ns),
+                    Some(false) => singles.arrivals.push(elapsed_ns),
+                    None => {}
+                }
+            }
+        }
+        player::clean(&mut **engine, part);
+    }
+    sum
+}
+
+fn touch(phase: &Phase, at: usize) -> u64 {
+    match phase {
+        Phase::Posts(keys) | Phase::Arrivals(keys) => u64::from(black_box(keys.keys[at]).tag),
+        Phase::Pairs(keys) => u64::from(black_box(keys.keys[at / 2]).tag),
+        Phase::Calls(calls) => match black_box(calls[at]) {
+            Call::Post(id, _) | Call::Arrive(id, _) => id.into(),
+            _ => 0,
+        },
+    }
+}
+
+fn is_post(phase: &Phase, at: usize) -> Option<bool> {
+    match phase {
+        Phase::Posts(_) => Some(true),
+        Phase::Arrivals(_) => Some(false),
+        Phase::Pairs(_) => Some(at % 2 == 0),
+        Phase::Calls(calls) => match calls[at] {
+            Call::Post(..) => Some(true),
+            Call::Arrive(..) => Some(false),
+            _ => None,
+        },
+    }
+}

@@ -1,0 +1,89 @@
+//! What the contract itself costs: an engine that answers at once, and wrongly. Nothing behind `dyn Engine` can be
+//! faster than this.
+
+use std::time::Instant;
+
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
+    Refused, Selector,
+};
+
+use crate::player;
+use crate::script::{Key, Phase};
+use crate::statistics::median;
+
+/// Remembers the last receive, and gives it to whatever arrives.
+#[derive(Default)]
+struct Floor {
+    last: u64,
+}
+
+impl Engine for Floor {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.last = receive.id.0;
+        Ok(None)
+    }
+
+    fn arrive(&mut self, _: Message) -> Result<Option<RecvId>, Refused> {
+        Ok(Some(RecvId(self.last)))
+    }
+
+    fn probe(&mut self, _: &Selector) -> Option<MsgId> {
+        None
+    }
+
+    fn matched_probe(&mut self, _: &Selector) -> Option<MsgId> {
+        None
+    }
+
+    fn cancel(&mut self, _: RecvId) -> bool {
+        false
+    }
+
+    fn retract(&mut self, _: MsgId) -> bool {
+        false
+    }
+
+    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
+        false
+    }
+
+    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: ContextId, _: &mut Drained) {}
+
+    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {}
+
+    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {}
+
+    fn posted_len(&self) -> usize {
+        0
+    }
+
+    fn unexpected_len(&self) -> usize {
+        0
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+/// Pairs in one sample: some 100 µs.
+const PAIRS: usize = 25_000;
+
+/// Nanoseconds per post and arrival that find an engine with nothing to do: the median of `samples`.
+pub fn floor_ns(samples: usize) -> f64 {
+    let phase = Phase::pairs(vec![Key::new(1, 7); PAIRS], 0);
+    let mut engine: Box<dyn Engine> = std::hint::black_box(Box::new(Floor::default()));
+    let mut each: Vec<f64> = (0..samples)
+        .map(|_| {
+            let started = Instant::now();
+            std::hint::black_box(player::play(&mut *engine, &phase));
+            started.elapsed().as_nanos() as f64 / PAIRS as f64
+        })
+        .collect();
+    median(&mut each)
+}

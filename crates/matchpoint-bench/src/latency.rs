@@ -1,0 +1,327 @@
+//! How long a single call may take: while queues grow to millions of entries, when a class of wildcards is used for
+//! the first time, and while everything is taken out again.
+//!
+//! Every call is timed by itself. The scenarios are played several times, each time with a new engine, and of each
+//! call the shortest time counts: what the engine does is the same every time, what interrupts it is not.
+
+use std::time::{Duration, Instant};
+
+use matchpoint::Engine;
+use matchpoint::engines::{self, NameError};
+
+use crate::model::Model;
+use crate::player;
+use crate::random::{Random, SEED};
+use crate::script::{ANY, Call, Key, Phase};
+use crate::statistics::percentile;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct LatencyOptions {
+    /// Names of engines.
+    pub engines: Vec<String>,
+    /// Entries that queues grow to.
+    pub entries: usize,
+    /// How often each scenario is played.
+    pub repetitions: usize,
+    /// Time that one engine may take for one stage before it is given up.
+    pub budget: Duration,
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Latencies {
+    /// Entries that queues grew to.
+    pub entries: usize,
+    /// How often each scenario was played.
+    pub repetitions: usize,
+    /// What two looks at the clock take; subtracted from every time.
+    pub clock_ns: f64,
+    /// The same loop around nothing: what the clock and the machine's interruptions make of it.
+    pub nothing: Percentiles,
+    /// Engine by engine.
+    pub engines: Vec<EngineLatency>,
+}
+
+/// Of one engine.
+#[derive(Clone, Debug)]
+pub struct EngineLatency {
+    /// Its name.
+    pub engine: String,
+    /// All calls of all stages that were finished.
+    pub all: Percentiles,
+    /// Stage by stage.
+    pub stages: Vec<Stage>,
+}
+
+/// Calls of one kind.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// What happens, in words.
+    pub what: &'static str,
+    /// What calls took.
+    pub percentiles: Percentiles,
+    /// Why it was given up, if it was; an answer may also have been wrong.
+    pub given_up: Option<String>,
+}
+
+/// In nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// How many calls.
+    pub calls: usize,
+    /// Half of the calls took no longer.
+    pub p50_ns: u32,
+    /// 99 % took no longer.
+    pub p99_ns: u32,
+    /// 99.99 % took no longer.
+    pub p9999_ns: u32,
+    /// The longest.
+    pub max_ns: u32,
+    /// As `p9999_ns`, in the first repetition alone, with its interruptions.
+    pub p9999_once_ns: u32,
+}
+
+impl Percentiles {
+    fn of(mut shortest: Vec<u32>, mut once: Vec<u32>) -> Self {
+        shortest.sort_unstable();
+        once.sort_unstable();
+        Percentiles {
+            calls: shortest.len(),
+            p50_ns: percentile(&shortest, 0.5),
+            p99_ns: percentile(&shortest, 0.99),
+            p9999_ns: percentile(&shortest, 0.9999),
+            max_ns: percentile(&shortest, 1.0),
+            p9999_once_ns: percentile(&once, 0.9999),
+        }
+    }
+}
+
+/// Sources that messages come from.
+const SOURCES: usize = 1024;
+
+/// Calls with each kind of wildcard, and calls of cancel.
+const FEW: usize = 1000;
+
+/// A stage of a scenario: its calls, and what they answer.
+struct Planned {
+    what: &'static str,
+    phase: Phase,
+    answers: Vec<u32>,
+}
+
+/// Measures; `None` if `go_on` returned false.
+///
+/// # Errors
+/// An engine's name cannot be understood.
+pub fn latency(
+    options: &LatencyOptions,
+    go_on: &mut dyn FnMut(usize, usize, &str) -> bool,
+) -> Result<Option<Latencies>, NameError> {
+    for engine in &options.engines {
+        engines::create(engine)?;
+    }
+    let scenarios = [late(options.entries), early(options.entries)];
+    let clock_ns = crate::cold::clock_ns();
+    let mut engines = Vec::new();
+    for (done, name) in options.engines.iter().enumerate() {
+        if !go_on(done, options.engines.len(), name) {
+            return Ok(None);
+        }
+        let mut stages = Vec::new();
+        let (mut all, mut all_once) = (Vec::new(), Vec::new());
+        for scenario in &scenarios {
+            for (stage, times) in measured(name, scenario, options, clock_ns)? {
+                if stage.given_up.is_none() {
+                    all.extend(times.shortest);
+                    all_once.extend(times.once);
+                }
+                stages.push(stage);
+            }
+        }
+        engines.push(EngineLatency { engine: name.clone(), all: Percentiles::of(all, all_once), stages });
+    }
+    Ok(Some(Latencies {
+        entries: options.entries,
+        repetitions: options.repetitions,
+        clock_ns,
+        nothing: nothing(options, clock_ns),
+        engines,
+    }))
+}
+
+/// The nth of many messages.
+fn key(at: usize) -> Key {
+    Key::new(at % SOURCES, at / SOURCES)
+}
+
+fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
+    Random::new(SEED).shuffle(&mut keys);
+    keys
+}
+
+/// Messages first.
+fn late(entries: usize) -> Vec<Planned> {
+    let mut plan = Plan::default();
+    let few = FEW.min(entries / 8);
+    let tags = entries.div_ceil(SOURCES);
+    plan.add("messages arrive, none expected", Phase::arrivals((0..entries).map(key).collect(), 0));
+    let open = |source, tag| Key { source, tag };
+    let sources = (0..few).map(|at| open(ANY, (at % tags) as u32)).collect();
+    plan.add("the first receives from any source", Phase::posts(sources, 0));
+    let any_tag = (0..few).map(|at| open((at % SOURCES.min(entries)) as u32, ANY)).collect();
+    plan.add("the first receives with any tag", Phase::posts(any_tag, few));
+    plan.add(
+        "the first receives from any source with any tag",
+        Phase::posts(vec![open(ANY, ANY); few], 2 * few),
+    );
+    let rest = shuffled(plan.model.messages());
+    plan.add("the rest is received in random order", Phase::posts(rest, 3 * few));
+    plan.stages
+}
+
+/// Receives first.
+fn early(entries: usize) -> Vec<Planned> {
+    let mut plan = Plan::default();
+    let few = FEW.min(entries / 8);
+    plan.add("receives are posted", Phase::posts((0..entries).map(key).collect(), 0));
+    // Tags that no other receive has, so that every message finds its own.
+    let tag = |at: usize| (entries + at) as u32;
+    let any_source: Vec<Key> = (0..few).map(|at| Key { source: ANY, tag: tag(at) }).collect();
+    plan.add("the first receives from any source are posted", Phase::posts(any_source, entries));
+    let any_tag = (0..few).map(|at| Key { source: (SOURCES + at) as u32, tag: ANY }).collect();
+    plan.add("the first receives with any tag are posted", Phase::posts(any_tag, entries + few));
+    plan.cancel("receives are cancelled", entries, few);
+    let mut messages = plan.model.receives();
+    for (at, message) in messages.iter_mut().enumerate() {
+        message.source = if message.source == ANY { (at % SOURCES) as u32 } else { message.source };
+        message.tag = if message.tag == ANY { 7 } else { message.tag };
+    }
+    plan.add("messages arrive in random order", Phase::arrivals(shuffled(messages), 0));
+    plan.stages
+}
+
+#[derive(Default)]
+struct Plan {
+    model: Model,
+    stages: Vec<Planned>,
+}
+
+impl Plan {
+    fn add(&mut self, what: &'static str, phase: Phase) {
+        let mut answers = Vec::new();
+        self.model.play(&phase, &mut answers);
+        self.stages.push(Planned { what, phase, answers });
+    }
+
+    /// Cancels `few` of the first `entries` receives, evenly spread.
+    fn cancel(&mut self, what: &'static str, entries: usize, few: usize) {
+        let ids: Vec<u32> = (0..few).map(|at| (at * (entries / few)) as u32).collect();
+        self.model.cancel_all(ids.iter().map(|&id| (id, key(id as usize))));
+        let calls = ids.iter().map(|&id| Call::Cancel(id)).collect();
+        self.stages.push(Planned { what, phase: Phase::Calls(calls), answers: vec![0; few] });
+    }
+}
+
+/// Of each call: the shortest of all repetitions, and the first.
+struct Times {
+    shortest: Vec<u32>,
+    once: Vec<u32>,
+}
+
+fn measured(
+    name: &str,
+    scenario: &[Planned],
+    options: &LatencyOptions,
+    clock_ns: f64,
+) -> Result<Vec<(Stage, Times)>, NameError> {
+    let mut stages: Vec<(Option<String>, Times)> =
+        scenario.iter().map(|_| (None, Times { shortest: Vec::new(), once: Vec::new() })).collect();
+    let mut times = Vec::new();
+    for _ in 0..options.repetitions.max(1) {
+        let mut engine = engines::create(name)?;
+        for (planned, (given_up, kept)) in scenario.iter().zip(&mut stages) {
+            // What was given up once will be again, and what comes after it is never reached.
+            if given_up.is_some() {
+                break;
+            }
+            let why = timed(&mut *engine, planned, options.budget, &mut times);
+            if kept.once.is_empty() {
+                let as_ns = |&time: &u32| f64::from(time).max(clock_ns) - clock_ns;
+                kept.once = times.iter().map(|time| as_ns(time) as u32).collect();
+                kept.shortest.clone_from(&kept.once);
+            } else {
+                for (shortest, &time) in kept.shortest.iter_mut().zip(&times) {
+                    *shortest = (*shortest).min((f64::from(time).max(clock_ns) - clock_ns) as u32);
+                }
+            }
+            if why.is_some() {
+                *given_up = why;
+                break;
+            }
+        }
+    }
+    Ok(scenario
+        .iter()
+        .zip(stages)
+        .map(|(planned, (given_up, times))| stage(planned, given_up, times))
+        .collect())
+}
+
+fn stage(planned: &Planned, given_up: Option<String>, times: Times) -> (Stage, Times) {
+    let given_up = match times.once.len() {
+        0 => Some("not reached".to_owned()),
+        _ => given_up,
+    };
+    let percentiles = Percentiles::of(times.shortest.clone(), times.once.clone());
+    (Stage { what: planned.what, percentiles, given_up }, times)
+}
+
+/// Plays a stage, call by call. Why it was given up, if it was.
+fn timed(
+    engine: &mut dyn Engine,
+    planned: &Planned,
+    budget: Duration,
+    times: &mut Vec<u32>,
+) -> Option<String> {
+    let calls = planned.phase.calls();
+    times.clear();
+    times.resize(calls, 0);
+    let (mut wrong, begun) = (None, Instant::now());
+    for at in 0..calls {
+        let started = Instant::now();
+        let sum = player::step(engine, &planned.phase, at);
+        let ended = Instant::now();
+        times[at] = u32::try_from((ended - started).as_nanos()).unwrap_or(u32::MAX);
+        if player::told(sum) != planned.answers[at] && wrong.is_none() {
+            wrong = Some(format!("call {at} was answered wrongly"));
+        }
+        if wrong.is_some() || ended - begun > budget {
+            times.truncate(at + 1);
+            let slow = || format!("{} of {calls} calls in {:.1} s", at + 1, (ended - begun).as_secs_f64());
+            return if at + 1 == calls { wrong } else { wrong.or_else(|| Some(slow())) };
+        }
+    }
+    None
+}
+
+/// The same loop without an engine.
+fn nothing(options: &LatencyOptions, clock_ns: f64) -> Percentiles {
+    let mut once = Vec::new();
+    let mut shortest: Vec<u32> = Vec::new();
+    for _ in 0..options.repetitions.max(1) {
+        let times: Vec<u32> = (0..4 * options.entries)
+            .map(|_| {
+                let elapsed_ns = Instant::now().elapsed().as_nanos() as f64;
+                (elapsed_ns.max(clock_ns) - clock_ns) as u32
+            })
+            .collect();
+        if once.is_empty() {
+            shortest.clone_from(&times);
+            once = times;
+        } else {
+            shortest.iter_mut().zip(&times).for_each(|(shortest, &time)| *shortest = (*shortest).min(time));
+        }
+    }
+    Percentiles::of(shortest, once)
+}

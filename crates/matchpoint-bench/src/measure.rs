@@ -1,0 +1,242 @@
+//! Who plays what, how often, and when.
+//!
+//! Engines take turns within every repetition, so that whatever slows the machine hits all alike; a repetition begins
+//! with another engine each time. One that cannot finish a round within its budget is given up, and that is told.
+
+use std::time::Duration;
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::hints::Order;
+
+use crate::cold::{self, Flush, Singles};
+use crate::floor::floor_ns;
+use crate::player::{self, Engines, First, Split};
+use crate::reference::reference_ns;
+use crate::results::{Cell, Figures, Outcome, Results};
+use crate::script::Script;
+use crate::statistics::{median, percentile};
+use crate::workloads::Job;
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of engines.
+    pub engines: Vec<String>,
+    /// Time that one engine may take on one workload.
+    pub budget: Duration,
+    /// Flush the caches before every call that is timed.
+    pub is_cold: bool,
+}
+
+/// Told how many of how many workloads are done, and what is played; returns false to stop.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
+
+/// Repetitions, unless the budget ends before.
+const REPETITIONS: usize = 31;
+
+/// One repetition lasts at least so long: clock and interrupts vanish in it.
+const SAMPLE: Duration = Duration::from_micros(1000);
+
+/// Samples of the reference loop for each workload.
+const REFERENCE_SAMPLES: usize = 9;
+
+/// Measures; `None` if it was stopped.
+///
+/// # Errors
+/// An engine's name cannot be understood.
+pub fn run(options: &Options, jobs: &[Job], progress: Progress<'_>) -> Result<Option<Results>, NameError> {
+    for engine in &options.engines {
+        engines::create(engine)?;
+    }
+    let (mut cells, mut references, mut floors) = (Vec::new(), Vec::new(), Vec::new());
+    let mut flush = options.is_cold.then(Flush::new);
+    for (done, job) in jobs.iter().enumerate() {
+        references.push(reference_ns(REFERENCE_SAMPLES));
+        floors.push(floor_ns(REFERENCE_SAMPLES));
+        let mut go_on = |what: &str| progress(done, jobs.len(), what);
+        match workload(job, options, flush.as_mut(), &mut go_on)? {
+            Some(row) => cells.extend(row),
+            None => return Ok(None),
+        }
+    }
+    let range = references.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ns| (low.min(ns), high.max(ns)));
+    Ok(Some(Results {
+        reference_ns: median(&mut references),
+        reference_range_ns: range,
+        floor_ns: median(&mut floors),
+        is_cold: options.is_cold,
+        engines: options.engines.clone(),
+        cells,
+    }))
+}
+
+/// One row of the table; `None` if it was stopped.
+fn workload(
+    job: &Job,
+    options: &Options,
+    mut flush: Option<&mut Flush>,
+    go_on: &mut dyn FnMut(&str) -> bool,
+) -> Result<Option<Vec<Cell>>, NameError> {
+    let script = job.script();
+    let mut contestants = Vec::new();
+    for name in &options.engines {
+        if !go_on(&format!("{job}, {name}")) {
+            return Ok(None);
+        }
+        contestants.push(Contestant::enter(name, &script, options)?);
+    }
+    let sum = player::sum(&script);
+    for repetition in 0..REPETITIONS {
+        for turn in 0..contestants.len() {
+            let at = (turn + repetition) % contestants.len();
+            let contestant = &mut contestants[at];
+            if contestant.given_up.is_some() || repetition >= contestant.repetitions {
+                continue;
+            }
+            match &mut flush {
+                Some(flush) => contestant.repeat_cold(&script, sum, flush, repetition),
+                None => contestant.repeat(&script, sum),
+            }
+        }
+        if !go_on(&job.to_string()) {
+            return Ok(None);
+        }
+    }
+    let cells = contestants.into_iter().zip(&options.engines);
+    Ok(Some(cells.map(|(contestant, name)| contestant.cell(job, name, script.matched)).collect()))
+}
+
+/// An engine while a workload runs: one for each part of the script.
+struct Contestant {
+    engines: Engines,
+    given_up: Option<Outcome>,
+    attempts_mean: Option<f64>,
+    /// Rounds of one repetition.
+    rounds: usize,
+    repetitions: usize,
+    samples: Vec<f64>,
+    splits: Vec<Split>,
+    singles: Singles,
+    wrong: bool,
+}
+
+impl Contestant {
+    fn enter(name: &str, script: &Script, options: &Options) -> Result<Self, NameError> {
+        let mut engines = created(name, script, engines::create)?;
+        player::set_up(&mut engines, script);
+        let given_up = match player::first(&mut engines, script, options.budget) {
+            First::Right => None,
+            First::Wrong(what) if engines.iter().all(|engine| engine.order() == Order::Total) => {
+                Some(Outcome::Wrong(what))
+            }
+            First::Wrong(what) => Some(Outcome::Differs(what)),
+            First::TooSlow { calls, elapsed } => {
+                let seconds = elapsed.as_secs_f64();
+                let why = format!("{calls} of the {} calls of a round took {seconds:.1} s", script.calls());
+                Some(Outcome::TooSlow { above_ns: elapsed.as_nanos() as f64 / script.matched as f64, why })
+            }
+        };
+        let (mut attempts_mean, mut took) = (None, options.budget);
+        if given_up.is_none() {
+            attempts_mean = Some(attempts(name, script)?);
+            // The first round allocates; the second is as all others will be.
+            took = player::rounds(&mut engines, script, 1).1.max(Duration::from_nanos(1));
+        }
+        let rounds = SAMPLE.as_nanos().div_ceil(took.as_nanos()).max(1) as usize;
+        let affordable = options.budget.as_nanos() / (took.as_nanos() * rounds as u128);
+        Ok(Contestant {
+            engines,
+            given_up,
+            attempts_mean,
+            rounds,
+            repetitions: (affordable as usize).clamp(1, REPETITIONS),
+            samples: Vec::new(),
+            splits: Vec::new(),
+            singles: Singles::default(),
+            wrong: false,
+        })
+    }
+
+    fn repeat(&mut self, script: &Script, sum: player::Sum) {
+        let (answered, elapsed) = player::rounds(&mut self.engines, script, self.rounds);
+        self.wrong |= answered != sum.wrapping_mul(self.rounds as u64);
+        self.samples.push(elapsed.as_nanos() as f64 / (self.rounds * script.matched.max(1)) as f64);
+        if player::can_split(script) {
+            self.splits.push(player::split(&mut self.engines, script));
+        }
+    }
+
+    fn repeat_cold(&mut self, script: &Script, sum: player::Sum, flush: &mut Flush, repetition: usize) {
+        let answered = cold::round(&mut self.engines, script, flush, repetition, &mut self.singles);
+        self.wrong |= answered != sum;
+    }
+
+    fn cell(mut self, job: &Job, name: &str, matched: usize) -> Cell {
+        let outcome = match self.given_up.take() {
+            None if self.wrong => {
+                Outcome::Wrong("a later round was answered otherwise than the first".to_owned())
+            }
+            None if self.samples.is_empty() => Outcome::Measured(self.singles.figures()),
+            None => Outcome::Measured(self.figures(matched)),
+            Some(outcome) => outcome,
+        };
+        Cell {
+            workload: job.name().to_owned(),
+            n: job.n(),
+            engine: name.to_owned(),
+            outcome,
+            attempts_mean: self.attempts_mean,
+            bytes_peak: self.engines.iter().map(|engine| engine.footprint().peak_bytes).max().unwrap_or(0),
+        }
+    }
+
+    fn figures(&mut self, matched: usize) -> Figures {
+        let median_of = |part: fn(&Split) -> f64| {
+            let mut each: Vec<f64> = self.splits.iter().map(|split| part(split) / matched as f64).collect();
+            median(&mut each)
+        };
+        let split = (median_of(|split| split.post_ns), median_of(|split| split.arrive_ns));
+        let ns_median = median(&mut self.samples);
+        Figures {
+            ns_median,
+            ns_min: self.samples[0],
+            ns_p25: percentile(&self.samples, 0.25),
+            ns_p75: percentile(&self.samples, 0.75),
+            samples: self.samples.len(),
+            split: (!self.splits.is_empty()).then_some(split),
+        }
+    }
+}
+
+impl Singles {
+    /// A message costs a post and an arrival, each of them cold.
+    fn figures(&mut self) -> Figures {
+        let (post, arrive) = (median(&mut self.posts), median(&mut self.arrivals));
+        let both = |share| percentile(&self.posts, share) + percentile(&self.arrivals, share);
+        Figures {
+            ns_median: post + arrive,
+            ns_min: both(0.0),
+            ns_p25: both(0.25),
+            ns_p75: both(0.75),
+            samples: self.posts.len() + self.arrivals.len(),
+            split: Some((post, arrive)),
+        }
+    }
+}
+
+fn created(name: &str, script: &Script, create: fn(&str) -> engines::Built) -> Result<Engines, NameError> {
+    script.parts.iter().map(|_| create(name)).collect()
+}
+
+/// Entries examined per matched message, in the second round: the first may be unlike the others.
+fn attempts(name: &str, script: &Script) -> Result<f64, NameError> {
+    let mut engines = created(name, script, engines::create_counting)?;
+    let so_far = |engines: &Engines| -> u64 {
+        engines.iter().map(|engine| engine.attempts().posted + engine.attempts().unexpected).sum()
+    };
+    player::set_up(&mut engines, script);
+    player::rounds(&mut engines, script, 1);
+    let before = so_far(&engines);
+    player::rounds(&mut engines, script, 1);
+    Ok((so_far(&engines) - before) as f64 / script.matched.max(1) as f64)
+}

@@ -1,0 +1,243 @@
+//! Plays scripts through engines: once with every answer looked at, and then as fast as it goes.
+
+use std::time::{Duration, Instant};
+
+use matchpoint::{Engine, Message, MsgId, Receive, RecvId};
+
+use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
+
+/// Calls between two looks at the clock where an engine may take for ever.
+const STRIDE: usize = 64;
+
+/// Added up in place of an id where an engine refuses a call.
+const REFUSED: u64 = 1 << 48;
+
+/// What engines answered, added up: ids, each one more than it is. The same for every engine that answers rightly. A
+/// wrong engine could hit it by chance, which is why [`first`] compares call by call.
+pub(crate) type Sum = u64;
+
+/// The sum that the right answers come to.
+pub(crate) fn sum(script: &Script) -> Sum {
+    let found = script.answers.iter().flatten().filter(|answer| **answer != NONE);
+    found.map(|answer| u64::from(*answer) + 1).sum()
+}
+
+#[inline(always)]
+fn post(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
+    match engine.post(Receive::new(RecvId(id), key.selector())) {
+        Ok(found) => found.map_or(0, |message| message.0 + 1),
+        Err(_) => REFUSED,
+    }
+}
+
+#[inline(always)]
+fn arrive(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
+    match engine.arrive(Message::new(MsgId(id), key.envelope())) {
+        Ok(found) => found.map_or(0, |receive| receive.0 + 1),
+        Err(_) => REFUSED,
+    }
+}
+
+#[inline(always)]
+fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
+    match *call {
+        Call::Post(id, selector) => match engine.post(Receive::new(RecvId(id.into()), selector)) {
+            Ok(found) => found.map_or(0, |message| message.0 + 1),
+            Err(_) => REFUSED,
+        },
+        Call::Arrive(id, envelope) => match engine.arrive(Message::new(MsgId(id.into()), envelope)) {
+            Ok(found) => found.map_or(0, |receive| receive.0 + 1),
+            Err(_) => REFUSED,
+        },
+        Call::Probe(selector) => engine.probe(&selector).map_or(0, |message| message.0 + 1),
+        Call::MatchedProbe(selector) => engine.matched_probe(&selector).map_or(0, |message| message.0 + 1),
+        Call::Cancel(id) => engine.cancel(RecvId(id.into())).into(),
+        Call::Retract(id) => engine.retract(MsgId(id.into())).into(),
+    }
+}
+
+// Each loop is a function of its own, so that the code that is timed does not depend on what stands around it.
+
+#[inline(never)]
+fn posts(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| post(engine, id, key)).sum()
+}
+
+#[inline(never)]
+fn arrivals(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| arrive(engine, id, key)).sum()
+}
+
+#[inline(never)]
+fn pairs(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    let pair = |(id, &key)| post(engine, id, key) + arrive(engine, id, key);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(pair).sum()
+}
+
+#[inline(never)]
+fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
+    calls.iter().map(|one| call(engine, one)).sum()
+}
+
+/// Plays a phase.
+#[inline]
+pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
+    match phase {
+        Phase::Posts(keys) => posts(engine, keys),
+        Phase::Arrivals(keys) => arrivals(engine, keys),
+        Phase::Pairs(keys) => pairs(engine, keys),
+        Phase::Calls(each) => calls(engine, each),
+    }
+}
+
+/// Plays the call of that number of a phase.
+#[inline]
+pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
+    match phase {
+        Phase::Posts(Keys { keys, first_id }) => post(engine, u64::from(*first_id) + at as u64, keys[at]),
+        Phase::Arrivals(Keys { keys, first_id }) => {
+            arrive(engine, u64::from(*first_id) + at as u64, keys[at])
+        }
+        Phase::Pairs(Keys { keys, first_id }) => {
+            let (id, key) = (u64::from(*first_id) + at as u64 / 2, keys[at / 2]);
+            if at % 2 == 0 { post(engine, id, key) } else { arrive(engine, id, key) }
+        }
+        Phase::Calls(each) => call(engine, &each[at]),
+    }
+}
+
+/// Takes out what a round leaves behind.
+pub(crate) fn clean(engine: &mut dyn Engine, part: &Part) {
+    for &id in &part.receives_left {
+        engine.cancel(RecvId(id.into()));
+    }
+    for &id in &part.messages_left {
+        engine.retract(MsgId(id.into()));
+    }
+}
+
+/// An engine for each part of a script.
+pub(crate) type Engines = Vec<Box<dyn Engine>>;
+
+/// Does what stands before the first round.
+pub(crate) fn set_up(engines: &mut Engines, script: &Script) {
+    for (engine, part) in engines.iter_mut().zip(&script.parts) {
+        for phase in &part.standing {
+            play(&mut **engine, phase);
+        }
+    }
+}
+
+/// Plays so many rounds; what they answered, and how long they took.
+pub(crate) fn rounds(engines: &mut Engines, script: &Script, rounds: usize) -> (Sum, Duration) {
+    match (&mut engines[..], &script.parts[..]) {
+        // A clock around all rounds: one of 26 messages is over sooner than two looks at a clock.
+        ([engine], [part]) if !part.leaves() => {
+            let started = Instant::now();
+            let sum = (0..rounds).map(|_| round(&mut **engine, part)).fold(0, Sum::wrapping_add);
+            (sum, started.elapsed())
+        }
+        _ => {
+            let (mut sum, mut elapsed): (Sum, _) = (0, Duration::ZERO);
+            for _ in 0..rounds {
+                for (engine, part) in engines.iter_mut().zip(&script.parts) {
+                    let started = Instant::now();
+                    sum = sum.wrapping_add(round(&mut **engine, part));
+                    elapsed += started.elapsed();
+                    clean(&mut **engine, part);
+                }
+            }
+            (sum, elapsed)
+        }
+    }
+}
+
+fn round(engine: &mut dyn Engine, part: &Part) -> Sum {
+    part.round.iter().map(|phase| play(engine, phase)).fold(0, Sum::wrapping_add)
+}
+
+/// Time of one round's posts and of its arrivals.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Split {
+    pub post_ns: f64,
+    pub arrive_ns: f64,
+}
+
+/// Calls of a phase, on average, from which it can be timed by itself: two looks at a clock are 1 % of it.
+const SPLIT_CALLS: usize = 500;
+
+/// Whether posts and arrivals are apart and many.
+pub(crate) fn can_split(script: &Script) -> bool {
+    let mut phases = script.parts.iter().flat_map(|part| &part.round);
+    let number = phases.clone().count();
+    phases.all(|phase| matches!(phase, Phase::Posts(_) | Phase::Arrivals(_)))
+        && script.calls() >= number * SPLIT_CALLS
+}
+
+/// Plays a round, with a clock between phases.
+pub(crate) fn split(engines: &mut Engines, script: &Script) -> Split {
+    let mut split = Split::default();
+    for (engine, part) in engines.iter_mut().zip(&script.parts) {
+        for phase in &part.round {
+            let started = Instant::now();
+            std::hint::black_box(play(&mut **engine, phase));
+            let elapsed_ns = started.elapsed().as_nanos() as f64;
+            match phase {
+                Phase::Posts(_) => split.post_ns += elapsed_ns,
+                _ => split.arrive_ns += elapsed_ns,
+            }
+        }
+        clean(&mut **engine, part);
+    }
+    split
+}
+
+/// How the first round ended.
+pub(crate) enum First {
+    /// Every answer is right.
+    Right,
+    /// It was given up after so many calls.
+    TooSlow { calls: usize, elapsed: Duration },
+    /// An answer is wrong: which, in words.
+    Wrong(String),
+}
+
+/// Plays one round after [`set_up`], and looks at every answer.
+pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> First {
+    let (mut calls, started) = (0, Instant::now());
+    for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
+        let mut expected = expected.iter();
+        for phase in &part.round {
+            for at in 0..phase.calls() {
+                let (found, right) = (told(step(&mut **engine, phase, at)), expected.next().copied());
+                if Some(found) != right {
+                    let right = right.unwrap_or(NONE);
+                    return First::Wrong(format!(
+                        "call {calls} found {}, not {}",
+                        named(found),
+                        named(right)
+                    ));
+                }
+                calls += 1;
+                if calls % STRIDE == 0 && started.elapsed() > budget && calls < script.calls() {
+                    return First::TooSlow { calls, elapsed: started.elapsed() };
+                }
+            }
+        }
+        clean(&mut **engine, part);
+    }
+    First::Right
+}
+
+/// 0 is nothing, and a refusal is what no call can answer.
+pub(crate) fn told(sum: Sum) -> u32 {
+    if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
+}
+
+fn named(answer: u32) -> String {
+    match answer {
+        NONE => "nothing".to_owned(),
+        answer if answer == NONE - 1 => "a refusal".to_owned(),
+        id => format!("number {id}"),
+    }
+}

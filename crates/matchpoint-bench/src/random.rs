@@ -1,0 +1,55 @@
+//! Random numbers that are the same everywhere and for ever: a workload is defined by them.
+
+/// The seed of every workload.
+pub const SEED: u64 = 20_190_521;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+pub struct Random(u64);
+
+impl Random {
+    /// The sequence that belongs to `seed`.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number below `bound`, which is not 0. (Multiply and shift: the bias is below 2⁻³² for the bounds used here.)
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.bits()) * bound as u128) >> 64) as usize
+    }
+
+    /// Puts `items` in random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_that_were_published() {
+        // The first outputs of SplitMix64 from 1234567, as in its authors' test vector.
+        let mut random = Random::new(1_234_567);
+        assert_eq!([random.bits(), random.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
+    }
+
+    #[test]
+    fn shuffling_keeps_every_item() {
+        let mut items: Vec<usize> = (0..100).collect();
+        Random::new(SEED).shuffle(&mut items);
+        assert!(items.iter().enumerate().any(|(at, item)| at != *item));
+        items.sort_unstable();
+        assert!(items.iter().enumerate().all(|(at, item)| at == *item));
+    }
+}

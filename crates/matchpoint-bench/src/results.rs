@@ -1,0 +1,80 @@
+//! What a run found: plain data, from which every report is made.
+
+/// Of one run.
+#[derive(Clone, Debug)]
+pub struct Results {
+    /// The reference loop, ns per post and arrival: the median over the whole run.
+    pub reference_ns: f64,
+    /// Its least and greatest figure during the run: how steady the machine was.
+    pub reference_range_ns: (f64, f64),
+    /// The same for an engine behind the contract that does nothing: no engine can be faster.
+    pub floor_ns: f64,
+    /// Caches were flushed before every call that was timed.
+    pub is_cold: bool,
+    /// Names of the engines, as given.
+    pub engines: Vec<String>,
+    /// Workload by workload, and of each workload engine by engine.
+    pub cells: Vec<Cell>,
+}
+
+/// One engine on one workload.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The workload's name.
+    pub workload: String,
+    /// Its size.
+    pub n: usize,
+    /// The engine's name.
+    pub engine: String,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Entries examined per matched message, posted and unexpected together; `None` if that was too slow to count.
+    pub attempts_mean: Option<f64>,
+    /// The largest [`Footprint`](matchpoint::Footprint) of one process, bytes.
+    pub bytes_peak: u64,
+}
+
+/// What came of measuring.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Figures.
+    Measured(Figures),
+    /// Given up: a round takes longer than the budget, so one message costs more than this.
+    TooSlow {
+        /// Time spent ÷ messages of a whole round.
+        above_ns: f64,
+        /// Why, as a sentence.
+        why: String,
+    },
+    /// An answer differs, as the order that this engine promises permits.
+    Differs(String),
+    /// An answer is wrong.
+    Wrong(String),
+}
+
+/// Nanoseconds per matched message: one post and one arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Figures {
+    /// Median over repetitions.
+    pub ns_median: f64,
+    /// The least.
+    pub ns_min: f64,
+    /// A quarter of the repetitions were faster.
+    pub ns_p25: f64,
+    /// A quarter of the repetitions were slower.
+    pub ns_p75: f64,
+    /// Repetitions; of cold runs, calls.
+    pub samples: usize,
+    /// Medians of posts and of arrivals by themselves, where they can be timed apart.
+    pub split: Option<(f64, f64)>,
+}
+
+impl Outcome {
+    /// The median, if there is one.
+    pub fn ns(&self) -> Option<f64> {
+        match self {
+            Outcome::Measured(figures) => Some(figures.ns_median),
+            _ => None,
+        }
+    }
+}

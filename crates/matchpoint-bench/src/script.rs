@@ -1,0 +1,160 @@
+//! What a workload does, written down: phases of posts and arrivals, in the least memory that says it.
+//!
+//! The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes where a receive has 40, and the
+//! receive is made just before the call, as a library makes it of the arguments of `MPI_Irecv`.
+
+use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+
+/// In a [`Key`]: left open.
+pub const ANY: u32 = u32::MAX;
+
+/// The one context of every workload but traces.
+pub const WORLD: ContextId = ContextId(0);
+
+/// Source and tag, of a message or of what a receive asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Key {
+    /// A rank, or [`ANY`].
+    pub source: u32,
+    /// A tag, or [`ANY`].
+    pub tag: u32,
+}
+
+impl Key {
+    /// Of its two fields.
+    pub fn new(source: usize, tag: usize) -> Self {
+        Key { source: source as u32, tag: tag as u32 }
+    }
+
+    /// What a receive with this key asks for.
+    #[inline]
+    pub fn selector(self) -> Selector {
+        let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source.into())) };
+        let tag = if self.tag == ANY { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
+        Selector::new(WORLD, source, tag)
+    }
+
+    /// What a message with this key says of itself.
+    #[inline]
+    pub fn envelope(self) -> Envelope {
+        Envelope::new(WORLD, Rank(self.source.into()), Tag(self.tag.into()))
+    }
+}
+
+/// The nth key's receive or message has the id `first_id + n`. Ids of all that is queued at once differ, among
+/// receives and among messages.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Keys {
+    /// In order.
+    pub keys: Vec<Key>,
+    /// The id of the first.
+    pub first_id: u32,
+}
+
+/// One call of a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// A receive of this id.
+    Post(u32, Selector),
+    /// A message of this id.
+    Arrive(u32, Envelope),
+    /// `MPI_Iprobe`.
+    Probe(Selector),
+    /// `MPI_Improbe`.
+    MatchedProbe(Selector),
+    /// Of the receive of this id.
+    Cancel(u32),
+    /// Of the message of this id.
+    Retract(u32),
+}
+
+/// A run of calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Phase {
+    /// A post for each key.
+    Posts(Keys),
+    /// An arrival for each key.
+    Arrivals(Keys),
+    /// A post and then an arrival for each key.
+    Pairs(Keys),
+    /// Whatever a trace had.
+    Calls(Vec<Call>),
+}
+
+impl Phase {
+    /// A post for each key.
+    pub fn posts(keys: Vec<Key>, first_id: usize) -> Self {
+        Phase::Posts(Keys { keys, first_id: first_id as u32 })
+    }
+
+    /// An arrival for each key.
+    pub fn arrivals(keys: Vec<Key>, first_id: usize) -> Self {
+        Phase::Arrivals(Keys { keys, first_id: first_id as u32 })
+    }
+
+    /// A post and then an arrival for each key.
+    pub fn pairs(keys: Vec<Key>, first_id: usize) -> Self {
+        Phase::Pairs(Keys { keys, first_id: first_id as u32 })
+    }
+
+    /// How many calls it makes.
+    pub fn calls(&self) -> usize {
+        match self {
+            Phase::Posts(keys) | Phase::Arrivals(keys) => keys.keys.len(),
+            Phase::Pairs(keys) => 2 * keys.keys.len(),
+            Phase::Calls(calls) => calls.len(),
+        }
+    }
+}
+
+/// What one process does, with an engine of its own: what is done once beforehand, and the round that is repeated and
+/// timed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Part {
+    /// Not timed.
+    pub standing: Vec<Phase>,
+    /// Timed, as a whole.
+    pub round: Vec<Phase>,
+    /// Receives to cancel after each round, not timed, so that the queues are as they were before it.
+    pub receives_left: Vec<u32>,
+    /// Messages to retract likewise.
+    pub messages_left: Vec<u32>,
+}
+
+impl Part {
+    /// One that nothing stands before and that leaves nothing behind.
+    pub fn of(round: Vec<Phase>) -> Self {
+        Part { round, ..Part::default() }
+    }
+
+    /// Calls of one round.
+    pub fn calls(&self) -> usize {
+        self.round.iter().map(Phase::calls).sum()
+    }
+
+    /// Whether a round leaves something behind.
+    pub fn leaves(&self) -> bool {
+        !self.receives_left.is_empty() || !self.messages_left.is_empty()
+    }
+}
+
+/// An answer: nothing found, or nothing done.
+pub const NONE: u32 = u32::MAX;
+
+/// A workload of one size, with the right answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Script {
+    /// Process by process.
+    pub parts: Vec<Part>,
+    /// Of each part, what each call of its round answers: an id, or [`NONE`].
+    pub answers: Vec<Vec<u32>>,
+    /// Messages that find their receive in one round, or receives their message.
+    pub matched: usize,
+}
+
+impl Script {
+    /// Calls of one round.
+    pub fn calls(&self) -> usize {
+        self.parts.iter().map(Part::calls).sum()
+    }
+}

@@ -1,0 +1,37 @@
+//! Of samples: median, quartiles, percentiles.
+
+/// The middle one; of an even number the mean of both. 0 of none.
+pub fn median(samples: &mut [f64]) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    match samples.len() {
+        0 => 0.0,
+        count => f64::midpoint(samples[(count - 1) / 2], samples[count / 2]),
+    }
+}
+
+/// The least of `sorted` that at least this share of them does not exceed (nearest rank); 0 of none.
+pub fn percentile<T: Copy + Default>(sorted: &[T], share: f64) -> T {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_lie_in_the_middle() {
+        assert_eq!(median(&mut [9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [9.0, 1.0, 4.0, 2.0]), 3.0);
+        assert_eq!(median(&mut []), 0.0);
+    }
+
+    #[test]
+    fn percentiles_are_samples() {
+        let samples: Vec<u32> = (1..=1000).collect();
+        assert_eq!(percentile(&samples, 0.5), 500);
+        assert_eq!(percentile(&samples, 0.9999), 1000);
+        assert_eq!(percentile(&samples, 0.0), 1);
+        assert_eq!(percentile::<u32>(&[], 0.5), 0);
+    }
+}

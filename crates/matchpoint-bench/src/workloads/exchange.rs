@@ -1,0 +1,31 @@
+//! What well-behaved codes do.
+
+use crate::random::{Random, SEED};
+use crate::script::{Key, Part, Phase};
+
+/// Exchanges in a round.
+const EXCHANGES: usize = 16;
+
+/// Messages of each neighbour in an exchange: one for each field.
+const TAGS: usize = 3;
+
+/// In each exchange all receives are posted neighbour by neighbour, then messages arrive: neighbours in random order
+/// and mixed, those of one neighbour in the order of their tags.
+pub fn halo(n: usize) -> Part {
+    let mut random = Random::new(SEED);
+    let receives: Vec<Key> = (0..n * TAGS).map(|at| Key::new(at / TAGS, at % TAGS)).collect();
+    let mut round = Vec::new();
+    for _ in 0..EXCHANGES {
+        let mut arriving: Vec<usize> = (0..n * TAGS).map(|at| at / TAGS).collect();
+        random.shuffle(&mut arriving);
+        let mut sent = vec![0; n];
+        let messages = arriving.into_iter().map(|source| {
+            sent[source] += 1;
+            Key::new(source, sent[source] - 1)
+        });
+        let messages = messages.collect();
+        round.push(Phase::posts(receives.clone(), 0));
+        round.push(Phase::arrivals(messages, 0));
+    }
+    Part::of(round)
+}

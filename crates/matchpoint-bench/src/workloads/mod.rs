@@ -1,0 +1,231 @@
+//! The standard workloads, by name: one is one function and one line of [`WORKLOADS`].
+//!
+//! `docs/bench.md` defines each in words. All use one context, one thread, and the random numbers of
+//! [`SEED`](crate::random::SEED).
+
+mod exchange;
+mod posted;
+pub mod trace;
+mod unexpected;
+
+use std::fmt::{self, Display};
+
+use crate::model;
+use crate::script::{Part, Script};
+
+/// One workload, of any size.
+#[derive(Debug)]
+pub struct Workload {
+    /// Its name.
+    pub name: &'static str,
+    /// One line: what happens.
+    pub summary: &'static str,
+    /// What its size counts.
+    pub counts: &'static str,
+    /// The sizes it has unless asked for another.
+    pub sizes: &'static [usize],
+    /// The sizes it can have.
+    pub limits: (usize, usize),
+    /// Makes it.
+    pub build: fn(usize) -> Part,
+}
+
+/// Every workload there is.
+pub static WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "last",
+        summary: "one source; N receives that match nothing stand ahead of the one that matches",
+        counts: "receives standing",
+        sizes: &[0, 1, 8, 64, 1024, 8192],
+        limits: (0, 1 << 20),
+        build: posted::last,
+    },
+    Workload {
+        name: "last_sources",
+        summary: "the same from N sources with one tag",
+        counts: "receives standing",
+        sizes: &[0, 1, 8, 64, 1024, 8192],
+        limits: (0, 1 << 20),
+        build: posted::last_sources,
+    },
+    Workload {
+        name: "in_order",
+        summary: "N receives of distinct tags are posted; their messages arrive in that order",
+        counts: "receives posted",
+        sizes: &[1024, 8192],
+        limits: (1, 1 << 20),
+        build: posted::in_order,
+    },
+    Workload {
+        name: "reverse",
+        summary: "the same, arriving in the opposite order",
+        counts: "receives posted",
+        sizes: &[1024, 8192],
+        limits: (1, 1 << 20),
+        build: posted::reverse,
+    },
+    Workload {
+        name: "many_sources",
+        summary: "4 receives from each of N sources; their messages arrive in random order",
+        counts: "sources",
+        sizes: &[64, 1024, 16384],
+        limits: (1, 1 << 20),
+        build: posted::many_sources,
+    },
+    Workload {
+        name: "wild",
+        summary: "the same, 1 % of the receives from any source and 1 % with any tag",
+        counts: "sources",
+        sizes: &[64, 1024, 16384],
+        limits: (1, 1 << 20),
+        build: posted::wild,
+    },
+    Workload {
+        name: "unexpected",
+        summary: "N messages of one source with distinct tags wait; they are received in random order",
+        counts: "messages waiting",
+        sizes: &[1024, 8192],
+        limits: (1, 1 << 20),
+        build: unexpected::one_source,
+    },
+    Workload {
+        name: "unexpected_sources",
+        summary: "the same, 4 messages from each of N/4 sources",
+        counts: "messages waiting",
+        sizes: &[1024, 8192],
+        limits: (4, 1 << 20),
+        build: unexpected::sources,
+    },
+    Workload {
+        name: "unexpected_any",
+        summary: "the same with distinct tags, received from any source",
+        counts: "messages waiting",
+        sizes: &[1024, 8192],
+        limits: (4, 1 << 20),
+        build: unexpected::any_source,
+    },
+    Workload {
+        name: "posted_any",
+        summary: "N receives from any source with distinct tags; their messages arrive in random order",
+        counts: "receives posted",
+        sizes: &[64, 1024, 8192],
+        limits: (1, 1 << 20),
+        build: posted::any_source,
+    },
+    Workload {
+        name: "identical",
+        summary: "N equal receives, then their messages",
+        counts: "receives posted",
+        sizes: &[1024],
+        limits: (1, 1 << 20),
+        build: posted::identical,
+    },
+    Workload {
+        name: "gather",
+        summary: "64 messages from each of N sources wait; they are received source by source (FDS)",
+        counts: "sources",
+        sizes: &[1023],
+        limits: (1, 1 << 16),
+        build: unexpected::gather,
+    },
+    Workload {
+        name: "gather_one_tag",
+        summary: "the same, all with one tag",
+        counts: "sources",
+        sizes: &[1023],
+        limits: (1, 1 << 16),
+        build: unexpected::gather_one_tag,
+    },
+    Workload {
+        name: "halo",
+        summary: "exchanges with N neighbours, 3 tags, all receives posted ahead: what well-behaved codes do",
+        counts: "neighbours",
+        sizes: &[26],
+        limits: (1, 1 << 16),
+        build: exchange::halo,
+    },
+];
+
+/// Something to play.
+#[derive(Clone, Debug)]
+pub enum Job {
+    /// A workload of one size.
+    Standard {
+        /// Which.
+        workload: &'static Workload,
+        /// How large.
+        n: usize,
+    },
+    /// A trace.
+    Recorded {
+        /// `trace:PATH`.
+        name: String,
+        /// What its ranks did.
+        script: Script,
+    },
+}
+
+impl Job {
+    /// The workload's name.
+    pub fn name(&self) -> &str {
+        match self {
+            Job::Standard { workload, .. } => workload.name,
+            Job::Recorded { name, .. } => name,
+        }
+    }
+
+    /// Its size; of a trace the number of its ranks.
+    pub fn n(&self) -> usize {
+        match self {
+            Job::Standard { n, .. } => *n,
+            Job::Recorded { script, .. } => script.parts.len(),
+        }
+    }
+
+    /// What is done, with the right answers.
+    pub fn script(&self) -> Script {
+        match self {
+            Job::Standard { workload, n } => model::answered((workload.build)(*n)),
+            Job::Recorded { script, .. } => script.clone(),
+        }
+    }
+}
+
+impl Display for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Job::Standard { workload, n } => write!(f, "{}:{n}", workload.name),
+            Job::Recorded { name, .. } => f.write_str(name),
+        }
+    }
+}
+
+/// What `text` names: `name:N`, or `name` for all its usual sizes.
+///
+/// # Errors
+/// A sentence: what was read, and what there is instead.
+pub fn parse(text: &str) -> Result<Vec<Job>, String> {
+    let (name, size) = text.split_once(':').map_or((text, None), |(name, size)| (name, Some(size)));
+    let Some(workload) = WORKLOADS.iter().find(|workload| workload.name == name) else {
+        let names: Vec<_> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        return Err(format!("there is no workload `{name}`; there are {}, trace:PATH", names.join(", ")));
+    };
+    let Some(size) = size else {
+        return Ok(workload.sizes.iter().map(|&n| Job::Standard { workload, n }).collect());
+    };
+    let (least, most) = workload.limits;
+    match size.parse() {
+        Ok(n) if (least..=most).contains(&n) => Ok(vec![Job::Standard { workload, n }]),
+        _ => Err(format!(
+            "`{size}` is no size of workload `{name}`; it takes the number of {}, {least} to {most}",
+            workload.counts
+        )),
+    }
+}
+
+/// Every workload in its usual sizes.
+pub fn all() -> Vec<Job> {
+    let sized =
+        |workload: &'static Workload| workload.sizes.iter().map(move |&n| Job::Standard { workload, n });
+    WORKLOADS.iter().flat_map(sized).collect()
+}

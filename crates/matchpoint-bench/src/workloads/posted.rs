@@ -1,0 +1,100 @@
+//! Receives posted first: what an arrival finds in the posted queue.
+
+use crate::model::Model;
+use crate::random::{Random, SEED};
+use crate::script::{ANY, Key, Part, Phase};
+
+/// Pairs of a post and an arrival in a round of [`last`].
+const PAIRS: usize = 256;
+
+/// Receives posted from each source.
+const PER_SOURCE: usize = 4;
+
+/// Of the receives of [`wild`], one in so many is from any source, and as many have any tag.
+const WILD: usize = 100;
+
+/// Tags 0…n−1 stand; the receive of tag n and its message come in turn.
+pub fn last(n: usize) -> Part {
+    behind((0..n).map(|tag| Key::new(0, tag)).collect(), Key::new(0, n))
+}
+
+/// Sources 0…n−1 stand, all with tag 0.
+pub fn last_sources(n: usize) -> Part {
+    behind((0..n).map(|source| Key::new(source, 0)).collect(), Key::new(n, 0))
+}
+
+fn behind(standing: Vec<Key>, key: Key) -> Part {
+    let first_id = standing.len();
+    Part {
+        standing: vec![Phase::posts(standing, 0)],
+        round: vec![Phase::pairs(vec![key; PAIRS], first_id)],
+        ..Part::default()
+    }
+}
+
+fn exchange(receives: Vec<Key>, messages: Vec<Key>) -> Part {
+    let round = vec![Phase::posts(receives, 0), Phase::arrivals(messages, 0)];
+    Part::of(round)
+}
+
+fn tags(n: usize) -> Vec<Key> {
+    (0..n).map(|tag| Key::new(0, tag)).collect()
+}
+
+/// One source, tags 0…n−1.
+pub fn in_order(n: usize) -> Part {
+    exchange(tags(n), tags(n))
+}
+
+/// One source, tags 0…n−1, arriving n−1…0.
+pub fn reverse(n: usize) -> Part {
+    exchange(tags(n), tags(n).into_iter().rev().collect())
+}
+
+/// Source and tag 0, n times.
+pub fn identical(n: usize) -> Part {
+    exchange(vec![Key::new(0, 0); n], vec![Key::new(0, 0); n])
+}
+
+fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
+    Random::new(SEED).shuffle(&mut keys);
+    keys
+}
+
+/// Tags 0…n−1 from any source; tag t comes from source t mod 64.
+pub fn any_source(n: usize) -> Part {
+    let receives = (0..n).map(|tag| Key { source: ANY, ..Key::new(0, tag) }).collect();
+    exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
+}
+
+fn per_source(sources: usize) -> Vec<Key> {
+    (0..sources * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect()
+}
+
+/// Tags 0…3 from each source, posted source by source.
+pub fn many_sources(n: usize) -> Part {
+    exchange(per_source(n), shuffled(per_source(n)))
+}
+
+/// As [`many_sources`], with wildcards in random places. A receive that left something open may take a message that
+/// another receive was meant for: what is then left over on both sides is matched at the end of the round.
+pub fn wild(n: usize) -> Part {
+    let mut receives = per_source(n);
+    let mut random = Random::new(SEED ^ 1);
+    for receive in &mut receives {
+        match random.below(WILD) {
+            0 => receive.source = ANY,
+            1 => receive.tag = ANY,
+            _ => {}
+        }
+    }
+    let mut part = exchange(receives, shuffled(per_source(n)));
+    let mut model = Model::default();
+    for phase in &part.round {
+        model.play(phase, &mut Vec::new());
+    }
+    let (messages, receives) = (model.messages(), model.receives());
+    part.round.push(Phase::posts(messages, PER_SOURCE * n));
+    part.round.push(Phase::arrivals(receives, PER_SOURCE * n));
+    part
+}

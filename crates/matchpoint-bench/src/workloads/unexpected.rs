@@ -1,0 +1,61 @@
+//! Messages that arrive first: what a post finds in the unexpected queue.
+
+use crate::random::{Random, SEED};
+use crate::script::{ANY, Key, Part, Phase};
+
+/// Messages from each source.
+const PER_SOURCE: usize = 4;
+
+/// The same in [`gather`].
+const GATHERED: usize = 64;
+
+fn late(messages: Vec<Key>, receives: Vec<Key>) -> Part {
+    let round = vec![Phase::arrivals(messages, 0), Phase::posts(receives, 0)];
+    Part::of(round)
+}
+
+fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
+    Random::new(SEED).shuffle(&mut keys);
+    keys
+}
+
+/// Tags 0…n−1 of source 0.
+pub fn one_source(n: usize) -> Part {
+    let messages: Vec<Key> = (0..n).map(|tag| Key::new(0, tag)).collect();
+    late(messages.clone(), shuffled(messages))
+}
+
+/// Tags 0…3 of each of n/4 sources, arriving source by source.
+pub fn sources(n: usize) -> Part {
+    let messages: Vec<Key> = (0..n).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
+    late(messages.clone(), shuffled(messages))
+}
+
+/// Tags 0…n−1, four of each of n/4 sources, received from any source.
+pub fn any_source(n: usize) -> Part {
+    let messages: Vec<Key> = (0..n).map(|at| Key::new(at / PER_SOURCE, at)).collect();
+    let receives = shuffled(messages.clone()).into_iter().map(|key| Key { source: ANY, ..key }).collect();
+    late(messages, receives)
+}
+
+/// Tags 0…63 of each source. Messages of different sources arrive in random order, those of one source in theirs.
+pub fn gather(n: usize) -> Part {
+    gathered(n, |message| message)
+}
+
+/// As [`gather`], with tag 0 only.
+pub fn gather_one_tag(n: usize) -> Part {
+    gathered(n, |_| 0)
+}
+
+fn gathered(sources: usize, tag: fn(usize) -> usize) -> Part {
+    let mut arriving: Vec<usize> = (0..sources * GATHERED).map(|at| at / GATHERED).collect();
+    Random::new(SEED).shuffle(&mut arriving);
+    let mut sent = vec![0; sources];
+    let messages = arriving.into_iter().map(|source| {
+        sent[source] += 1;
+        Key::new(source, tag(sent[source] - 1))
+    });
+    let receives = (0..sources * GATHERED).map(|at| Key::new(at / GATHERED, tag(at % GATHERED)));
+    late(messages.collect(), receives.collect())
+}

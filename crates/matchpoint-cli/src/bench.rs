@@ -1,0 +1,185 @@
+//! `matchpoint bench`: engines on the standard workloads, or call by call.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
+use matchpoint_bench::workloads::{self, trace};
+use matchpoint_bench::{Job, Options, Outcome, Results};
+use matchpoint_replay::{Arrivals, LogGp, Progress, events};
+
+use crate::analyze::stop_on_interrupt;
+use crate::cli::{Bench, TRACE};
+use crate::delivery::is_stdout;
+use crate::failure::Failure;
+use crate::output::Outputs;
+use crate::report::bench::{json, plot, terminal};
+
+const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
+
+/// Events of a trace that are played: more would not fit into memory everywhere.
+const EVENTS_MAX: usize = 2_000_000;
+
+/// How often each scenario of `--latency` is played.
+const LATENCY_REPETITIONS: usize = 3;
+
+/// Runs the command.
+///
+/// # Errors
+/// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
+pub fn run(arguments: &Bench) -> Result<(), Failure> {
+    let mut files = Files::prepare(arguments)?;
+    let progress = Arc::new(Progress::default());
+    stop_on_interrupt(&progress);
+    if arguments.latency {
+        let latencies = measure_latency(arguments, &progress)?;
+        files.write_json(|out| json::write_latency(&latencies, out))?;
+        return files.finish(&terminal::latency(&latencies), |out| json::write_latency(&latencies, out));
+    }
+    let results = measure(arguments, &progress)?;
+    files.write_json(|out| json::write(&results, out))?;
+    files.write_plot(&results)?;
+    files.finish(&terminal::render(&results), |out| json::write(&results, out))?;
+    complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
+}
+
+/// What is written beside the tables.
+struct Files {
+    outputs: Outputs,
+    json: Option<usize>,
+    json_to_stdout: bool,
+    plot: Option<(usize, plot::Form)>,
+}
+
+impl Files {
+    /// Makes room for every file, before anything is measured.
+    fn prepare(arguments: &Bench) -> Result<Self, Failure> {
+        let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
+        if arguments.json.is_some() && arguments.json == arguments.plot {
+            return Err(Failure::Message("--json and --plot need a file each".to_owned()));
+        }
+        let mut outputs = Outputs::default();
+        let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
+        let json = json.map(|path| outputs.reserve(path)).transpose()?;
+        let mut plot = None;
+        if let Some(path) = &arguments.plot {
+            let form = plot::Form::of(path).ok_or_else(|| unknown_form(path))?;
+            plot = Some((outputs.reserve(path)?, form));
+        }
+        Ok(Files { outputs, json, json_to_stdout, plot })
+    }
+
+    fn write_json(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        self.json.map_or(Ok(()), |index| self.outputs.fill(index, write))
+    }
+
+    fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {
+        let Some((index, form)) = self.plot else { return Ok(()) };
+        self.outputs.fill(index, |out| out.write_all(plot::render(results, form).as_bytes()))
+    }
+
+    /// Gives files their names, and prints the tables, or the JSON in their place.
+    fn finish(
+        self,
+        tables: &str,
+        json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let written = self.outputs.commit()?;
+        let mut out = anstream::stdout().lock();
+        let printed = if self.json_to_stdout { json(&mut out) } else { out.write_all(tables.as_bytes()) };
+        printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))?;
+        for path in written {
+            anstream::eprintln!("matchpoint: wrote {}", path.display());
+        }
+        Ok(())
+    }
+}
+
+fn unknown_form(path: &Path) -> Failure {
+    Failure::Message(format!("--plot {}: its name must end in .svg or .html", path.display()))
+}
+
+fn engines(arguments: &Bench) -> Vec<String> {
+    let all = || matchpoint::engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
+    if arguments.engines.is_empty() { all() } else { arguments.engines.clone() }
+}
+
+fn measure(arguments: &Bench, progress: &Progress) -> Result<Results, Failure> {
+    let jobs = jobs(arguments, progress)?;
+    let options = Options { engines: engines(arguments), budget: arguments.budget, is_cold: arguments.cold };
+    let results = shown(progress, |tell| matchpoint_bench::run(&options, &jobs, tell));
+    results.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
+}
+
+fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<Latencies, Failure> {
+    let options = LatencyOptions {
+        engines: engines(arguments),
+        entries: arguments.entries as usize,
+        repetitions: LATENCY_REPETITIONS,
+        budget: arguments.budget,
+    };
+    let latencies = shown(progress, |tell| latency(&options, tell));
+    latencies.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
+}
+
+fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {
+    let mut jobs = Vec::new();
+    for name in &arguments.workloads {
+        match name.strip_prefix(TRACE) {
+            Some(path) => jobs.push(recorded(name, &PathBuf::from(path), progress)?),
+            None => jobs.extend(workloads::parse(name).map_err(Failure::Message)?),
+        }
+    }
+    Ok(if jobs.is_empty() { workloads::all() } else { jobs })
+}
+
+fn recorded(name: &str, path: &Path, progress: &Progress) -> Result<Job, Failure> {
+    let read = matchpoint_trace::open(path)?;
+    let (ranks, has_more) =
+        events(read.as_ref(), Arrivals::default(), LogGp::default(), EVENTS_MAX, progress)?;
+    if has_more {
+        anstream::eprintln!(
+            "matchpoint: {name}: only its first {EVENTS_MAX} events are played; `matchpoint analyze` plays all"
+        );
+    }
+    let ranks: Vec<_> = ranks.into_iter().map(|rank| rank.events).collect();
+    let script = trace::script(&ranks);
+    if script.matched == 0 {
+        return Err(Failure::Message(format!("{name}: no message of this trace finds a receive")));
+    }
+    Ok(Job::Recorded { name: name.to_owned(), script })
+}
+
+/// Runs `work` while a bar on a terminal shows how far it is.
+fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> T) -> T {
+    let bar = io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(0).with_style(style)
+    });
+    let result = work(&mut |done, total, next| {
+        if let Some(bar) = &bar {
+            bar.set_length(total as u64);
+            bar.set_position(done as u64);
+            bar.set_message(next.to_owned());
+        }
+        !progress.stopped()
+    });
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+    result
+}
+
+/// Who answered wrongly, and where.
+fn complaint(results: &Results) -> Option<String> {
+    let wrong = results.cells.iter().filter_map(|cell| match &cell.outcome {
+        Outcome::Wrong(what) => {
+            Some(format!("{} answers wrongly on {}:{}: {what}", cell.engine, cell.workload, cell.n))
+        }
+        _ => None,
+    });
+    let wrong: Vec<String> = wrong.collect();
+    (!wrong.is_empty()).then(|| wrong.join("; "))
+}

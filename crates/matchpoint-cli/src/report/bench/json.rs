@@ -1,0 +1,115 @@
+//! Results for machines. `docs/bench.md` describes every member; members never change their meaning or disappear.
+
+use std::io::{self, Write};
+
+use matchpoint_bench::latency::{Latencies, Percentiles, Stage};
+use matchpoint_bench::{Cell, Outcome, Results};
+use serde_json::{Value, json};
+
+/// Raised when a member changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// Writes all results.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &document(results))?;
+    out.write_all(b"\n")
+}
+
+/// The same as a value.
+pub fn document(results: &Results) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "cold": results.is_cold,
+        "reference_ns": rounded(results.reference_ns),
+        "reference_ns_min": rounded(results.reference_range_ns.0),
+        "reference_ns_max": rounded(results.reference_range_ns.1),
+        "floor_ns": rounded(results.floor_ns),
+        "engines": results.engines,
+        "results": results.cells.iter().map(cell).collect::<Vec<_>>(),
+    })
+}
+
+fn cell(cell: &Cell) -> Value {
+    let mut value = json!({
+        "workload": cell.workload,
+        "n": cell.n,
+        "engine": cell.engine,
+        "ns_median": Value::Null,
+        "ns_min": Value::Null,
+        "attempts_mean": cell.attempts_mean.map(rounded),
+        "bytes_peak": cell.bytes_peak,
+    });
+    match &cell.outcome {
+        Outcome::Measured(figures) => {
+            value["ns_median"] = json!(rounded(figures.ns_median));
+            value["ns_min"] = json!(rounded(figures.ns_min));
+            value["ns_p25"] = json!(rounded(figures.ns_p25));
+            value["ns_p75"] = json!(rounded(figures.ns_p75));
+            value["samples"] = json!(figures.samples);
+            if let Some((post, arrive)) = figures.split {
+                value["ns_post"] = json!(rounded(post));
+                value["ns_arrive"] = json!(rounded(arrive));
+            }
+        }
+        Outcome::TooSlow { above_ns, why } => {
+            value["ns_above"] = json!(rounded(*above_ns));
+            value["unfinished"] = json!(why);
+        }
+        Outcome::Differs(what) => value["differs"] = json!(what),
+        Outcome::Wrong(what) => value["wrong"] = json!(what),
+    }
+    value
+}
+
+/// Writes what single calls took.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_latency(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
+    let document = json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "entries": latencies.entries,
+        "repetitions": latencies.repetitions,
+        "clock_ns": latencies.clock_ns,
+        "nothing": percentiles(&latencies.nothing),
+        "engines": latencies.engines.iter().map(|engine| json!({
+            "engine": engine.engine,
+            "all": percentiles(&engine.all),
+            "stages": engine.stages.iter().map(stage).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+fn stage(stage: &Stage) -> Value {
+    let mut value = percentiles(&stage.percentiles);
+    value["stage"] = json!(stage.what);
+    if let Some(why) = &stage.given_up {
+        value["unfinished"] = json!(why);
+    }
+    value
+}
+
+fn percentiles(of: &Percentiles) -> Value {
+    json!({
+        "calls": of.calls,
+        "p50_ns": of.p50_ns,
+        "p99_ns": of.p99_ns,
+        "p9999_ns": of.p9999_ns,
+        "max_ns": of.max_ns,
+        "p9999_once_ns": of.p9999_once_ns,
+    })
+}
+
+/// A thousandth of a nanosecond is less than anybody can measure.
+fn rounded(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
+}

@@ -1,0 +1,6 @@
+//! The reports of `matchpoint bench`: one format, one file.
+
+pub mod json;
+pub mod plot;
+mod tables;
+pub mod terminal;

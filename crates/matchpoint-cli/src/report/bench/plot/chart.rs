@@ -1,0 +1,178 @@
+//! One chart.
+
+use std::fmt::Write;
+
+use matchpoint_bench::{Cell, Outcome};
+
+use super::place::apart;
+use crate::report::html::escape::escape;
+
+/// Of a chart, in pixels, with all around it.
+pub(super) const WIDTH: usize = 400;
+pub(super) const HEIGHT: usize = 270;
+
+/// Of what is drawn in.
+const LEFT: f64 = 44.0;
+const RIGHT: f64 = 296.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 232.0;
+
+/// Between the names of two engines.
+const LINE: f64 = 11.5;
+
+/// Letters of a name.
+const NAME: usize = 15;
+
+/// Styles of lines: after them colours come again.
+const STYLES: usize = 12;
+
+/// Of times, in powers of ten: the same in every chart.
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    pub fn of(cells: &[Cell]) -> Self {
+        let times = cells.iter().filter_map(time).map(|(ns, _)| ns.max(0.1).log10());
+        let (low, high) =
+            times.fold((f64::MAX, f64::MIN), |(low, high), power| (low.min(power), high.max(power)));
+        if low > high {
+            return Scale { low: 0.0, high: 1.0 };
+        }
+        Scale { low: low.floor(), high: high.ceil().max(low.floor() + 1.0) }
+    }
+
+    fn y(&self, ns: f64) -> f64 {
+        let share = (ns.max(0.1).log10() - self.low) / (self.high - self.low);
+        BOTTOM - share * (BOTTOM - TOP)
+    }
+}
+
+/// The time of a cell, and whether it is only known to be more.
+fn time(cell: &Cell) -> Option<(f64, bool)> {
+    match &cell.outcome {
+        Outcome::Measured(figures) => Some((figures.ns_median, false)),
+        Outcome::TooSlow { above_ns, .. } => Some((*above_ns, true)),
+        Outcome::Differs(_) | Outcome::Wrong(_) => None,
+    }
+}
+
+/// Where sizes lie. A queue of no entries has a place too: one is added to each if there is one.
+struct Sizes {
+    sizes: Vec<usize>,
+    added: usize,
+}
+
+impl Sizes {
+    fn of(rows: &[&[Cell]]) -> Self {
+        let sizes: Vec<usize> = rows.iter().map(|row| row[0].n).collect();
+        let added = usize::from(sizes.contains(&0));
+        Sizes { sizes, added }
+    }
+
+    fn x(&self, size: usize) -> f64 {
+        let log = |size: usize| ((size + self.added) as f64).ln();
+        let (low, high) = (log(self.sizes[0]), log(self.sizes[self.sizes.len() - 1]));
+        let share = if high > low { (log(size) - low) / (high - low) } else { 0.5 };
+        LEFT + share * (RIGHT - LEFT)
+    }
+}
+
+/// Draws the rows of one workload, which are sorted by size.
+pub(super) fn chart(name: &str, rows: &[&[Cell]], engines: &[String], scale: &Scale) -> String {
+    let sizes = Sizes::of(rows);
+    let mut svg = format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(name));
+    axes(&mut svg, &sizes, scale);
+    let mut ends = Vec::new();
+    for at in 0..engines.len() {
+        if let Some(end) = line(&mut svg, rows, at, &sizes, scale) {
+            ends.push((at, end));
+        }
+    }
+    let wanted: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();
+    for ((at, (x, y)), placed) in ends.iter().zip(apart(&wanted, LINE, TOP, BOTTOM)) {
+        let class = at % STYLES;
+        let _ = write!(
+            svg,
+            "<path class=\"lead e{class}\" d=\"M{x:.1} {y:.1}L{:.1} {placed:.1}\"/>\
+             <text class=\"name f{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            RIGHT + 12.0,
+            RIGHT + 15.0,
+            placed + 3.5,
+            short(&engines[*at])
+        );
+    }
+    svg
+}
+
+/// A name as far as there is room; a pointer shows all of it.
+fn short(name: &str) -> String {
+    if name.chars().count() <= NAME {
+        return escape(name);
+    }
+    let start: String = name.chars().take(NAME - 1).collect();
+    format!("{}…<title>{}</title>", escape(&start), escape(name))
+}
+
+fn axes(svg: &mut String, sizes: &Sizes, scale: &Scale) {
+    for power in scale.low as i32..=scale.high as i32 {
+        let y = scale.y(10_f64.powi(power));
+        let _ = write!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/><text class=\"tick y\" x=\"{}\" y=\"{:.1}\">{}</text>",
+            LEFT - 6.0,
+            y + 3.5,
+            nanoseconds(power)
+        );
+    }
+    let mut last = f64::MIN;
+    for &size in &sizes.sizes {
+        let x = sizes.x(size);
+        let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {BOTTOM}v4\"/>");
+        // Where sizes lie close, not all are named.
+        if x - last > 22.0 {
+            last = x;
+            let _ = write!(svg, "<text class=\"tick x\" x=\"{x:.1}\" y=\"{}\">{size}</text>", BOTTOM + 17.0);
+        }
+    }
+}
+
+fn nanoseconds(power: i32) -> String {
+    match power {
+        ..3 => format!("{} ns", 10_f64.powi(power)),
+        3..6 => format!("{} µs", 10_f64.powi(power - 3)),
+        _ => format!("{} ms", 10_f64.powi(power - 6)),
+    }
+}
+
+/// An engine's line; where it ends, unless it has no points.
+fn line(
+    svg: &mut String,
+    rows: &[&[Cell]],
+    engine: usize,
+    sizes: &Sizes,
+    scale: &Scale,
+) -> Option<(f64, f64)> {
+    let points = rows.iter().filter_map(|row| {
+        let cell = row.get(engine)?;
+        let (ns, is_more) = time(cell)?;
+        Some((sizes.x(cell.n), scale.y(ns), is_more))
+    });
+    let points: Vec<(f64, f64, bool)> = points.collect();
+    let class = engine % STYLES;
+    let mut path = String::new();
+    for (x, y, is_more) in &points {
+        if *is_more {
+            // Given up there: the time is somewhere above, so no line leads to it.
+            let _ = write!(svg, "<path class=\"more e{class}\" d=\"M{x:.1} {y:.1}v-9m-3 3l3 -3l3 3\"/>");
+        } else {
+            let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+            let _ = write!(svg, "<circle class=\"f{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.2\"/>");
+        }
+    }
+    if path.contains('L') {
+        let _ = write!(svg, "<path class=\"line e{class}\" d=\"{path}\"/>");
+    }
+    points.last().map(|(x, y, _)| (*x, *y))
+}

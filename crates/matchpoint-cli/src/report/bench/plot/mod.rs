@@ -1,0 +1,129 @@
+//! Time against size: one small chart per workload that was measured at several sizes, all on the same scale of time,
+//! both axes logarithmic. Engines are named at the ends of their lines.
+
+mod chart;
+mod place;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use matchpoint_bench::{Cell, Results};
+
+use super::tables::{best, label, losses, reference, rows, time};
+use crate::report::html::escape::escape;
+use chart::{Scale, chart};
+
+const STYLE: &str = include_str!("style.css");
+
+/// Charts side by side.
+const COLUMNS: usize = 3;
+
+/// What kind of file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A picture.
+    Svg,
+    /// A page with the picture and the table.
+    Html,
+}
+
+impl Form {
+    /// By the end of the name.
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "svg" => Some(Form::Svg),
+            "html" | "htm" => Some(Form::Html),
+            _ => None,
+        }
+    }
+}
+
+/// The whole file.
+pub fn render(results: &Results, form: Form) -> String {
+    match form {
+        Form::Svg => svg(results),
+        Form::Html => page(results),
+    }
+}
+
+/// Workloads that were measured at several sizes, with their rows.
+fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
+    let mut series: Vec<(&str, Vec<&[Cell]>)> = Vec::new();
+    for row in rows(results) {
+        let Some(first) = row.first() else { continue };
+        match series.iter_mut().find(|(name, _)| *name == first.workload) {
+            Some((_, rows)) => rows.push(row),
+            None => series.push((&first.workload, vec![row])),
+        }
+    }
+    series.retain(|(_, rows)| rows.len() > 1);
+    for (_, rows) in &mut series {
+        rows.sort_by_key(|row| row[0].n);
+    }
+    series
+}
+
+fn svg(results: &Results) -> String {
+    let series = series(results);
+    let scale = Scale::of(&results.cells);
+    let columns = COLUMNS.min(series.len().max(1));
+    let (width, height) = (chart::WIDTH * columns, chart::HEIGHT * series.len().div_ceil(COLUMNS).max(1));
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"Time per matched message against size, both logarithmic\"><style>{STYLE}</style>"
+    );
+    if series.is_empty() {
+        let _ = write!(svg, "<text x=\"12\" y=\"24\">No workload was measured at several sizes.</text>");
+    }
+    for (at, (name, rows)) in series.iter().enumerate() {
+        let (x, y) = (at % COLUMNS * chart::WIDTH, at / COLUMNS * chart::HEIGHT);
+        let inner = chart(name, rows, &results.engines, &scale);
+        let _ = write!(svg, "<g transform=\"translate({x} {y})\">{inner}</g>");
+    }
+    svg + "</svg>\n"
+}
+
+fn page(results: &Results) -> String {
+    let mut losing = String::new();
+    for (engine, text) in losses(results) {
+        let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
+    }
+    let caches = if results.is_cold { ", each call from cold caches" } else { "" };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>Matchpoint: engines</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>What matching costs, engine by engine</h1>\n\
+         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.</p>\n{}\n\
+         <h2>Every workload</h2>\n<div class=\"scroll\">{}</div>\n<h2>Where each engine loses</h2>\n<ul>{losing}</ul>\n\
+         <p>Reference: {}</p>\n</main>\n</body>\n</html>\n",
+        escape(&matchpoint_replay::host::host()),
+        svg(results),
+        table(results),
+        escape(&reference(results)),
+    )
+}
+
+fn table(results: &Results) -> String {
+    let mut html = "<table><thead><tr><th scope=\"col\">workload</th>".to_owned();
+    for engine in &results.engines {
+        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(engine));
+    }
+    html.push_str("</tr></thead><tbody>");
+    for row in rows(results) {
+        let best = best(row);
+        let name = row.first().map(label).unwrap_or_default();
+        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&name));
+        for cell in row {
+            let text = time(cell, best);
+            let (class, text) = match text.strip_prefix('*') {
+                Some(best) => (" class=\"best\"", best),
+                None => ("", text.as_str()),
+            };
+            let _ = write!(html, "<td{class}>{}</td>", escape(text));
+        }
+        html.push_str("</tr>");
+    }
+    html + "</tbody></table>"
+}

@@ -1,0 +1,146 @@
+//! Tables: what every engine costs on every workload, and where each of them loses.
+
+use matchpoint_bench::latency::{Latencies, Percentiles};
+use matchpoint_bench::{Cell, Outcome, Results};
+
+use super::tables::{self, best, rows, time};
+use crate::format::{bytes, count, digits, duration_ns};
+use crate::report::terminal::layout::Page;
+
+/// The whole text.
+pub fn render(results: &Results) -> String {
+    let mut page = Page::default();
+    page.heading(
+        "Nanoseconds per matched message (one post and one arrival), median; * is the best of its row",
+    );
+    let rows = rows(results);
+    let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| time(cell, best(row)))).collect();
+    table(&mut page, results, &times);
+    if results.engines.len() > 1 {
+        page.heading("Times the best of the row");
+        let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, best(row)))).collect();
+        table(&mut page, results, &ratios);
+    }
+    split(results, &rows, &mut page);
+    page.heading("Entries examined per matched message");
+    let attempts: Vec<_> = rows.iter().map(|row| labelled(row, attempts)).collect();
+    table(&mut page, results, &attempts);
+    page.heading("Memory at most");
+    let memory: Vec<_> = rows.iter().map(|row| labelled(row, |cell| bytes(cell.bytes_peak))).collect();
+    table(&mut page, results, &memory);
+    if results.engines.len() > 1 {
+        losses(results, &mut page);
+    }
+    unfinished(results, &mut page);
+    page.item("Reference", &tables::reference(results));
+    page.into_text()
+}
+
+fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
+    let header: Vec<&str> =
+        ["workload"].into_iter().chain(results.engines.iter().map(String::as_str)).collect();
+    page.table(&header, rows);
+}
+
+fn labelled(row: &[Cell], text: impl Fn(&Cell) -> String) -> Vec<String> {
+    let name = row.first().map(tables::label);
+    name.into_iter().chain(row.iter().map(text)).collect()
+}
+
+fn ratio(cell: &Cell, best: Option<f64>) -> String {
+    match (&cell.outcome, best) {
+        (Outcome::Measured(figures), Some(best)) => digits(figures.ns_median / best),
+        (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
+        (Outcome::Wrong(_), _) => "WRONG".to_owned(),
+        _ => "·".to_owned(),
+    }
+}
+
+fn attempts(cell: &Cell) -> String {
+    cell.attempts_mean.map_or_else(|| "·".to_owned(), digits)
+}
+
+fn losses(results: &Results, page: &mut Page) {
+    page.heading("Where each engine loses");
+    for (engine, text) in tables::losses(results) {
+        page.item(&engine, &text);
+    }
+    page.blank();
+}
+
+/// Rows whose messages were unexpected: a library waits in the post only.
+fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
+    let apart = |cell: &Cell| match &cell.outcome {
+        Outcome::Measured(figures) => figures.split,
+        _ => None,
+    };
+    let late = rows.iter().filter(|row| row.iter().any(|cell| apart(cell).is_some()));
+    let late: Vec<_> = late
+        .map(|row| {
+            labelled(row, |cell| match apart(cell) {
+                Some((post, arrive)) => format!("{} + {}", digits(post), digits(arrive)),
+                None => "·".to_owned(),
+            })
+        })
+        .collect();
+    if !late.is_empty() {
+        page.heading("The same, post + arrival, where they can be timed apart");
+        table(page, results, &late);
+    }
+}
+
+fn unfinished(results: &Results, page: &mut Page) {
+    for cell in &results.cells {
+        let at = format!("{} on {}", cell.engine, tables::label(cell));
+        match &cell.outcome {
+            Outcome::TooSlow { why, .. } => {
+                page.item("Given up", &format!("{at}: {why}; --budget gives it longer."))
+            }
+            Outcome::Differs(what) => {
+                page.item("Differs", &format!("{at}: {what}, which its order permits."))
+            }
+            Outcome::Wrong(what) => page.item("WRONG", &format!("{at}: {what}.")),
+            Outcome::Measured(_) => {}
+        }
+    }
+}
+
+/// What single calls took.
+pub fn latency(latencies: &Latencies) -> String {
+    let mut page = Page::default();
+    let heading = format!(
+        "Single calls, queues of up to {} entries; of each call the shortest of {} times",
+        count(latencies.entries as u64),
+        latencies.repetitions
+    );
+    page.heading(&heading);
+    let mut rows = Vec::new();
+    for engine in &latencies.engines {
+        let mut all = percentiles(&engine.engine, &engine.all);
+        if engine.stages.iter().any(|stage| stage.given_up.is_some()) {
+            all.push("only the stages that were finished".to_owned());
+        }
+        rows.push(all);
+        rows.extend(engine.stages.iter().map(|stage| {
+            let mut row = percentiles(&format!("  {}", stage.what), &stage.percentiles);
+            row.extend(stage.given_up.clone());
+            row
+        }));
+    }
+    rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
+    page.table(&["", "calls", "p50", "p99", "p99.99", "longest", "p99.99 once", "given up"], &rows);
+    let clock = format!(
+        "two looks at the clock take {}; that is subtracted. \"Once\" is the first time alone, with whatever \
+         interrupted it.",
+        duration_ns(latencies.clock_ns)
+    );
+    page.item("Clock", &clock);
+    page.into_text()
+}
+
+fn percentiles(name: &str, of: &Percentiles) -> Vec<String> {
+    let times = [of.p50_ns, of.p99_ns, of.p9999_ns, of.max_ns, of.p9999_once_ns];
+    let times =
+        times.into_iter().map(|ns| if of.calls == 0 { "·".to_owned() } else { duration_ns(ns.into()) });
+    [name.to_owned(), count(of.calls as u64)].into_iter().chain(times).collect()
+}

@@ -1,0 +1,82 @@
+//! The events of a trace by themselves, for whoever measures something else than [`replay`](crate::replay()) does.
+
+use matchpoint::{Event, Outcome};
+use matchpoint_trace::Trace;
+
+use crate::clocks::Clocks;
+use crate::replay::run;
+use crate::simulation::Setting;
+use crate::step::{Kind, Sink, Step};
+use crate::survey::survey;
+use crate::{Arrivals, LogGp, Progress, ReplayError, communicators, proc_null};
+
+/// What happened at one rank, in order, and what came of it.
+#[derive(Clone, Debug, Default)]
+pub struct RankEvents {
+    /// The rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Its events, each with the answer of the replay's own matcher.
+    pub events: Vec<(Event, Outcome)>,
+}
+
+/// The first `limit` events of all ranks together, and whether there are more: what [`replay`](crate::replay()) plays
+/// through engines. All of them are in memory, some 200 bytes each.
+///
+/// # Errors
+/// The trace is damaged, or [`Progress::stop`] was called.
+pub fn events(
+    trace: &dyn Trace,
+    arrivals: Arrivals,
+    loggp: LogGp,
+    limit: usize,
+    progress: &Progress,
+) -> Result<(Vec<RankEvents>, bool), ReplayError> {
+    let mut surveys = survey(trace, progress)?;
+    let world = trace.description().ranks;
+    let communicators = communicators::resolve(&surveys, world);
+    let clocks = Clocks::align(&surveys);
+    let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
+    let (null_receives, _) = proc_null::decide(trace, &communicators, any_sources)?;
+    let setting = Setting {
+        communicators: &communicators,
+        clocks: &clocks,
+        null_receives: &null_receives,
+        arrivals,
+        loggp,
+        world,
+    };
+    let empty = |&rank: &u32| RankEvents { rank, events: Vec::new() };
+    let kept = Kept { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
+    let (kept, _) = run(trace, &setting, kept, progress)?;
+    Ok((kept.ranks, kept.has_more))
+}
+
+struct Kept {
+    ranks: Vec<RankEvents>,
+    left: usize,
+    has_more: bool,
+}
+
+impl Sink for Kept {
+    fn step(&mut self, step: Step) {
+        if self.left == 0 {
+            self.has_more = true;
+            return;
+        }
+        self.left -= 1;
+        self.ranks[step.process as usize].events.push(event(step.kind));
+    }
+}
+
+fn event(kind: Kind) -> (Event, Outcome) {
+    match kind {
+        Kind::Post { receive, took } => (Event::Post(receive), Outcome::Posted(Ok(took))),
+        Kind::Arrive { message, took, .. } => {
+            (Event::Arrive(message), Outcome::Arrived(Ok(took.map(|receive| receive.id))))
+        }
+        Kind::Probe { selector, found } => (Event::Probe(selector), Outcome::Found(found)),
+        Kind::MatchedProbe { selector, took } => (Event::MatchedProbe(selector), Outcome::Found(took)),
+        Kind::Cancel { receive, was_posted } => (Event::Cancel(receive), Outcome::Done(was_posted)),
+        Kind::Retract { message } => (Event::Retract(message), Outcome::Done(true)),
+    }
+}

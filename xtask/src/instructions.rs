@@ -1,0 +1,218 @@
+//! Guards hot paths: instructions per message, counted by valgrind's callgrind and compared with a record. Counts do
+//! not depend on how busy the machine is, as times do; they do depend on the compiler.
+//!
+//! Valgrind knows no AVX-512, so engines are counted with the best kernel that remains (AVX2).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use matchpoint_bench::instructions::Counted;
+use matchpoint_bench::workloads;
+
+use crate::Failure;
+use crate::repository::root;
+
+/// What every engine is counted on: small, since callgrind is fifty times as slow as the processor.
+const WORKLOADS: [&str; 8] = [
+    "last:0",
+    "last:64",
+    "identical:64",
+    "many_sources:64",
+    "wild:64",
+    "unexpected:64",
+    "posted_any:64",
+    "halo:26",
+];
+
+/// Engines that are counted beside those of the registry, each with its defaults.
+const VARIANTS: [&str; 0] = [];
+
+const RECORD: &str = "benchmarks/instructions.txt";
+
+/// More than this many times the record is a regression, less than its inverse is worth a new record: hashes with keys
+/// drawn at random move counts by a few percent.
+const TOLERANCE: f64 = 1.1;
+
+/// The same under another compiler than the record's, which may order everything differently.
+const TOLERANCE_OTHER_COMPILER: f64 = 1.5;
+
+/// The function that is counted.
+const FUNCTION: &str = "matchpoint_bench::instructions::counted_rounds";
+
+/// What to do with the counts.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Write them down as the new record instead of comparing.
+    #[arg(long)]
+    record: bool,
+    /// Print every count, not only those that differ.
+    #[arg(long)]
+    all: bool,
+}
+
+type Counts = BTreeMap<(String, String), f64>;
+
+/// Counts, and compares with the record.
+///
+/// # Errors
+/// An engine executes more than it did, or the counting fails. Without valgrind nothing is counted, and that is said.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
+        return Ok(());
+    }
+    let counts = count()?;
+    let path = root().join(RECORD);
+    if arguments.record {
+        fs::write(&path, text(&counts))?;
+        println!("wrote {RECORD}: {} counts", counts.len());
+        return Ok(());
+    }
+    let (recorded, compiler) = parse(&fs::read_to_string(&path).unwrap_or_default());
+    let is_same = compiler == said("rustc");
+    if !is_same {
+        println!(
+            "instructions: the record is of `{compiler}`, so only gross differences count; --record renews it"
+        );
+    }
+    let tolerance = if is_same { TOLERANCE } else { TOLERANCE_OTHER_COMPILER };
+    compare(&counts, &recorded, tolerance, arguments.all)
+}
+
+fn compare(counts: &Counts, recorded: &Counts, tolerance: f64, all: bool) -> Result<(), Failure> {
+    let mut worse = 0;
+    for (cell @ (engine, workload), now) in counts {
+        let (note, is_worth_telling) = match recorded.get(cell) {
+            None => ("not in the record: --record".to_owned(), true),
+            Some(then) if *now > then * tolerance => {
+                worse += 1;
+                (format!("WORSE: it was {then:.1}"), true)
+            }
+            Some(then) if *now * tolerance < *then => {
+                (format!("better: it was {then:.1}; --record keeps it so"), true)
+            }
+            Some(then) => (format!("it was {then:.1}"), false),
+        };
+        if all || is_worth_telling {
+            println!("{engine:<20} {workload:<18} {now:>9.1} instructions per message; {note}");
+        }
+    }
+    println!("instructions: {} counts, {worse} worse than recorded in {RECORD}", counts.len());
+    if worse > 0 { Err(format!("{worse} counts are worse").into()) } else { Ok(()) }
+}
+
+fn cells() -> Vec<(String, String)> {
+    let registered = matchpoint::engines::REGISTRY.iter().map(|spec| spec.name);
+    let engines = registered.chain(VARIANTS);
+    let cells = engines.flat_map(|engine| WORKLOADS.map(|workload| (engine.to_owned(), workload.to_owned())));
+    cells.collect()
+}
+
+fn count() -> Result<Counts, Failure> {
+    let binary = build()?;
+    let (cells, folder) = (cells(), tempfile::tempdir()?);
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--collect-atstart=no"]);
+    command.arg(format!("--toggle-collect={FUNCTION}")).arg(format!("--dump-after={FUNCTION}"));
+    command.arg(format!("--callgrind-out-file={}", folder.path().join("out").display())).arg(binary);
+    for (engine, workload) in &cells {
+        command.args([engine, workload]);
+    }
+    let output = command.output()?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+    }
+    let number = |(at, cell): (usize, (String, String))| -> Result<_, Failure> {
+        let per_message = instructions(folder.path(), at + 1)? as f64 / messages(&cell)?;
+        Ok((cell, per_message))
+    };
+    cells.into_iter().enumerate().map(number).collect()
+}
+
+/// Messages that one cell matches.
+fn messages((engine, workload): &(String, String)) -> Result<f64, Failure> {
+    let job = workloads::parse(workload)?.pop().ok_or("no such workload")?;
+    Ok(Counted::new(engine, &job)?.messages() as f64)
+}
+
+/// What callgrind wrote when the function was left for the nth time.
+fn instructions(folder: &Path, nth: usize) -> Result<u64, Failure> {
+    let path = folder.join(format!("out.{nth}"));
+    let missing = || format!("callgrind did not see {FUNCTION} return for the {nth}th time");
+    let dump = fs::read_to_string(&path).map_err(|_| missing())?;
+    let summary = dump.lines().find_map(|line| line.strip_prefix("summary: ")).ok_or_else(missing)?;
+    Ok(summary.trim().parse()?)
+}
+
+fn build() -> Result<PathBuf, Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments =
+        ["build", "--release", "--locked", "--package", "matchpoint-bench", "--example", "instructions"];
+    let output = Command::new(cargo)
+        .args(arguments)
+        .args(["--message-format", "json"])
+        .current_dir(root())
+        .stderr(std::process::Stdio::inherit())
+        .output()?;
+    let messages = String::from_utf8(output.stdout)?;
+    let mut binaries = messages.lines().filter_map(|line| {
+        serde_json::from_str::<serde_json::Value>(line).ok()?["executable"].as_str().map(PathBuf::from)
+    });
+    binaries.next_back().ok_or_else(|| "cargo built no example".into())
+}
+
+fn said(command: &str) -> String {
+    let output = Command::new(command).arg("--version").current_dir(root()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
+}
+
+fn text(counts: &Counts) -> String {
+    let mut text = format!(
+        "# Instructions per matched message: engine, workload, count. Made by `cargo xtask instructions --record`.\n\
+         compiler {}\n",
+        said("rustc")
+    );
+    for ((engine, workload), count) in counts {
+        text += &format!("{engine} {workload} {count:.1}\n");
+    }
+    text
+}
+
+fn parse(text: &str) -> (Counts, String) {
+    let (mut counts, mut compiler) = (Counts::new(), String::new());
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix("compiler ") {
+            compiler = name.to_owned();
+        } else if let [engine, workload, count] = line.split_whitespace().collect::<Vec<_>>()[..] {
+            if let Ok(count) = count.parse() {
+                counts.insert((engine.to_owned(), workload.to_owned()), count);
+            }
+        }
+    }
+    (counts, compiler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(per_message: f64) -> Counts {
+        Counts::from([(("list".to_owned(), "last:0".to_owned()), per_message)])
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        let (read, compiler) = parse(&text(&counts(12.5)));
+        assert_eq!((read, compiler), (counts(12.5), said("rustc")));
+    }
+
+    #[test]
+    fn only_more_work_than_recorded_is_an_error() {
+        for (now, is_worse) in [(100.0, false), (109.0, false), (111.0, true), (50.0, false)] {
+            assert_eq!(compare(&counts(now), &counts(100.0), TOLERANCE, false).is_err(), is_worse, "{now}");
+        }
+        assert!(compare(&counts(1.0), &Counts::new(), TOLERANCE, false).is_ok());
+    }
+}
