@@ -7,6 +7,9 @@
 //! entries  [ 64 of block 0 | 64 of … ]     as it was, no value of a key is set aside for holes
 //! ```
 //!
+//! The newest entry lies apart until another is pushed. A vector load waits for stores into what it reads, some 5 ns: if
+//! a receive is posted and at once served, as in a ping-pong behind other receives, its key was never written.
+//!
 //! Push is O(1), and a removal leaves a hole. Two blocks beside each other hold more than 32 entries between them: a
 //! removal that would break this merges them, and a block at the end that is full of holes is squeezed before another
 //! is begun. That moves at most 32 entries, and fewer than one per push in the long run, since at least 32 pushes lie
@@ -20,6 +23,9 @@ use crate::scan::{Kernel, LANES, Lanes, Search};
 
 /// Where an entry lies: 64 × the block's number + the place in it.
 pub(crate) type Place = u32;
+
+/// The place of the newest entry.
+const NEWEST: Place = u32::MAX;
 
 /// No block.
 const NONE: u32 = u32::MAX;
@@ -35,8 +41,12 @@ pub(crate) trait Keys<T, S>: Default {
 
 /// What is searched for.
 pub(crate) trait Wanted<T, K> {
+    /// What keys are compared with.
+    type Key: Copy;
+    /// Its key.
+    fn key(&self) -> Self::Key;
     /// The places of entries that may match. Holes may be among them. `inline(always)` in every implementation.
-    fn hits<L: Lanes>(&self, lanes: L, keys: &K) -> u64;
+    fn hits<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
     /// Whether an entry does match.
     fn matches(&self, entry: &T) -> bool;
 }
@@ -57,7 +67,7 @@ struct Block<K> {
 pub(crate) struct Found {
     /// Where it lies.
     pub(crate) place: Place,
-    /// Where its block is in the order.
+    /// Where its block is in the order, from the front.
     at: u32,
 }
 
@@ -69,12 +79,22 @@ pub(crate) struct Blocks<T, K> {
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
-    len: usize,
+    /// Entries in blocks.
+    stored: usize,
+    newest: Option<T>,
 }
 
 impl<T, K> Default for Blocks<T, K> {
     fn default() -> Self {
-        Blocks { order: Vec::new(), front: 0, blocks: Vec::new(), entries: Vec::new(), vacant: NONE, len: 0 }
+        Blocks {
+            order: Vec::new(),
+            front: 0,
+            blocks: Vec::new(),
+            entries: Vec::new(),
+            vacant: NONE,
+            stored: 0,
+            newest: None,
+        }
     }
 }
 
@@ -104,21 +124,25 @@ impl<T: Copy, K> Blocks<T, K> {
     /// Number of entries.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        self.stored + usize::from(self.newest.is_some())
     }
 
     /// The entry at a place.
     #[inline]
     pub(crate) fn get(&self, place: Place) -> &T {
-        &self.entries[place as usize]
+        match &self.newest {
+            Some(newest) if place == NEWEST => newest,
+            _ => &self.entries[place as usize],
+        }
     }
 
     /// Ages (positions in the queue, holes counted) and places, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
-        (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
+        let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
             each(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
-        })
+        });
+        stored.chain(self.newest.iter().map(|_| (u64::MAX, NEWEST)))
     }
 
     /// Bytes allocated. Never fewer than before.
@@ -138,9 +162,11 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 }
 
-/// The search of [`Blocks::find`], for any instruction set.
+/// The search of [`Blocks::find`] in the blocks, for any instruction set.
 struct First<'a, T, K, W, E> {
-    queue: &'a Blocks<T, K>,
+    order: &'a [u32],
+    blocks: &'a [Block<K>],
+    entries: &'a [T],
     wanted: &'a W,
     /// Which queue it is, and who wants to know what is examined and what was hit in vain.
     which: Queue,
@@ -153,22 +179,24 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Option<Found> {
-        let Blocks { blocks, entries, front, .. } = self.queue;
-        for (at, &number) in (*front as u32..).zip(self.queue.order()) {
+        // By value: what stays behind a reference is loaded again for every block.
+        let First { order, blocks, entries, wanted, which, effort, in_vain } = self;
+        let key = wanted.key();
+        for (at, &number) in (0..).zip(order) {
             let block = &blocks[number as usize];
-            let mut hits = self.wanted.hits(lanes, &block.keys) & block.live;
+            let mut hits = W::hits(lanes, &block.keys, key) & block.live;
             while hits != 0 {
                 let lane = hits.trailing_zeros();
                 let place = place(number, lane);
-                if self.wanted.matches(&entries[place as usize]) {
+                if wanted.matches(&entries[place as usize]) {
                     let earlier = (block.live & before(lane)).count_ones();
-                    self.effort.examined(self.which, u64::from(earlier) + 1);
+                    effort.examined(which, u64::from(earlier) + 1);
                     return Some(Found { place, at });
                 }
-                self.in_vain.examined(self.which, 1);
+                in_vain.examined(which, 1);
                 hits &= hits - 1;
             }
-            self.effort.examined(self.which, u64::from(block.live.count_ones()));
+            effort.examined(which, u64::from(block.live.count_ones()));
         }
         None
     }
@@ -183,22 +211,29 @@ impl<T: Copy, K> Blocks<T, K> {
         kernel: Kernel,
         which: Queue,
         wanted: &W,
-        [effort, in_vain]: [&mut E; 2],
+        effort: &mut E,
+        in_vain: &mut E,
     ) -> Option<Found> {
-        if self.len == 0 {
-            return None;
+        if self.stored != 0 {
+            let block = self.order[self.front];
+            let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
+            if wanted.matches(&self.entries[oldest as usize]) {
+                effort.examined(which, 1);
+                return Some(Found { place: oldest, at: 0 });
+            }
+            if self.stored == 1 {
+                effort.examined(which, 1);
+            } else {
+                let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
+                let found = kernel.run(First { order, blocks, entries, wanted, which, effort, in_vain });
+                if found.is_some() {
+                    return found;
+                }
+            }
         }
-        let block = self.order[self.front];
-        let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
-        if wanted.matches(&self.entries[oldest as usize]) {
-            effort.examined(which, 1);
-            return Some(Found { place: oldest, at: self.front as u32 });
-        }
-        if self.len == 1 {
-            effort.examined(which, 1);
-            return None;
-        }
-        kernel.run(First { queue: self, wanted, which, effort, in_vain })
+        let newest = self.newest.as_ref()?;
+        effort.examined(which, 1);
+        wanted.matches(newest).then_some(Found { place: NEWEST, at: 0 })
     }
 }
 
@@ -212,6 +247,19 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
+        if let Some(newest) = self.newest {
+            self.store(scheme, newest)?;
+        }
+        self.newest = Some(entry);
+        Ok(())
+    }
+
+    /// Appends an entry to the last block.
+    #[inline]
+    fn store<S>(&mut self, scheme: &S, entry: T) -> Result<(), Refused>
+    where
+        K: Keys<T, S>,
+    {
         let mut tail = self.order.last().copied().unwrap_or(NONE);
         if tail == NONE || self.blocks[tail as usize].live >> (LANES - 1) != 0 {
             tail = self.room(scheme, tail, entry)?;
@@ -222,7 +270,7 @@ impl<T: Copy, K> Blocks<T, K> {
         block.count += 1;
         block.keys.set(scheme, lane as usize, &entry);
         self.entries[place(tail, lane) as usize] = entry;
-        self.len += 1;
+        self.stored += 1;
         Ok(())
     }
 
@@ -266,30 +314,34 @@ impl<T: Copy, K> Blocks<T, K> {
         Ok(block)
     }
 
-    /// Takes out what was found, and mends the queue around it.
+    /// Takes out what was found, and mends the queue around it. Does not return the entry: of its 40 bytes a caller
+    /// wants eight, and copying the others, just written in other sizes, made a ping-pong wait 5 ns.
     #[inline]
-    pub(crate) fn take<S>(&mut self, scheme: &S, found: Found) -> T
+    pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
     where
         K: Keys<T, S>,
     {
-        let entry = self.entries[found.place as usize];
-        let block = &mut self.blocks[found.place as usize / LANES];
-        block.live &= !bit(found.place);
-        block.count -= 1;
-        self.len -= 1;
-        if block.count <= SPARSE && self.order.len() - self.front > 1 {
-            self.mend(scheme, found.at as usize);
+        self.remove(found.place);
+        if found.place != NEWEST
+            && self.blocks[found.place as usize / LANES].count <= SPARSE
+            && self.order.len() - self.front > 1
+        {
+            self.mend(scheme, self.front + found.at as usize);
         }
-        entry
     }
 
     /// Takes out the entry at a place. Nothing moves, but the queue must be [settled](Self::settle) before the next push
     /// or search.
+    #[inline]
     pub(crate) fn remove(&mut self, place: Place) {
+        if place == NEWEST {
+            self.newest = None;
+            return;
+        }
         let block = &mut self.blocks[place as usize / LANES];
         block.live &= !bit(place);
         block.count -= 1;
-        self.len -= 1;
+        self.stored -= 1;
     }
 
     /// Mends the queue wherever entries were [removed](Self::remove). O(blocks), and one move per entry at most.
@@ -373,6 +425,10 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
+        if place == NEWEST {
+            self.newest = Some(entry);
+            return;
+        }
         self.entries[place as usize] = entry;
         self.blocks[place as usize / LANES].keys.set(scheme, place as usize % LANES, &entry);
     }

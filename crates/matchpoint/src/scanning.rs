@@ -10,15 +10,15 @@ use crate::scan::{Kernel, Lanes};
 use crate::upkeep::{self, Queues};
 
 /// How keys are made and compared. A key stands for an entry as a hint: what it hits is verified.
-pub(crate) trait Scheme: Sized + Send + 'static {
+pub(crate) trait Scheme: Copy + Send + 'static {
     /// The keys of a block of receives.
     type Posted: Keys<Receive, Self> + Send;
     /// The keys of a block of messages.
     type Unexpected: Keys<Waiting, Self> + Send;
     /// What an arrival compares keys with.
-    type Key;
+    type Key: Copy;
     /// What a receive or a probe compares keys with.
-    type Query;
+    type Query: Copy;
 
     /// The key of an envelope.
     fn key(&self, envelope: &Envelope) -> Self::Key;
@@ -38,15 +38,22 @@ pub(crate) struct Waiting {
 }
 
 /// An arriving message, in search of a receive.
-struct Arrival<'a, S: Scheme> {
+struct Arrival<'a, S> {
+    scheme: &'a S,
     envelope: &'a Envelope,
-    key: S::Key,
 }
 
 impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
+    type Key = S::Key;
+
     #[inline(always)]
-    fn hits<L: Lanes>(&self, lanes: L, keys: &S::Posted) -> u64 {
-        S::accepting(lanes, keys, &self.key)
+    fn key(&self) -> S::Key {
+        self.scheme.key(self.envelope)
+    }
+
+    #[inline(always)]
+    fn hits<L: Lanes>(lanes: L, posted: &S::Posted, key: S::Key) -> u64 {
+        S::accepting(lanes, posted, &key)
     }
 
     #[inline(always)]
@@ -56,15 +63,22 @@ impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
 }
 
 /// A receive or a probe, in search of a message.
-struct Request<'a, S: Scheme> {
+struct Request<'a, S> {
+    scheme: &'a S,
     selector: &'a Selector,
-    query: S::Query,
 }
 
 impl<S: Scheme> Wanted<Waiting, S::Unexpected> for Request<'_, S> {
+    type Key = S::Query;
+
     #[inline(always)]
-    fn hits<L: Lanes>(&self, lanes: L, keys: &S::Unexpected) -> u64 {
-        S::accepted(lanes, keys, &self.query)
+    fn key(&self) -> S::Query {
+        self.scheme.query(self.selector)
+    }
+
+    #[inline(always)]
+    fn hits<L: Lanes>(lanes: L, unexpected: &S::Unexpected, query: S::Query) -> u64 {
+        S::accepted(lanes, unexpected, &query)
     }
 
     #[inline(always)]
@@ -100,16 +114,23 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
 
     #[inline]
     fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
-        let arrival = Arrival::<S> { envelope, key: self.scheme.key(envelope) };
-        let told = [&mut self.effort, &mut self.in_vain];
-        self.posted.find(self.kernel, Queue::Posted, &arrival, told)
+        let arrival = Arrival { scheme: &self.scheme, envelope };
+        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
+        self.posted.find(self.kernel, Queue::Posted, &arrival, effort, in_vain)
     }
 
     #[inline]
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        let request = Request::<S> { selector, query: self.scheme.query(selector) };
-        let told = [&mut self.effort, &mut self.in_vain];
-        self.unexpected.find(self.kernel, Queue::Unexpected, &request, told)
+        let request = Request { scheme: &self.scheme, selector };
+        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
+        self.unexpected.find(self.kernel, Queue::Unexpected, &request, effort, in_vain)
+    }
+
+    #[inline]
+    fn take_message(&mut self, found: Found) -> MsgId {
+        let id = self.unexpected.get(found.place).id;
+        self.unexpected.take(&self.scheme, found);
+        id
     }
 }
 
@@ -157,7 +178,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(found) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.unexpected.take(&self.scheme, found).id));
+            return Ok(Some(self.take_message(found)));
         }
         self.posted.push(&self.scheme, receive)?;
         Ok(None)
@@ -165,7 +186,9 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         if let Some(found) = self.find_posted(&message.envelope) {
-            return Ok(Some(self.posted.take(&self.scheme, found).id));
+            let id = self.posted.get(found.place).id;
+            self.posted.take(&self.scheme, found);
+            return Ok(Some(id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
         self.unexpected.push(&self.scheme, Waiting { envelope: message.envelope, id: message.id })?;
@@ -180,7 +203,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
         let found = self.find_unexpected(selector)?;
-        Some(self.unexpected.take(&self.scheme, found).id)
+        Some(self.take_message(found))
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {

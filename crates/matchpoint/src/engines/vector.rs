@@ -61,6 +61,7 @@ fn fold(word: u64) -> u32 {
 }
 
 /// What a search compares with: a source and a tag, under masks.
+#[derive(Clone, Copy)]
 pub(crate) struct Pair {
     source: u32,
     source_mask: u32,
@@ -90,6 +91,7 @@ impl Pair {
 }
 
 /// The scheme of the [module's documentation](self).
+#[derive(Clone, Copy)]
 pub(crate) struct Pairs;
 
 /// The keys of 64 receives.

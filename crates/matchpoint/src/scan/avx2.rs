@@ -54,59 +54,78 @@ fn halfwords(_: Avx2, low: __m256i, high: __m256i) -> u64 {
     }
 }
 
-/// Bits of 64 lanes, from eight vectors of 32-bit answers.
+/// Bits of eight lanes, from a vector of 32-bit answers, put in their place.
 #[inline(always)]
-fn words(_: Avx2, of: impl Fn(usize) -> __m256i) -> u64 {
-    (0..8).fold(0, |bits, vector| {
-        // SAFETY: an `Avx2` exists, so the instruction does.
-        let lanes = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(of(vector))) };
-        bits | u64::from(lanes as u8) << (8 * vector)
-    })
+fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
+    // SAFETY: an `Avx2` exists, so the instruction does.
+    let lanes = unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(equal)) };
+    u64::from(lanes as u8) << (8 * vector)
 }
 
+// No closures in here: the compiler may leave them out of the function that has the instructions.
 impl Lanes for Avx2 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
         // SAFETY: `self` exists, so the instructions do.
-        let half = |vector| unsafe {
-            let equal = _mm256_cmpeq_epi8(load(self, keys, vector), _mm256_set1_epi8(key as i8));
-            u64::from(_mm256_movemask_epi8(equal) as u32)
-        };
-        half(0) | half(1) << 32
+        unsafe {
+            let key = _mm256_set1_epi8(key as i8);
+            let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(self, keys, 0), key));
+            let high = _mm256_movemask_epi8(_mm256_cmpeq_epi8(load(self, keys, 1), key));
+            u64::from(low as u32) | u64::from(high as u32) << 32
+        }
     }
 
     #[inline(always)]
     fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
         // SAFETY: `self` exists, so the instructions do.
-        let equal =
-            |vector| unsafe { _mm256_cmpeq_epi16(load(self, keys, vector), _mm256_set1_epi16(key as i16)) };
-        halfwords(self, equal(0), equal(1)) | halfwords(self, equal(2), equal(3)) << 32
+        unsafe {
+            let key = _mm256_set1_epi16(key as i16);
+            let a = _mm256_cmpeq_epi16(load(self, keys, 0), key);
+            let b = _mm256_cmpeq_epi16(load(self, keys, 1), key);
+            let c = _mm256_cmpeq_epi16(load(self, keys, 2), key);
+            let d = _mm256_cmpeq_epi16(load(self, keys, 3), key);
+            halfwords(self, a, b) | halfwords(self, c, d) << 32
+        }
     }
 
     #[inline(always)]
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
-        words(self, |vector| unsafe {
-            _mm256_cmpeq_epi32(load(self, keys, vector), _mm256_set1_epi32(key as i32))
-        })
+        let mut bits = 0;
+        for vector in 0..8 {
+            // SAFETY: `self` exists, so the instructions do.
+            let equal =
+                unsafe { _mm256_cmpeq_epi32(load(self, keys, vector), _mm256_set1_epi32(key as i32)) };
+            bits |= words(self, equal, vector);
+        }
+        bits
     }
 
     #[inline(always)]
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
-        words(self, |vector| unsafe {
-            let masked = _mm256_and_si256(load(self, keys, vector), _mm256_set1_epi32(mask as i32));
-            _mm256_cmpeq_epi32(masked, _mm256_set1_epi32((key & mask) as i32))
-        })
+        let mut bits = 0;
+        for vector in 0..8 {
+            // SAFETY: `self` exists, so the instructions do.
+            let equal = unsafe {
+                let masked = _mm256_and_si256(load(self, keys, vector), _mm256_set1_epi32(mask as i32));
+                _mm256_cmpeq_epi32(masked, _mm256_set1_epi32((key & mask) as i32))
+            };
+            bits |= words(self, equal, vector);
+        }
+        bits
     }
 
     #[inline(always)]
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
-        // SAFETY: `self` exists, so the instructions do.
-        words(self, |vector| unsafe {
-            let differs = _mm256_xor_si256(load(self, keys, vector), _mm256_set1_epi32(key as i32));
-            let counts = _mm256_and_si256(differs, load(self, masks, vector));
-            _mm256_cmpeq_epi32(counts, _mm256_setzero_si256())
-        })
+        let mut bits = 0;
+        for vector in 0..8 {
+            // SAFETY: `self` exists, so the instructions do.
+            let equal = unsafe {
+                let differs = _mm256_xor_si256(load(self, keys, vector), _mm256_set1_epi32(key as i32));
+                let counts = _mm256_and_si256(differs, load(self, masks, vector));
+                _mm256_cmpeq_epi32(counts, _mm256_setzero_si256())
+            };
+            bits |= words(self, equal, vector);
+        }
+        bits
     }
 }

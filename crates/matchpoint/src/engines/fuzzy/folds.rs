@@ -43,6 +43,7 @@ impl Width for u8 {
 }
 
 /// The scheme of that width.
+#[derive(Clone, Copy)]
 pub(crate) struct Folds<K>(PhantomData<K>);
 
 impl<K> Folds<K> {
@@ -52,6 +53,7 @@ impl<K> Folds<K> {
 }
 
 /// Source and tag, the context folded into both: fields that are left open drop out of a key by themselves.
+#[derive(Clone, Copy)]
 pub(crate) struct Words {
     source: u64,
     tag: u64,
@@ -69,6 +71,7 @@ enum Open {
 }
 
 /// What a receive or a probe searches for.
+#[derive(Clone, Copy)]
 pub(crate) struct Query {
     words: Words,
     open: Open,

@@ -9,6 +9,7 @@ use crate::scanning::{Scheme, Waiting};
 
 /// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it; the context is spread over
 /// the key by exclusive or.
+#[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank_bits: u32,
     rank: u32,
@@ -16,6 +17,7 @@ pub(crate) struct Windows {
 }
 
 /// A key, and the bits of it that count.
+#[derive(Clone, Copy)]
 pub(crate) struct Masked {
     key: u32,
     mask: u32,
