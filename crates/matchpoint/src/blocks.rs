@@ -178,9 +178,9 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
     type Found = Option<Found>;
 
     #[inline(always)]
-    fn run<L: Lanes>(self, lanes: L) -> Option<Found> {
+    fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
         // By value: what stays behind a reference is loaded again for every block.
-        let First { order, blocks, entries, wanted, which, effort, in_vain } = self;
+        let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
         let key = wanted.key();
         for (at, &number) in (0..).zip(order) {
             let block = &blocks[number as usize];
@@ -225,7 +225,7 @@ impl<T: Copy, K> Blocks<T, K> {
                 effort.examined(which, 1);
             } else {
                 let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
-                let found = kernel.run(First { order, blocks, entries, wanted, which, effort, in_vain });
+                let found = kernel.run(&mut First { order, blocks, entries, wanted, which, effort, in_vain });
                 if found.is_some() {
                     return found;
                 }

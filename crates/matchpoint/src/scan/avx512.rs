@@ -23,7 +23,7 @@ pub(super) fn is_available() -> bool {
 }
 
 #[inline(always)]
-pub(super) fn run<S: Search>(kernel: Kernel, search: S) -> S::Found {
+pub(super) fn run<S: Search>(kernel: Kernel, search: &mut S) -> S::Found {
     assert!(kernel.set() == InstructionSet::Avx512);
     // SAFETY: such a kernel is made only where `is_available` holds.
     unsafe { compiled(search) }
@@ -31,7 +31,7 @@ pub(super) fn run<S: Search>(kernel: Kernel, search: S) -> S::Found {
 
 #[target_feature(enable = "avx512bw,bmi1,bmi2,lzcnt,popcnt")]
 #[inline(never)]
-unsafe fn compiled<S: Search>(search: S) -> S::Found {
+unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
     search.run(Avx512(()))
 }
 

@@ -10,7 +10,7 @@ use super::{LANES, Lanes, Search};
 pub(super) struct Sse2;
 
 #[inline(never)]
-pub(super) fn run<S: Search>(search: S) -> S::Found {
+pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
     search.run(Sse2)
 }
 
