@@ -7,13 +7,16 @@ use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
 fn names() -> impl Iterator<Item = &'static str> {
-    const VARIANTS: [&str; 6] = [
+    const VARIANTS: [&str; 9] = [
         "rank_array:order=per_source",
         "rank_array:order=per_source,dense=0",
         "rank_array:dense=3",
         "bins:n=1",
         "bins:n=3",
         "bins:n=4096",
+        "fuzzy:bits=16",
+        "fuzzy:bits=32",
+        "fuzzy:bits=32,rank=3,tag=2",
     ];
     engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS)
 }

@@ -16,6 +16,7 @@
 //!
 //! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
+mod blocks;
 mod chains;
 pub mod effort;
 pub mod engine;
@@ -26,6 +27,8 @@ pub mod footprint;
 pub mod hashes;
 pub mod hints;
 mod peers;
+pub mod scan;
+mod scanning;
 mod upkeep;
 pub mod wrap;
 
@@ -36,3 +39,4 @@ pub use event::{Event, Outcome};
 pub use footprint::Footprint;
 pub use hashes::Hashes;
 pub use hints::{Hints, Order};
+pub use scan::InstructionSet;

@@ -3,8 +3,10 @@
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
 pub mod bins;
+pub mod fuzzy;
 pub mod list;
 pub mod rank_array;
+pub mod vector;
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -12,7 +14,7 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC];
+pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, vector::SPEC, fuzzy::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;

@@ -1,0 +1,18 @@
+//! Says whether this compiler has the AVX-512 intrinsics: they are stable since Rust 1.89, and Debian 13 ships 1.85.
+//! Older compilers build everything but that kernel.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-check-cfg=cfg(has_avx512_intrinsics)");
+    if minor_version().is_some_and(|minor| minor >= 89) {
+        println!("cargo::rustc-cfg=has_avx512_intrinsics");
+    }
+}
+
+/// 89 of `rustc 1.89.0 (…)`.
+fn minor_version() -> Option<u32> {
+    let version = Command::new(std::env::var_os("RUSTC")?).arg("--version").output().ok()?;
+    String::from_utf8(version.stdout).ok()?.split('.').nth(1)?.parse().ok()
+}

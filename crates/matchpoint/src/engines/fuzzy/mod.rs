@@ -1,0 +1,80 @@
+//! `fuzzy`: one small key for source and tag together, compared by SIMD as a hint, verified on a hit (fuzzy paper
+//! §IV-B).
+//!
+//! * `bits=32`: a window of the source's low bits beside one of the tag's, 24 and 8 unless asked otherwise. The fields
+//!   keep their own bits, so what a receive leaves open is a mask: kept with each posted receive, carried by a search
+//!   of the messages.
+//! * `bits=16`, `bits=8`: source and tag, all 64 bits of each folded to the width of the key, combined by exclusive or.
+//!   For values that fit this is the paper's key, and those that do not (LULESH's large tags, 66.67 % false positives
+//!   in its Fig. 3) are not cut off. 64 keys of a byte are one compare with AVX-512BW.
+//!
+//! Where the fold does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
+//! Open MPI's engine then verifies a whole block one by one, because of one receive in it (2.8 times slower). Here a
+//! receive that names only its source, or only its tag, lies under the fold of that alone, in a bitmap of its kind:
+//! blocks that have such receives are compared once more for each kind, and receives that name neither are verified.
+//! Messages have, beside their key, the fold of the tag and that of the source by themselves: three bytes each with
+//! `bits=8`, of which a search reads one.
+//!
+//! **One queue for all communicators.** The paper's engines have a queue for each. Here the context is folded into the
+//! key as well (context 0 folds to nothing): entries of other communicators cost a 64th of a compare each, while a
+//! queue for each would take kilobytes for each, a look-up in every call, and ages to tell which of two is older. It
+//! loses where one communicator has thousands of entries and another is waited for.
+//!
+//! Post, arrive and probe: O(entries / 64) with a byte, / 32, / 16, plus O(false positives), which are about
+//! entries / 256 with a byte and sources or tags that follow each other. Cancel and retract compare every entry.
+//! Memory per entry: 40 bytes for a receive, 32 for a message, since what is verified are 64-bit fields under a 64-bit
+//! mask; keys take 1, 2 or 8 bytes of a receive, 3, 6 or 4 of a message, and half a byte is bitmaps.
+
+mod folds;
+mod windows;
+
+use self::folds::Folds;
+use self::windows::Windows;
+use super::vector::{ISA, kernel};
+use super::{Arguments, Built, NameError, Parameter, Spec};
+use crate::effort::Attempts;
+use crate::engine::Engine;
+use crate::scan::Kernel;
+use crate::scanning::{Scanning, Scheme};
+
+pub(super) const SPEC: Spec = Spec {
+    name: "fuzzy",
+    summary: "one key of 32, 16 or 8 bits for source and tag, compared by SIMD, verified on a hit (fuzzy paper §IV-B)",
+    parameters: &[
+        Parameter { key: "bits", default: "8", meaning: "width of a key: 32 (windows), 16 or 8 (folds)" },
+        Parameter {
+            key: "rank",
+            default: "24",
+            meaning: "bits of the source in a key of 32, 0 to 32; together with those of the tag at most 32",
+        },
+        Parameter { key: "tag", default: "8", meaning: "bits of the tag in a key of 32, 0 to 32" },
+        ISA,
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let kernel = kernel(arguments)?;
+    let bits: u32 = arguments.get("bits")?;
+    let (rank, tag): (u32, u32) = (arguments.get("rank")?, arguments.get("tag")?);
+    if rank > 32 || tag > 32 || rank + tag > 32 {
+        return Err(arguments.invalid("rank", &format!("{rank} beside {tag}"), SPEC.parameters[1].meaning));
+    }
+    if bits != 32 && (rank, tag) != (24, 8) {
+        return Err(NameError::new("engine `fuzzy`: windows are for bits=32", "folds take all bits"));
+    }
+    Ok(match bits {
+        32 => engine(Windows::new(rank, tag), kernel, counting),
+        16 => engine(Folds::<u16>::new(), kernel, counting),
+        8 => engine(Folds::<u8>::new(), kernel, counting),
+        _ => return Err(arguments.invalid("bits", &bits.to_string(), SPEC.parameters[0].meaning)),
+    })
+}
+
+fn engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+    if counting {
+        Box::new(Scanning::<S, Attempts>::new(scheme, kernel))
+    } else {
+        Box::new(Scanning::<S, ()>::new(scheme, kernel))
+    }
+}

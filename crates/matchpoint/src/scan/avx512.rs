@@ -1,0 +1,109 @@
+//! AVX-512BW: a compare gives a bit for each lane, so a block of bytes is one load, one compare and one move.
+#![allow(
+    unsafe_code,
+    reason = "intrinsics, and a function compiled for instructions that not every x86-64 has"
+)]
+#![allow(clippy::incompatible_msrv, reason = "compiled only where build.rs found them")]
+
+use std::arch::x86_64::*;
+
+use super::{InstructionSet, Kernel, LANES, Lanes, Search};
+
+/// Made by [`run`] alone, so where there is one there is AVX-512BW.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512(());
+
+/// All that [`compiled`] is compiled for.
+pub(super) fn is_available() -> bool {
+    is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
+#[inline(always)]
+pub(super) fn run<S: Search>(kernel: Kernel, search: &mut S) -> S::Found {
+    assert!(kernel.set() == InstructionSet::Avx512);
+    // SAFETY: such a kernel is made only where `is_available` holds.
+    unsafe { compiled(search) }
+}
+
+#[target_feature(enable = "avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+#[inline(never)]
+unsafe fn compiled<S: Search>(search: &mut S) -> S::Found {
+    search.run(Avx512(()))
+}
+
+/// The `vector`th 64 bytes of `keys`.
+#[inline(always)]
+fn load<K: Copy>(_: Avx512, keys: &[K; LANES], vector: usize) -> __m512i {
+    assert!((vector + 1) * 64 <= size_of_val(keys));
+    // SAFETY: the 64 bytes lie within the array, as asserted, and any bytes are a vector; an `Avx512` exists, so the
+    // instruction does.
+    unsafe { _mm512_loadu_si512(keys.as_ptr().cast::<u8>().add(vector * 64).cast()) }
+}
+
+/// The answers for four vectors of words.
+#[inline(always)]
+fn words([a, b, c, d]: [u16; 4]) -> u64 {
+    u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
+}
+
+// No closures in here: the compiler may leave them out of the function that has the instructions, and the calls cost
+// 10 ns a block.
+impl Lanes for Avx512 {
+    #[inline(always)]
+    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+        // SAFETY: `self` exists, so the instructions do.
+        unsafe { _mm512_cmpeq_epi8_mask(load(self, keys, 0), _mm512_set1_epi8(key as i8)) }
+    }
+
+    #[inline(always)]
+    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+        // SAFETY: `self` exists, so the instructions do.
+        unsafe {
+            let key = _mm512_set1_epi16(key as i16);
+            let low = _mm512_cmpeq_epi16_mask(load(self, keys, 0), key);
+            let high = _mm512_cmpeq_epi16_mask(load(self, keys, 1), key);
+            u64::from(low) | u64::from(high) << 32
+        }
+    }
+
+    #[inline(always)]
+    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+        let mut equal = [0; 4];
+        for (vector, equal) in equal.iter_mut().enumerate() {
+            // SAFETY: `self` exists, so the instructions do.
+            *equal =
+                unsafe { _mm512_cmpeq_epi32_mask(load(self, keys, vector), _mm512_set1_epi32(key as i32)) };
+        }
+        words(equal)
+    }
+
+    #[inline(always)]
+    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+        let mut equal = [0; 4];
+        for (vector, equal) in equal.iter_mut().enumerate() {
+            // SAFETY: `self` exists, so the instructions do.
+            *equal = unsafe {
+                let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
+                _mm512_testn_epi32_mask(differs, _mm512_set1_epi32(mask as i32))
+            };
+        }
+        words(equal)
+    }
+
+    #[inline(always)]
+    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+        let mut equal = [0; 4];
+        for (vector, equal) in equal.iter_mut().enumerate() {
+            // SAFETY: `self` exists, so the instructions do.
+            *equal = unsafe {
+                let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
+                _mm512_testn_epi32_mask(differs, load(self, masks, vector))
+            };
+        }
+        words(equal)
+    }
+}

@@ -1,0 +1,44 @@
+//! What the other kernels must agree with: one lane at a time, for the compiler to make of it what the target allows.
+
+use super::{LANES, Lanes, Search};
+
+/// See the [module's documentation](self).
+#[derive(Clone, Copy)]
+pub(super) struct Scalar;
+
+#[inline(never)]
+pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
+    search.run(Scalar)
+}
+
+#[inline(always)]
+fn lanes<K>(keys: &[K; LANES], equal: impl Fn(usize, &K) -> bool) -> u64 {
+    (0..).zip(keys).fold(0, |bits, (lane, key)| bits | u64::from(equal(lane, key)) << lane)
+}
+
+impl Lanes for Scalar {
+    #[inline(always)]
+    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+        lanes(keys, |_, &other| other == key)
+    }
+
+    #[inline(always)]
+    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+        lanes(keys, |_, &other| other == key)
+    }
+
+    #[inline(always)]
+    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+        lanes(keys, |_, &other| other == key)
+    }
+
+    #[inline(always)]
+    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+        lanes(keys, |_, &other| (other ^ key) & mask == 0)
+    }
+
+    #[inline(always)]
+    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+        lanes(keys, |lane, &other| (other ^ key) & masks[lane] == 0)
+    }
+}

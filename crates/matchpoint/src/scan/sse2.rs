@@ -1,0 +1,89 @@
+//! SSE2: as AVX2 with vectors half as long. Every x86-64 has it, so nothing need be asked.
+#![allow(unsafe_code, reason = "intrinsics")]
+
+use std::arch::x86_64::*;
+
+use super::{LANES, Lanes, Search};
+
+/// See the [module's documentation](self).
+#[derive(Clone, Copy)]
+pub(super) struct Sse2;
+
+#[inline(never)]
+pub(super) fn run<S: Search>(search: &mut S) -> S::Found {
+    search.run(Sse2)
+}
+
+/// The `vector`th 16 bytes of `keys`.
+#[inline(always)]
+fn load<K: Copy>(keys: &[K; LANES], vector: usize) -> __m128i {
+    assert!((vector + 1) * 16 <= size_of_val(keys));
+    // SAFETY: the 16 bytes lie within the array, as asserted, and any bytes are a vector.
+    unsafe { _mm_loadu_si128(keys.as_ptr().cast::<u8>().add(vector * 16).cast()) }
+}
+
+/// Bits of 64 lanes, from four vectors of 8-bit answers.
+#[inline(always)]
+fn bytes(of: impl Fn(usize) -> __m128i) -> u64 {
+    (0..4).fold(0, |bits, vector| {
+        #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
+        // SAFETY: every x86-64 has SSE2.
+        let lanes = unsafe { _mm_movemask_epi8(of(vector)) };
+        bits | u64::from(lanes as u16) << (16 * vector)
+    })
+}
+
+/// The same from eight vectors of 16-bit answers.
+#[inline(always)]
+fn halfwords(of: impl Fn(usize) -> __m128i) -> u64 {
+    #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
+    // SAFETY: every x86-64 has SSE2.
+    bytes(|vector| unsafe { _mm_packs_epi16(of(2 * vector), of(2 * vector + 1)) })
+}
+
+/// The same from sixteen vectors of 32-bit answers.
+#[inline(always)]
+fn words(of: impl Fn(usize) -> __m128i) -> u64 {
+    #[allow(unused_unsafe, reason = "needed before Rust 1.87")]
+    // SAFETY: every x86-64 has SSE2.
+    halfwords(|vector| unsafe { _mm_packs_epi32(of(2 * vector), of(2 * vector + 1)) })
+}
+
+#[allow(unused_unsafe, reason = "needed before Rust 1.87")]
+impl Lanes for Sse2 {
+    #[inline(always)]
+    fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
+        // SAFETY: every x86-64 has SSE2.
+        bytes(|vector| unsafe { _mm_cmpeq_epi8(load(keys, vector), _mm_set1_epi8(key as i8)) })
+    }
+
+    #[inline(always)]
+    fn equal_16(self, keys: &[u16; LANES], key: u16) -> u64 {
+        // SAFETY: every x86-64 has SSE2.
+        halfwords(|vector| unsafe { _mm_cmpeq_epi16(load(keys, vector), _mm_set1_epi16(key as i16)) })
+    }
+
+    #[inline(always)]
+    fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
+        // SAFETY: every x86-64 has SSE2.
+        words(|vector| unsafe { _mm_cmpeq_epi32(load(keys, vector), _mm_set1_epi32(key as i32)) })
+    }
+
+    #[inline(always)]
+    fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
+        // SAFETY: every x86-64 has SSE2.
+        words(|vector| unsafe {
+            let masked = _mm_and_si128(load(keys, vector), _mm_set1_epi32(mask as i32));
+            _mm_cmpeq_epi32(masked, _mm_set1_epi32((key & mask) as i32))
+        })
+    }
+
+    #[inline(always)]
+    fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
+        // SAFETY: every x86-64 has SSE2.
+        words(|vector| unsafe {
+            let differs = _mm_xor_si128(load(keys, vector), _mm_set1_epi32(key as i32));
+            _mm_cmpeq_epi32(_mm_and_si128(differs, load(masks, vector)), _mm_setzero_si128())
+        })
+    }
+}

@@ -1,0 +1,275 @@
+//! The engine that compares keys many at a time: `vector` and `fuzzy` are this, with different keys.
+
+use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
+use crate::effort::{Attempts, Effort};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Hints};
+use crate::scan::{Kernel, Lanes};
+use crate::upkeep::{self, Queues};
+
+/// How keys are made and compared. A key stands for an entry as a hint: what it hits is verified.
+pub(crate) trait Scheme: Copy + Send + 'static {
+    /// The keys of a block of receives.
+    type Posted: Keys<Receive, Self> + Send;
+    /// The keys of a block of messages.
+    type Unexpected: Keys<Waiting, Self> + Send;
+    /// What an arrival compares keys with.
+    type Key: Copy;
+    /// What a receive or a probe compares keys with.
+    type Query: Copy;
+
+    /// The key of an envelope.
+    fn key(&self, envelope: &Envelope) -> Self::Key;
+    /// The key of a selector.
+    fn query(&self, selector: &Selector) -> Self::Query;
+    /// Receives that may accept a message: all that do, and some that do not. `inline(always)`.
+    fn accepting<L: Lanes>(lanes: L, posted: &Self::Posted, key: &Self::Key) -> u64;
+    /// Messages that may be accepted: all that are, and some that are not. `inline(always)`.
+    fn accepted<L: Lanes>(lanes: L, unexpected: &Self::Unexpected, query: &Self::Query) -> u64;
+}
+
+/// A message that waits: 32 bytes, two to a cache line. Hash values are of no use here.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting {
+    pub(crate) envelope: Envelope,
+    id: MsgId,
+}
+
+/// An arriving message, in search of a receive.
+struct Arrival<'a, S> {
+    scheme: &'a S,
+    envelope: &'a Envelope,
+}
+
+impl<S: Scheme> Wanted<Receive, S::Posted> for Arrival<'_, S> {
+    type Key = S::Key;
+
+    #[inline(always)]
+    fn key(&self) -> S::Key {
+        self.scheme.key(self.envelope)
+    }
+
+    #[inline(always)]
+    fn hits<L: Lanes>(lanes: L, posted: &S::Posted, key: S::Key) -> u64 {
+        S::accepting(lanes, posted, &key)
+    }
+
+    #[inline(always)]
+    fn matches(&self, receive: &Receive) -> bool {
+        receive.selector.matches(self.envelope)
+    }
+}
+
+/// A receive or a probe, in search of a message.
+struct Request<'a, S> {
+    scheme: &'a S,
+    selector: &'a Selector,
+}
+
+impl<S: Scheme> Wanted<Waiting, S::Unexpected> for Request<'_, S> {
+    type Key = S::Query;
+
+    #[inline(always)]
+    fn key(&self) -> S::Query {
+        self.scheme.query(self.selector)
+    }
+
+    #[inline(always)]
+    fn hits<L: Lanes>(lanes: L, unexpected: &S::Unexpected, query: S::Query) -> u64 {
+        S::accepted(lanes, unexpected, &query)
+    }
+
+    #[inline(always)]
+    fn matches(&self, waiting: &Waiting) -> bool {
+        self.selector.matches(&waiting.envelope)
+    }
+}
+
+/// See the [module's documentation](self).
+pub(crate) struct Scanning<S: Scheme, E: Effort> {
+    scheme: S,
+    kernel: Kernel,
+    posted: Blocks<Receive, S::Posted>,
+    unexpected: Blocks<Waiting, S::Unexpected>,
+    hints: HintTable,
+    effort: E,
+    /// Counts hits that were none.
+    in_vain: E,
+}
+
+impl<S: Scheme, E: Effort> Scanning<S, E> {
+    pub(crate) fn new(scheme: S, kernel: Kernel) -> Self {
+        Scanning {
+            scheme,
+            kernel,
+            posted: Blocks::default(),
+            unexpected: Blocks::default(),
+            hints: HintTable::default(),
+            effort: E::default(),
+            in_vain: E::default(),
+        }
+    }
+
+    #[inline]
+    fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
+        let arrival = Arrival { scheme: &self.scheme, envelope };
+        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
+        self.posted.find(self.kernel, Queue::Posted, &arrival, effort, in_vain)
+    }
+
+    #[inline]
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
+        let request = Request { scheme: &self.scheme, selector };
+        let (effort, in_vain) = (&mut self.effort, &mut self.in_vain);
+        self.unexpected.find(self.kernel, Queue::Unexpected, &request, effort, in_vain)
+    }
+
+    #[inline]
+    fn take_message(&mut self, found: Found) -> MsgId {
+        let id = self.unexpected.get(found.place).id;
+        self.unexpected.take(&self.scheme, found);
+        id
+    }
+}
+
+impl<S: Scheme, E: Effort> Queues for Scanning<S, E> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.posted.iter()
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.unexpected.iter()
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        *self.posted.get(at)
+    }
+
+    fn message(&self, at: Place) -> Message {
+        let waiting = self.unexpected.get(at);
+        Message::new(waiting.id, waiting.envelope)
+    }
+
+    fn take_posted(&mut self, at: Place) {
+        self.posted.remove(at);
+    }
+
+    fn take_unexpected(&mut self, at: Place) {
+        self.unexpected.remove(at);
+    }
+
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        let id = self.unexpected.get(at).id;
+        self.unexpected.replace(&self.scheme, at, Waiting { envelope: named, id });
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}
+
+impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        if let Some(found) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.take_message(found)));
+        }
+        self.posted.push(&self.scheme, receive)?;
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        if let Some(found) = self.find_posted(&message.envelope) {
+            let id = self.posted.get(found.place).id;
+            self.posted.take(&self.scheme, found);
+            return Ok(Some(id));
+        }
+        self.hints.admit_unexpected(message.envelope.context)?;
+        self.unexpected.push(&self.scheme, Waiting { envelope: message.envelope, id: message.id })?;
+        Ok(None)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        self.find_unexpected(selector).map(|found| self.unexpected.get(found.place).id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let found = self.find_unexpected(selector)?;
+        Some(self.take_message(found))
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        let cancelled = upkeep::cancel(self, receive);
+        self.posted.settle(&self.scheme);
+        cancelled
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        let retracted = upkeep::retract(self, message);
+        self.unexpected.settle(&self.scheme);
+        retracted
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        upkeep::readdress(self, message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        upkeep::set_hints(self, context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        upkeep::close(self, context, drained);
+        self.posted.settle(&self.scheme);
+        self.unexpected.settle(&self.scheme);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        upkeep::fail_source(self, context, source, drained);
+        self.posted.settle(&self.scheme);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        match queue {
+            Queue::Posted => self.posted.iter().for_each(|(_, at)| each(Entry::Receive(self.receive(at)))),
+            Queue::Unexpected => {
+                self.unexpected.iter().for_each(|(_, at)| each(Entry::Message(self.message(at))));
+            }
+        }
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted.len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        // Blocks are kept for later, so what there is now is the most there was.
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.effort.attempts()
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        if size_of::<E>() == 0 {
+            return Vec::new();
+        }
+        let Attempts { posted, unexpected } = self.in_vain.attempts();
+        vec![("posted_false_positives", posted as f64), ("unexpected_false_positives", unexpected as f64)]
+    }
+}
