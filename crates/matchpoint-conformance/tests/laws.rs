@@ -7,13 +7,14 @@ use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
 fn names() -> impl Iterator<Item = &'static str> {
-    const VARIANTS: [&str; 6] = [
+    const VARIANTS: [&str; 7] = [
         "rank_array:order=per_source",
         "rank_array:order=per_source,dense=0",
         "rank_array:dense=3",
         "bins:n=1",
         "bins:n=3",
         "bins:n=4096",
+        "hybrid:seed=0",
     ];
     engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS)
 }

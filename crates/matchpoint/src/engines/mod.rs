@@ -3,6 +3,7 @@
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
 pub mod bins;
+pub mod hybrid;
 pub mod list;
 pub mod rank_array;
 
@@ -12,7 +13,7 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC];
+pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, hybrid::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
