@@ -74,8 +74,8 @@ pub struct Hybrid<E: Effort = ()> {
     oldest: u64,
     /// Whether a message was given another source since the log was empty.
     renamed: bool,
-    receives: Option<Box<Ids>>,
-    messages: Option<Box<Ids>>,
+    receives: Option<Ids>,
+    messages: Option<Ids>,
     peak_bytes: u64,
     effort: E,
 }
@@ -422,6 +422,9 @@ impl<E: Effort> Engine for Hybrid<E> {
                 return self.arrive_general(message);
             }
             self.hints.admit_unexpected(envelope.context)?;
+            if self.table.counts >> Kind::Waiting.shift() == 0 {
+                self.log.clear();
+            }
             *slot = Slot { tag, pair, id: message.id.0, mark: self.arrivals << 2 | Kind::Waiting as u64 };
             self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag)));
             self.arrivals += 2;

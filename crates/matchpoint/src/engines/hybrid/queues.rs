@@ -15,7 +15,7 @@ use crate::upkeep::Queues;
 impl<E: Effort> Hybrid<E> {
     /// Bytes of all that grows with what is queued.
     pub(super) fn entries_bytes(&self) -> u64 {
-        let ids = |ids: &Option<Box<Ids>>| ids.as_ref().map_or(0, |ids| ids.bytes());
+        let ids = |ids: &Option<Ids>| ids.as_ref().map_or(0, |ids| ids.bytes());
         let classes = (self.classes.capacity() * size_of::<Class>()) as u64;
         let held: u64 = self.classes.iter().map(Class::bytes).sum();
         self.table.bytes() + self.log.bytes() + ids(&self.receives) + ids(&self.messages) + classes + held
@@ -59,7 +59,7 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn cancel_named(&mut self, receive: RecvId) -> Option<bool> {
         if self.receives.is_none() {
             let entries = self.named_receives().map(|(head, named)| (head.id, named));
-            self.receives = Some(Box::new(Ids::of(entries, &self.hashing).ok()?));
+            self.receives = Some(Ids::of(entries, &self.hashing).ok()?);
         }
         let Some(named) = self.receives.as_mut()?.get(receive.0, &self.hashing) else { return Some(false) };
         self.take_posted(named);
@@ -69,9 +69,9 @@ impl<E: Effort> Hybrid<E> {
     fn messages(&mut self) -> Option<&mut Ids> {
         if self.messages.is_none() {
             let entries = self.named_messages().map(|(head, named)| (head.id, named));
-            self.messages = Some(Box::new(Ids::of(entries, &self.hashing).ok()?));
+            self.messages = Some(Ids::of(entries, &self.hashing).ok()?);
         }
-        self.messages.as_deref_mut()
+        self.messages.as_mut()
     }
 
     /// Retracts by the map of names; nothing if there is no memory for one.
