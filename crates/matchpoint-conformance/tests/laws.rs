@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
 fn names() -> impl Iterator<Item = &'static str> {
-    const VARIANTS: [&str; 9] = [
+    const VARIANTS: &[&str] = &[
         "rank_array:order=per_source",
         "rank_array:order=per_source,dense=0",
         "rank_array:dense=3",
@@ -17,8 +17,9 @@ fn names() -> impl Iterator<Item = &'static str> {
         "fuzzy:bits=16",
         "fuzzy:bits=32",
         "fuzzy:bits=32,rank=3,tag=2",
+        "hybrid:seed=0",
     ];
-    engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS)
+    engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS.iter().copied())
 }
 
 fn create(name: &str) -> Box<dyn Engine> {

@@ -4,6 +4,7 @@
 
 pub mod bins;
 pub mod fuzzy;
+pub mod hybrid;
 pub mod list;
 pub mod rank_array;
 pub mod vector;
@@ -14,7 +15,7 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, vector::SPEC, fuzzy::SPEC];
+pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, vector::SPEC, fuzzy::SPEC, hybrid::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;

@@ -1,0 +1,195 @@
+//! The records that a table is made of.
+
+use super::key::{Key, Spot};
+use super::pool::{NIL, Place, Record};
+use super::table::Bucket;
+
+/// Which queue an entry belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A receive.
+    Posted = 1,
+    /// A message.
+    Waiting = 2,
+}
+
+impl Kind {
+    /// The place of its count among [two](super::table::Table::counts).
+    #[inline]
+    pub(super) fn shift(self) -> u32 {
+        if self == Kind::Posted { 0 } else { 32 }
+    }
+
+    /// One of them.
+    #[inline]
+    pub(super) fn unit(self) -> u64 {
+        1 << self.shift()
+    }
+}
+
+/// An entry: its kind, its number among all that were queued, and the caller's name for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Head {
+    pub(super) kind: Kind,
+    pub(super) seq: u64,
+    pub(super) id: u64,
+}
+
+/// One bucket. The fields are in another order than a message's: in the same order the compiler compares two of them
+/// as one 16-byte word, which the processor cannot forward from the two stores that the caller has just made.
+#[derive(Clone, Copy, Default, Debug)]
+#[repr(C, align(32))]
+pub(super) struct Slot {
+    pub(super) tag: u64,
+    pub(super) pair: u64,
+    pub(super) id: u64,
+    /// Zero if empty; else what lies here in the lower two bits: a receive, a message (then the number of the entry
+    /// above), or more than that (then the place of the first cell). At a billion entries per second the number lasts
+    /// for a century.
+    pub(super) mark: u64,
+}
+
+const CROWDED: u64 = 3;
+
+impl Slot {
+    #[inline]
+    pub(super) fn plain(key: &Key, head: Head) -> Self {
+        Slot { tag: key.tag, pair: key.pair, id: head.id, mark: head.seq << 2 | head.kind as u64 }
+    }
+
+    pub(super) fn crowded(first: Place) -> Self {
+        Slot { tag: 0, pair: 0, id: 0, mark: u64::from(first) << 2 | CROWDED }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.mark == 0
+    }
+
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        self.mark & 3 == CROWDED
+    }
+
+    #[inline]
+    pub(super) fn holds(&self, kind: Kind) -> bool {
+        self.mark & 3 == kind as u64
+    }
+
+    #[inline]
+    pub(super) fn first_cell(&self) -> Place {
+        (self.mark >> 2) as Place
+    }
+
+    /// The key of a plain one.
+    #[inline]
+    pub(super) fn key(&self) -> Key {
+        Key { pair: self.pair, tag: self.tag, high: 0 }
+    }
+
+    /// The entry of a plain one.
+    #[inline]
+    pub(super) fn head(&self) -> Head {
+        let kind = if self.holds(Kind::Posted) { Kind::Posted } else { Kind::Waiting };
+        Head { kind, seq: self.mark >> 2, id: self.id }
+    }
+}
+
+/// A key that does not lie plainly in its slot, with its first entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cell {
+    pub(super) key: Key,
+    pub(super) head: Head,
+    /// The next key of the bucket.
+    pub(super) next: Place,
+    /// The twin that the first entry was until those before it were taken: what it is called by.
+    pub(super) own: Place,
+    /// The second entry.
+    pub(super) first: Place,
+    /// The last one, if there are two.
+    pub(super) last: Place,
+}
+
+impl Cell {
+    pub(super) fn new(key: Key, head: Head) -> Self {
+        Cell { key, head, next: NIL, own: NIL, first: NIL, last: NIL }
+    }
+
+    /// Whether a slot could hold all of it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.key.high == 0 && self.own == NIL && self.first == NIL
+    }
+}
+
+impl Record for Cell {
+    fn vacate(&mut self, next: Place) {
+        self.next = next;
+    }
+
+    fn next_vacant(&self) -> Place {
+        self.next
+    }
+}
+
+/// An entry that came when its key had one already.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Twin {
+    pub(super) id: u64,
+    pub(super) seq: u64,
+    pub(super) owner: Place,
+    pub(super) prev: Place,
+    pub(super) next: Place,
+}
+
+impl Record for Twin {
+    fn vacate(&mut self, next: Place) {
+        // No entry has this number: what is remembered of the twin finds nothing.
+        self.seq = u64::MAX;
+        self.next = next;
+    }
+
+    fn next_vacant(&self) -> Place {
+        self.next
+    }
+}
+
+/// Where the queue of a key is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// In the slot of a bucket.
+    Slot(Bucket),
+    /// In a cell of a bucket.
+    Cell(Bucket, Place),
+}
+
+/// What an entry is remembered by, beside its number: it finds the entry wherever growth moves it. An entry that came
+/// first is sought in its bucket, by its number; one that came later stays in its twin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Ref(pub(super) u64);
+
+const TWIN: u64 = 1 << 32;
+
+impl Ref {
+    /// Not known: to be had from the key.
+    pub(super) const UNPLACED: Ref = Ref(u64::MAX);
+
+    pub(super) fn inline(spot: Spot) -> Self {
+        Ref(u64::from(spot.0))
+    }
+
+    pub(super) fn twin(place: Place) -> Self {
+        Ref(TWIN | u64::from(place))
+    }
+
+    /// The place of the twin.
+    #[inline]
+    pub(super) fn place(self) -> Option<Place> {
+        (self.0 & TWIN != 0).then_some(self.0 as Place)
+    }
+
+    /// The bucket, of one that has no twin.
+    #[inline]
+    pub(super) fn spot(self) -> Spot {
+        Spot(self.0 as u32)
+    }
+}

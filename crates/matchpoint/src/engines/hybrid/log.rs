@@ -1,0 +1,213 @@
+//! The order of arrival: every unexpected message in one line, those that were taken since included until a sweep
+//! passes. Taking a message does not look here, so that a program without wildcards pays for one store.
+//!
+//! ```text
+//! full   [ 512 entries ][ 512 entries ][ … ]   oldest first, swept a few entries at a time
+//! tail   [ 37 entries ]                        where the next one goes
+//! ```
+
+use std::collections::VecDeque;
+
+use super::entry::Ref;
+use super::key::Spot;
+use crate::engine::Refused;
+
+/// Entries in a chunk: 6 KiB. The tail begins smaller.
+const CHUNK: usize = 512;
+const FIRST: usize = 32;
+
+/// Entries looked at with each arrival while a sweep is on.
+const SWEEP: usize = 4;
+
+/// A message's number (its upper bit says whether it was placed as a twin) and what it is found by: 12 bytes.
+#[derive(Clone, Copy)]
+struct Line {
+    low: u32,
+    high: u32,
+    place: u32,
+}
+
+/// In `high`.
+const TWIN: u32 = 1 << 31;
+const DEAD: u32 = 1 << 30;
+
+impl Line {
+    #[inline]
+    fn new(seq: u64, entry: Ref) -> Self {
+        let (place, twin) = match entry.place() {
+            Some(place) => (place, TWIN),
+            None => (entry.spot().0, 0),
+        };
+        Line { low: seq as u32, high: (seq >> 32) as u32 | twin, place }
+    }
+
+    #[inline]
+    fn seq(self) -> u64 {
+        u64::from(self.high & (DEAD - 1)) << 32 | u64::from(self.low)
+    }
+
+    #[inline]
+    fn entry(self) -> Ref {
+        if self.high & TWIN != 0 { Ref::twin(self.place) } else { Ref::inline(Spot(self.place)) }
+    }
+
+    fn is_dead(self) -> bool {
+        self.high & DEAD != 0
+    }
+}
+
+/// See the [module's documentation](self).
+#[derive(Default)]
+pub(super) struct Log {
+    tail: Vec<Line>,
+    full: VecDeque<Vec<Line>>,
+    spare: VecDeque<Vec<Line>>,
+    /// Where the sweep stands: a full chunk and an entry of it.
+    sweep: Option<(usize, usize)>,
+    /// Lines in full chunks.
+    settled: usize,
+}
+
+impl Log {
+    /// Lines kept, dead or alive.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.settled + self.tail.len()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        let chunks = self.full.len() + self.spare.len();
+        let lines = self.tail.capacity() + chunks * CHUNK;
+        let places = self.full.capacity() + self.spare.capacity();
+        (lines * size_of::<Line>() + places * size_of::<Vec<Line>>()) as u64
+    }
+
+    /// Whether there are entries to sweep.
+    #[inline]
+    pub(super) fn is_sweeping(&self) -> bool {
+        self.sweep.is_some()
+    }
+
+    /// Whether a line can be added without allocating.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.tail.len() < self.tail.capacity()
+    }
+
+    /// Makes room for one line; `live` of those that are there are wanted still.
+    #[cold]
+    pub(super) fn make_room(&mut self, live: usize) -> Result<(), Refused> {
+        if self.tail.len() < CHUNK {
+            let more = usize::clamp(2 * self.tail.len(), FIRST, CHUNK) - self.tail.len();
+            return self.tail.try_reserve_exact(more).map_err(|_| Refused::Memory);
+        }
+        self.full.try_reserve(1).map_err(|_| Refused::Memory)?;
+        let next = match self.spare.pop_front() {
+            Some(chunk) => chunk,
+            None => {
+                let mut chunk = Vec::new();
+                chunk.try_reserve_exact(CHUNK).map_err(|_| Refused::Memory)?;
+                chunk
+            }
+        };
+        self.settled += self.tail.len();
+        self.full.push_back(std::mem::replace(&mut self.tail, next));
+        if self.sweep.is_none() && self.len() > 2 * live + 2 * CHUNK {
+            self.sweep = Some((0, 0));
+        }
+        Ok(())
+    }
+
+    /// Adds a line, for which there must be [room](Self::has_room).
+    #[inline]
+    pub(super) fn push(&mut self, seq: u64, entry: Ref) {
+        self.tail.push(Line::new(seq, entry));
+    }
+
+    /// Forgets all lines: none is alive.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.tail.clear();
+        if !self.full.is_empty() {
+            self.clear_full();
+        }
+    }
+
+    #[cold]
+    fn clear_full(&mut self) {
+        self.sweep = None;
+        self.settled = 0;
+        self.spare.append(&mut self.full);
+    }
+
+    /// The lines from the oldest on that is no older than `seq`.
+    pub(super) fn since(&self, seq: u64) -> impl Iterator<Item = (u64, Ref)> {
+        let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
+        let lines = self.full.range(chunk..).chain([&self.tail]);
+        let older = move |lines: &[Line]| lines.partition_point(|line| line.seq() < seq);
+        let lines = lines.flat_map(move |lines| {
+            let first = lines.first().is_some_and(|first| first.seq() < seq);
+            &lines[if first { older(lines) } else { 0 }..]
+        });
+        lines.filter(|line| !line.is_dead()).map(|line| (line.seq(), line.entry()))
+    }
+
+    /// What a message is found by. O(log lines).
+    pub(super) fn find(&self, seq: u64) -> Option<Ref> {
+        self.since(seq).next().filter(|&(found, _)| found == seq).map(|(_, entry)| entry)
+    }
+
+    /// Changes what a message is found by. O(log lines).
+    pub(super) fn replace(&mut self, seq: u64, entry: Ref) {
+        let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
+        let lines = self.full.get_mut(chunk).unwrap_or(&mut self.tail);
+        let at = lines.partition_point(|line| line.seq() < seq);
+        if let Some(line) = lines.get_mut(at).filter(|line| line.seq() == seq) {
+            *line = Line::new(seq, entry);
+        }
+    }
+
+    /// Looks at some entries, and drops those of which `is_live` says no.
+    pub(super) fn tend(&mut self, is_live: impl Fn(u64, Ref) -> bool) {
+        let Some((chunk, at)) = self.sweep else { return };
+        let Some(lines) = self.full.get_mut(chunk) else {
+            self.sweep = None;
+            return;
+        };
+        let end = lines.len().min(at + SWEEP);
+        for line in &mut lines[at..end] {
+            if !is_live(line.seq(), line.entry()) {
+                line.high |= DEAD;
+            }
+        }
+        self.sweep = Some((chunk, end));
+        if end == lines.len() {
+            self.close_up(chunk);
+        }
+    }
+
+    /// Drops the dead lines of a chunk, and joins it with the one before if there is room.
+    fn close_up(&mut self, chunk: usize) {
+        let lines = &mut self.full[chunk];
+        self.settled -= lines.len();
+        lines.retain(|line| !line.is_dead());
+        self.settled += lines.len();
+        let here = lines.len();
+        let joins = chunk > 0 && self.full[chunk - 1].len() + here <= CHUNK;
+        if !joins && here > 0 {
+            self.sweep = Some((chunk + 1, 0));
+            return;
+        }
+        let mut emptied = self.full.remove(chunk).unwrap_or_default();
+        if joins {
+            self.full[chunk - 1].extend_from_slice(&emptied);
+        }
+        emptied.clear();
+        self.sweep = Some((chunk, 0));
+        // A spare chunk that there is no room to remember is given back.
+        if self.spare.try_reserve(1).is_ok() {
+            self.spare.push_back(emptied);
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! `hybrid`: ours.
+
+mod class;
+mod entry;
+mod ids;
+mod key;
+mod log;
+mod pool;
+mod queues;
+mod table;
+
+use super::{Arguments, Built, Parameter, Spec};
+use crate::effort::{Attempts, Effort};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Hints};
+use crate::upkeep;
+use class::{Class, Openness, Unexpected};
+use entry::{At, Head, Kind, Ref, Slot};
+use ids::{Ids, MAIN, Named};
+use key::{Hashing, Key, Spot};
+use log::Log;
+use table::{Found, Table};
+
+pub(super) const SPEC: Spec = Spec {
+    name: "hybrid",
+    summary: "one hash table for both queues, an index for each kind of wildcard in use (ours)",
+    parameters: &[Parameter {
+        key: "seed",
+        default: "random",
+        meaning: "key of the hash function: `random`, drawn once per process, or a number",
+    }],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let seed: String = arguments.get("seed")?;
+    let hashing = match &*seed {
+        "random" => Hashing::of_process(),
+        _ => Hashing::of_seed(arguments.get("seed")?),
+    };
+    Ok(if counting {
+        Box::new(Hybrid::<Attempts>::new(hashing))
+    } else {
+        Box::new(Hybrid::<()>::new(hashing))
+    })
+}
+
+/// Unexpected messages that are searched one by one for a receive that leaves something open, rather than indexed:
+/// so many alive, and so many lines of the log.
+const FEW: usize = 8;
+const FEW_LINES: usize = 64;
+
+/// Bits of [`Hybrid::gate`]: what a post, and what an arrival cannot do in passing.
+const TO_POST: u32 = 1;
+const TO_ARRIVE: u32 = 2;
+
+/// See the [module's documentation](self).
+pub struct Hybrid<E: Effort = ()> {
+    table: Table,
+    hashing: Hashing,
+    /// Zero when the first look at a slot may decide everything.
+    gate: u32,
+    /// The numbers of the next receive and of the next message queued: odd and even, so that no two entries share one.
+    posts: u64,
+    arrivals: u64,
+    log: Log,
+    hints: HintTable,
+    classes: Vec<Class>,
+    /// Receives posted in all classes.
+    wild: usize,
+    /// No message older than this waits.
+    oldest: u64,
+    /// Whether a message was given another source since the log was empty.
+    renamed: bool,
+    receives: Option<Ids>,
+    messages: Option<Ids>,
+    peak_bytes: u64,
+    effort: E,
+}
+
+impl<E: Effort> Hybrid<E> {
+    fn new(hashing: Hashing) -> Self {
+        Hybrid {
+            table: Table::default(),
+            hashing,
+            gate: 0,
+            posts: 1,
+            arrivals: 2,
+            log: Log::default(),
+            hints: HintTable::default(),
+            classes: Vec::new(),
+            wild: 0,
+            oldest: 0,
+            renamed: false,
+            receives: None,
+            messages: None,
+            peak_bytes: 0,
+            effort: E::default(),
+        }
+    }
+
+    fn unexpected(&self) -> Unexpected<'_> {
+        Unexpected {
+            table: &self.table,
+            log: &self.log,
+            hashing: &self.hashing,
+            clock: self.arrivals,
+            renamed: self.renamed,
+        }
+    }
+
+    /// Says what calls have to look at beside a slot.
+    fn set_gate(&mut self) {
+        let both = self.table.is_growing() || self.receives.is_some() || self.messages.is_some();
+        let indexed = self.classes.iter().any(|class| class.index.is_some());
+        let arrive = self.wild > 0 || self.log.is_sweeping() || self.renamed || indexed;
+        self.gate = if both {
+            TO_POST | TO_ARRIVE
+        } else if arrive {
+            TO_ARRIVE
+        } else {
+            0
+        };
+    }
+
+    /// A little of the work that must not be done at once.
+    fn tend(&mut self) {
+        self.table.tend(&self.hashing);
+        for class in &mut self.classes {
+            class.posted.tend(&self.hashing);
+        }
+        if self.log.is_sweeping() {
+            let Self { log, table, hashing, .. } = self;
+            log.tend(|seq, entry| table.resolve(entry, seq, hashing).is_some());
+        }
+    }
+
+    /// A post that finds more than one look at a slot can settle.
+    #[inline(never)]
+    fn post_general(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.tend();
+        let posted = match receive.selector.exact() {
+            Some(envelope) => self.post_exact(receive.id, &Key::of(&envelope)),
+            None => self.post_open(&receive),
+        };
+        self.set_gate();
+        posted
+    }
+
+    fn post_exact(&mut self, id: RecvId, key: &Key) -> Result<Option<MsgId>, Refused> {
+        let spot = self.hashing.spot(key);
+        let mut examined = 0;
+        let queue = self.table.find(key, spot, &mut examined);
+        self.effort.examined(Queue::Unexpected, examined);
+        if let Some(at) = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting) {
+            return Ok(Some(self.take_message(Found { at, twin: None })));
+        }
+        let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
+        let entry = match queue {
+            Some(at) => self.table.append(at, head)?,
+            None => self.table.insert(key, spot, head)?,
+        };
+        self.posts += 2;
+        self.name_receive(id, Named { class: MAIN, entry, seq: head.seq });
+        Ok(None)
+    }
+
+    fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if let Some(found) = self.find_open(&receive.selector) {
+            return Ok(Some(self.take_message(found)));
+        }
+        let number = self.class(Openness::of(&receive.selector))?;
+        let class = &mut self.classes[number];
+        let key = class.open.key(&receive.selector);
+        let spot = self.hashing.spot(&key);
+        let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
+        let entry = match class.posted.find(&key, spot, &mut 0) {
+            Some(at) => class.posted.append(at, head)?,
+            None => class.posted.insert(&key, spot, head)?,
+        };
+        self.wild += 1;
+        self.posts += 2;
+        self.name_receive(receive.id, Named { class: number as u32, entry, seq: head.seq });
+        Ok(None)
+    }
+
+    /// The number of a class, which is made if there is none.
+    fn class(&mut self, open: Openness) -> Result<usize, Refused> {
+        if let Some(number) = self.classes.iter().position(|class| class.open == open) {
+            return Ok(number);
+        }
+        if let Some(number) = self.classes.iter().position(Class::is_vacant) {
+            self.classes[number].open = open;
+            return Ok(number);
+        }
+        self.classes.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.classes.push(Class::new(open));
+        Ok(self.classes.len() - 1)
+    }
+
+    /// The earliest message that a selector matches.
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
+        match selector.exact() {
+            Some(envelope) => {
+                let key = Key::of(&envelope);
+                let mut examined = 0;
+                let queue = self.table.find(&key, self.hashing.spot(&key), &mut examined);
+                self.effort.examined(Queue::Unexpected, examined);
+                let at = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting)?;
+                Some(Found { at, twin: None })
+            }
+            None => self.find_open(selector),
+        }
+    }
+
+    fn find_open(&mut self, selector: &Selector) -> Option<Found> {
+        let waiting = self.table.count(Kind::Waiting);
+        if waiting == 0 {
+            self.forget_arrivals();
+            return None;
+        }
+        let mut examined = 0;
+        let found = if waiting <= FEW && self.log.len() <= FEW_LINES {
+            self.search_log(selector, &mut examined)
+        } else {
+            let open = Openness::of(selector);
+            match self.class(open) {
+                Ok(number) => {
+                    let unexpected = Unexpected {
+                        table: &self.table,
+                        log: &self.log,
+                        hashing: &self.hashing,
+                        clock: self.arrivals,
+                        renamed: self.renamed,
+                    };
+                    let rest = open.key(selector);
+                    self.classes[number].find_waiting(&rest, unexpected, &mut examined)
+                }
+                Err(_) => self.search_log(selector, &mut examined),
+            }
+        };
+        self.effort.examined(Queue::Unexpected, examined);
+        found
+    }
+
+    /// Compares one message after the other, in the order of arrival.
+    fn search_log(&mut self, selector: &Selector, examined: &mut u64) -> Option<Found> {
+        let unexpected = self.unexpected();
+        let mut oldest = None;
+        let mut result = None;
+        for (seq, entry) in self.log.since(self.oldest) {
+            let Some(found) = unexpected.resolve(entry, seq) else { continue };
+            oldest.get_or_insert(seq);
+            *examined += 1;
+            if selector.matches(&self.table.key(found.at).envelope()) {
+                result = Some(found);
+                break;
+            }
+        }
+        self.oldest = oldest.unwrap_or(self.arrivals);
+        result
+    }
+
+    /// No message waits.
+    fn forget_arrivals(&mut self) {
+        self.log.clear();
+        self.oldest = self.arrivals;
+        self.renamed = false;
+    }
+
+    /// Takes a message out.
+    fn take_message(&mut self, found: Found) -> MsgId {
+        let id = self.table.remove(found).id;
+        if let Some(ids) = &mut self.messages {
+            ids.remove(id, &self.hashing);
+        }
+        MsgId(id)
+    }
+
+    /// An arrival that meets more than one look at a slot can settle.
+    #[inline(never)]
+    fn arrive_general(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.tend();
+        let key = Key::of(&message.envelope);
+        let spot = self.hashing.spot(&key);
+        let mut examined = 0;
+        let queue = self.table.find(&key, spot, &mut examined);
+        let exact = queue.filter(|&at| self.table.head(at).kind == Kind::Posted);
+        let open = if self.wild > 0 { self.find_posted_open(&key, exact, &mut examined) } else { None };
+        self.effort.examined(Queue::Posted, examined);
+        let taken = match (open, exact) {
+            (Some((number, at)), _) => {
+                self.wild -= 1;
+                Some(self.classes[number].posted.pop(at))
+            }
+            (None, Some(at)) => Some(self.table.pop(at)),
+            (None, None) => None,
+        };
+        let arrived = match taken {
+            Some(head) => {
+                self.unname_receive(head.id);
+                Ok(Some(RecvId(head.id)))
+            }
+            None => self.enqueue_message(&message, &key, spot, queue).map(|()| None),
+        };
+        self.set_gate();
+        arrived
+    }
+
+    /// The earliest receive that leaves something open and matches, if it is older than the `exact` one.
+    fn find_posted_open(&self, key: &Key, exact: Option<At>, examined: &mut u64) -> Option<(usize, At)> {
+        let mut earliest = exact.map_or(u64::MAX, |at| self.table.head(at).seq);
+        let mut found = None;
+        for (number, class) in self.classes.iter().enumerate() {
+            if class.posted.len() == 0 {
+                continue;
+            }
+            let rest = class.open.rest(key);
+            let Some(at) = class.posted.find(&rest, self.hashing.spot(&rest), examined) else { continue };
+            let seq = class.posted.head(at).seq;
+            if seq < earliest {
+                (earliest, found) = (seq, Some((number, at)));
+            }
+        }
+        found
+    }
+
+    fn enqueue_message(
+        &mut self,
+        message: &Message,
+        key: &Key,
+        spot: Spot,
+        queue: Option<At>,
+    ) -> Result<(), Refused> {
+        self.hints.admit_unexpected(message.envelope.context)?;
+        let waiting = self.table.count(Kind::Waiting);
+        if waiting == 0 && self.log.len() > 0 {
+            self.forget_arrivals();
+        }
+        if !self.log.has_room() {
+            self.log.make_room(waiting)?;
+        }
+        let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: message.id.0 };
+        let entry = match queue {
+            Some(at) => self.table.append(at, head)?,
+            None => self.table.insert(key, spot, head)?,
+        };
+        self.log.push(head.seq, entry);
+        self.arrivals += 2;
+        let Self { classes, table, log, hashing, arrivals, renamed, .. } = self;
+        let unexpected = Unexpected { table, log, hashing, clock: *arrivals, renamed: *renamed };
+        for class in classes.iter_mut().filter(|class| class.index.is_some()) {
+            class.keep_up(key, Head { id: entry.0, ..head }, unexpected);
+        }
+        if let Some(ids) = &mut self.messages {
+            let named = Named { class: MAIN, entry, seq: head.seq };
+            if !ids.is_wanted() || ids.insert(message.id.0, named, &self.hashing).is_err() {
+                self.messages = None;
+            }
+        }
+        Ok(())
+    }
+
+    fn name_receive(&mut self, id: RecvId, named: Named) {
+        if let Some(ids) = &mut self.receives {
+            if !ids.is_wanted() || ids.insert(id.0, named, &self.hashing).is_err() {
+                self.receives = None;
+            }
+        }
+    }
+
+    fn unname_receive(&mut self, id: u64) {
+        if let Some(ids) = &mut self.receives {
+            ids.remove(id, &self.hashing);
+        }
+    }
+}
+
+impl<E: Effort> Engine for Hybrid<E> {
+    #[inline]
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        let Some(envelope) = receive.selector.exact() else { return self.post_general(receive) };
+        if envelope.source.0 >> 32 != 0 || self.gate & TO_POST != 0 {
+            return self.post_general(receive);
+        }
+        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+        let tag = envelope.tag.0;
+        let hash = self.hashing.narrow(pair, tag);
+        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let Some(slot) = self.table.slots.get_mut(index) else { return self.post_general(receive) };
+        if slot.is_empty() {
+            *slot = Slot { tag, pair, id: receive.id.0, mark: self.posts << 2 | Kind::Posted as u64 };
+            self.posts += 2;
+            self.table.counts += Kind::Posted.unit();
+            return Ok(None);
+        }
+        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Waiting) {
+            return self.post_general(receive);
+        }
+        slot.mark = 0;
+        self.effort.examined(Queue::Unexpected, 1);
+        self.table.counts -= Kind::Waiting.unit();
+        Ok(Some(MsgId(slot.id)))
+    }
+
+    #[inline]
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let envelope = &message.envelope;
+        if envelope.source.0 >> 32 != 0 || self.gate & TO_ARRIVE != 0 {
+            return self.arrive_general(message);
+        }
+        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+        let tag = envelope.tag.0;
+        let hash = self.hashing.narrow(pair, tag);
+        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
+        if slot.is_empty() {
+            if !self.log.has_room() {
+                return self.arrive_general(message);
+            }
+            self.hints.admit_unexpected(envelope.context)?;
+            if self.table.counts >> Kind::Waiting.shift() == 0 {
+                self.log.clear();
+            }
+            *slot = Slot { tag, pair, id: message.id.0, mark: self.arrivals << 2 | Kind::Waiting as u64 };
+            self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag)));
+            self.arrivals += 2;
+            self.table.counts += Kind::Waiting.unit();
+            return Ok(None);
+        }
+        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Posted) {
+            return self.arrive_general(message);
+        }
+        slot.mark = 0;
+        self.effort.examined(Queue::Posted, 1);
+        self.table.counts -= Kind::Posted.unit();
+        Ok(Some(RecvId(slot.id)))
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let found = self.find_unexpected(selector).map(|found| MsgId(self.table.entry(found).id));
+        self.set_gate();
+        found
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let found = self.find_unexpected(selector).map(|found| self.take_message(found));
+        self.set_gate();
+        found
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        let cancelled = self.cancel_named(receive).unwrap_or_else(|| upkeep::cancel(self, receive));
+        self.set_gate();
+        cancelled
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        let retracted = self.retract_named(message).unwrap_or_else(|| upkeep::retract(self, message));
+        self.set_gate();
+        retracted
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let readdressed =
+            self.readdress_named(message, source).unwrap_or_else(|| upkeep::readdress(self, message, source));
+        self.set_gate();
+        readdressed
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        upkeep::set_hints(self, context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        upkeep::close(self, context, drained);
+        self.set_gate();
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        upkeep::fail_source(self, context, source, drained);
+        self.set_gate();
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        upkeep::visit(self, queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.table.count(Kind::Posted) + self.wild
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.table.count(Kind::Waiting)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        let entries_bytes = self.entries_bytes();
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.effort.attempts()
+    }
+}

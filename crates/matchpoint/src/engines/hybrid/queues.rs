@@ -1,0 +1,173 @@
+//! The calls that nobody waits for, and those by name.
+
+use super::Hybrid;
+use super::class::Class;
+use super::entry::{Head, Kind, Ref};
+use super::ids::{Ids, MAIN, Named};
+use super::key::Key;
+use super::table::{Found, Table};
+use crate::effort::Effort;
+use crate::engine::{Message, MsgId, Receive, RecvId, Refused};
+use crate::envelope::{Envelope, Rank, Selector};
+use crate::hints::HintTable;
+use crate::upkeep::Queues;
+
+impl<E: Effort> Hybrid<E> {
+    /// Bytes of all that grows with what is queued.
+    pub(super) fn entries_bytes(&self) -> u64 {
+        let ids = |ids: &Option<Ids>| ids.as_ref().map_or(0, |ids| ids.bytes());
+        let classes = (self.classes.capacity() * size_of::<Class>()) as u64;
+        let held: u64 = self.classes.iter().map(Class::bytes).sum();
+        self.table.bytes() + self.log.bytes() + ids(&self.receives) + ids(&self.messages) + classes + held
+    }
+
+    fn table_of(&self, class: u32) -> &Table {
+        if class == MAIN { &self.table } else { &self.classes[class as usize].posted }
+    }
+
+    fn table_of_mut(&mut self, class: u32) -> &mut Table {
+        if class == MAIN { &mut self.table } else { &mut self.classes[class as usize].posted }
+    }
+
+    /// All of a kind in a table.
+    fn named(&self, class: u32, kind: Kind) -> impl Iterator<Item = (Head, Named)> {
+        let entries = self.table_of(class).entries().filter(move |(_, head, _)| head.kind == kind);
+        entries.map(move |(key, head, entry)| {
+            let entry = if entry == Ref::UNPLACED { Ref::inline(self.hashing.spot(&key)) } else { entry };
+            (head, Named { class, entry, seq: head.seq })
+        })
+    }
+
+    fn named_receives(&self) -> impl Iterator<Item = (Head, Named)> {
+        let classes = std::iter::once(MAIN).chain(0..self.classes.len() as u32);
+        classes.flat_map(|class| self.named(class, Kind::Posted))
+    }
+
+    fn named_messages(&self) -> impl Iterator<Item = (Head, Named)> {
+        self.named(MAIN, Kind::Waiting)
+    }
+
+    fn found_receive(&self, at: Named) -> Option<Found> {
+        self.table_of(at.class).resolve(at.entry, at.seq, &self.hashing)
+    }
+
+    fn found_message(&self, at: Named) -> Option<Found> {
+        self.unexpected().resolve(at.entry, at.seq)
+    }
+
+    /// Cancels by the map of names; nothing if there is no memory for one.
+    pub(super) fn cancel_named(&mut self, receive: RecvId) -> Option<bool> {
+        if self.receives.is_none() {
+            let entries = self.named_receives().map(|(head, named)| (head.id, named));
+            self.receives = Some(Ids::of(entries, &self.hashing).ok()?);
+        }
+        let Some(named) = self.receives.as_mut()?.get(receive.0, &self.hashing) else { return Some(false) };
+        self.take_posted(named);
+        Some(true)
+    }
+
+    fn messages(&mut self) -> Option<&mut Ids> {
+        if self.messages.is_none() {
+            let entries = self.named_messages().map(|(head, named)| (head.id, named));
+            self.messages = Some(Ids::of(entries, &self.hashing).ok()?);
+        }
+        self.messages.as_mut()
+    }
+
+    /// Retracts by the map of names; nothing if there is no memory for one.
+    pub(super) fn retract_named(&mut self, message: MsgId) -> Option<bool> {
+        let hashing = self.hashing;
+        let Some(named) = self.messages()?.get(message.0, &hashing) else { return Some(false) };
+        self.take_unexpected(named);
+        Some(true)
+    }
+
+    /// Readdresses by the map of names; nothing if there is no memory for one.
+    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> Option<bool> {
+        let hashing = self.hashing;
+        let Some(at) = self.messages()?.get(message.0, &hashing) else { return Some(false) };
+        let nameless = self.message(at).envelope;
+        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Some(false);
+        }
+        let named = Envelope { source, ..nameless };
+        let is_wanted = self.is_wanted(&Key::of(&named));
+        Some(!is_wanted && self.rename(at, named).is_ok())
+    }
+
+    /// Whether a message with that key would find a receive.
+    fn is_wanted(&self, key: &Key) -> bool {
+        let exact = self.table.find(key, self.hashing.spot(key), &mut 0);
+        exact.is_some_and(|at| self.table.head(at).kind == Kind::Posted)
+            || self.find_posted_open(key, None, &mut 0).is_some()
+    }
+}
+
+impl<E: Effort> Queues for Hybrid<E> {
+    type Posted = Named;
+    type Unexpected = Named;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Named)> {
+        self.named_receives().map(|(head, named)| (head.seq, named))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Named)> {
+        self.named_messages().map(|(head, named)| (head.seq, named))
+    }
+
+    fn receive(&self, at: Named) -> Receive {
+        let table = self.table_of(at.class);
+        let found = self.found_receive(at).expect("what was listed is there");
+        let key = table.key(found.at);
+        let selector = match at.class {
+            MAIN => Selector::exactly(&key.envelope()),
+            class => self.classes[class as usize].open.selector(key),
+        };
+        Receive::new(RecvId(table.entry(found).id), selector)
+    }
+
+    fn message(&self, at: Named) -> Message {
+        let found = self.found_message(at).expect("what was listed is there");
+        Message::new(MsgId(self.table.entry(found).id), self.table.key(found.at).envelope())
+    }
+
+    fn take_posted(&mut self, at: Named) {
+        let found = self.found_receive(at).expect("what was listed is there");
+        let id = self.table_of_mut(at.class).remove(found).id;
+        self.wild -= usize::from(at.class != MAIN);
+        self.unname_receive(id);
+    }
+
+    fn take_unexpected(&mut self, at: Named) {
+        let found = self.found_message(at).expect("what was listed is there");
+        self.take_message(found);
+    }
+
+    fn rename(&mut self, at: Named, named: Envelope) -> Result<(), Refused> {
+        let found = self.found_message(at).expect("what was listed is there");
+        let head = self.table.entry(found);
+        let nameless = self.table.key(found.at);
+        let key = Key::of(&named);
+        let spot = self.hashing.spot(&key);
+        // It enters under its new name before it leaves under the old one: entering may be refused.
+        let (entry, moved) = match self.table.find(&key, spot, &mut 0) {
+            Some(queue) => self.table.insert_by_age(queue, head)?,
+            None => (self.table.insert(&key, spot, head)?, None),
+        };
+        let old = self.table.find(&nameless, self.hashing.spot(&nameless), &mut 0);
+        self.table.remove(Found { at: old.expect("it waits there still"), twin: found.twin });
+        self.renamed = true;
+        self.log.replace(head.seq, entry);
+        if let Some((seq, entry)) = moved {
+            self.log.replace(seq, entry);
+        }
+        for class in &mut self.classes {
+            class.rename(&key, Head { id: entry.0, ..head }, &self.hashing);
+        }
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}

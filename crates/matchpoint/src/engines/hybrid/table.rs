@@ -1,0 +1,495 @@
+//! A hash table from keys to queues of entries, first come first served, that grows without a pause.
+//!
+//! ```text
+//! slots   [ pair tag id mark ]  [ – ]  [ … ▪ ]  [ pair tag id mark ]      32 bytes each, two in a cache line
+//!           one entry, plain    empty     │ crowded
+//!                                         ▼
+//! cells                        key A, its first entry ──▶ key B, its first entry        one per key
+//!                                │ first … last
+//!                                ▼
+//! twins                        second ⇄ third ⇄ fourth of key A                         one per entry
+//! ```
+//!
+//! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. Keys that
+//! share a slot, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals
+//! are in a chain of their own, so that a thousand of them do not slow a stranger down.
+//!
+//! **Growth.** A bucket is the upper bits of a hash, so that bucket *b* of the old table becomes buckets 2*b* and
+//! 2*b* + 1 of the new one: those are appended in order, some with every call, and the length of the new table says
+//! which buckets have moved. A search that looks beyond it turns to the old table.
+
+use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::key::{Hashing, Key, Spot};
+use super::pool::{NIL, Place, Pool};
+use crate::engine::Refused;
+
+/// Slots of the smallest table, and the most slots that there can be (a [`Spot`] tells no more apart).
+const SMALLEST: usize = 128;
+const LARGEST: usize = 1 << 30;
+
+/// Old buckets that are moved together: four tags in a row exchange places within four buckets.
+const GROUP: usize = 4;
+
+/// See the [module's documentation](self).
+pub(super) struct Table {
+    /// While it grows: those buckets that have moved.
+    pub(super) slots: Vec<Slot>,
+    /// A hash is shifted so far to give a bucket.
+    pub(super) shift: u32,
+    /// Entries posted in the lower half, unexpected in the upper.
+    pub(super) counts: u64,
+    /// While it grows: the smaller table, of which only the buckets that have not moved count.
+    old: Vec<Slot>,
+    cells: Pool<Cell>,
+    twins: Pool<Twin>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Table {
+            slots: Vec::new(),
+            shift: u64::BITS - SMALLEST.ilog2(),
+            counts: 0,
+            old: Vec::new(),
+            cells: Pool::default(),
+            twins: Pool::default(),
+        }
+    }
+}
+
+/// A bucket, of the table or of the old one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Bucket {
+    is_old: bool,
+    index: usize,
+}
+
+impl Table {
+    /// Entries of a kind.
+    #[inline]
+    pub(super) fn count(&self, kind: Kind) -> usize {
+        (self.counts >> kind.shift()) as u32 as usize
+    }
+
+    /// Entries, all together.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.count(Kind::Posted) + self.count(Kind::Waiting)
+    }
+
+    /// Whether buckets wait to be moved.
+    #[inline]
+    pub(super) fn is_growing(&self) -> bool {
+        !self.old.is_empty()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        let slots = self.slots.capacity() + self.old.capacity();
+        (slots * size_of::<Slot>()) as u64 + self.cells.bytes() + self.twins.bytes()
+    }
+
+    #[inline]
+    fn bucket(&self, spot: Spot) -> Bucket {
+        let index = spot.bucket(self.shift);
+        if index < self.slots.len() || self.old.is_empty() {
+            return Bucket { is_old: false, index };
+        }
+        Bucket { is_old: true, index: spot.bucket(self.shift + 1) }
+    }
+
+    /// The slot of a bucket: an empty one if nothing was ever kept.
+    #[inline]
+    fn slot(&self, bucket: Bucket) -> Slot {
+        let slots = if bucket.is_old { &self.old } else { &self.slots };
+        slots.get(bucket.index).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, bucket: Bucket) -> &mut Slot {
+        if bucket.is_old { &mut self.old[bucket.index] } else { &mut self.slots[bucket.index] }
+    }
+
+    /// Where the queue of a key is, if it has one. Adds the keys looked at to `examined`.
+    #[inline]
+    pub(super) fn find(&self, key: &Key, spot: Spot, examined: &mut u64) -> Option<At> {
+        let bucket = self.bucket(spot);
+        let slot = self.slot(bucket);
+        if slot.is_empty() {
+            return None;
+        }
+        if !slot.is_crowded() {
+            *examined += 1;
+            return (slot.key() == *key).then_some(At::Slot(bucket));
+        }
+        let mut at = slot.first_cell();
+        while at != NIL {
+            *examined += 1;
+            let cell = self.cells.get(at);
+            if cell.key == *key {
+                return Some(At::Cell(bucket, at));
+            }
+            at = cell.next;
+        }
+        None
+    }
+
+    /// The first entry of a queue.
+    #[inline]
+    pub(super) fn head(&self, at: At) -> Head {
+        match at {
+            At::Slot(bucket) => self.slot(bucket).head(),
+            At::Cell(_, place) => self.cells.get(place).head,
+        }
+    }
+
+    /// The key of a queue.
+    #[inline]
+    pub(super) fn key(&self, at: At) -> Key {
+        match at {
+            At::Slot(bucket) => self.slot(bucket).key(),
+            At::Cell(_, place) => self.cells.get(place).key,
+        }
+    }
+
+    /// Begins a queue for a key that has none.
+    pub(super) fn insert(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
+        self.make_room()?;
+        let bucket = self.bucket(spot);
+        let slot = self.slot(bucket);
+        if slot.is_empty() && key.high == 0 {
+            *self.slot_mut(bucket) = Slot::plain(key, head);
+        } else {
+            self.cells.reserve(2)?;
+            self.add_cell(bucket, Cell::new(*key, head));
+        }
+        self.counts += head.kind.unit();
+        Ok(Ref::inline(spot))
+    }
+
+    /// Adds a cell to a bucket, and makes one of its plain entry first. Takes room for two.
+    fn add_cell(&mut self, bucket: Bucket, mut cell: Cell) -> Place {
+        self.crowd(bucket);
+        let slot = self.slot(bucket);
+        cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
+        let place = self.cells.insert(cell);
+        *self.slot_mut(bucket) = Slot::crowded(place);
+        place
+    }
+
+    /// Makes a cell of a plain entry. Takes room for one.
+    fn crowd(&mut self, bucket: Bucket) {
+        let slot = self.slot(bucket);
+        if !slot.is_empty() && !slot.is_crowded() {
+            let place = self.cells.insert(Cell::new(slot.key(), slot.head()));
+            *self.slot_mut(bucket) = Slot::crowded(place);
+        }
+    }
+
+    /// The cell of a queue, made if it was plain. Takes room for one.
+    fn cell_of(&mut self, at: At) -> Place {
+        match at {
+            At::Cell(_, place) => place,
+            At::Slot(bucket) => {
+                self.crowd(bucket);
+                self.slot(bucket).first_cell()
+            }
+        }
+    }
+
+    /// Appends an entry to a queue.
+    pub(super) fn append(&mut self, at: At, head: Head) -> Result<Ref, Refused> {
+        self.twins.reserve(1)?;
+        self.cells.reserve(1)?;
+        let owner = self.cell_of(at);
+        let prev = self.cells.get(owner).last;
+        let place = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next: NIL });
+        let cell = self.cells.get_mut(owner);
+        cell.last = place;
+        if prev == NIL {
+            cell.first = place;
+        } else {
+            self.twins.get_mut(prev).next = place;
+        }
+        self.counts += head.kind.unit();
+        Ok(Ref::twin(place))
+    }
+
+    /// Takes the first entry of a queue.
+    #[inline]
+    pub(super) fn pop(&mut self, at: At) -> Head {
+        let head = self.head(at);
+        self.counts -= head.kind.unit();
+        match at {
+            At::Slot(bucket) => *self.slot_mut(bucket) = Slot::default(),
+            At::Cell(bucket, place) => self.pop_cell(bucket, place),
+        }
+        head
+    }
+
+    fn pop_cell(&mut self, bucket: Bucket, place: Place) {
+        let Cell { own, first, .. } = *self.cells.get(place);
+        if own != NIL {
+            self.twins.remove(own);
+        }
+        if first == NIL {
+            return self.remove_cell(bucket, place);
+        }
+        let Twin { id, seq, next, .. } = *self.twins.get(first);
+        let cell = self.cells.get_mut(place);
+        cell.head = Head { id, seq, ..cell.head };
+        cell.own = first;
+        cell.first = next;
+        if next == NIL {
+            cell.last = NIL;
+        } else {
+            self.twins.get_mut(next).prev = NIL;
+        }
+    }
+
+    fn remove_cell(&mut self, bucket: Bucket, place: Place) {
+        let next = self.cells.get(place).next;
+        let first = self.slot(bucket).first_cell();
+        if first == place {
+            *self.slot_mut(bucket) = if next == NIL { Slot::default() } else { Slot::crowded(next) };
+        } else {
+            let mut before = first;
+            while self.cells.get(before).next != place {
+                before = self.cells.get(before).next;
+            }
+            self.cells.get_mut(before).next = next;
+        }
+        self.cells.remove(place);
+    }
+
+    /// Where an entry lies, if it is there still.
+    #[inline]
+    pub(super) fn resolve(&self, entry: Ref, seq: u64, hashing: &Hashing) -> Option<Found> {
+        match entry.place() {
+            None => self.resolve_inline(entry.spot(), seq),
+            Some(place) => {
+                let twin = self.twins.get(place);
+                if twin.seq != seq {
+                    return None;
+                }
+                let cell = self.cells.get(twin.owner);
+                let at = At::Cell(self.bucket(hashing.spot(&cell.key)), twin.owner);
+                Some(Found { at, twin: (cell.own != place).then_some(place) })
+            }
+        }
+    }
+
+    fn resolve_inline(&self, spot: Spot, seq: u64) -> Option<Found> {
+        let bucket = self.bucket(spot);
+        let slot = self.slot(bucket);
+        if slot.is_empty() {
+            return None;
+        }
+        if !slot.is_crowded() {
+            return (slot.head().seq == seq).then_some(Found { at: At::Slot(bucket), twin: None });
+        }
+        let mut place = slot.first_cell();
+        while place != NIL {
+            let cell = self.cells.get(place);
+            if cell.head.seq == seq {
+                return Some(Found { at: At::Cell(bucket, place), twin: None });
+            }
+            place = cell.next;
+        }
+        None
+    }
+
+    /// The entry that was found.
+    pub(super) fn entry(&self, found: Found) -> Head {
+        let head = self.head(found.at);
+        match found.twin {
+            None => head,
+            Some(place) => {
+                let twin = self.twins.get(place);
+                Head { id: twin.id, seq: twin.seq, ..head }
+            }
+        }
+    }
+
+    /// Takes out the entry that was found, wherever it stands in its queue.
+    pub(super) fn remove(&mut self, found: Found) -> Head {
+        let entry = self.entry(found);
+        let Some(place) = found.twin else { return self.pop(found.at) };
+        let Twin { owner, prev, next, .. } = *self.twins.get(place);
+        match prev {
+            NIL => self.cells.get_mut(owner).first = next,
+            prev => self.twins.get_mut(prev).next = next,
+        }
+        match next {
+            NIL => self.cells.get_mut(owner).last = prev,
+            next => self.twins.get_mut(next).prev = prev,
+        }
+        self.twins.remove(place);
+        self.counts -= entry.kind.unit();
+        entry
+    }
+
+    /// Puts an entry among those of its queue, by age. If the first of them now is the second, what it was and what
+    /// it is now called by is returned too.
+    pub(super) fn insert_by_age(&mut self, at: At, head: Head) -> Result<(Ref, Option<(u64, Ref)>), Refused> {
+        self.twins.reserve(2)?;
+        self.cells.reserve(1)?;
+        let owner = self.cell_of(at);
+        self.counts += head.kind.unit();
+        let Cell { head: eldest, own, last, first, .. } = *self.cells.get(owner);
+        if head.seq < eldest.seq {
+            // The first becomes the second; the new one lies among the twins, though it comes first.
+            let twin = Twin { id: eldest.id, seq: eldest.seq, owner, prev: NIL, next: first };
+            let second = if own == NIL { self.twins.insert(twin) } else { own };
+            *self.twins.get_mut(second) = twin;
+            match first {
+                NIL => self.cells.get_mut(owner).last = second,
+                first => self.twins.get_mut(first).prev = second,
+            }
+            let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev: NIL, next: NIL });
+            let cell = self.cells.get_mut(owner);
+            (cell.head, cell.own, cell.first) = (head, new, second);
+            return Ok((Ref::twin(new), (own == NIL).then_some((eldest.seq, Ref::twin(second)))));
+        }
+        let mut prev = last;
+        while prev != NIL && self.twins.get(prev).seq > head.seq {
+            prev = self.twins.get(prev).prev;
+        }
+        let next = if prev == NIL { first } else { self.twins.get(prev).next };
+        let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next });
+        match prev {
+            NIL => self.cells.get_mut(owner).first = new,
+            prev => self.twins.get_mut(prev).next = new,
+        }
+        match next {
+            NIL => self.cells.get_mut(owner).last = new,
+            next => self.twins.get_mut(next).prev = new,
+        }
+        Ok((Ref::twin(new), None))
+    }
+
+    /// The first slots, or the beginning of growth.
+    fn make_room(&mut self) -> Result<(), Refused> {
+        if self.slots.is_empty() && self.old.is_empty() {
+            self.slots.try_reserve_exact(SMALLEST).map_err(|_| Refused::Memory)?;
+            self.slots.resize(SMALLEST, Slot::default());
+        }
+        let keys = self.len() - usize::min(self.twins.len(), self.len());
+        if keys > limit(self.slots.len()) && self.old.is_empty() && self.slots.len() < LARGEST {
+            self.begin_growth();
+        }
+        Ok(())
+    }
+
+    /// Without memory for a larger table, the one there is gets crowded, and the next insertion tries again.
+    #[cold]
+    fn begin_growth(&mut self) {
+        let mut slots = Vec::new();
+        if slots.try_reserve_exact(2 * self.slots.len()).is_ok() {
+            self.old = std::mem::replace(&mut self.slots, slots);
+            self.shift -= 1;
+        }
+    }
+
+    /// Moves some buckets, if any wait to be moved.
+    #[inline]
+    pub(super) fn tend(&mut self, hashing: &Hashing) {
+        if self.is_growing() {
+            self.move_group(hashing);
+            self.move_group(hashing);
+        }
+    }
+
+    #[cold]
+    fn move_group(&mut self, hashing: &Hashing) {
+        let from = self.slots.len() / 2;
+        if from >= self.old.len() {
+            self.old = Vec::new();
+            return;
+        }
+        // Each key may need a cell where it comes to lie. Without memory the group waits.
+        if self.cells.reserve(2 * GROUP as u32).is_err() {
+            return;
+        }
+        self.slots.resize(self.slots.len() + 2 * GROUP, Slot::default());
+        for index in from..from + GROUP {
+            let slot = self.old[index];
+            if slot.is_empty() {
+                continue;
+            }
+            if !slot.is_crowded() {
+                self.move_key(Cell::new(slot.key(), slot.head()), NIL, hashing);
+                continue;
+            }
+            let mut place = slot.first_cell();
+            while place != NIL {
+                let cell = *self.cells.get(place);
+                self.move_key(cell, place, hashing);
+                place = cell.next;
+            }
+        }
+    }
+
+    /// Puts a key into its new bucket: `place` is that of its cell, if it has one.
+    fn move_key(&mut self, mut cell: Cell, place: Place, hashing: &Hashing) {
+        let bucket = self.bucket(hashing.spot(&cell.key));
+        let slot = self.slot(bucket);
+        if slot.is_empty() && cell.is_plain() {
+            *self.slot_mut(bucket) = Slot::plain(&cell.key, cell.head);
+            if place != NIL {
+                self.cells.remove(place);
+            }
+        } else if place == NIL {
+            self.add_cell(bucket, cell);
+        } else {
+            self.crowd(bucket);
+            let slot = self.slot(bucket);
+            cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
+            *self.cells.get_mut(place) = cell;
+            *self.slot_mut(bucket) = Slot::crowded(place);
+        }
+    }
+
+    /// Calls `each` for every entry, in no order.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (Key, Head, Ref)> {
+        let moved = (self.slots.len() / 2).min(self.old.len());
+        let slots = self.slots.iter().chain(&self.old[moved..]).filter(|slot| !slot.is_empty());
+        slots
+            .flat_map(move |slot| {
+                let plain = (!slot.is_crowded()).then(|| (slot.key(), slot.head(), None));
+                let mut place = if slot.is_crowded() { slot.first_cell() } else { NIL };
+                let cells = std::iter::from_fn(move || {
+                    let cell = (place != NIL).then(|| self.cells.get(place))?;
+                    place = cell.next;
+                    Some(cell)
+                });
+                plain.into_iter().chain(cells.flat_map(|cell| self.queue(cell)))
+            })
+            .map(|(key, head, twin)| (key, head, twin.map_or(Ref::UNPLACED, Ref::twin)))
+    }
+
+    fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Key, Head, Option<Place>)> {
+        let (key, head) = (cell.key, cell.head);
+        let mut place = cell.first;
+        let twins = std::iter::from_fn(move || {
+            let at = (place != NIL).then_some(place)?;
+            let twin = self.twins.get(at);
+            place = twin.next;
+            Some((key, Head { id: twin.id, seq: twin.seq, ..head }, Some(at)))
+        });
+        std::iter::once((key, head, (cell.own != NIL).then_some(cell.own))).chain(twins)
+    }
+}
+
+/// An entry: its queue, and where it lies unless it is the first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) at: At,
+    pub(super) twin: Option<Place>,
+}
+
+/// Keys kept before a table of so many slots is doubled. Small tables stay sparse, where it costs nothing that counts:
+/// a stranger in the slot costs 3 ns. From 4096 slots (128 KiB) on memory decides.
+fn limit(slots: usize) -> usize {
+    if slots <= 2048 { slots / 4 } else { slots / 8 * 5 }
+}
