@@ -86,7 +86,12 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
 
 #[test]
 fn without_memory_calls_are_refused_and_change_nothing() {
-    const VARIANTS: [&str; 2] = ["rank_array:dense=0", "rank_array:order=per_source"];
+    const VARIANTS: [&str; 4] = [
+        "rank_array:dense=0",
+        "rank_array:order=per_source",
+        "four_d:ranks=81",
+        "optimistic:bins=3,capacity=0",
+    ];
     for name in engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {

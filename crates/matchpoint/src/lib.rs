@@ -17,6 +17,7 @@
 //! Read [`engines::list`] first: it is the rule in code, and every other engine is that file made fast.
 
 mod chains;
+mod communicators;
 pub mod effort;
 pub mod engine;
 pub mod engines;

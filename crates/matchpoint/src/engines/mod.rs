@@ -3,7 +3,9 @@
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
 pub mod bins;
+pub mod four_d;
 pub mod list;
+pub mod optimistic;
 pub mod rank_array;
 
 use std::fmt::{self, Display};
@@ -12,7 +14,7 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC];
+pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, four_d::SPEC, optimistic::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
