@@ -7,13 +7,16 @@ use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
 fn names() -> impl Iterator<Item = &'static str> {
-    const VARIANTS: [&str; 10] = [
+    const VARIANTS: [&str; 13] = [
         "rank_array:order=per_source",
         "rank_array:order=per_source,dense=0",
         "rank_array:dense=3",
         "bins:n=1",
         "bins:n=3",
         "bins:n=4096",
+        "adaptive:threshold=1,window=4,n=3",
+        "adaptive:threshold=1,window=3,n=3,ranks=yes",
+        "adaptive:threshold=1,window=5,n=3,ranks=yes,back=6",
         "four_d:ranks=1",
         "four_d:ranks=81",
         "optimistic:bins=1,hashes=own",

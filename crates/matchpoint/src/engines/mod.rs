@@ -2,6 +2,7 @@
 //!
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
+pub mod adaptive;
 pub mod bins;
 pub mod four_d;
 pub mod list;
@@ -14,7 +15,8 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, four_d::SPEC, optimistic::SPEC];
+pub static REGISTRY: &[Spec] =
+    &[list::SPEC, rank_array::SPEC, bins::SPEC, four_d::SPEC, adaptive::SPEC, optimistic::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
