@@ -36,10 +36,10 @@ pub(super) const SPEC: Spec = Spec {
     parameters: &[
         Parameter {
             key: "threshold",
-            default: "16",
+            default: "4",
             meaning: "entries that searches examine on the average, above which it moves on",
         },
-        Parameter { key: "window", default: "1024", meaning: "searches that the average is of, at least 1" },
+        Parameter { key: "window", default: "256", meaning: "searches that the average is of, at least 1" },
         Parameter { key: "n", default: "256", meaning: "number of bins, 1 to 16777216" },
         Parameter {
             key: "ranks",

@@ -88,6 +88,13 @@ impl Communicator {
         self.peers.get(source).unwrap_or_else(|Beyond| self.beyond.get(source))
     }
 
+    /// The same to change, and the queue of receives from any source.
+    #[inline]
+    fn peer_mut(&mut self, source: Rank) -> (Option<&mut Peer>, &mut Chain) {
+        let peer = self.peers.get_mut(source).unwrap_or_else(|Beyond| self.beyond.get_mut(source));
+        (peer, &mut self.from_any)
+    }
+
     #[inline]
     fn peer_or_insert(&mut self, source: Rank) -> Result<&mut Peer, Refused> {
         match self.peers.get_or_insert(source) {
@@ -143,6 +150,10 @@ impl<E: Effort> FourD<E> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+        // Else every receive posted ahead of its message would walk the tree twice.
+        if self.unexpected.len() == 0 {
+            return None;
+        }
         let communicator = self.communicators.find(selector.context())?;
         let mut examined = 0;
         let matches = |waiting: &Message| selector.matches(&waiting.envelope);
@@ -156,16 +167,28 @@ impl<E: Effort> FourD<E> {
         found
     }
 
-    fn find_posted(&mut self, envelope: &Envelope) -> Option<Place> {
+    /// Takes the receive that a message goes to. One walk through the tree finds it and the queue it leaves.
+    #[inline]
+    fn take_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
-        let named = communicator.peer(envelope.source);
-        let named = named.and_then(|peer| peer.posted.search(&self.posted, u64::MAX, &mut examined, matches));
-        let age = named.map_or(u64::MAX, |at| self.posted.get(at).age);
-        let from_any = communicator.from_any.search(&self.posted, age, &mut examined, matches);
+        let (peer, from_any) = communicator.peer_mut(envelope.source);
+        let mut age = u64::MAX;
+        let mut found = None;
+        if let Some(peer) = peer {
+            if let Some(at) = peer.posted.search(&self.posted, age, &mut examined, matches) {
+                age = self.posted.get(at).age;
+                found = Some((&mut peer.posted, at));
+            }
+        }
+        if let Some(at) = from_any.search(&self.posted, age, &mut examined, matches) {
+            found = Some((from_any, at));
+        }
         self.effort.examined(Queue::Posted, examined);
-        from_any.or(named)
+        let (queue, at) = found?;
+        queue.unlink(&mut self.posted, at);
+        Some(self.posted.remove(at).value.id)
     }
 
     fn now_bytes(&self) -> u64 {
@@ -197,7 +220,6 @@ impl<E: Effort> Queues for FourD<E> {
         self.unexpected.get(at).value
     }
 
-    #[inline]
     fn take_posted(&mut self, at: Place) {
         let selector = self.posted.get(at).value.selector;
         let communicator = self.communicators.find(selector.context());
@@ -255,9 +277,7 @@ impl<E: Effort> Engine for FourD<E> {
     }
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        if let Some(at) = self.find_posted(&message.envelope) {
-            let id = self.posted.get(at).value.id;
-            self.take_posted(at);
+        if let Some(id) = self.take_receive(&message.envelope) {
             return Ok(Some(id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;

@@ -74,10 +74,20 @@ impl<P: Default> Tree<P> {
     /// What is kept for `source`, if an array reaches there. Three branches and a leaf.
     #[inline]
     pub(super) fn get(&self, source: Rank) -> Result<Option<&P>, Beyond> {
-        let [first, second, third, fourth] = self.dimension.digits(source).ok_or(Beyond)?;
-        let leaf = self.branch(0, first).and_then(|node| self.branch(node, second));
-        let leaf = leaf.and_then(|node| self.branch(node, third));
-        Ok(leaf.map(|node| &self.leaves[(node as usize - 1) * self.dimension.length() + fourth]))
+        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &self.leaves[at]))
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(super) fn get_mut(&mut self, source: Rank) -> Result<Option<&mut P>, Beyond> {
+        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &mut self.leaves[at]))
+    }
+
+    /// Where the leaf is that these digits lead to.
+    #[inline]
+    fn place(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
+        let leaves = self.branch(self.branch(self.branch(0, first)?, second)?, third)?;
+        Some((leaves as usize - 1) * self.dimension.length() + fourth)
     }
 
     /// The node at the end of a branch.
