@@ -2,7 +2,7 @@
 
 use matchpoint::wrap::{Counted, Recorded};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Order, Rank, RecvId, Tag, engines};
-use matchpoint_conformance::{Choices, Options, check, check_events, generate};
+use matchpoint_conformance::{Choices, Law, Options, check, check_events, generate};
 use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
@@ -18,8 +18,22 @@ fn names() -> impl Iterator<Item = &'static str> {
         "fuzzy:bits=32",
         "fuzzy:bits=32,rank=3,tag=2",
         "hybrid:seed=0",
+        "adaptive:threshold=1,window=4,n=3",
+        "adaptive:threshold=1,window=3,n=3,ranks=yes",
+        "adaptive:threshold=1,window=5,n=3,ranks=yes,back=6",
+        "four_d:ranks=1",
+        "four_d:ranks=81",
+        "optimistic:bins=1,hashes=own",
+        "optimistic:bins=3,capacity=0",
     ];
-    engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS.iter().copied())
+    engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS.iter().chain(FIXED_TABLES).copied())
+}
+
+/// Those whose table is so small that the streams fill it.
+const FIXED_TABLES: &[&str] = &["optimistic:capacity=1", "optimistic:capacity=16,bins=3"];
+
+fn has_fixed_table(name: &str) -> bool {
+    FIXED_TABLES.contains(&name)
 }
 
 fn create(name: &str) -> Box<dyn Engine> {
@@ -29,16 +43,25 @@ fn create(name: &str) -> Box<dyn Engine> {
 #[test]
 fn every_engine_keeps_the_laws() {
     for name in names() {
-        let report = check(&|| create(name), &Options { streams: 100, ..Options::quick() });
+        let options = Options { streams: 100, fixed_table: has_fixed_table(name), ..Options::quick() };
+        let report = check(&|| create(name), &options);
         let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
         assert!(report.matches > 10_000, "{name}: {report:?}");
     }
 }
 
 #[test]
+fn a_table_that_fills_breaks_a_law_unless_it_may() {
+    for name in FIXED_TABLES {
+        let violation = check(&|| create(name), &Options::quick()).expect_err(name);
+        assert_eq!(violation.broken.law, Law::Refusal, "{name}\n{violation}");
+    }
+}
+
+#[test]
 fn counting_and_wrapping_change_nothing() {
-    let options = Options { streams: 3, ..Options::quick() };
     for name in names() {
+        let options = Options { streams: 3, fixed_table: has_fixed_table(name), ..Options::quick() };
         let counting = || engines::create_counting(name).unwrap();
         for (wrapper, wrapped) in [
             ("Counted", &(|| Box::new(Counted::new(counting())) as Box<dyn Engine>) as &dyn Fn() -> _),
@@ -75,7 +98,8 @@ proptest! {
         let (name, shape) = generate::SHAPES[shape];
         let events = generate::stream(shape, Choices::Seed(seed), 300);
         for engine in names() {
-            let checked = check_events(&|| create(engine), events.clone(), false, || name.to_owned());
+            let fixed_table = has_fixed_table(engine);
+            let checked = check_events(&|| create(engine), events.clone(), fixed_table, || name.to_owned());
             prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
         }
     }
@@ -84,7 +108,9 @@ proptest! {
     fn any_bytes_are_a_stream(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
         let events = generate::decode(&bytes);
         for engine in names() {
-            let checked = check_events(&|| create(engine), events.clone(), false, || "bytes".to_owned());
+            let fixed_table = has_fixed_table(engine);
+            let checked =
+                check_events(&|| create(engine), events.clone(), fixed_table, || "bytes".to_owned());
             prop_assert!(checked.is_ok(), "{}\n{}", engine, checked.unwrap_err());
         }
     }

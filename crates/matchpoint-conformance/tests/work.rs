@@ -136,7 +136,10 @@ fn once_warm_nothing_is_allocated() {
             (0..50).rev().for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).for_each(|id| arrive(&mut *engine, id, id % 7, round + id));
             (0..50).rev().for_each(|id| post(&mut *engine, id, id % 7, round + id));
-            assert_eq!(engine.footprint(), *warm.get_or_insert(engine.footprint()), "{}", spec.name);
+            // Who adapts to what is queued finds out in the first round.
+            if round > 0 {
+                assert_eq!(engine.footprint(), *warm.get_or_insert(engine.footprint()), "{}", spec.name);
+            }
         }
     }
 }

@@ -195,6 +195,32 @@ impl<const W: usize> Chain<W> {
         }
     }
 
+    /// The first entry that matches and is older than `age`. Adds the entries compared to `examined`.
+    #[inline]
+    pub(crate) fn search<T: Copy, const L: usize>(
+        self,
+        slab: &Slab<Aged<T>, L>,
+        age: u64,
+        examined: &mut u64,
+        matches: impl Fn(&T) -> bool,
+    ) -> Option<Place> {
+        let mut at = self.head;
+        while at != NIL && slab.get(at).age < age {
+            *examined += 1;
+            if matches(&slab.get(at).value) {
+                return Some(at);
+            }
+            at = slab.next(at, W);
+        }
+        None
+    }
+
+    /// The first entry younger than `age`, or [`NIL`]: before it goes an entry that keeps its age.
+    pub(crate) fn first_younger<T: Copy, const L: usize>(self, slab: &Slab<Aged<T>, L>, age: u64) -> Place {
+        let younger = self.iter(slab).find(|(_, entry)| entry.age > age);
+        younger.map_or(NIL, |(at, _)| at)
+    }
+
     /// The entries from the oldest on.
     pub(crate) fn iter<T: Copy, const L: usize>(
         self,

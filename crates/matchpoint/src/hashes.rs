@@ -12,7 +12,7 @@ use crate::envelope::Envelope;
 pub struct Hashes(NonZeroU64);
 
 /// Bits of each hash value.
-const BITS: u32 = 21;
+pub(crate) const BITS: u32 = 21;
 
 /// Says that there are hash values: the one bit that three of them leave.
 const PRESENT: NonZeroU64 = NonZeroU64::MIN;

@@ -18,6 +18,7 @@
 
 mod blocks;
 mod chains;
+mod communicators;
 pub mod effort;
 pub mod engine;
 pub mod engines;

@@ -21,6 +21,15 @@ impl<P: Default> Peers<P> {
         }
     }
 
+    /// The same, to change.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, source: Rank) -> Option<&mut P> {
+        if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
+            return self.dense.get_mut(source.0 as usize);
+        }
+        self.find_sparse(source).ok().map(|at| &mut self.sparse[at].1)
+    }
+
     /// What is kept for `source`, from now on if not before. `bound` is the first source kept in the list: the same in
     /// every call.
     #[inline]

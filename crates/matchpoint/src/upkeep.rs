@@ -32,13 +32,14 @@ pub(crate) trait Queues {
 
 /// Entries by age. Without memory for a list of them, the next is sought among all, again and again: O(entries²), but
 /// done.
-enum Oldest<P> {
+pub(crate) enum Oldest<P> {
     Listed(std::vec::IntoIter<(u64, P)>),
     Sought { after: Option<u64> },
 }
 
 impl<P: Copy> Oldest<P> {
-    fn of(entries: impl Iterator<Item = (u64, P)>) -> Self {
+    /// Those of `entries`, the oldest first.
+    pub(crate) fn of(entries: impl Iterator<Item = (u64, P)>) -> Self {
         let mut listed = Vec::new();
         for entry in entries {
             if listed.try_reserve(1).is_err() {
@@ -51,7 +52,7 @@ impl<P: Copy> Oldest<P> {
     }
 
     /// The next of `entries`, which are those it was made of, but for some that it gave already.
-    fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
+    pub(crate) fn next(&mut self, entries: impl Iterator<Item = (u64, P)>) -> Option<P> {
         match self {
             Oldest::Listed(listed) => listed.next().map(|(_, at)| at),
             Oldest::Sought { after } => {

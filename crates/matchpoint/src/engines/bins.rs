@@ -40,7 +40,13 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     if !(1..=1 << 24).contains(&n) {
         return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[0].meaning));
     }
-    Ok(if counting { Box::new(Bins::<Attempts>::new(n)?) } else { Box::new(Bins::<()>::new(n)?) })
+    let no_memory =
+        |_| NameError::new(format!("engine `bins`: no memory for {n} bins"), "a smaller n needs less");
+    Ok(if counting {
+        Box::new(Bins::<Attempts>::new(n).map_err(no_memory)?)
+    } else {
+        Box::new(Bins::<()>::new(n).map_err(no_memory)?)
+    })
 }
 
 /// A message's links into its bin are pair 0, those into the order of arrival pair 1.
@@ -59,17 +65,15 @@ pub struct Bins<E: Effort = ()> {
     effort: E,
 }
 
-fn empty_bins(n: u32) -> Result<Box<[Chain]>, NameError> {
+fn empty_bins(n: u32) -> Result<Box<[Chain]>, Refused> {
     let mut bins = Vec::new();
-    bins.try_reserve_exact(n as usize).map_err(|_| {
-        NameError::new(format!("engine `bins`: no memory for {n} bins"), "a smaller n needs less")
-    })?;
+    bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
     bins.resize(n as usize, Chain::default());
     Ok(bins.into_boxed_slice())
 }
 
 impl<E: Effort> Bins<E> {
-    fn new(n: u32) -> Result<Self, NameError> {
+    pub(super) fn new(n: u32) -> Result<Self, Refused> {
         Ok(Bins {
             posted: Slab::default(),
             posted_bins: empty_bins(n)?,
@@ -89,7 +93,7 @@ impl<E: Effort> Bins<E> {
     /// (a, 1023 − a) then examines 4.8 entries where random bins make it 3.0. Scaling, not masking, so that any `n`
     /// can be asked for, as the papers do.
     #[inline]
-    fn bin(&self, envelope: &Envelope) -> usize {
+    pub(super) fn bin(&self, envelope: &Envelope) -> usize {
         let tag = envelope.tag.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let source = envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB);
         let context = u64::from(envelope.context.0).wrapping_mul(0xA076_1D64_78BD_642F);
@@ -142,6 +146,31 @@ impl<E: Effort> Bins<E> {
         }
         self.effort.examined(Queue::Posted, examined);
         (at != NIL).then_some(at)
+    }
+
+    /// Queues a receive that no message waits for.
+    #[inline]
+    pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
+        self.clock += 1;
+        match receive.selector.exact() {
+            Some(envelope) => {
+                let bin = self.bin(&envelope);
+                self.posted_bins[bin].push(&mut self.posted, at);
+            }
+            None => self.wild.push(&mut self.posted, at),
+        }
+        Ok(())
+    }
+
+    /// Queues a message that no receive waits for, in [its bin](Bins::bin).
+    #[inline]
+    pub(super) fn queue_message(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
+        let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
+        self.clock += 1;
+        self.unexpected_bins[bin].push(&mut self.unexpected, at);
+        self.arrivals.push(&mut self.unexpected, at);
+        Ok(())
     }
 }
 
@@ -210,15 +239,7 @@ impl<E: Effort> Engine for Bins<E> {
             self.take_unexpected(at);
             return Ok(Some(id));
         }
-        let at = self.posted.insert(Aged { value: receive, age: self.clock })?;
-        self.clock += 1;
-        match receive.selector.exact() {
-            Some(envelope) => {
-                let bin = self.bin(&envelope);
-                self.posted_bins[bin].push(&mut self.posted, at);
-            }
-            None => self.wild.push(&mut self.posted, at),
-        }
+        self.queue_receive(receive)?;
         Ok(None)
     }
 
@@ -235,10 +256,7 @@ impl<E: Effort> Engine for Bins<E> {
             return Ok(Some(self.posted.remove(at).value.id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
-        let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
-        self.clock += 1;
-        self.unexpected_bins[bin].push(&mut self.unexpected, at);
-        self.arrivals.push(&mut self.unexpected, at);
+        self.queue_message(message, bin)?;
         Ok(None)
     }
 

@@ -26,7 +26,7 @@ pub(super) const SPEC: Spec = Spec {
 pub struct List<E: Effort = ()> {
     posted: VecDeque<Receive>,
     unexpected: VecDeque<Message>,
-    hints: HintTable,
+    pub(super) hints: HintTable,
     effort: E,
 }
 
@@ -42,6 +42,22 @@ impl<E: Effort> List<E> {
         self.effort.examined(Queue::Posted, found.map_or(self.posted.len(), |at| at + 1) as u64);
         found
     }
+
+    /// Queues a receive that no message waits for.
+    #[inline]
+    pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        self.posted.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.posted.push_back(receive);
+        Ok(())
+    }
+
+    /// Queues a message that no receive waits for.
+    #[inline]
+    pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        self.unexpected.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.unexpected.push_back(message);
+        Ok(())
+    }
 }
 
 impl<E: Effort> Engine for List<E> {
@@ -50,8 +66,7 @@ impl<E: Effort> Engine for List<E> {
         if let Some(at) = self.find_unexpected(&receive.selector) {
             return Ok(self.unexpected.remove(at).map(|message| message.id));
         }
-        self.posted.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.posted.push_back(receive);
+        self.queue_receive(receive)?;
         Ok(None)
     }
 
@@ -60,8 +75,7 @@ impl<E: Effort> Engine for List<E> {
             return Ok(self.posted.remove(at).map(|receive| receive.id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
-        self.unexpected.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.unexpected.push_back(message);
+        self.queue_message(message)?;
         Ok(None)
     }
 

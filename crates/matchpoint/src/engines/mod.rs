@@ -2,10 +2,13 @@
 //!
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
+pub mod adaptive;
 pub mod bins;
+pub mod four_d;
 pub mod fuzzy;
 pub mod hybrid;
 pub mod list;
+pub mod optimistic;
 pub mod rank_array;
 pub mod vector;
 
@@ -15,7 +18,17 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, vector::SPEC, fuzzy::SPEC, hybrid::SPEC];
+pub static REGISTRY: &[Spec] = &[
+    list::SPEC,
+    rank_array::SPEC,
+    bins::SPEC,
+    four_d::SPEC,
+    adaptive::SPEC,
+    vector::SPEC,
+    fuzzy::SPEC,
+    optimistic::SPEC,
+    hybrid::SPEC,
+];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;

@@ -178,7 +178,7 @@ fn search<T: Copy>(
 }
 
 impl<E: Effort> RankArray<E> {
-    fn new(order: Order, dense: u64) -> Self {
+    pub(super) fn new(order: Order, dense: u64) -> Self {
         RankArray {
             communicators: Communicators { sorted: Vec::new(), recent: 0, dense },
             posted: Slab::default(),
@@ -230,6 +230,26 @@ impl<E: Effort> RankArray<E> {
         let from_any = earliest(communicator.from_any, named.map_or(u64::MAX, |(age, _)| age));
         self.effort.examined(Queue::Posted, examined);
         from_any.or(named).map(|(_, at)| at)
+    }
+
+    /// Queues a receive that no message waits for.
+    #[inline]
+    pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        let age = self.tick();
+        let queue = self.communicators.posted(&receive.selector)?;
+        let at = self.posted.insert(Aged { value: receive, age })?;
+        queue.push(&mut self.posted, at);
+        Ok(())
+    }
+
+    /// Queues a message that no receive waits for.
+    #[inline]
+    pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        let age = self.tick();
+        let queue = self.communicators.unexpected(&message.envelope)?;
+        let at = self.unexpected.insert(Aged { value: message, age })?;
+        queue.push(&mut self.unexpected, at);
+        Ok(())
     }
 
     fn now_bytes(&self) -> u64 {
@@ -305,10 +325,7 @@ impl<E: Effort> Engine for RankArray<E> {
             self.take_unexpected(at);
             return Ok(Some(id));
         }
-        let age = self.tick();
-        let queue = self.communicators.posted(&receive.selector)?;
-        let at = self.posted.insert(Aged { value: receive, age })?;
-        queue.push(&mut self.posted, at);
+        self.queue_receive(receive)?;
         Ok(None)
     }
 
@@ -319,10 +336,7 @@ impl<E: Effort> Engine for RankArray<E> {
             return Ok(Some(id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
-        let age = self.tick();
-        let queue = self.communicators.unexpected(&message.envelope)?;
-        let at = self.unexpected.insert(Aged { value: message, age })?;
-        queue.push(&mut self.unexpected, at);
+        self.queue_message(message)?;
         Ok(None)
     }
 

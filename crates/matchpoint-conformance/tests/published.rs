@@ -1,0 +1,280 @@
+//! What the structures of the literature cost, in entries examined and in bytes, beside what their papers say.
+
+use matchpoint::event::script;
+use matchpoint::{
+    ContextId, Drained, Engine, Envelope, Footprint, Hashes, Message, MsgId, Rank, Receive, RecvId, Refused,
+    Selector, Tag, Wild, engines,
+};
+use matchpoint_conformance::{Choices, generate};
+
+fn engine(name: &str) -> Box<dyn Engine> {
+    engines::create_counting(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn selector(source: Option<u64>, tag: Option<u64>) -> Selector {
+    let source = source.map_or(Wild::Any, |source| Wild::Is(Rank(source)));
+    let tag = tag.map_or(Wild::Any, |tag| Wild::Is(Tag(tag)));
+    Selector::new(ContextId(0), source, tag)
+}
+
+fn post(engine: &mut dyn Engine, id: u64, source: Option<u64>, tag: Option<u64>) -> Option<MsgId> {
+    engine.post(Receive::new(RecvId(id), selector(source, tag))).unwrap()
+}
+
+fn message(id: u64, source: u64, tag: u64) -> Message {
+    Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))
+}
+
+fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) -> Option<RecvId> {
+    engine.arrive(message(id, source, tag)).unwrap()
+}
+
+fn play(engine: &mut dyn Engine, text: &str) {
+    for event in script::parse(text).unwrap() {
+        event.play(engine);
+    }
+}
+
+fn statistic(engine: &dyn Engine, name: &str) -> f64 {
+    let all = engine.statistics();
+    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
+}
+
+#[test]
+fn four_d_searches_one_source_and_takes_memory_for_neighbours_of_those_heard_of() {
+    let mut engine = engine("four_d");
+    (0..1024).for_each(|source| assert_eq!(post(&mut *engine, source, Some(source), Some(0)), None));
+    assert_eq!(arrive(&mut *engine, 0, 1023, 0), Some(RecvId(1023)));
+    assert_eq!(engine.attempts().posted, 1, "of 1024 receives from as many sources");
+
+    let peers_bytes = |name| {
+        let mut engine = engines::create(name).unwrap();
+        play(&mut *engine, "arrive m1 7/60000/0");
+        engine.footprint().peers_bytes
+    };
+    // Three arrays of branches and one of leaves, and the room that vectors of them grow by.
+    assert!((320..1024).contains(&peers_bytes("four_d")), "{} bytes", peers_bytes("four_d"));
+    assert!(peers_bytes("rank_array") > 480_000);
+}
+
+#[test]
+fn four_d_gives_a_receive_from_any_source_the_first_of_all_arrivals_at_once() {
+    let mut engine = engine("four_d:ranks=625");
+    (0..1000).for_each(|source| assert_eq!(arrive(&mut *engine, source, 999 - source, 0), None));
+    assert_eq!(post(&mut *engine, 0, None, Some(0)), Some(MsgId(0)), "from a source beyond the tree");
+    assert_eq!(engine.attempts().unexpected, 1);
+}
+
+#[test]
+fn four_d_gives_back_what_a_communicator_took() {
+    let mut engine = engines::create("four_d").unwrap();
+    (0..4096).for_each(|source| assert_eq!(arrive(&mut *engine, source, source * 16, 0), None));
+    let before = engine.footprint();
+    engine.close(ContextId(0), &mut Drained::default());
+    let after = engine.footprint();
+    assert!(before.peers_bytes > 500_000 && after.peers_bytes < 1000, "{before:?}, {after:?}");
+    assert_eq!(after.peak_bytes, before.peak_bytes);
+}
+
+/// Posts `depth` receives and lets their messages arrive, the last first.
+fn storm(engine: &mut dyn Engine, depth: u64) {
+    (0..depth).for_each(|tag| assert_eq!(post(engine, tag, Some(1), Some(tag)), None));
+    (0..depth).rev().for_each(|tag| assert_eq!(arrive(engine, tag, 1, tag), Some(RecvId(tag))));
+}
+
+#[test]
+fn adaptive_moves_when_searches_are_deep_and_only_then() {
+    let mut engine = engine("adaptive");
+    (0..1000).for_each(|_| storm(&mut *engine, 8));
+    assert_eq!((statistic(&*engine, "moves"), statistic(&*engine, "structure")), (0.0, 0.0));
+    storm(&mut *engine, 256);
+    assert_eq!((statistic(&*engine, "moves"), statistic(&*engine, "structure")), (1.0, 1.0));
+    (0..1000).for_each(|_| storm(&mut *engine, 8));
+    assert_eq!(statistic(&*engine, "moves"), 1.0, "once, as in the paper");
+}
+
+#[test]
+fn adaptive_examines_no_more_than_its_window_allows_before_it_moves() {
+    let mut engine = engine("adaptive:threshold=4,window=256");
+    let before = engine.attempts().posted;
+    storm(&mut *engine, 4096);
+    let examined = engine.attempts().posted - before;
+    // The list until 4·256 were examined, by one search as deep as it comes; then 256 bins, of 8 on the average.
+    assert!(examined < 4 * 256 + 4096 + 4096 * 16, "{examined} examined");
+    assert_eq!(statistic(&*engine, "structure"), 1.0);
+}
+
+#[test]
+fn adaptive_counts_searches_and_not_its_own_moves() {
+    let mut engine = engine("adaptive:threshold=0,window=1,n=1,ranks=yes");
+    play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/1\npost r1 0/3/1\npost r2 0/3/1");
+    let examined = engine.attempts().unexpected;
+    assert_eq!(statistic(&*engine, "structure"), 2.0);
+    assert_eq!(examined, 4, "two by each post: first in the list, then in the one bin");
+    assert_eq!(engine.attempts().posted, 0);
+}
+
+#[test]
+fn adaptive_goes_to_ranks_and_back_only_if_asked() {
+    let mut engine = engine("adaptive:threshold=4,window=64,n=1,ranks=yes,back=4");
+    storm(&mut *engine, 512);
+    assert_eq!(statistic(&*engine, "structure"), 2.0, "one bin is no better than a list");
+    let deep = engine.footprint();
+    (0..100).for_each(|_| storm(&mut *engine, 4));
+    assert_eq!((statistic(&*engine, "structure"), statistic(&*engine, "moves")), (0.0, 3.0));
+    let shallow = engine.footprint();
+    assert!(shallow.now_bytes() < deep.now_bytes() / 8, "{shallow:?} after {deep:?}");
+    assert!(shallow.peak_bytes >= deep.now_bytes());
+}
+
+/// The memory of the paper (§IV-E): 20 bytes a bin in each of three tables, 64 a receive.
+fn memory_of_the_paper(bins: u64, receives: u64) -> u64 {
+    3 * bins * 20 + receives * 64
+}
+
+/// An optimistic engine's bytes with `receives` posted, a third of them without a wildcard and a third with either.
+fn memory_of_ours(bins: u64, receives: u64) -> Footprint {
+    let mut engine = engines::create(&format!("optimistic:bins={bins},capacity={receives}")).unwrap();
+    for id in 0..receives {
+        let source = (id % 3 != 1).then_some(id);
+        post(&mut *engine, id, source, (id % 3 != 2).then_some(id));
+    }
+    engine.footprint()
+}
+
+#[test]
+fn optimistic_takes_less_than_the_paper_and_no_less_than_its_descriptors() {
+    assert_eq!(memory_of_the_paper(128, 0), 7680, "7.5 KiB");
+    assert_eq!(memory_of_the_paper(128, 8192).div_ceil(1024), 520, "KiB");
+    let empty = engines::create("optimistic").unwrap().footprint();
+    let full = memory_of_ours(128, 8192);
+    assert_eq!(full.entries_bytes, 8192 * 64, "the paper's 64 bytes a receive");
+    let tables = full.fixed_bytes - empty.fixed_bytes;
+    // 4 bytes a bin for the paper's 20, and four communicators' worth of eight indexes' heads.
+    assert!((3 * 128 * 4..3 * 128 * 4 + 2048).contains(&tables), "{tables} bytes");
+    assert!(full.peak_bytes < memory_of_the_paper(128, 8192));
+    // Bins are what grows where the paper has twice as many of them as receives (§VI).
+    let (ours, paper) = (memory_of_ours(16384, 8192).peak_bytes, memory_of_the_paper(16384, 8192));
+    assert!(ours < paper / 2, "{ours} of {paper} bytes");
+}
+
+#[test]
+fn optimistic_refuses_what_its_table_has_no_room_for_and_takes_it_later() {
+    let mut engine = engine("optimistic:capacity=2");
+    post(&mut *engine, 1, Some(1), Some(1));
+    let elsewhere = Selector::new(ContextId(9), Wild::Any, Wild::Any);
+    engine.post(Receive::new(RecvId(2), elsewhere)).unwrap();
+    let third = Receive::new(RecvId(3), selector(Some(1), Some(1)));
+    let before = (engine.footprint(), engine.statistics());
+    assert_eq!(engine.post(third), Err(Refused::Full));
+    assert_eq!((engine.footprint(), engine.statistics()), before);
+    for id in 0..100 {
+        assert_eq!(arrive(&mut *engine, id, 2, id), None, "messages have no such bound");
+    }
+    assert_eq!(post(&mut *engine, 4, Some(2), Some(7)), Some(MsgId(7)), "what need not wait needs no room");
+    assert_eq!(arrive(&mut *engine, 100, 1, 1), Some(RecvId(1)));
+    assert_eq!(engine.post(third), Ok(None));
+}
+
+#[test]
+fn optimistic_keeps_no_index_that_hints_rule_out() {
+    let bytes = |hints: &str| {
+        let mut engine = engines::create("optimistic").unwrap();
+        play(&mut *engine, hints);
+        let before = engine.footprint().fixed_bytes;
+        play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/2");
+        engine.footprint().fixed_bytes - before
+    };
+    let all = bytes("");
+    assert_eq!(all - bytes("set_hints 0 no_any_source"), 128 * 4 + 4, "bins by tag, and the list");
+    assert_eq!(all - bytes("set_hints 0 no_any_tag"), 128 * 4 + 4, "bins by source, and the list");
+    assert_eq!(all - bytes("set_hints 0 no_any_source,no_any_tag"), 2 * 128 * 4 + 4);
+    // Set late, they give back what was kept, and a later change of mind makes up for it.
+    let mut engine = engines::create("optimistic").unwrap();
+    play(&mut *engine, "arrive m1 0/1/1\narrive m2 0/2/2");
+    let before = engine.footprint();
+    play(&mut *engine, "set_hints 0 no_any_source");
+    let steered = engine.footprint();
+    assert!(steered.now_bytes() < before.now_bytes() && steered.peak_bytes >= before.peak_bytes);
+    play(&mut *engine, "set_hints 0");
+    assert_eq!(post(&mut *engine, 1, None, Some(2)), Some(MsgId(2)));
+}
+
+#[test]
+fn optimistic_believes_the_hash_values_of_the_sender_unless_told_to_use_its_own() {
+    let untrue = message(1, 1, 1).with_hashes(Hashes::of(&message(2, 7, 9).envelope));
+    for (name, found) in [("optimistic", None), ("optimistic:hashes=own", Some(RecvId(1)))] {
+        let mut engine = engine(name);
+        post(&mut *engine, 1, Some(1), Some(1));
+        assert_eq!(engine.arrive(untrue), Ok(found), "{name}");
+        assert_eq!(engine.retract(MsgId(1)), found.is_none(), "{name}: it leaves the bins it was filed in");
+    }
+}
+
+/// Receives in the bins that arrivals search, on the average.
+fn bin_depth_mean(bins: u32) -> f64 {
+    let mut engine = engine(&format!("optimistic:bins={bins}"));
+    storm(&mut *engine, 1024);
+    statistic(&*engine, "bin_depth_mean")
+}
+
+#[test]
+fn optimistic_bins_divide_the_depth_of_the_queue() {
+    // One bin holds the whole queue, which was 1024, 1023, … 1 long.
+    assert_eq!(bin_depth_mean(1), 512.5);
+    // A bin of b holds the receive that is wanted, and its share of the others.
+    for bins in [32, 128] {
+        let (depth, expected) = (bin_depth_mean(bins), 1.0 + 511.5 / f64::from(bins));
+        assert!((0.8..1.25).contains(&(depth / expected)), "{depth} with {bins} bins, expected {expected}");
+    }
+}
+
+#[test]
+fn optimistic_searches_the_indexes_that_have_something_and_each_by_its_key() {
+    let mut engine = engine("optimistic");
+    (0..1024).for_each(|id| assert_eq!(post(&mut *engine, id, None, Some(id)), None));
+    (0..1024).rev().for_each(|id| assert_eq!(arrive(&mut *engine, id, id % 7, id), Some(RecvId(id))));
+    let mean = engine.attempts().posted / 1024;
+    assert!(mean <= 8, "{mean} examined on the average, of 1024 receives from any source in 128 bins");
+    (0..1024).for_each(|id| assert_eq!(arrive(&mut *engine, id, id % 7, id), None));
+    for (id, (source, tag)) in [(None, Some(9)), (Some(4), None), (None, None)].into_iter().enumerate() {
+        let before = engine.attempts().unexpected;
+        assert!(post(&mut *engine, id as u64, source, tag).is_some());
+        let examined = engine.attempts().unexpected - before;
+        assert!(examined <= 24, "{examined} examined for {source:?}, {tag:?}");
+    }
+}
+
+#[test]
+fn optimistic_tells_of_collisions_empty_bins_and_runs() {
+    let mut engine = engine("optimistic:bins=4");
+    for id in 0..8 {
+        post(&mut *engine, id, Some(1), Some(id / 4));
+    }
+    post(&mut *engine, 8, None, Some(5));
+    assert_eq!(statistic(&*engine, "posted_no_wildcard"), 8.0);
+    assert_eq!(statistic(&*engine, "posted_any_source"), 1.0);
+    assert_eq!(statistic(&*engine, "runs"), 3.0);
+    assert_eq!(statistic(&*engine, "run_length_mean"), 3.0);
+    assert_eq!(statistic(&*engine, "run_length_max"), 4.0);
+    let collisions = statistic(&*engine, "posted_collisions");
+    assert!((6.0..=7.0).contains(&collisions), "{collisions}: each but the first of its bin");
+    for id in 0..4 {
+        arrive(&mut *engine, id, 1, 0);
+    }
+    assert_eq!(
+        statistic(&*engine, "matches_followed_percent"),
+        75.0,
+        "three of four have another behind them"
+    );
+    assert_eq!(statistic(&*engine, "empty_bins_any_source_percent"), 75.0);
+    assert_eq!(statistic(&*engine, "empty_bins_any_tag_percent"), 100.0);
+}
+
+#[test]
+fn statistics_of_the_indexes_cost_nothing_unless_counting() {
+    let events = generate::stream(generate::SHAPES[0].1, Choices::Seed(7), 500);
+    let mut silent = engines::create("optimistic").unwrap();
+    events.iter().for_each(|event| drop(event.play(&mut *silent)));
+    assert_eq!(silent.statistics(), []);
+}

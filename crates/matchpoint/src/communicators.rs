@@ -1,0 +1,65 @@
+//! What an engine keeps for each communicator, found by its context. Contexts open with their first entry: peers may
+//! finish creating a communicator first.
+
+use crate::engine::Refused;
+use crate::envelope::ContextId;
+
+/// The communicators heard of and not closed.
+pub(crate) struct Communicators<C> {
+    sorted: Vec<(ContextId, C)>,
+    /// Where the last search ended: mostly where the next one will.
+    recent: usize,
+}
+
+impl<C> Default for Communicators<C> {
+    fn default() -> Self {
+        Communicators { sorted: Vec::new(), recent: 0 }
+    }
+}
+
+impl<C> Communicators<C> {
+    /// O(1) if it is the one of the last call, else O(log communicators).
+    #[inline]
+    pub(crate) fn find(&mut self, context: ContextId) -> Option<&mut C> {
+        if self.sorted.get(self.recent).is_none_or(|&(recent, _)| recent != context) {
+            self.recent = self.bisect(context).ok()?;
+        }
+        self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
+    }
+
+    /// The same, opened with what `make` gives if it was not open.
+    #[inline]
+    pub(crate) fn find_or_open(
+        &mut self,
+        context: ContextId,
+        make: impl FnOnce() -> C,
+    ) -> Result<&mut C, Refused> {
+        if self.find(context).is_none() {
+            self.open(context, make())?;
+        }
+        Ok(&mut self.sorted[self.recent].1)
+    }
+
+    #[cold]
+    fn open(&mut self, context: ContextId, opened: C) -> Result<(), Refused> {
+        self.sorted.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.recent = self.bisect(context).unwrap_or_else(|at| at);
+        self.sorted.insert(self.recent, (context, opened));
+        Ok(())
+    }
+
+    fn bisect(&self, context: ContextId) -> Result<usize, usize> {
+        self.sorted.binary_search_by_key(&context, |&(of, _)| of)
+    }
+
+    /// Drops what is kept for `context`.
+    pub(crate) fn close(&mut self, context: ContextId) {
+        self.sorted.retain(|&(of, _)| of != context);
+    }
+
+    /// Bytes allocated, those that `inner` says each of them holds beside included.
+    pub(crate) fn bytes(&self, inner: impl Fn(&C) -> u64) -> u64 {
+        let held: u64 = self.sorted.iter().map(|(_, kept)| inner(kept)).sum();
+        held + (self.sorted.capacity() * size_of::<(ContextId, C)>()) as u64
+    }
+}

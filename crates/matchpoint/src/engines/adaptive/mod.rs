@@ -1,0 +1,269 @@
+//! `adaptive`: a list at first, bins once searches are deep, after Bayatpour, Subramoni, Chakraborty & Panda, "Adaptive
+//! and dynamic design for MPI tag matching" (2016), as summed up in the partner paper (§1, §3). MVAPICH's authors
+//! proposed it: a list is best on short queues and in memory, and nobody knows beforehand which process has long ones.
+//!
+//! It is [`list`](super::list), [`bins`](super::bins) or [`rank_array`](super::rank_array), and counts what it examines.
+//! Calls are counted in windows. A window in which searches examined more than `threshold` entries on the average
+//! sends it on: from the list to bins, from the bins, with `ranks=yes` alone (the paper's configuration parameter), to
+//! an array of ranks. It moves at once when the sum is reached, so that a single storm is not sat out.
+//!
+//! What is queued moves in its order, receives and messages apart. Nothing need be searched on the way: whatever engine
+//! they are in, no receive that is queued matches a message that is.
+//!
+//! The paper moves once and never back. That is the default here, too: a process that built long queues will do so
+//! again at its next iteration, the bins have been paid for, and on short queues they cost a few nanoseconds more than
+//! the list. Going back has its use where a start-up alone was deep: with `back=N` a window that never had more than N
+//! entries queued sends it back to the list, and its memory back to the system. Moves are exact in either direction.
+//!
+//! Cost: that of the engine in use, and two sums to compare per call. A move is O(entries queued · log of that), in the
+//! call that brings it about; without memory for it the engine stays as it is, and asks again a window later.
+//! It loses to either where the other was right from the start, and inherits what both are bad at: wildcards are linear
+//! in all three.
+
+mod structure;
+
+use self::structure::Structure;
+use super::{Arguments, Built, Parameter, Spec};
+use crate::effort::Attempts;
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::Hints;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "adaptive",
+    summary: "a list, then bins when searches are deep, then an array of ranks if asked (Bayatpour et al. 2016)",
+    parameters: &[
+        Parameter {
+            key: "threshold",
+            default: "4",
+            meaning: "entries that searches examine on the average, above which it moves on",
+        },
+        Parameter { key: "window", default: "256", meaning: "searches that the average is of, at least 1" },
+        Parameter { key: "n", default: "256", meaning: "number of bins, 1 to 16777216" },
+        Parameter {
+            key: "ranks",
+            default: "no",
+            meaning: "whether it moves on from bins to an array of ranks: no, yes",
+        },
+        Parameter {
+            key: "back",
+            default: "0",
+            meaning: "entries queued at most during a window that sends it back to the list; 0: never",
+        },
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let ranks: String = arguments.get("ranks")?;
+    let ranks = match ranks.as_str() {
+        "no" => false,
+        "yes" => true,
+        other => return Err(arguments.invalid("ranks", other, SPEC.parameters[3].meaning)),
+    };
+    let n: u32 = arguments.get("n")?;
+    if !(1..=1 << 24).contains(&n) {
+        return Err(arguments.invalid("n", &n.to_string(), SPEC.parameters[2].meaning));
+    }
+    let window: u32 = arguments.get("window")?;
+    if window == 0 {
+        return Err(arguments.invalid("window", "0", SPEC.parameters[1].meaning));
+    }
+    let threshold: u32 = arguments.get("threshold")?;
+    let back: u32 = arguments.get("back")?;
+    let policy =
+        Policy { limit: u64::from(threshold) * u64::from(window), window, n, ranks, back: back as usize };
+    Ok(Box::new(Adaptive::new(policy, counting)))
+}
+
+/// When to move, and where to.
+#[derive(Clone, Copy)]
+struct Policy {
+    /// Entries examined in one window, beyond which it moves on.
+    limit: u64,
+    window: u32,
+    n: u32,
+    ranks: bool,
+    back: usize,
+}
+
+/// The searches since the last decision.
+#[derive(Default)]
+struct Window {
+    searches: u32,
+    /// What the structure had examined when it began.
+    began_at: u64,
+    /// The most entries queued in it.
+    longest: usize,
+}
+
+/// See the [module's documentation](self).
+pub struct Adaptive {
+    structure: Structure,
+    policy: Policy,
+    window: Window,
+    moves: u64,
+    /// Whether attempts are told. They are counted anyway.
+    counting: bool,
+    /// Of the structures left behind.
+    attempts: Attempts,
+    peak_bytes: u64,
+}
+
+fn sum(attempts: Attempts) -> u64 {
+    attempts.posted + attempts.unexpected
+}
+
+impl Adaptive {
+    fn new(policy: Policy, counting: bool) -> Self {
+        Adaptive {
+            structure: Structure::list(),
+            policy,
+            window: Window::default(),
+            moves: 0,
+            counting,
+            attempts: Attempts::default(),
+            peak_bytes: 0,
+        }
+    }
+
+    /// A search was made.
+    #[inline]
+    fn searched(&mut self) {
+        let engine = self.structure.engine();
+        if self.policy.back > 0 {
+            let queued = engine.posted_len() + engine.unexpected_len();
+            self.window.longest = self.window.longest.max(queued);
+        }
+        self.window.searches += 1;
+        let examined = sum(engine.attempts()) - self.window.began_at;
+        if examined > self.policy.limit || self.window.searches >= self.policy.window {
+            self.decide(examined);
+        }
+    }
+
+    #[cold]
+    fn decide(&mut self, examined: u64) {
+        let deep = examined > self.policy.limit;
+        let next = match self.structure {
+            Structure::List(_) if deep => Structure::bins(self.policy.n).ok(),
+            Structure::Bins(_) if deep && self.policy.ranks => Some(Structure::ranks()),
+            Structure::Bins(_) | Structure::Ranks(_) if !deep && self.window.longest <= self.policy.back => {
+                (self.policy.back > 0).then(Structure::list)
+            }
+            _ => None,
+        };
+        next.into_iter().for_each(|next| self.move_to(next));
+        let began_at = sum(self.structure.engine().attempts());
+        self.window = Window { searches: 0, began_at, longest: 0 };
+    }
+
+    /// Moves, unless there is no memory for it.
+    fn move_to(&mut self, mut next: Structure) {
+        let moved = next.take_over(&mut self.structure);
+        let (old, new) = (self.structure.engine().footprint(), next.engine().footprint());
+        self.peak_bytes = self.peak_bytes.max(old.peak_bytes).max(old.now_bytes() + new.now_bytes());
+        if moved.is_ok() {
+            let left = std::mem::replace(&mut self.structure, next).engine().attempts();
+            self.attempts.posted += left.posted;
+            self.attempts.unexpected += left.unexpected;
+            self.moves += 1;
+        }
+    }
+}
+
+impl Engine for Adaptive {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        let result = match &mut self.structure {
+            Structure::List(list) => list.post(receive),
+            Structure::Bins(bins) => bins.post(receive),
+            Structure::Ranks(ranks) => ranks.post(receive),
+        };
+        self.searched();
+        result
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let result = match &mut self.structure {
+            Structure::List(list) => list.arrive(message),
+            Structure::Bins(bins) => bins.arrive(message),
+            Structure::Ranks(ranks) => ranks.arrive(message),
+        };
+        self.searched();
+        result
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let found = self.structure.engine_mut().probe(selector);
+        self.searched();
+        found
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        let found = self.structure.engine_mut().matched_probe(selector);
+        self.searched();
+        found
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.structure.engine_mut().cancel(receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.structure.engine_mut().retract(message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.structure.engine_mut().readdress(message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.structure.engine_mut().set_hints(context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.structure.engine_mut().close(context, drained);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.structure.engine_mut().fail_source(context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.structure.engine().visit(queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.structure.engine().posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.structure.engine().unexpected_len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let inner = self.structure.engine().footprint();
+        let own_bytes = size_of::<Self>() as u64 - self.structure.own_bytes();
+        Footprint {
+            fixed_bytes: inner.fixed_bytes + own_bytes,
+            peak_bytes: inner.peak_bytes.max(self.peak_bytes) + own_bytes,
+            ..inner
+        }
+    }
+
+    fn attempts(&self) -> Attempts {
+        if !self.counting {
+            return Attempts::default();
+        }
+        let now = self.structure.engine().attempts();
+        Attempts {
+            posted: self.attempts.posted + now.posted,
+            unexpected: self.attempts.unexpected + now.unexpected,
+        }
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        vec![("moves", self.moves as f64), ("structure", f64::from(self.structure.level()))]
+    }
+}

@@ -1,0 +1,192 @@
+//! A rank in base D has four digits. Each digit but the last chooses a branch, the last a leaf.
+//!
+//! ```text
+//! rank 0x2A3F, D = 16     root [2] → node [A] → node [3] → leaves [F]
+//! ```
+
+use crate::engine::Refused;
+use crate::envelope::Rank;
+
+/// Digits of a rank: the dimensions that the paper found best.
+const DIMENSIONS: u32 = 4;
+
+/// A branch that nothing has grown on. The root is node 0, and at the end of no branch; arrays of leaves count from 1.
+const NONE: u32 = 0;
+
+/// The length D of a dimension, and how to divide by it.
+#[derive(Clone, Copy)]
+pub(super) struct Dimension {
+    length: u32,
+    /// ⌈2⁶⁴ / D⌉: the upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³², as the error, n times
+    /// less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). A division takes four times as long, and a lookup makes
+    /// three, one after the other.
+    reciprocal: u64,
+}
+
+impl Dimension {
+    /// The shortest whose fourth power is `ranks` or more: D = ⌈P^(1/4)⌉, and 2 at least. `ranks` is 2³² at most.
+    pub(super) fn for_ranks(ranks: u64) -> Self {
+        let length = (2..=256u32).find(|&length| u64::from(length).pow(DIMENSIONS) >= ranks).unwrap_or(256);
+        Dimension { length, reciprocal: u64::MAX / u64::from(length) + 1 }
+    }
+
+    /// D.
+    pub(super) fn length(self) -> usize {
+        self.length as usize
+    }
+
+    #[inline]
+    fn split(self, number: u64) -> (u64, usize) {
+        let quotient = ((u128::from(number) * u128::from(self.reciprocal)) >> u64::BITS) as u64;
+        (quotient, (number - quotient * u64::from(self.length)) as usize)
+    }
+
+    /// The digits of a source, the first of them first; none if it takes more than four.
+    #[inline]
+    fn digits(self, source: Rank) -> Option<[usize; DIMENSIONS as usize]> {
+        if source.0 >= u64::from(self.length).pow(DIMENSIONS) {
+            return None;
+        }
+        let (rest, fourth) = self.split(source.0);
+        let (rest, third) = self.split(rest);
+        let (first, second) = self.split(rest);
+        Some([first as usize, second, third, fourth])
+    }
+}
+
+/// One `P` for each rank, in arrays of D that are there where somebody was heard of.
+pub(super) struct Tree<P> {
+    dimension: Dimension,
+    /// Nodes of the three upper levels, D branches each.
+    branches: Vec<u32>,
+    /// Of the lowest level, D leaves each.
+    leaves: Vec<P>,
+}
+
+/// A source that the tree has no digits for.
+pub(super) struct Beyond;
+
+impl<P: Default> Tree<P> {
+    pub(super) fn new(dimension: Dimension) -> Self {
+        Tree { dimension, branches: Vec::new(), leaves: Vec::new() }
+    }
+
+    /// What is kept for `source`, if an array reaches there. Three branches and a leaf.
+    #[inline]
+    pub(super) fn get(&self, source: Rank) -> Result<Option<&P>, Beyond> {
+        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &self.leaves[at]))
+    }
+
+    /// The same, to change.
+    #[inline]
+    pub(super) fn get_mut(&mut self, source: Rank) -> Result<Option<&mut P>, Beyond> {
+        Ok(self.place(self.dimension.digits(source).ok_or(Beyond)?).map(|at| &mut self.leaves[at]))
+    }
+
+    /// Where the leaf is that these digits lead to.
+    #[inline]
+    fn place(&self, [first, second, third, fourth]: [usize; DIMENSIONS as usize]) -> Option<usize> {
+        let leaves = self.branch(self.branch(self.branch(0, first)?, second)?, third)?;
+        Some((leaves as usize - 1) * self.dimension.length() + fourth)
+    }
+
+    /// The node at the end of a branch.
+    #[inline]
+    fn branch(&self, node: u32, digit: usize) -> Option<u32> {
+        let end = self.branches.get(node as usize * self.dimension.length() + digit);
+        end.copied().filter(|&end| end != NONE)
+    }
+
+    /// What is kept for `source`, from now on if not before.
+    #[inline]
+    pub(super) fn get_or_insert(&mut self, source: Rank) -> Result<Result<&mut P, Refused>, Beyond> {
+        let digits = self.dimension.digits(source).ok_or(Beyond)?;
+        Ok(self.grow(digits))
+    }
+
+    #[inline]
+    fn grow(&mut self, digits: [usize; DIMENSIONS as usize]) -> Result<&mut P, Refused> {
+        let length = self.dimension.length();
+        if self.branches.is_empty() {
+            extend(&mut self.branches, length)?;
+        }
+        let mut node = 0;
+        for digit in &digits[..2] {
+            node = match self.branch(node, *digit) {
+                Some(end) => end,
+                None => self.sprout(node, *digit, false)?,
+            };
+        }
+        let leaves = match self.branch(node, digits[2]) {
+            Some(end) => end,
+            None => self.sprout(node, digits[2], true)?,
+        };
+        Ok(&mut self.leaves[(leaves as usize - 1) * length + digits[3]])
+    }
+
+    /// Makes the array at the end of a branch. If a later one cannot be had it stays, and holds nothing.
+    #[cold]
+    fn sprout(&mut self, node: u32, digit: usize, of_leaves: bool) -> Result<u32, Refused> {
+        let length = self.dimension.length();
+        let end = if of_leaves {
+            extend(&mut self.leaves, length)? + 1
+        } else {
+            extend(&mut self.branches, length)?
+        };
+        self.branches[node as usize * length + digit] = end;
+        Ok(end)
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.branches.capacity() * size_of::<u32>() + self.leaves.capacity() * size_of::<P>()) as u64
+    }
+}
+
+/// Appends an array of `length`, and gives its number.
+fn extend<T: Default>(arrays: &mut Vec<T>, length: usize) -> Result<u32, Refused> {
+    arrays.try_reserve(length).map_err(|_| Refused::Memory)?;
+    let number = arrays.len() / length;
+    arrays.resize_with(arrays.len() + length, T::default);
+    Ok(number as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dimension_is_the_fourth_root_rounded_up() {
+        for (ranks, length) in [(1, 2), (16, 2), (17, 3), (4096, 8), (4097, 9), (65536, 16), (1 << 32, 256)] {
+            assert_eq!(Dimension::for_ranks(ranks).length(), length, "{ranks} ranks");
+        }
+    }
+
+    #[test]
+    fn digits_are_those_of_the_base() {
+        for length in 2..=256u64 {
+            let dimension = Dimension::for_ranks(length.pow(4));
+            let samples = (0..5000).map(|at| at * 858_993).chain([length.pow(4) - 1]);
+            for source in samples.filter(|&source| source < length.pow(4)) {
+                let expected = [3, 2, 1, 0].map(|power| (source / length.pow(power) % length) as usize);
+                assert_eq!(dimension.digits(Rank(source)), Some(expected), "{source} in base {length}");
+            }
+            assert_eq!(dimension.digits(Rank(length.pow(4))), None);
+        }
+    }
+
+    #[test]
+    fn every_source_has_a_place_of_its_own() {
+        let mut tree = Tree::<u32>::new(Dimension::for_ranks(81));
+        assert_eq!(tree.get(Rank(5)).ok().flatten(), None);
+        for source in 0..81 {
+            let Ok(Ok(place)) = tree.get_or_insert(Rank(source)) else { panic!("{source} has a place") };
+            *place = source as u32;
+        }
+        for source in 0..81 {
+            assert_eq!(tree.get(Rank(source)).ok().flatten(), Some(&(source as u32)));
+        }
+        assert!(tree.get(Rank(81)).is_err());
+        assert!(tree.get_or_insert(Rank(u64::MAX)).is_err());
+    }
+}

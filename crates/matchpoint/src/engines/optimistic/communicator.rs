@@ -1,0 +1,183 @@
+//! The indexes of one communicator (§IV-E): four of receives, each of which is in one, and four of messages, each of
+//! which is in all (§IV-C).
+
+use super::class::{CLASSES, Class};
+use super::descriptors::Descriptor;
+use super::index::Index;
+use crate::chains::{Aged, Place, Slab};
+use crate::engine::{Message, Refused};
+use crate::envelope::{Envelope, Selector};
+use crate::hashes::Hashes;
+use crate::hints::Hints;
+
+/// A message that waits, and the hash values it was filed under: its sender's or our own. Whichever they were, those
+/// are the bins to take it out of.
+#[derive(Clone, Copy)]
+pub(super) struct Waiting {
+    pub(super) message: Message,
+    pub(super) hashes: Hashes,
+}
+
+/// The messages of all communicators, each with links into four indexes.
+pub(super) type Messages = Slab<Aged<Waiting>, 4>;
+
+/// The indexes of receives, by class.
+#[derive(Default)]
+pub(super) struct PostedIndexes([Index; 4]);
+
+/// The indexes of messages. Those of classes that the assertions rule out have no bins, and nothing is filed there.
+#[derive(Default)]
+pub(super) struct UnexpectedIndexes {
+    no_wildcard: Index<0>,
+    any_source: Index<1>,
+    any_tag: Index<2>,
+    all: Index<3>,
+}
+
+/// What is kept for one communicator.
+#[derive(Default)]
+pub(super) struct Communicator {
+    pub(super) posted: PostedIndexes,
+    pub(super) unexpected: UnexpectedIndexes,
+}
+
+/// Bins of a class's index, where a table has `bins`.
+fn bins_of(class: Class, bins: u32) -> u32 {
+    if class == Class::AnySourceAnyTag { 1 } else { bins }
+}
+
+impl PostedIndexes {
+    #[inline]
+    pub(super) fn of(&self, class: Class) -> &Index {
+        &self.0[class as usize]
+    }
+
+    #[inline]
+    pub(super) fn of_mut(&mut self, class: Class) -> &mut Index {
+        &mut self.0[class as usize]
+    }
+
+    /// A class's index, ready for its first receive.
+    #[inline]
+    pub(super) fn prepare(&mut self, class: Class, bins: u32) -> Result<&mut Index, Refused> {
+        let index = self.of_mut(class);
+        index.prepare(bins_of(class, bins))?;
+        Ok(index)
+    }
+
+    /// The receive with the smallest label that matches: the first of each index, and the oldest of those (§III-C).
+    #[inline]
+    pub(super) fn find(
+        &self,
+        receives: &Slab<Aged<Descriptor>, 1>,
+        envelope: &Envelope,
+        hashes: Hashes,
+        examined: &mut u64,
+    ) -> Option<(Class, Place)> {
+        let mut found = None;
+        let mut label = u64::MAX;
+        for class in CLASSES {
+            let index = self.of(class);
+            if index.is_empty() {
+                continue;
+            }
+            let matches = |descriptor: &Descriptor| descriptor.receive.selector.matches(envelope);
+            if let Some(at) = index.bin(class.key(hashes)).search(receives, label, examined, matches) {
+                label = receives.get(at).age;
+                found = Some((class, at));
+            }
+        }
+        found
+    }
+
+    /// Gives up the indexes of receives that nobody may post.
+    pub(super) fn steer(&mut self, hints: Hints) {
+        for class in CLASSES.into_iter().filter(|class| !class.is_admitted(hints)) {
+            *self.of_mut(class) = Index::default();
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(Index::bytes).sum()
+    }
+}
+
+impl UnexpectedIndexes {
+    /// Has bins for every class that `hints` admit, from now on if not before.
+    #[inline]
+    pub(super) fn prepare(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
+        // What every communicator keeps is allocated last: with it, all is there.
+        if self.no_wildcard.bytes() > 0 { Ok(()) } else { self.allocate(hints, bins) }
+    }
+
+    #[cold]
+    fn allocate(&mut self, hints: Hints, bins: u32) -> Result<(), Refused> {
+        if Class::AnySource.is_admitted(hints) {
+            self.any_source.prepare(bins_of(Class::AnySource, bins))?;
+        }
+        if Class::AnyTag.is_admitted(hints) {
+            self.any_tag.prepare(bins_of(Class::AnyTag, bins))?;
+        }
+        if Class::AnySourceAnyTag.is_admitted(hints) {
+            self.all.prepare(bins_of(Class::AnySourceAnyTag, bins))?;
+        }
+        self.no_wildcard.prepare(bins_of(Class::NoWildcard, bins))
+    }
+
+    /// Files a message that is younger than all.
+    #[inline]
+    pub(super) fn push(&mut self, messages: &mut Messages, at: Place, hashes: Hashes) {
+        self.no_wildcard.push(messages, at, Class::NoWildcard.key(hashes));
+        self.any_source.push(messages, at, Class::AnySource.key(hashes));
+        self.any_tag.push(messages, at, Class::AnyTag.key(hashes));
+        self.all.push(messages, at, Class::AnySourceAnyTag.key(hashes));
+    }
+
+    /// Takes a message out of all indexes; it stays in the slab.
+    #[inline]
+    pub(super) fn unlink(&mut self, messages: &mut Messages, at: Place) {
+        let hashes = messages.get(at).value.hashes;
+        self.no_wildcard.unlink(messages, at, Class::NoWildcard.key(hashes));
+        self.any_source.unlink(messages, at, Class::AnySource.key(hashes));
+        self.any_tag.unlink(messages, at, Class::AnyTag.key(hashes));
+        self.all.unlink(messages, at, Class::AnySourceAnyTag.key(hashes));
+    }
+
+    /// Files a message where its source, learned late, and its age place it.
+    pub(super) fn rename(&mut self, messages: &mut Messages, at: Place, named: Envelope) {
+        self.unlink(messages, at);
+        let hashes = Hashes::of(&named);
+        let waiting = &mut messages.get_mut(at).value;
+        *waiting = Waiting { message: Message::new(waiting.message.id, named), hashes };
+        self.no_wildcard.insert(messages, at, Class::NoWildcard.key(hashes));
+        self.any_source.insert(messages, at, Class::AnySource.key(hashes));
+        self.any_tag.insert(messages, at, Class::AnyTag.key(hashes));
+        self.all.insert(messages, at, Class::AnySourceAnyTag.key(hashes));
+    }
+
+    /// The earliest message that `selector` matches, from the one index that its class says.
+    #[inline]
+    pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
+        let class = Class::of(selector);
+        let key = class.key_of(selector);
+        let matches = |waiting: &Waiting| selector.matches(&waiting.message.envelope);
+        match class {
+            Class::NoWildcard => self.no_wildcard.bin(key).search(messages, u64::MAX, examined, matches),
+            Class::AnySource => self.any_source.bin(key).search(messages, u64::MAX, examined, matches),
+            Class::AnyTag => self.any_tag.bin(key).search(messages, u64::MAX, examined, matches),
+            Class::AnySourceAnyTag => self.all.bin(key).search(messages, u64::MAX, examined, matches),
+        }
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        self.no_wildcard.bytes() + self.any_source.bytes() + self.any_tag.bytes() + self.all.bytes()
+    }
+}
+
+impl Communicator {
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        self.posted.bytes() + self.unexpected.bytes()
+    }
+}

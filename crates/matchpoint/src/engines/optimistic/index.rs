@@ -1,0 +1,103 @@
+//! One index (§III-B): a table of bins, each a chain in which what has the same key lies in order. A list is an index
+//! of one bin.
+
+use crate::chains::{Aged, Chain, Place, Slab};
+use crate::engine::Refused;
+use crate::hashes;
+
+/// Entries linked through the pair of links `W`, by the hash of their key.
+pub(super) struct Index<const W: usize = 0> {
+    /// None until there is something to keep.
+    bins: Vec<Chain<W>>,
+    /// Bins with an entry: none, and the index need not be searched.
+    occupied: u32,
+}
+
+impl<const W: usize> Default for Index<W> {
+    fn default() -> Self {
+        Index { bins: Vec::new(), occupied: 0 }
+    }
+}
+
+impl<const W: usize> Index<W> {
+    /// Has so many bins from now on, unless it has bins already.
+    #[inline]
+    pub(super) fn prepare(&mut self, bins: u32) -> Result<(), Refused> {
+        if self.bins.is_empty() { self.allocate(bins) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn allocate(&mut self, bins: u32) -> Result<(), Refused> {
+        self.bins.try_reserve_exact(bins as usize).map_err(|_| Refused::Memory)?;
+        self.bins.resize(bins as usize, Chain::default());
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.occupied == 0
+    }
+
+    /// Scaled, not masked: the paper's tables have any number of bins.
+    #[inline]
+    fn number(&self, key: u32) -> usize {
+        ((u64::from(key) * self.bins.len() as u64) >> hashes::BITS) as usize
+    }
+
+    /// What has this key, and whatever shares its bin, oldest first.
+    #[inline]
+    pub(super) fn bin(&self, key: u32) -> Chain<W> {
+        self.bins.get(self.number(key)).copied().unwrap_or_default()
+    }
+
+    /// Appends an entry. Without effect before [`Index::prepare`]: an index that is not kept.
+    #[inline]
+    pub(super) fn push<T: Copy, const L: usize>(&mut self, slab: &mut Slab<Aged<T>, L>, at: Place, key: u32) {
+        let number = self.number(key);
+        if let Some(bin) = self.bins.get_mut(number) {
+            self.occupied += u32::from(*bin == Chain::default());
+            bin.push(slab, at);
+        }
+    }
+
+    /// Puts an entry where its age places it.
+    pub(super) fn insert<T: Copy, const L: usize>(
+        &mut self,
+        slab: &mut Slab<Aged<T>, L>,
+        at: Place,
+        key: u32,
+    ) {
+        let number = self.number(key);
+        if let Some(bin) = self.bins.get_mut(number) {
+            self.occupied += u32::from(*bin == Chain::default());
+            let younger = bin.first_younger(slab, slab.get(at).age);
+            bin.insert_before(slab, at, younger);
+        }
+    }
+
+    /// Takes out an entry; it stays in the slab.
+    #[inline]
+    pub(super) fn unlink<T: Copy, const L: usize>(
+        &mut self,
+        slab: &mut Slab<Aged<T>, L>,
+        at: Place,
+        key: u32,
+    ) {
+        let number = self.number(key);
+        if let Some(bin) = self.bins.get_mut(number) {
+            bin.unlink(slab, at);
+            self.occupied -= u32::from(*bin == Chain::default());
+        }
+    }
+
+    /// The share of bins without an entry; all of them if there are no bins yet.
+    pub(super) fn empty_share(&self) -> f64 {
+        1.0 - f64::from(self.occupied) / self.bins.len().max(1) as f64
+    }
+
+    /// Bytes allocated: 4 for each bin. The paper's bins have 20 (§IV-E): a lock, which one thread does not need, and
+    /// 8-byte pointers to head and tail, where here the head is a 32-bit place and knows the tail.
+    pub(super) fn bytes(&self) -> u64 {
+        (self.bins.capacity() * size_of::<Chain<W>>()) as u64
+    }
+}

@@ -1,0 +1,370 @@
+//! `optimistic`: four indexes by wildcard use, after García et al., "Offloaded MPI message matching: an optimistic
+//! approach" (2024), §III–IV, which puts it on the accelerator of a network card. Here it is serial; what makes it
+//! parallel there (blocks of messages matched by many threads) changes how the same structure is searched.
+//!
+//! ```text
+//! receive ──▶ one of:  no wildcard    hash(source, tag) ─▶ bins ┐
+//!                      any source     hash(tag)         ─▶ bins ├─▶ descriptors, 64 bytes each, `capacity` of them,
+//!                      any tag, mask  hash(source)      ─▶ bins │   labelled in the order of posting
+//!                      both                                list ┘
+//! message ──▶ searched for in all four, where the oldest of up to four candidates is taken; if none, kept in all of
+//!             four such indexes of messages, of which a receive searches the one of its class
+//! ```
+//!
+//! * Each communicator has its own indexes. A table is made when the first receive of its class is posted, and is not
+//!   searched while it is empty; the tables of messages when the first message waits. Where hints rule out a class
+//!   (`no_any_source`, `no_any_tag`) nothing is kept for it in either queue.
+//! * A message may bring its hash values; those it does not bring are computed (§IV-D). `hashes=own` computes all.
+//! * Receives that stand one after the other and ask for the same belong to a run (§III-D), which the statistics tell:
+//!   how often the fast path of the parallel form is open to a message.
+//! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
+//!   way, as the paper's library falls back to software. Messages have no such bound.
+//!
+//! With `n` bins and `q` entries queued: arrivals O(4 + q/n + receives from any source with any tag), posts without a
+//! wildcard O(1 + q/n), from any source O(1 + messages with tags of that bin), with any tag O(1 + messages of sources
+//! of that bin), with both O(1): the list is the order, and its head matches. A mask makes its search as long as its
+//! class's bin. Cancel, retract, readdress and hints compare every entry.
+//!
+//! Memory (§IV-E): 4 bytes a bin (the paper: 20), 64 a receive (the paper: 64), 128 a message, which the paper does not
+//! count: four pairs of links do not fit beside it in one cache line.
+//!
+//! It loses where queues are short, as it looks at as many indexes as classes are posted; where messages wait, as each
+//! is filed and removed four times; and on long lists of different masks, which share a bin.
+
+mod class;
+mod communicator;
+mod descriptors;
+mod index;
+mod labels;
+mod statistics;
+
+use self::class::{CLASSES, Class};
+use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
+use self::descriptors::{Descriptor, Descriptors};
+use self::labels::Labels;
+use self::statistics::{Counts, Tally};
+use super::{Arguments, Built, Parameter, Spec};
+use crate::chains::{Aged, Place};
+use crate::communicators::Communicators;
+use crate::effort::Attempts;
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hashes::{self, Hashes};
+use crate::hints::{HintTable, Hints};
+use crate::upkeep::{self, Oldest, Queues};
+
+pub(super) const SPEC: Spec = Spec {
+    name: "optimistic",
+    summary: "four indexes by wildcard use, labels, a fixed table of receives; serial (García et al. 2024)",
+    parameters: &[
+        Parameter {
+            key: "bins",
+            default: "128",
+            meaning: "bins of each table, 1 to 2097152; the paper has 128 (§IV-E), or twice the receives that it expects (§VI)",
+        },
+        Parameter {
+            key: "capacity",
+            default: "8192",
+            meaning: "receives that may be posted at once, of all communicators; more are refused as full; 0: any number",
+        },
+        Parameter {
+            key: "hashes",
+            default: "sender",
+            meaning: "hash values of a message: sender (its own, where it brings them), own (always computed here)",
+        },
+    ],
+    build,
+};
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    let bins: u32 = arguments.get("bins")?;
+    if !(1..=1 << hashes::BITS).contains(&bins) {
+        return Err(arguments.invalid("bins", &bins.to_string(), SPEC.parameters[0].meaning));
+    }
+    let capacity: u32 = arguments.get("capacity")?;
+    let hashes: String = arguments.get("hashes")?;
+    let trusting = match hashes.as_str() {
+        "sender" => true,
+        "own" => false,
+        other => return Err(arguments.invalid("hashes", other, SPEC.parameters[2].meaning)),
+    };
+    Ok(if counting {
+        Box::new(Optimistic::<Counts>::new(bins, capacity as usize, trusting))
+    } else {
+        Box::new(Optimistic::<()>::new(bins, capacity as usize, trusting))
+    })
+}
+
+/// See the [module's documentation](self).
+struct Optimistic<T: Tally> {
+    communicators: Communicators<Communicator>,
+    receives: Descriptors,
+    messages: Messages,
+    labels: Labels,
+    hints: HintTable,
+    bins: u32,
+    /// A message's own hash values are used.
+    trusting: bool,
+    /// The most that was held before a communicator was closed or steered; nothing else gives memory back.
+    peak_bytes: u64,
+    tally: T,
+}
+
+impl<T: Tally> Optimistic<T> {
+    fn new(bins: u32, capacity: usize, trusting: bool) -> Self {
+        Optimistic {
+            communicators: Communicators::default(),
+            receives: Descriptors::new(capacity),
+            messages: Messages::default(),
+            labels: Labels::default(),
+            hints: HintTable::default(),
+            bins,
+            trusting,
+            peak_bytes: 0,
+            tally: T::default(),
+        }
+    }
+
+    #[inline]
+    fn hashes(&self, message: &Message) -> Hashes {
+        match message.hashes {
+            Some(hashes) if self.trusting => hashes,
+            _ => Hashes::of(&message.envelope),
+        }
+    }
+
+    #[inline]
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
+        // Else every receive posted ahead of its message would hash its selector twice.
+        if self.messages.len() == 0 {
+            return None;
+        }
+        let communicator = self.communicators.find(selector.context())?;
+        let mut examined = 0;
+        let found = communicator.unexpected.find(&self.messages, selector, &mut examined);
+        self.tally.examined(Queue::Unexpected, examined);
+        found
+    }
+
+    /// Takes the receive that a message goes to out of its index and out of the table.
+    #[inline]
+    fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
+        let communicator = self.communicators.find(envelope.context)?;
+        let receives = self.receives.slab_mut();
+        self.tally.arrives(&communicator.posted, receives, hashes);
+        let mut examined = 0;
+        let found = communicator.posted.find(receives, envelope, hashes, &mut examined);
+        self.tally.examined(Queue::Posted, examined);
+        let (class, at) = found?;
+        self.tally.matched(receives, at);
+        communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
+        Some(receives.remove(at).value.receive.id)
+    }
+
+    /// The ages and places of the messages that wait in a context.
+    fn waiting_in(messages: &Messages, context: ContextId) -> impl Iterator<Item = (u64, Place)> {
+        let here = move |waiting: &Waiting| waiting.message.envelope.context == context;
+        messages.iter().filter(move |(_, entry)| here(&entry.value)).map(|(at, entry)| (entry.age, at))
+    }
+
+    /// Files the messages that wait in `context` anew: in the indexes that `hints` leave to search, and in no others.
+    fn refile(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let mut indexes = UnexpectedIndexes::default();
+        let mut oldest = Oldest::of(Self::waiting_in(&self.messages, context));
+        while let Some(at) = oldest.next(Self::waiting_in(&self.messages, context)) {
+            // Refused for the first of them or for none, so that no message is half filed.
+            indexes.prepare(hints, self.bins)?;
+            let hashes = self.messages.get(at).value.hashes;
+            indexes.push(&mut self.messages, at, hashes);
+        }
+        self.peak_bytes = self.peak_bytes.max(self.now_bytes() + indexes.bytes());
+        if let Some(communicator) = self.communicators.find(context) {
+            communicator.unexpected = indexes;
+            communicator.posted.steer(hints);
+        }
+        Ok(())
+    }
+
+    fn now_bytes(&self) -> u64 {
+        self.fixed_bytes() + self.entries_bytes()
+    }
+
+    fn fixed_bytes(&self) -> u64 {
+        size_of::<Self>() as u64 + self.hints.bytes() + self.communicators.bytes(Communicator::bytes)
+    }
+
+    fn entries_bytes(&self) -> u64 {
+        self.receives.slab().bytes() + self.messages.bytes()
+    }
+}
+
+impl<T: Tally> Queues for Optimistic<T> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.receives.slab().iter().map(|(at, posted)| (posted.age, at))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.messages.iter().map(|(at, waiting)| (waiting.age, at))
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        self.receives.slab().get(at).value.receive
+    }
+
+    fn message(&self, at: Place) -> Message {
+        self.messages.get(at).value.message
+    }
+
+    fn take_posted(&mut self, at: Place) {
+        let selector = self.receive(at).selector;
+        let receives = self.receives.slab_mut();
+        if let Some(communicator) = self.communicators.find(selector.context()) {
+            let class = Class::of(&selector);
+            communicator.posted.of_mut(class).unlink(receives, at, class.key_of(&selector));
+        }
+        receives.remove(at);
+    }
+
+    #[inline]
+    fn take_unexpected(&mut self, at: Place) {
+        let context = self.messages.get(at).value.message.envelope.context;
+        if let Some(communicator) = self.communicators.find(context) {
+            communicator.unexpected.unlink(&mut self.messages, at);
+        }
+        self.messages.remove(at);
+    }
+
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        if let Some(communicator) = self.communicators.find(named.context) {
+            communicator.unexpected.rename(&mut self.messages, at, named);
+        }
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}
+
+impl<T: Tally> Engine for Optimistic<T> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        let selector = &receive.selector;
+        self.hints.admit(selector)?;
+        if let Some(at) = self.find_unexpected(selector) {
+            let id = self.messages.get(at).value.message.id;
+            self.take_unexpected(at);
+            return Ok(Some(id));
+        }
+        self.receives.admit()?;
+        let context = selector.context();
+        let posted = &mut self.communicators.find_or_open(context, Communicator::default)?.posted;
+        let class = Class::of(selector);
+        let index = posted.prepare(class, self.bins)?;
+        let run = self.labels.run(selector);
+        let at = self.receives.insert(Descriptor { receive, run }, self.labels.next())?;
+        let key = class.key_of(selector);
+        index.push(self.receives.slab_mut(), at, key);
+        let joins = self.labels.posted(selector, run);
+        self.tally.posted(posted, self.receives.slab(), (class, key), joins);
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let hashes = self.hashes(&message);
+        if let Some(id) = self.take_receive(&message.envelope, hashes) {
+            return Ok(Some(id));
+        }
+        let context = message.envelope.context;
+        self.hints.admit_unexpected(context)?;
+        let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
+        indexes.prepare(self.hints.get(context), self.bins)?;
+        let at =
+            self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.labels.next() })?;
+        self.labels.queued();
+        indexes.push(&mut self.messages, at, hashes);
+        Ok(None)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        self.find_unexpected(selector).map(|at| self.messages.get(at).value.message.id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let at = self.find_unexpected(selector)?;
+        let id = self.messages.get(at).value.message.id;
+        self.take_unexpected(at);
+        Some(id)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        upkeep::cancel(self, receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        upkeep::retract(self, message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        upkeep::readdress(self, message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let before = self.hints.get(context);
+        upkeep::set_hints(self, context, hints)?;
+        if CLASSES.iter().all(|class| class.is_admitted(before) == class.is_admitted(hints)) {
+            return Ok(());
+        }
+        let refiled = self.refile(context, hints);
+        if refiled.is_err() {
+            // Their place in the table is still there, so this asks for no memory.
+            self.hints.set(context, before)?;
+        }
+        refiled
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.peak_bytes = self.peak_bytes.max(self.now_bytes());
+        upkeep::close(self, context, drained);
+        self.communicators.close(context);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        upkeep::fail_source(self, context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        upkeep::visit(self, queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.receives.slab().len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.messages.len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint {
+            // Tables are there whether or not anything is queued, and do not grow with the number of peers.
+            fixed_bytes: self.fixed_bytes(),
+            peers_bytes: 0,
+            entries_bytes: self.entries_bytes(),
+            peak_bytes: self.peak_bytes.max(self.now_bytes()),
+        }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.tally.attempts()
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        self.tally.statistics()
+    }
+}

@@ -1,0 +1,121 @@
+//! What an engine that counts tells of its indexes: the figures of the paper's analysis (§V), taken as each call finds
+//! them.
+
+use super::class::{CLASSES, Class};
+use super::communicator::PostedIndexes;
+use super::descriptors::Descriptor;
+use crate::chains::{Aged, Place, Slab};
+use crate::effort::{Attempts, Effort};
+use crate::engine::Queue;
+use crate::hashes::Hashes;
+
+/// Told by the engine what it is about to do. `()` does not listen.
+pub(super) trait Tally: Effort {
+    /// A message with these hash values is about to be searched for among the receives of its communicator.
+    fn arrives(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: Hashes) {}
+
+    /// A receive was put into the index of its class. `joins`: it belongs to the run of the receive before.
+    fn posted(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: (Class, u32), _joins: bool) {}
+
+    /// The receive at a place is about to be given to a message.
+    fn matched(&mut self, _: &Slab<Aged<Descriptor>, 1>, _: Place) {}
+
+    /// All of it, by name.
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+impl Tally for () {}
+
+/// Of receives, by class.
+#[derive(Clone, Copy, Default)]
+struct ByClass {
+    posted: u64,
+    /// Sum of the shares of empty bins that arrivals met.
+    empty: f64,
+}
+
+/// Counts. Walks each bin that is searched or grows, so that it takes the time of a search that finds nothing.
+#[derive(Default)]
+pub(super) struct Counts {
+    attempts: Attempts,
+    classes: [ByClass; 4],
+    arrivals: u64,
+    /// Receives in the bins that arrivals searched, in all.
+    depth: u64,
+    depth_max: u64,
+    collisions: u64,
+    runs: u64,
+    run: u64,
+    run_max: u64,
+    matches: u64,
+    matches_followed: u64,
+}
+
+impl Effort for Counts {
+    fn examined(&mut self, queue: Queue, entries: u64) {
+        self.attempts.examined(queue, entries);
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.attempts
+    }
+}
+
+impl Tally for Counts {
+    fn arrives(&mut self, indexes: &PostedIndexes, receives: &Slab<Aged<Descriptor>, 1>, hashes: Hashes) {
+        self.arrivals += 1;
+        for class in CLASSES {
+            let index = indexes.of(class);
+            self.classes[class as usize].empty += index.empty_share();
+            self.depth += index.bin(class.key(hashes)).iter(receives).count() as u64;
+        }
+    }
+
+    fn posted(
+        &mut self,
+        indexes: &PostedIndexes,
+        receives: &Slab<Aged<Descriptor>, 1>,
+        (class, key): (Class, u32),
+        joins: bool,
+    ) {
+        self.classes[class as usize].posted += 1;
+        let depth = indexes.of(class).bin(key).iter(receives).count() as u64;
+        self.depth_max = self.depth_max.max(depth);
+        self.collisions += u64::from(depth > 1 && class != Class::AnySourceAnyTag);
+        self.runs += u64::from(!joins);
+        self.run = if joins { self.run + 1 } else { 1 };
+        self.run_max = self.run_max.max(self.run);
+    }
+
+    fn matched(&mut self, receives: &Slab<Aged<Descriptor>, 1>, at: Place) {
+        let run = |at| receives.get(at).value.run;
+        let next = receives.next(at, 0);
+        self.matches += 1;
+        self.matches_followed += u64::from(next != crate::chains::NIL && run(next) == run(at));
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let mean = |sum: f64, count: u64| sum / count.max(1) as f64;
+        let posted = |class: Class| self.classes[class as usize].posted as f64;
+        let empty = |class: Class| 100.0 * mean(self.classes[class as usize].empty, self.arrivals);
+        let receives: u64 = self.classes.iter().map(|class| class.posted).sum();
+        vec![
+            ("posted_no_wildcard", posted(Class::NoWildcard)),
+            ("posted_any_source", posted(Class::AnySource)),
+            ("posted_any_tag", posted(Class::AnyTag)),
+            ("posted_any_source_any_tag", posted(Class::AnySourceAnyTag)),
+            ("posted_collisions", self.collisions as f64),
+            ("bin_depth_mean", mean(self.depth as f64, self.arrivals)),
+            ("bin_depth_max", self.depth_max as f64),
+            ("empty_bins_no_wildcard_percent", empty(Class::NoWildcard)),
+            ("empty_bins_any_source_percent", empty(Class::AnySource)),
+            ("empty_bins_any_tag_percent", empty(Class::AnyTag)),
+            ("runs", self.runs as f64),
+            ("run_length_mean", mean(receives as f64, self.runs)),
+            ("run_length_max", self.run_max as f64),
+            ("matches_followed_percent", 100.0 * mean(self.matches_followed as f64, self.matches)),
+        ]
+    }
+}
