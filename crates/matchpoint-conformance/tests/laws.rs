@@ -7,13 +7,24 @@ use proptest::prelude::*;
 
 /// Engines by name: the registry's, and those whose parameters change how they work.
 fn names() -> impl Iterator<Item = &'static str> {
-    const VARIANTS: [&str; 6] = [
+    const VARIANTS: [&str; 13] = [
         "rank_array:order=per_source",
         "rank_array:order=per_source,dense=0",
         "rank_array:dense=3",
         "bins:n=1",
         "bins:n=3",
         "bins:n=4096",
+        "partner:threshold=1",
+        "partner:threshold=2,c=1,processes=4,over=senders",
+        "partner:threshold=3,c=0,metric=median",
+        "partner:threshold=5,c=2,processes=9,metric=upper_fence,fence=tukey,alpha=1.5",
+        "partner:threshold=7,metric=upper_fence,alpha=1.5,over=senders",
+        concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
+        concat!(
+            "partner:mode=static,hash=phf,process=1,profile=",
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/some.partners"
+        ),
     ];
     engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS)
 }

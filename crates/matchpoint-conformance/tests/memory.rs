@@ -86,7 +86,14 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
 
 #[test]
 fn without_memory_calls_are_refused_and_change_nothing() {
-    const VARIANTS: [&str; 2] = ["rank_array:dense=0", "rank_array:order=per_source"];
+    const VARIANTS: [&str; 6] = [
+        "rank_array:dense=0",
+        "rank_array:order=per_source",
+        "partner:threshold=1",
+        "partner:threshold=2,c=1,processes=4",
+        "partner:threshold=3,c=0,metric=median",
+        concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
+    ];
     for name in engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {

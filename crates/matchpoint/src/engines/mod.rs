@@ -4,6 +4,7 @@
 
 pub mod bins;
 pub mod list;
+pub mod partner;
 pub mod rank_array;
 
 use std::fmt::{self, Display};
@@ -12,7 +13,7 @@ use std::str::FromStr;
 use crate::engine::Engine;
 
 /// Every engine there is.
-pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC];
+pub static REGISTRY: &[Spec] = &[list::SPEC, rank_array::SPEC, bins::SPEC, partner::SPEC];
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
