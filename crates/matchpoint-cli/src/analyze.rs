@@ -38,11 +38,13 @@ fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Fai
     })?)
 }
 
-fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
+/// Opens a trace.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
     Ok(matchpoint_trace::open(path)?)
 }
 
-fn stop_on_interrupt(progress: &Arc<Progress>) {
+/// From now on an interrupt stops the replay, which then leaves nothing behind.
+pub(crate) fn stop_on_interrupt(progress: &Arc<Progress>) {
     let progress = Arc::clone(progress);
     // Without a handler (there can be one only) the default remains: the process ends at once.
     let _ = ctrlc::set_handler(move || progress.stop());

@@ -11,6 +11,12 @@ const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
   matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400,S=16384 --compare-arrivals";
 
+const PROFILE_EXAMPLE: &str = "Example:
+  matchpoint profile traces/fillboundary-27 -o app.partners
+  matchpoint analyze traces/fillboundary-27 --engine list --engine partner:mode=static,profile=app.partners
+
+Each rank's engine finds its own part of the profile.";
+
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true)]
@@ -27,6 +33,9 @@ pub enum Command {
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = EXAMPLES)]
     Analyze(Analyze),
+    /// Count who sends most of what waits, for the engine partner in its static mode
+    #[command(after_help = PROFILE_EXAMPLE)]
+    Profile(Profile),
     /// List the matching engines, with their parameters
     Engines,
 }
@@ -71,6 +80,25 @@ pub struct Analyze {
     /// Write the report as one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// `matchpoint profile`.
+#[derive(Args, Debug)]
+pub struct Profile {
+    /// The trace: a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    pub trace: PathBuf,
+
+    /// Write the profile to this file (- is standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// How the order of arrivals is found, which no trace knows: simulated, timestamps or at_wait
+    #[arg(short, long, value_name = "MODE", default_value_t)]
+    pub arrivals: Arrivals,
+
+    /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
+    pub loggp: LogGp,
 }
 
 /// Traces below this are replayed in an instant.

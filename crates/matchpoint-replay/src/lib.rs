@@ -18,6 +18,7 @@ pub mod measurements;
 mod observer;
 mod proc_null;
 mod process;
+mod profile;
 pub mod progress;
 mod replay;
 mod reported;
@@ -33,6 +34,7 @@ mod timeline;
 pub use arrivals::Arrivals;
 pub use loggp::LogGp;
 pub use measurements::Measurements;
+pub use profile::profile;
 pub use progress::Progress;
 pub use replay::replay;
 

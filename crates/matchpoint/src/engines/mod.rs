@@ -131,6 +131,23 @@ fn build(name: &str, counting: bool) -> Built {
     (spec.build)(&Arguments::parse(spec, arguments)?, counting)
 }
 
+/// The same name, made specific to one process of many: `process` and `processes` are added where the engine has such
+/// parameters and the name does not give them. A name that is wrong stays so.
+pub fn at_process(name: &str, process: u64, processes: u64) -> String {
+    let (bare, given) = name.split_once(':').unwrap_or((name, ""));
+    let spec = REGISTRY.iter().find(|spec| spec.name == bare);
+    let mut parts: Vec<String> =
+        given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    for (key, value) in [("process", process), ("processes", processes)] {
+        let is_taken = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
+        let is_given = given.split(',').any(|part| part.split('=').next() == Some(key));
+        if is_taken && !is_given {
+            parts.push(format!("{key}={value}"));
+        }
+    }
+    if parts.is_empty() { bare.to_owned() } else { format!("{bare}:{}", parts.join(",")) }
+}
+
 /// Makes the engine called `name` (`name:key=value,…`).
 ///
 /// # Errors
@@ -145,4 +162,22 @@ pub fn create(name: &str) -> Built {
 /// As [`create`].
 pub fn create_counting(name: &str) -> Built {
     build(name, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_completed_where_the_engine_wants_it() {
+        for (name, expected) in [
+            ("list", "list"),
+            ("bins:n=3", "bins:n=3"),
+            ("no such:x", "no such:x"),
+            ("partner", "partner:process=7,processes=9"),
+            ("partner:threshold=2,process=3", "partner:threshold=2,process=3,processes=9"),
+        ] {
+            assert_eq!(at_process(name, 7, 9), expected);
+        }
+    }
 }
