@@ -38,7 +38,8 @@ fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Fai
     })?)
 }
 
-fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
+/// Opens a trace.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Trace>, Failure> {
     Ok(matchpoint_trace::open(path)?)
 }
 

@@ -21,6 +21,12 @@ const BENCH_EXAMPLES: &str = "Examples:
 
 Every number is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads.";
 
+const PROFILE_EXAMPLE: &str = "Example:
+  matchpoint profile traces/fillboundary-27 -o app.partners
+  matchpoint analyze traces/fillboundary-27 --engine list --engine partner:mode=static,profile=app.partners
+
+Each rank's engine finds its own part of the profile.";
+
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true)]
@@ -40,6 +46,9 @@ pub enum Command {
     /// Measure engines on the standard workloads: time, memory, entries examined
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(Bench),
+    /// Count who sends most of what waits, for the engine partner in its static mode
+    #[command(after_help = PROFILE_EXAMPLE)]
+    Profile(Profile),
     /// List the matching engines, with their parameters
     Engines,
 }
@@ -143,6 +152,25 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// A shorter budget measures nothing.
 const LEAST_BUDGET: Duration = Duration::from_millis(1);
+
+/// `matchpoint profile`.
+#[derive(Args, Debug)]
+pub struct Profile {
+    /// The trace: a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    pub trace: PathBuf,
+
+    /// Write the profile to this file (- is standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// How the order of arrivals is found, which no trace knows: simulated, timestamps or at_wait
+    #[arg(short, long, value_name = "MODE", default_value_t)]
+    pub arrivals: Arrivals,
+
+    /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
+    pub loggp: LogGp,
+}
 
 /// Traces below this are replayed in an instant.
 const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;

@@ -13,6 +13,7 @@ pub mod engines;
 pub mod failure;
 pub mod format;
 pub mod output;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod verdict;

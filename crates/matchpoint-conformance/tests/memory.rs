@@ -86,14 +86,10 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
 
 #[test]
 fn without_memory_calls_are_refused_and_change_nothing() {
-    const VARIANTS: &[&str] = &[
-        "rank_array:dense=0",
-        "rank_array:order=per_source",
-        "hybrid:seed=0",
-        "four_d:ranks=81",
-        "optimistic:bins=3,capacity=0",
-    ];
-    for name in engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS.iter().copied()) {
+    let profiled =
+        concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
+    let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);
+    for ref name in roomy.chain([profiled.to_owned()]) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
             for stream in 0..10 {

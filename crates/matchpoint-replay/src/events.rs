@@ -3,12 +3,9 @@
 use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
 
-use crate::clocks::Clocks;
-use crate::replay::run;
-use crate::simulation::Setting;
+use crate::replay::{Prepared, run};
 use crate::step::{Kind, Sink, Step};
-use crate::survey::survey;
-use crate::{Arrivals, LogGp, Progress, ReplayError, communicators, proc_null};
+use crate::{Arrivals, LogGp, Progress, ReplayError};
 
 /// What happened at one rank, in order, and what came of it.
 #[derive(Clone, Debug, Default)]
@@ -31,23 +28,10 @@ pub fn events(
     limit: usize,
     progress: &Progress,
 ) -> Result<(Vec<RankEvents>, bool), ReplayError> {
-    let mut surveys = survey(trace, progress)?;
-    let world = trace.description().ranks;
-    let communicators = communicators::resolve(&surveys, world);
-    let clocks = Clocks::align(&surveys);
-    let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
-    let (null_receives, _) = proc_null::decide(trace, &communicators, any_sources)?;
-    let setting = Setting {
-        communicators: &communicators,
-        clocks: &clocks,
-        null_receives: &null_receives,
-        arrivals,
-        loggp,
-        world,
-    };
+    let prepared = Prepared::new(trace, progress)?;
     let empty = |&rank: &u32| RankEvents { rank, events: Vec::new() };
     let kept = Kept { ranks: trace.present().iter().map(empty).collect(), left: limit, has_more: false };
-    let (kept, _) = run(trace, &setting, kept, progress)?;
+    let (kept, _) = run(trace, &prepared.setting(arrivals, loggp), kept, progress)?;
     Ok((kept.ranks, kept.has_more))
 }
 

@@ -20,6 +20,7 @@ pub mod measurements;
 mod observer;
 mod proc_null;
 mod process;
+mod profile;
 pub mod progress;
 mod replay;
 mod reported;
@@ -36,6 +37,7 @@ pub use arrivals::Arrivals;
 pub use events::events;
 pub use loggp::LogGp;
 pub use measurements::Measurements;
+pub use profile::profile;
 pub use progress::Progress;
 pub use replay::replay;
 

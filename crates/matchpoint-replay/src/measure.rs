@@ -121,20 +121,22 @@ impl Timing {
 }
 
 impl Measurer {
-    /// Engines of these names, for so many processes.
-    pub fn new(names: &[String], processes: usize) -> Result<Self, NameError> {
+    /// Engines of these names, for the processes of these ranks among `world`.
+    pub fn new(names: &[String], present: &[u32], world: u32) -> Result<Self, NameError> {
+        let processes = present.len();
         let measured = |name: &String| -> Result<MeasuredEngine, NameError> {
-            let at_rank = |_| -> Result<AtRank, NameError> {
-                let counted = Counted::new(engines::create_counting(name)?);
+            let at_rank = |&rank: &u32| -> Result<AtRank, NameError> {
+                let name = engines::at_process(name, rank.into(), world.into());
+                let counted = Counted::new(engines::create_counting(&name)?);
                 Ok(AtRank {
-                    timed: engines::create(name)?,
+                    timed: engines::create(&name)?,
                     counted,
                     warm: Timing::default(),
                     usual_warm: Usual::default(),
                     steps: 0,
                 })
             };
-            let ranks = (0..processes).map(at_rank).collect::<Result<_, _>>()?;
+            let ranks = present.iter().map(at_rank).collect::<Result<_, _>>()?;
             let (spent, warm, cold, usual_cold) = Default::default();
             Ok(MeasuredEngine {
                 name: name.clone(),

@@ -13,6 +13,7 @@ use crate::batch::{Batcher, IN_FLIGHT};
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
 use crate::loggp::Delays;
+use crate::loggp::LogGp;
 use crate::measure::Measurer;
 use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
@@ -32,25 +33,13 @@ pub fn replay(
     options: &Options,
     progress: &Progress,
 ) -> Result<Measurements, ReplayError> {
-    let measurer = Measurer::new(&options.engines, trace.present().len())?;
+    let measurer = Measurer::new(&options.engines, trace.present(), trace.description().ranks)?;
     let others =
         Arrivals::ALL.into_iter().filter(|mode| options.compare_arrivals && *mode != options.arrivals);
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
-    let mut surveys = survey(trace, progress)?;
-    let world = trace.description().ranks;
-    let communicators = communicators::resolve(&surveys, world);
-    let clocks = Clocks::align(&surveys);
-    let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
-    let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
-    let setting = |arrivals| Setting {
-        communicators: &communicators,
-        clocks: &clocks,
-        null_receives: &null_receives,
-        arrivals,
-        loggp: Delays::of(options.loggp),
-        world,
-    };
+    let prepared = Prepared::new(trace, progress)?;
+    let setting = |arrivals| prepared.setting(arrivals, options.loggp);
     let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;
     let mut compared = vec![(options.arrivals, unexpected_share(&tally))];
     for mode in others {
@@ -58,16 +47,43 @@ pub fn replay(
         compared.push((mode, unexpected_share(&tally)));
     }
     compared.truncate(if options.compare_arrivals { compared.len() } else { 0 });
-    let proc_null = (null_receives.iter().map(NullReceives::len).sum(), undecided);
-    let found = Found {
-        trace,
-        options,
-        surveys: &surveys,
-        communicators: &communicators,
-        clocks: &clocks,
-        proc_null,
-    };
+    let Prepared { surveys, communicators, clocks, null_receives, undecided, .. } = &prepared;
+    let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
+    let found = Found { trace, options, surveys, communicators, clocks, proc_null };
     Ok(found.measurements(&measurer, tally, compared))
+}
+
+/// What the first pass finds out.
+pub(crate) struct Prepared {
+    surveys: Vec<RankSurvey>,
+    communicators: Communicators,
+    clocks: Clocks,
+    null_receives: Vec<NullReceives>,
+    undecided: u64,
+    world: u32,
+}
+
+impl Prepared {
+    pub fn new(trace: &dyn Trace, progress: &Progress) -> Result<Self, ReplayError> {
+        let mut surveys = survey(trace, progress)?;
+        let world = trace.description().ranks;
+        let communicators = communicators::resolve(&surveys, world);
+        let clocks = Clocks::align(&surveys);
+        let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
+        let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
+        Ok(Prepared { surveys, communicators, clocks, null_receives, undecided, world })
+    }
+
+    pub fn setting(&self, arrivals: Arrivals, loggp: LogGp) -> Setting<'_> {
+        Setting {
+            communicators: &self.communicators,
+            clocks: &self.clocks,
+            null_receives: &self.null_receives,
+            arrivals,
+            loggp: Delays::of(loggp),
+            world: self.world,
+        }
+    }
 }
 
 /// Simulates on this thread, and measures on another.
@@ -95,6 +111,7 @@ fn measured(
     })
 }
 
+/// The second pass.
 pub(crate) fn run<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,

@@ -32,6 +32,8 @@ pub(super) const SPEC: Spec = Spec {
     name: "bins",
     summary: "hash bins with order, wildcards in a list of their own (Flajslik et al. 2016)",
     parameters: &[Parameter { key: "n", default: "256", meaning: "number of bins, 1 to 16777216" }],
+    variants: &["n=1", "n=3", "n=4096"],
+    tight: &[],
     build,
 };
 

@@ -16,6 +16,8 @@ pub(super) const SPEC: Spec = Spec {
     name: "list",
     summary: "one linear queue each (MPICH, MVAPICH)",
     parameters: &[],
+    variants: &[],
+    tight: &[],
     build: |_, counting| {
         Ok(if counting { Box::new(List::<Attempts>::default()) } else { Box::new(List::<()>::default()) })
     },

@@ -9,6 +9,7 @@ pub mod fuzzy;
 pub mod hybrid;
 pub mod list;
 pub mod optimistic;
+pub mod partner;
 pub mod rank_array;
 pub mod vector;
 
@@ -24,6 +25,7 @@ pub static REGISTRY: &[Spec] = &[
     bins::SPEC,
     four_d::SPEC,
     adaptive::SPEC,
+    partner::SPEC,
     vector::SPEC,
     fuzzy::SPEC,
     optimistic::SPEC,
@@ -41,6 +43,10 @@ pub struct Spec {
     pub summary: &'static str,
     /// What may follow the colon.
     pub parameters: &'static [Parameter],
+    /// Arguments under which it works in another way: the laws are checked under each of them as well.
+    pub variants: &'static [&'static str],
+    /// Arguments that make its table, which has a fixed size, so small that tests fill it.
+    pub tight: &'static [&'static str],
     /// Makes one; the flag says whether it counts its match attempts.
     pub build: fn(&Arguments<'_>, bool) -> Built,
 }
@@ -146,6 +152,43 @@ fn build(name: &str, counting: bool) -> Built {
     (spec.build)(&Arguments::parse(spec, arguments)?, counting)
 }
 
+/// The same name, made specific to one process of many: `process` and `processes` are added where the engine has such
+/// parameters and the name does not give them. A name that is wrong stays so.
+pub fn at_process(name: &str, process: u64, processes: u64) -> String {
+    let (bare, given) = name.split_once(':').unwrap_or((name, ""));
+    let spec = REGISTRY.iter().find(|spec| spec.name == bare);
+    let mut parts: Vec<String> =
+        given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    for (key, value) in [("process", process), ("processes", processes)] {
+        let is_taken = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == key));
+        let is_given = given.split(',').any(|part| part.split('=').next() == Some(key));
+        if is_taken && !is_given {
+            parts.push(format!("{key}={value}"));
+        }
+    }
+    if parts.is_empty() { bare.to_owned() } else { format!("{bare}:{}", parts.join(",")) }
+}
+
+/// An engine under certain arguments.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Variant {
+    /// Its name, arguments included.
+    pub name: String,
+    /// Its table is so small that it may well be full ([`Refused::Full`](crate::Refused::Full)).
+    pub tight: bool,
+}
+
+/// Every engine, under its default arguments and under those that make it work in another way: what tests look at.
+pub fn variants() -> impl Iterator<Item = Variant> {
+    let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
+    REGISTRY.iter().flat_map(move |spec| {
+        let default = Variant { name: spec.name.to_owned(), tight: false };
+        let other = spec.variants.iter().map(move |given| Variant { name: with(spec, given), tight: false });
+        let tight = spec.tight.iter().map(move |given| Variant { name: with(spec, given), tight: true });
+        std::iter::once(default).chain(other).chain(tight)
+    })
+}
+
 /// Makes the engine called `name` (`name:key=value,…`).
 ///
 /// # Errors
@@ -160,4 +203,22 @@ pub fn create(name: &str) -> Built {
 /// As [`create`].
 pub fn create_counting(name: &str) -> Built {
     build(name, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_completed_where_the_engine_wants_it() {
+        for (name, expected) in [
+            ("list", "list"),
+            ("bins:n=3", "bins:n=3"),
+            ("no such:x", "no such:x"),
+            ("partner", "partner:process=7,processes=9"),
+            ("partner:threshold=2,process=3", "partner:threshold=2,process=3,processes=9"),
+        ] {
+            assert_eq!(at_process(name, 7, 9), expected);
+        }
+    }
 }

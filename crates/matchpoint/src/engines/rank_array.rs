@@ -41,6 +41,8 @@ pub(super) const SPEC: Spec = Spec {
             meaning: "sources below it index an array, 0 to 16777216",
         },
     ],
+    variants: &["order=per_source", "order=per_source,dense=0", "dense=0", "dense=3"],
+    tight: &[],
     build,
 };
 

@@ -24,6 +24,8 @@ pub(super) const SPEC: Spec = Spec {
     name: "vector",
     summary: "sources and tags in arrays, compared 16 at a time by SIMD (fuzzy paper §IV-A)",
     parameters: &[ISA],
+    variants: &[],
+    tight: &[],
     build,
 };
 

@@ -52,6 +52,12 @@ pub(super) const SPEC: Spec = Spec {
             meaning: "entries queued at most during a window that sends it back to the list; 0: never",
         },
     ],
+    variants: &[
+        "threshold=1,window=4,n=3",
+        "threshold=1,window=3,n=3,ranks=yes",
+        "threshold=1,window=5,n=3,ranks=yes,back=6",
+    ],
+    tight: &[],
     build,
 };
 

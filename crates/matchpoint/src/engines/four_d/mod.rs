@@ -44,6 +44,8 @@ pub(super) const SPEC: Spec = Spec {
         default: "65536",
         meaning: "sources below it are in the tree, whose arrays are as long as its fourth root; 1 to 16777216",
     }],
+    variants: &["ranks=1", "ranks=81"],
+    tight: &[],
     build,
 };
 

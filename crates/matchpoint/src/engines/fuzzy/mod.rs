@@ -50,6 +50,8 @@ pub(super) const SPEC: Spec = Spec {
         Parameter { key: "tag", default: "8", meaning: "bits of the tag in a key of 32, 0 to 32" },
         ISA,
     ],
+    variants: &["bits=16", "bits=32", "bits=32,rank=3,tag=2"],
+    tight: &[],
     build,
 };
 

@@ -31,6 +31,8 @@ pub(super) const SPEC: Spec = Spec {
         default: "random",
         meaning: "key of the hash function: `random`, drawn once per process, or a number",
     }],
+    variants: &["seed=0"],
+    tight: &[],
     build,
 };
 

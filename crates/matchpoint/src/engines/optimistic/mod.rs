@@ -74,6 +74,8 @@ pub(super) const SPEC: Spec = Spec {
             meaning: "hash values of a message: sender (its own, where it brings them), own (always computed here)",
         },
     ],
+    variants: &["bins=1,hashes=own", "bins=3,hashes=own", "bins=3,capacity=0"],
+    tight: &["capacity=1", "capacity=4,bins=3", "capacity=16,bins=3"],
     build,
 };
 

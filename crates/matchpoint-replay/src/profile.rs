@@ -1,0 +1,86 @@
+//! The profile that the static approach of the engine `partner` works from: which source each process queued how much of
+//! (partner paper §4.2).
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint::engines::partner::profile::{Process, Profile, Source};
+use matchpoint::{ContextId, Rank, Wild};
+use matchpoint_trace::Trace;
+use rustc_hash::FxHashMap;
+
+use crate::ReplayError;
+use crate::arrivals::Arrivals;
+use crate::loggp::LogGp;
+use crate::progress::Progress;
+use crate::replay::{Prepared, run};
+use crate::step::{Kind, Sink, Step};
+
+/// Replays `trace`, and counts what waits: the receives that name a source and find no message, the messages that find
+/// no receive. Receives from any source are nobody's. Memory is bounded by processes and their peers.
+///
+/// # Errors
+/// The trace is damaged, or [`Progress::stop`] was called.
+pub fn profile(
+    trace: &dyn Trace,
+    arrivals: Arrivals,
+    loggp: LogGp,
+    progress: &Progress,
+) -> Result<Profile, ReplayError> {
+    progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
+    let prepared = Prepared::new(trace, progress)?;
+    let counters = trace.present().iter().map(|_| Counter::default()).collect();
+    let (Counters(counters), _) =
+        run(trace, &prepared.setting(arrivals, loggp), Counters(counters), progress)?;
+    let known: Vec<Process> =
+        trace.present().iter().zip(counters).map(|(&rank, counter)| counter.process(rank)).collect();
+    // A communicator that the trace does not resolve may have ranks beyond those of MPI_COMM_WORLD.
+    let highest = known.iter().flat_map(|process| &process.sources).map(|source| source.source).max();
+    let processes = u64::from(trace.description().ranks).max(highest.map_or(0, |highest| highest + 1));
+    Ok(Profile { processes, known })
+}
+
+/// By process.
+struct Counters(Vec<Counter>);
+
+/// What one process queued.
+#[derive(Default)]
+struct Counter {
+    /// Mapped context ids: contexts in the order in which something was first queued in them.
+    numbers: FxHashMap<ContextId, u64>,
+    /// By mapped context id and source: receives posted, messages unexpected.
+    sources: FxHashMap<(u64, Rank), (u64, u64)>,
+}
+
+impl Sink for Counters {
+    fn step(&mut self, step: Step) {
+        let counter = &mut self.0[step.process as usize];
+        match step.kind {
+            Kind::Post { receive, took: None } => {
+                let number = counter.number(receive.selector.context());
+                if let Wild::Is(source) = receive.selector.source() {
+                    counter.sources.entry((number, source)).or_default().0 += 1;
+                }
+            }
+            Kind::Arrive { message, took: None, .. } => {
+                let number = counter.number(message.envelope.context);
+                counter.sources.entry((number, message.envelope.source)).or_default().1 += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Counter {
+    fn number(&mut self, context: ContextId) -> u64 {
+        let next = self.numbers.len() as u64;
+        *self.numbers.entry(context).or_insert(next)
+    }
+
+    fn process(self, rank: u32) -> Process {
+        let sorted: BTreeMap<_, _> = self.sources.into_iter().collect();
+        let source =
+            |((context, Rank(source)), (posted, unexpected))| Source { context, source, posted, unexpected };
+        Process { process: rank.into(), sources: sorted.into_iter().map(source).collect() }
+    }
+}

@@ -1,0 +1,123 @@
+//! What the counting build notes for [`Engine::statistics`](crate::Engine::statistics): partner paper §6.2 to §6.5. The
+//! other build does not even read a clock.
+
+use std::time::{Duration, Instant};
+
+use crate::effort::{Attempts, Effort};
+
+/// One search in so many is timed: a clock is read three times for it, which takes as long as a short search.
+const SAMPLED: u64 = 16;
+
+/// Chooses what an effort counter goes with.
+pub trait Observed: Effort {
+    /// What is noted.
+    type Log: Log;
+}
+
+impl Observed for () {
+    type Log = ();
+}
+
+impl Observed for Attempts {
+    type Log = Kept;
+}
+
+/// A search or an extraction that is being timed: when it began, and how long reading the clock had taken just before.
+#[derive(Clone, Copy)]
+pub struct Begun(Instant, Duration);
+
+impl Begun {
+    fn now() -> Self {
+        let before = Instant::now();
+        let now = Instant::now();
+        Begun(now, now - before)
+    }
+
+    fn ns(self) -> f64 {
+        self.0.elapsed().as_nanos() as f64 - self.1.as_nanos() as f64
+    }
+}
+
+/// Listens to the engine. `()` does not.
+pub trait Log: Default + Send + 'static {
+    /// A queue is going to be searched.
+    fn search(&mut self) -> Option<Begun> {
+        None
+    }
+
+    /// It was.
+    fn searched(&mut self, _: Option<Begun>) {}
+
+    /// The table of partners was asked for a source.
+    fn looked_up(&mut self) {}
+
+    /// Partners are going to be extracted.
+    fn extraction(&mut self) -> Option<Begun> {
+        None
+    }
+
+    /// They were; so many.
+    fn extracted(&mut self, _: Option<Begun>, _partners: usize) {}
+
+    /// Names, with units, and values.
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+}
+
+impl Log for () {}
+
+/// What [`Attempts`] go with.
+#[derive(Default)]
+pub struct Kept {
+    lookups: u64,
+    searches: u64,
+    timed_searches: u64,
+    timed_ns: f64,
+    extractions: u64,
+    fruitless: u64,
+    extraction_ns: f64,
+}
+
+impl Log for Kept {
+    fn search(&mut self) -> Option<Begun> {
+        self.searches += 1;
+        (self.searches % SAMPLED == 0).then(Begun::now)
+    }
+
+    fn searched(&mut self, begun: Option<Begun>) {
+        if let Some(begun) = begun {
+            self.timed_searches += 1;
+            self.timed_ns += begun.ns();
+        }
+    }
+
+    fn looked_up(&mut self) {
+        self.lookups += 1;
+    }
+
+    fn extraction(&mut self) -> Option<Begun> {
+        Some(Begun::now())
+    }
+
+    fn extracted(&mut self, begun: Option<Begun>, partners: usize) {
+        self.extractions += 1;
+        self.fruitless += u64::from(partners == 0);
+        self.extraction_ns += begun.map_or(0.0, Begun::ns);
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let per_search_ns = self.timed_ns.max(0.0) / self.timed_searches.max(1) as f64;
+        let search_ns = per_search_ns * self.searches as f64;
+        let extraction_ns = self.extraction_ns.max(0.0);
+        let overhead = if search_ns > 0.0 { extraction_ns / search_ns } else { 0.0 };
+        vec![
+            ("hash_lookups", self.lookups as f64),
+            ("extractions", self.extractions as f64),
+            ("extractions_without_partner", self.fruitless as f64),
+            ("extraction_ns", extraction_ns),
+            ("search_ns", search_ns),
+            ("extraction_per_search_time", overhead),
+        ]
+    }
+}

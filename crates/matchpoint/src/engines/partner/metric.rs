@@ -1,0 +1,102 @@
+//! Which sources are partners: Algorithm 1, line 1. A source is one if it has more entries than the *edge point*, which
+//! is computed from the numbers of entries of all.
+
+/// How the edge point follows from the numbers (partner paper §4.1).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Metric {
+    Average,
+    Median,
+    /// Q₃ + `slope` × (Q₃ − Q₁). Equation 2 prints a minus, Tukey's fence has a plus; with the paper's α = 0 both are
+    /// the upper quartile.
+    UpperFence {
+        slope: f64,
+    },
+}
+
+/// Whose numbers count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Over {
+    /// Every process of every communicator seen, those without an entry as zeros: Algorithm 1 as it stands.
+    Processes,
+    /// Those that have an entry.
+    Senders,
+}
+
+impl Metric {
+    /// The edge point of `counts`, which are sorted, and of `silent` sources that have none. Average and median are
+    /// O(1) but for the sum; quartiles lie between order statistics, linearly (the definition that R and NumPy
+    /// start with).
+    pub fn edge_point(self, counts: &[u64], silent: u64) -> f64 {
+        let of = Population { counts, silent };
+        match self {
+            Metric::Average => of.average(),
+            Metric::Median => of.quantile(0.5),
+            Metric::UpperFence { slope } => {
+                let (lower, upper) = (of.quantile(0.25), of.quantile(0.75));
+                upper + slope * (upper - lower)
+            }
+        }
+    }
+}
+
+struct Population<'a> {
+    counts: &'a [u64],
+    silent: u64,
+}
+
+impl Population<'_> {
+    fn len(&self) -> u64 {
+        self.silent + self.counts.len() as u64
+    }
+
+    fn average(&self) -> f64 {
+        let sum: f64 = self.counts.iter().map(|&count| count as f64).sum();
+        sum / self.len().max(1) as f64
+    }
+
+    fn nth(&self, at: u64) -> f64 {
+        let last = self.counts.len().saturating_sub(1);
+        let count = at.checked_sub(self.silent).map(|at| (at as usize).min(last));
+        count.and_then(|at| self.counts.get(at)).map_or(0.0, |&count| count as f64)
+    }
+
+    fn quantile(&self, share: f64) -> f64 {
+        let place = share * self.len().saturating_sub(1) as f64;
+        let below = place.floor();
+        let (lower, upper) = (self.nth(below as u64), self.nth(below as u64 + 1));
+        lower + (place - below) * (upper - lower)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE: fn(f64) -> Metric = |slope| Metric::UpperFence { slope };
+
+    #[test]
+    fn edge_points_of_a_known_sample() {
+        // 1 2 4 7 11: quartiles 2 and 7.
+        let counts = [1, 2, 4, 7, 11];
+        for (metric, expected) in [
+            (Metric::Average, 5.0),
+            (Metric::Median, 4.0),
+            (FENCE(0.0), 7.0),
+            (FENCE(1.5), 14.5),
+            (FENCE(-1.5), -0.5),
+        ] {
+            assert_eq!(metric.edge_point(&counts, 0), expected, "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn silent_sources_are_zeros() {
+        // 0 0 0 4 8 12: average 4, median 2, quartiles 0 and 7.
+        for (metric, expected) in [(Metric::Average, 4.0), (Metric::Median, 2.0), (FENCE(0.0), 7.0)] {
+            assert_eq!(metric.edge_point(&[4, 8, 12], 3), expected, "{metric:?}");
+        }
+        assert_eq!(Metric::Median.edge_point(&[9], 1000), 0.0);
+        assert_eq!(FENCE(1.0).edge_point(&[], 0), 0.0);
+        assert_eq!(Metric::Average.edge_point(&[], 0), 0.0);
+    }
+}

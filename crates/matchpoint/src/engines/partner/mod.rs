@@ -1,0 +1,368 @@
+//! `partner`: a queue of its own for each source that has most entries, and one for all others, after Ghazimirsaeed,
+//! Mirsadeghi & Afsahi, "Communication-aware message matching in MPI" (2018); sections, equations and algorithms below
+//! are of that paper.
+//!
+//! Between `list` (one queue for all sources) and `rank_array` (one for each, used or not): most processes hear from few
+//! others, so few queues do what many would, in O(√processes) memory.
+//!
+//! * `mode=dynamic` (§4.3): all begin in one shared queue. Once its last level has more than `threshold` entries, those
+//!   with more than the *edge point* (`metric`, §4.1) become partners, and a level begins (Algorithms 1 and 3). A
+//!   partner's later entries have a queue of their own, found through a hash table of ⌈√processes⌉ entries with at most
+//!   `c` partners each (§5.2.3, §6.3).
+//! * `mode=static` (§4.2): a profile of an earlier run says how many elements each source sent to either queue; who is
+//!   above the edge point of the whole run is a partner from the beginning, found through a perfect hash (Algorithm 2).
+//!
+//! The two queues (PRQ and UMQ) are split each by itself. [`queue`] has the picture, why levels are no queues here, and why
+//! the earliest match is found whoever became a partner when. Receives from any source are in a queue of their own
+//! (PRQ_ANY); an arrival compares ages (the paper's sequence numbers) and takes the older. A receive from any source
+//! looks at the shared queue and those of all partners.
+//!
+//! With *n* entries in the shared queue (of all sources), *p* in the partner's own and *a* receives from any source, post
+//! and arrive cost O(n + a) for who is no partner, O(n before it became one + p + a) for a partner (Equations 12 to 16):
+//! the same as `list` at worst, `rank_array` at best. A receive from any source costs O(partners + all messages), as in
+//! Equation 17, but for the partners of other contexts. Extraction is O(level × log); one that finds nobody is tried again
+//! after as many further entries as the level had, so that it costs O(log) per entry. Cancel, retract and readdress
+//! compare every entry. An entry takes 64 bytes, a partner 32, the table 4·√processes per queue.
+//!
+//! Loses where queues are short (a lookup for nothing, in both queues for what has to wait), where many entries are of one
+//! source (it is a list then), and to `rank_array` where memory is no concern: what waited before its source became a
+//! partner is walked past until it is gone.
+
+mod contexts;
+mod extraction;
+mod log;
+mod metric;
+mod parameters;
+mod partners;
+mod perfect;
+pub mod profile;
+mod queue;
+
+use contexts::Contexts;
+use extraction::{Rule, Scratch};
+use log::{Log, Observed};
+use parameters::Plan;
+pub(super) use parameters::SPEC;
+use partners::Partners;
+use queue::{Found, Home, Queued, Split, walk};
+
+use crate::chains::{Aged, Chain, Place};
+use crate::effort::Attempts;
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::footprint::Footprint;
+use crate::hints::{HintTable, Hints};
+use crate::upkeep::{self, Queues};
+
+/// See the [module's documentation](self).
+pub struct Partner<E: Observed = ()> {
+    posted: Split<Receive>,
+    unexpected: Split<Message>,
+    /// PRQ_ANY. Its entries lie in `posted`.
+    from_any: Chain,
+    contexts: Contexts,
+    /// The age of the next entry, of either queue.
+    clock: u64,
+    rule: Rule,
+    /// The paper's t, if partners are extracted at all.
+    threshold: Option<usize>,
+    scratch: Scratch,
+    hints: HintTable,
+    log: E::Log,
+    effort: E,
+}
+
+/// Asks the table of partners.
+#[inline]
+fn look_up(
+    partners: &Partners,
+    contexts: &mut Contexts,
+    log: &mut impl Log,
+    context: ContextId,
+    source: Rank,
+) -> Option<u32> {
+    log.looked_up();
+    partners.find(contexts.number(context)?, source)
+}
+
+impl<E: Observed> Partner<E> {
+    fn new(plan: Plan) -> Self {
+        Partner {
+            posted: Split::new(plan.posted),
+            unexpected: Split::new(plan.unexpected),
+            from_any: Chain::default(),
+            contexts: Contexts::default(),
+            clock: 0,
+            rule: plan.rule,
+            threshold: plan.threshold,
+            scratch: Scratch::default(),
+            hints: HintTable::default(),
+            log: Default::default(),
+            effort: E::default(),
+        }
+    }
+
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
+        if self.unexpected.entries.len() == 0 {
+            return None;
+        }
+        let begun = self.log.search();
+        let mut examined = 0;
+        let matches = |message: &Message| selector.matches(&message.envelope);
+        let context = selector.context();
+        let found = match selector.source() {
+            Wild::Is(source) => {
+                let look_up = |partners: &Partners| {
+                    look_up(partners, &mut self.contexts, &mut self.log, context, source)
+                };
+                self.unexpected.find(look_up, &mut examined, matches)
+            }
+            // Nothing of a context that has no number is queued.
+            _ => self
+                .contexts
+                .number(context)
+                .and_then(|number| self.unexpected.find_any(number, &mut examined, matches)),
+        };
+        self.effort.examined(Queue::Unexpected, examined);
+        self.log.searched(begun);
+        found
+    }
+
+    /// The earliest receive that matches, and whether it is from any source.
+    fn find_posted(&mut self, envelope: &Envelope) -> Option<(Found, bool)> {
+        if self.posted.entries.len() == 0 {
+            return None;
+        }
+        let begun = self.log.search();
+        let mut examined = 0;
+        let matches = |receive: &Receive| receive.selector.matches(envelope);
+        let Envelope { context, source, .. } = *envelope;
+        let look_up =
+            |partners: &Partners| look_up(partners, &mut self.contexts, &mut self.log, context, source);
+        let named = self.posted.find(look_up, &mut examined, matches);
+        let mut at = self.from_any.head();
+        let until = named.map_or(u64::MAX, |found| found.age);
+        let is_from_any = walk(&self.posted.entries, &mut at, until, &mut examined, matches);
+        self.effort.examined(Queue::Posted, examined);
+        self.log.searched(begun);
+        if is_from_any {
+            return Some((Found { at, age: self.posted.entries.get(at).age, home: Home::Shared }, true));
+        }
+        named.map(|found| (found, false))
+    }
+
+    fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
+        let number = self.contexts.number_or_give(receive.selector.context())?;
+        let age = self.clock;
+        let Some(source) = receive.source() else {
+            let at = self.posted.entries.insert(Aged { value: receive, age })?;
+            self.from_any.push(&mut self.posted.entries, at);
+            self.clock += 1;
+            return Ok(());
+        };
+        let home = home_of_new(&self.posted, &mut self.log, number, source);
+        self.posted.push(receive, age, home)?;
+        self.clock += 1;
+        if self.is_time(&self.posted, home) {
+            let begun = self.log.extraction();
+            let Partner { posted, contexts, rule, scratch, .. } = self;
+            let partners = scratch.extract(posted, contexts, rule, self.clock);
+            self.log.extracted(begun, partners);
+        }
+        Ok(())
+    }
+
+    fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
+        let number = self.contexts.number_or_give(message.envelope.context)?;
+        let home = match message.source() {
+            Some(source) => home_of_new(&self.unexpected, &mut self.log, number, source),
+            None => Home::Shared,
+        };
+        self.unexpected.push(message, self.clock, home)?;
+        self.clock += 1;
+        if self.is_time(&self.unexpected, home) {
+            let begun = self.log.extraction();
+            let Partner { unexpected, contexts, rule, scratch, .. } = self;
+            let partners = scratch.extract(unexpected, contexts, rule, self.clock);
+            self.log.extracted(begun, partners);
+        }
+        Ok(())
+    }
+
+    /// Whether partners are to be extracted, after an entry was put there (Algorithm 3, line 30).
+    #[inline]
+    fn is_time<T: Queued>(&self, queue: &Split<T>, home: Home) -> bool {
+        let is_long = self.threshold.is_some_and(|threshold| queue.last.len > threshold);
+        is_long && matches!(home, Home::Shared) && queue.patience == 0
+    }
+
+    fn peers_bytes(&self) -> u64 {
+        let partners = self.posted.partners.bytes() + self.unexpected.partners.bytes();
+        partners + self.contexts.bytes() + self.scratch.bytes()
+    }
+}
+
+/// Where the youngest entry of a source goes. No lookup while there are no partners.
+#[inline]
+fn home_of_new<T: Queued>(queue: &Split<T>, log: &mut impl Log, number: u64, source: Rank) -> Home {
+    if queue.partners.is_empty() {
+        return Home::Shared;
+    }
+    log.looked_up();
+    queue.partners.find(number, source).map_or(Home::Shared, Home::Partner)
+}
+
+impl<E: Observed> Queues for Partner<E> {
+    type Posted = Place;
+    type Unexpected = Place;
+
+    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.posted.entries.iter().map(|(at, posted)| (posted.age, at))
+    }
+
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
+        self.unexpected.entries.iter().map(|(at, waiting)| (waiting.age, at))
+    }
+
+    fn receive(&self, at: Place) -> Receive {
+        self.posted.entries.get(at).value
+    }
+
+    fn message(&self, at: Place) -> Message {
+        self.unexpected.entries.get(at).value
+    }
+
+    fn take_posted(&mut self, at: Place) {
+        let Aged { value, age } = *self.posted.entries.get(at);
+        match (value.source(), self.contexts.number(value.context())) {
+            (Some(source), Some(number)) => {
+                let home = self.posted.home(number, Some(source), age);
+                self.posted.take(at, home);
+            }
+            _ => {
+                self.from_any.unlink(&mut self.posted.entries, at);
+                self.posted.entries.remove(at);
+            }
+        }
+    }
+
+    fn take_unexpected(&mut self, at: Place) {
+        let Aged { value, age } = *self.unexpected.entries.get(at);
+        let number = self.contexts.number(value.context());
+        let home = number.map_or(Home::Shared, |number| self.unexpected.home(number, value.source(), age));
+        self.unexpected.take(at, home);
+    }
+
+    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+        let message = Message { envelope: named, ..self.message(at) };
+        if let Some(number) = self.contexts.number(named.context) {
+            self.unexpected.rename(at, number, message);
+        }
+        Ok(())
+    }
+
+    fn hints(&mut self) -> &mut HintTable {
+        &mut self.hints
+    }
+}
+
+impl<E: Observed> Engine for Partner<E> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        if let Some(Found { at, home, .. }) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.unexpected.take(at, home).id));
+        }
+        self.queue_receive(receive)?;
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        match self.find_posted(&message.envelope) {
+            Some((Found { at, .. }, true)) => {
+                self.from_any.unlink(&mut self.posted.entries, at);
+                return Ok(Some(self.posted.entries.remove(at).value.id));
+            }
+            Some((Found { at, home, .. }, false)) => return Ok(Some(self.posted.take(at, home).id)),
+            None => {}
+        }
+        self.hints.admit_unexpected(message.envelope.context)?;
+        self.queue_message(message)?;
+        Ok(None)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        self.find_unexpected(selector).map(|found| self.unexpected.entries.get(found.at).value.id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.hints.admit(selector).ok()?;
+        let Found { at, home, .. } = self.find_unexpected(selector)?;
+        Some(self.unexpected.take(at, home).id)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        upkeep::cancel(self, receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        upkeep::retract(self, message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        upkeep::readdress(self, message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        upkeep::set_hints(self, context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        upkeep::close(self, context, drained);
+        if let Some(number) = self.contexts.forget(context) {
+            self.posted.forget(number);
+            self.unexpected.forget(number);
+        }
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        upkeep::fail_source(self, context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        upkeep::visit(self, queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted.entries.len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected.entries.len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        let peers_bytes = self.peers_bytes();
+        let entries_bytes = self.posted.entries.bytes() + self.unexpected.entries.bytes();
+        // Nothing is ever given back, so what is held now is the most that was.
+        let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
+        Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }
+    }
+
+    fn attempts(&self) -> Attempts {
+        self.effort.attempts()
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let mut statistics = vec![
+            ("posted_levels", self.posted.levels.into()),
+            ("posted_partners", self.posted.partners.len() as f64),
+            ("unexpected_levels", self.unexpected.levels.into()),
+            ("unexpected_partners", self.unexpected.partners.len() as f64),
+            ("partners_bytes", self.peers_bytes() as f64),
+        ];
+        statistics.extend(self.log.statistics());
+        statistics
+    }
+}

@@ -1,0 +1,222 @@
+//! The engine's name: what may follow the colon, and what an engine of that name begins with.
+
+use std::path::Path;
+
+use super::Partner;
+use super::extraction::{Rule, Sender};
+use super::log::Observed;
+use super::metric::{Metric, Over};
+use super::partners::Partners;
+use super::perfect::{Displacement, Perfect, Phf};
+use super::profile::{Profile, Source, Wanted};
+use crate::effort::Attempts;
+use crate::engine::Queue;
+use crate::engines::{Arguments, Built, NameError, Parameter, Spec};
+use crate::envelope::Rank;
+
+pub(in crate::engines) const SPEC: Spec = Spec {
+    name: "partner",
+    summary: "a queue for each source that has most entries, one for all others (Ghazimirsaeed et al. 2018)",
+    parameters: &[
+        Parameter {
+            key: "mode",
+            default: "dynamic",
+            meaning: "who finds the partners: dynamic (the engine, at run time), static (a profile)",
+        },
+        Parameter {
+            key: "metric",
+            default: "average",
+            meaning: "a partner has more entries than this: average, median, upper_fence",
+        },
+        Parameter {
+            key: "fence",
+            default: "printed",
+            meaning: "upper_fence is Q3 - alpha*(Q3-Q1) as printed in the paper, or tukey: Q3 + alpha*(Q3-Q1)",
+        },
+        Parameter { key: "alpha", default: "0", meaning: "of upper_fence, 0 to 1000; Tukey's is 1.5" },
+        Parameter {
+            key: "over",
+            default: "processes",
+            meaning: "whose entries the metric is about: processes (all, most have none), senders (those with entries)",
+        },
+        Parameter {
+            key: "threshold",
+            default: "100",
+            meaning: "entries in the queue of non-partners beyond which partners are sought, 1 to 16777216; dynamic",
+        },
+        Parameter {
+            key: "c",
+            default: "4",
+            meaning: "partners per entry of the hash table, which has as many entries as the root of processes; \
+                      0 is no bound; dynamic",
+        },
+        Parameter {
+            key: "processes",
+            default: "1024",
+            meaning: "number of processes, 1 to 4294967295; a profile knows its own",
+        },
+        Parameter { key: "profile", default: "", meaning: "file written by `matchpoint profile`; static" },
+        Parameter {
+            key: "process",
+            default: "first",
+            meaning: "whose part of the profile: a rank, or first (of the file); static",
+        },
+        Parameter {
+            key: "hash",
+            default: "displacement",
+            meaning: "perfect hash: displacement (the paper's), phf (compress, hash, displace); static",
+        },
+    ],
+    variants: &[
+        "threshold=1",
+        "threshold=2,c=1,processes=4,over=senders",
+        "threshold=3,c=0,metric=median",
+        "threshold=5,c=2,processes=9,metric=upper_fence,fence=tukey,alpha=1.5",
+        "threshold=7,metric=upper_fence,alpha=1.5,over=senders",
+    ],
+    tight: &[],
+    build,
+};
+
+/// What an engine is made of.
+pub(super) struct Plan {
+    pub rule: Rule,
+    /// The paper's t; nobody becomes a partner at run time if `None`.
+    pub threshold: Option<usize>,
+    pub posted: Partners,
+    pub unexpected: Partners,
+}
+
+fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
+    Ok(if counting { boxed::<Attempts>(arguments)? } else { boxed::<()>(arguments)? })
+}
+
+fn boxed<E: Observed>(arguments: &Arguments<'_>) -> Built {
+    Ok(Box::new(Partner::<E>::new(plan(arguments)?)))
+}
+
+fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
+    let rule = Rule { metric: metric(arguments)?, over: over(arguments)?, processes: processes(arguments)? };
+    let threshold = bounded(arguments, "threshold", 1..=1 << 24)?;
+    let per_entry = Some(bounded(arguments, "c", 0..=1 << 24)? as u32).filter(|&most| most > 0);
+    let profile: String = arguments.get("profile")?;
+    let mode: String = arguments.get("mode")?;
+    match (mode.as_str(), profile.as_str()) {
+        ("dynamic", "") => Ok(Plan {
+            rule,
+            threshold: Some(threshold as usize),
+            posted: Partners::none(rule.processes, per_entry),
+            unexpected: Partners::none(rule.processes, per_entry),
+        }),
+        ("dynamic", _) => {
+            Err(NameError::new("engine `partner`: a profile is for mode=static", "give that, or no profile"))
+        }
+        ("static", "") => Err(NameError::new(
+            "engine `partner`: mode=static needs profile=FILE",
+            "`matchpoint profile TRACE -o FILE` writes one",
+        )),
+        ("static", file) => profiled(arguments, rule, Path::new(file)),
+        (other, _) => Err(invalid(arguments, "mode", other)),
+    }
+}
+
+fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
+    let alpha: f64 = arguments.get("alpha")?;
+    if !(0.0..=1000.0).contains(&alpha) {
+        return Err(invalid(arguments, "alpha", &alpha.to_string()));
+    }
+    let fence: String = arguments.get("fence")?;
+    let slope = match fence.as_str() {
+        "printed" => -alpha,
+        "tukey" => alpha,
+        other => return Err(invalid(arguments, "fence", other)),
+    };
+    let metric: String = arguments.get("metric")?;
+    match metric.as_str() {
+        "average" => Ok(Metric::Average),
+        "median" => Ok(Metric::Median),
+        "upper_fence" => Ok(Metric::UpperFence { slope }),
+        other => Err(invalid(arguments, "metric", other)),
+    }
+}
+
+fn over(arguments: &Arguments<'_>) -> Result<Over, NameError> {
+    let over: String = arguments.get("over")?;
+    match over.as_str() {
+        "processes" => Ok(Over::Processes),
+        "senders" => Ok(Over::Senders),
+        other => Err(invalid(arguments, "over", other)),
+    }
+}
+
+fn processes(arguments: &Arguments<'_>) -> Result<u64, NameError> {
+    bounded(arguments, "processes", 1..=u32::MAX.into())
+}
+
+fn bounded(
+    arguments: &Arguments<'_>,
+    key: &str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<u64, NameError> {
+    let value = arguments.get(key)?;
+    if range.contains(&value) { Ok(value) } else { Err(invalid(arguments, key, &value.to_string())) }
+}
+
+fn invalid(arguments: &Arguments<'_>, key: &str, value: &str) -> NameError {
+    let parameter = SPEC.parameters.iter().find(|parameter| parameter.key == key);
+    arguments.invalid(key, value, parameter.map_or("", |parameter| parameter.meaning))
+}
+
+/// The static approach: partners of one process, by what the profile counted.
+fn profiled(arguments: &Arguments<'_>, rule: Rule, file: &Path) -> Result<Plan, NameError> {
+    let process: String = arguments.get("process")?;
+    let wanted = match process.as_str() {
+        "first" => Wanted::First,
+        rank => Wanted::Rank(rank.parse().map_err(|_| invalid(arguments, "process", rank))?),
+    };
+    let unreadable =
+        |error| NameError::new(format!("engine `partner`: {error}"), "no engine can be made of it");
+    let profile = Profile::read(file, wanted).map_err(unreadable)?;
+    let rule = Rule { processes: profile.processes, ..rule };
+    let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
+    let partners = |queue| partners(arguments, &rule, sources, queue);
+    Ok(Plan {
+        rule,
+        threshold: None,
+        posted: partners(Queue::Posted)?,
+        unexpected: partners(Queue::Unexpected)?,
+    })
+}
+
+/// Algorithm 1 on the whole run.
+fn partners(
+    arguments: &Arguments<'_>,
+    rule: &Rule,
+    sources: &[Source],
+    queue: Queue,
+) -> Result<Partners, NameError> {
+    let counted = |source: &Source| match queue {
+        Queue::Posted => source.posted,
+        Queue::Unexpected => source.unexpected,
+    };
+    let sender = |source: &Source| Sender {
+        number: source.context,
+        source: Rank(source.source),
+        entries: counted(source),
+    };
+    let mut senders: Vec<Sender> = sources.iter().filter(|of| counted(of) > 0).map(sender).collect();
+    let memory = |_| NameError::new("engine `partner`: no memory for the profile", "there is too much in it");
+    rule.select(&mut senders, &mut Vec::new()).map_err(memory)?;
+    let key = |sender: &Sender| sender.source.0 + rule.processes * sender.number;
+    let keys: Vec<u64> = senders.iter().map(key).collect();
+    let hash: String = arguments.get("hash")?;
+    let perfect = match hash.as_str() {
+        "phf" => Perfect::Phf(Phf::new(&keys)),
+        "displacement" => match Displacement::new(&keys) {
+            Some(displacement) => Perfect::Displacement(displacement),
+            None => Perfect::Phf(Phf::new(&keys)),
+        },
+        other => return Err(invalid(arguments, "hash", other)),
+    };
+    Ok(Partners::all(rule.processes, &keys, perfect))
+}

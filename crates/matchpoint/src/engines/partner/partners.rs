@@ -1,0 +1,260 @@
+//! The partners of one queue, and the hash table that finds them: keys are rank + P × mapped context (Equation 1).
+
+use super::perfect::Perfect;
+use crate::chains::{Chain, NIL};
+use crate::engine::Refused;
+use crate::envelope::Rank;
+
+/// A source that has a queue of its own.
+pub(super) struct Partner {
+    source: Rank,
+    /// Of its context.
+    number: u64,
+    /// Its entries of this age and younger are in its queue, older ones in the shared queue.
+    pub since: u64,
+    pub queue: Chain,
+    /// The next partner in the same entry of the hash table.
+    next: u32,
+}
+
+/// The partners of one entry of the table.
+#[inline]
+fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
+    std::iter::from_fn(move || {
+        let this = (at != NIL).then_some(at)?;
+        at = all[this as usize].next;
+        Some(this)
+    })
+}
+
+enum Table {
+    /// *Round robin* (§5.1.3): key `k` belongs to entry `k` mod their number, ⌈√P⌉. An entry has at most so many partners,
+    /// without a bound if `None`; then the entries become more as partners do.
+    RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
+    /// All partners were known from the beginning.
+    Perfect(Perfect),
+}
+
+/// See the [module's documentation](self).
+pub(super) struct Partners {
+    all: Vec<Partner>,
+    table: Table,
+    processes: u64,
+}
+
+impl Partners {
+    /// None yet, of so many processes.
+    pub fn none(processes: u64, per_entry: Option<u32>) -> Self {
+        Partners { all: Vec::new(), table: Table::RoundRobin { entries: Vec::new(), per_entry }, processes }
+    }
+
+    /// Those with `keys`, a perfect hash of which is `perfect`.
+    pub fn all(processes: u64, keys: &[u64], perfect: Perfect) -> Self {
+        let partner = |key| Partner {
+            source: Rank(key % processes),
+            number: key / processes,
+            since: 0,
+            queue: Chain::default(),
+            next: NIL,
+        };
+        let all = keys.iter().map(|&key| partner(key)).collect();
+        Partners { all, table: Table::Perfect(perfect), processes }
+    }
+
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    #[inline]
+    pub fn get(&self, at: u32) -> &Partner {
+        &self.all[at as usize]
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, at: u32) -> &mut Partner {
+        &mut self.all[at as usize]
+    }
+
+    /// Equation 1. Distinct for ranks below P; what lies beyond (a libfabric address) shares keys, and is told apart by
+    /// the comparison that follows.
+    #[inline]
+    fn key(&self, number: u64, source: Rank) -> u64 {
+        source.0.wrapping_add(self.processes.wrapping_mul(number))
+    }
+
+    /// O(1): at most `per_entry` comparisons.
+    #[inline]
+    pub fn find(&self, number: u64, source: Rank) -> Option<u32> {
+        let key = self.key(number, source);
+        let is_it = |at: u32| {
+            let partner = &self.all[at as usize];
+            partner.source == source && partner.number == number
+        };
+        match &self.table {
+            Table::RoundRobin { entries, .. } if !entries.is_empty() => {
+                chained(&self.all, entries[(key % entries.len() as u64) as usize]).find(|&at| is_it(at))
+            }
+            Table::RoundRobin { .. } => None,
+            Table::Perfect(perfect) => perfect.find(key).filter(|&at| is_it(at)),
+        }
+    }
+
+    /// Those of one context.
+    pub fn of(&self, number: u64) -> impl Iterator<Item = (u32, &Partner)> {
+        (0..).zip(&self.all).filter(move |(_, partner)| partner.number == number)
+    }
+
+    /// Whether no source can become a partner any more.
+    pub fn is_full(&self) -> bool {
+        match self.table {
+            Table::RoundRobin { per_entry: None, .. } => self.all.len() as u64 >= u64::from(NIL),
+            Table::RoundRobin { per_entry: Some(per_entry), .. } => {
+                self.all.len() as u64 >= self.entries_wanted() * u64::from(per_entry)
+            }
+            Table::Perfect(_) => true,
+        }
+    }
+
+    /// Makes a partner of a source that is none, for entries of age `since` and younger. False if its entry of the table
+    /// is full, or memory cannot be had: it stays what it is.
+    pub fn add(&mut self, number: u64, source: Rank, since: u64) -> bool {
+        if self.is_full() || self.make_room().is_err() {
+            return false;
+        }
+        let key = self.key(number, source);
+        let at = self.all.len() as u32;
+        let Table::RoundRobin { entries, per_entry } = &mut self.table else { return false };
+        let entry = (key % entries.len() as u64) as usize;
+        let there = chained(&self.all, entries[entry]).count() as u64;
+        if per_entry.is_some_and(|most| there >= most.into()) {
+            return false;
+        }
+        let next = std::mem::replace(&mut entries[entry], at);
+        self.all.push(Partner { source, number, since, queue: Chain::default(), next });
+        true
+    }
+
+    /// Forgets the partners of a context that has no entries any more. Those of a profile stay: they cost nothing more.
+    pub fn forget(&mut self, number: u64) {
+        if let Table::RoundRobin { .. } = self.table {
+            self.all.retain(|partner| partner.number != number);
+            self.link();
+        }
+    }
+
+    pub fn bytes(&self) -> u64 {
+        let table = match &self.table {
+            Table::RoundRobin { entries, .. } => (entries.capacity() * size_of::<u32>()) as u64,
+            Table::Perfect(perfect) => perfect.bytes(),
+        };
+        table + (self.all.capacity() * size_of::<Partner>()) as u64
+    }
+
+    /// ⌈√P⌉ entries; without a bound at least one for each partner, so that finding stays O(1).
+    fn entries_wanted(&self) -> u64 {
+        let root = self.processes.isqrt();
+        root + u64::from(root * root < self.processes)
+    }
+
+    /// Room for one more partner: memory grows with their number, and never beyond what is bounded.
+    fn make_room(&mut self) -> Result<(), Refused> {
+        let wanted = self.entries_wanted();
+        let len = self.all.len() as u64;
+        let Table::RoundRobin { entries, per_entry } = &mut self.table else { return Err(Refused::Full) };
+        if len == self.all.capacity() as u64 {
+            let most = per_entry.map_or(u64::from(NIL), |per_entry| wanted * u64::from(per_entry));
+            let more = len.clamp(4, (most - len).max(4));
+            self.all.try_reserve_exact(more as usize).map_err(|_| Refused::Memory)?;
+        }
+        let now = entries.len() as u64;
+        let wanted = if per_entry.is_none() && now > 0 && len > now { 2 * now } else { wanted.max(now) };
+        if wanted > now {
+            entries.try_reserve_exact((wanted - now) as usize).map_err(|_| Refused::Memory)?;
+            entries.resize(wanted as usize, NIL);
+            self.link();
+        }
+        Ok(())
+    }
+
+    /// Puts every partner into its entry.
+    fn link(&mut self) {
+        let Table::RoundRobin { entries, .. } = &mut self.table else { return };
+        entries.fill(NIL);
+        let len = entries.len() as u64;
+        for at in 0..self.all.len() {
+            let Partner { source, number, .. } = self.all[at];
+            let key = source.0.wrapping_add(self.processes.wrapping_mul(number));
+            let entry = &mut entries[(key % len) as usize];
+            self.all[at].next = std::mem::replace(entry, at as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::perfect::{Displacement, Phf};
+    use super::*;
+
+    #[test]
+    fn an_entry_takes_so_many_partners_and_no_more() {
+        // ⌈√10⌉ = 4 entries of 2: of the ranks 0, 4, 8 the last finds its entry full.
+        let mut partners = Partners::none(10, Some(2));
+        let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank)).collect();
+        assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);
+        assert!(partners.is_full());
+        for rank in 0..10 {
+            let found = partners.find(0, Rank(rank)).map(|at| partners.get(at).since);
+            assert_eq!(found, (rank < 8).then_some(rank));
+            assert_eq!(partners.find(1, Rank(rank)), None, "the same rank elsewhere");
+        }
+        assert!(partners.bytes() <= 8 * size_of::<Partner>() as u64 + 4 * 4, "{}", partners.bytes());
+    }
+
+    #[test]
+    fn without_a_bound_entries_become_more() {
+        let mut partners = Partners::none(4, None);
+        for rank in 0..1000 {
+            assert!(partners.add(rank % 3, Rank(rank), rank));
+        }
+        for rank in 0..1000 {
+            let found = partners.find(rank % 3, Rank(rank)).expect("it was added");
+            assert_eq!(partners.get(found).since, rank);
+        }
+        let Table::RoundRobin { entries, .. } = &partners.table else { unreachable!("not made of keys") };
+        assert!(entries.len() >= 500, "{} entries", entries.len());
+    }
+
+    #[test]
+    fn a_context_is_forgotten_and_the_others_stay() {
+        let mut partners = Partners::none(100, Some(4));
+        for rank in 0..12 {
+            assert!(partners.add(rank % 2, Rank(rank), rank));
+        }
+        partners.forget(1);
+        assert_eq!((partners.len(), partners.of(1).count()), (6, 0));
+        for rank in 0..12 {
+            assert_eq!(partners.find(rank % 2, Rank(rank)).is_some(), rank % 2 == 0);
+        }
+    }
+
+    #[test]
+    fn beyond_p_ranks_share_keys_and_are_told_apart() {
+        let mut partners = Partners::none(16, Some(4));
+        assert!(partners.add(1, Rank(3), 7));
+        assert_eq!(partners.key(1, Rank(3)), partners.key(0, Rank(19)));
+        assert_eq!(partners.find(0, Rank(19)), None);
+        let keys = [19];
+        for perfect in [
+            Perfect::Phf(Phf::new(&keys)),
+            Perfect::Displacement(Displacement::new(&keys).expect("a small key")),
+        ] {
+            let partners = Partners::all(16, &keys, perfect);
+            assert!(partners.find(1, Rank(3)).is_some() && partners.find(0, Rank(19)).is_none());
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! The profile of the static approach (partner paper §4.2): how many queue elements each process was sent from whom.
+//!
+//! A text file. The first line is [`VERSION`]; empty lines and what follows a `#` mean nothing. `processes P` says how
+//! many processes there were; `process R` begins those of process R; a line of four numbers is a source:
+//!
+//! ```text
+//! matchpoint-partners 1
+//! processes 27
+//! process 0
+//! # context source posted unexpected
+//! 0 1 12 3
+//! 0 3 9 0
+//! process 1
+//! 0 0 12 3
+//! ```
+//!
+//! *context* is the mapped context id: contexts are numbered at each process in the order in which something was first
+//! queued in them. *source* is a rank of that communicator. *posted* counts the receives that named this source and had to
+//! wait, *unexpected* the messages from it that had to.
+
+use std::fmt::{self, Display};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+/// The first line of a profile.
+pub const VERSION: &str = "matchpoint-partners 1";
+
+/// Processes and contexts are fewer, so that every key fits into 64 bits.
+const IDS: u64 = 1 << 32;
+
+/// One source, as one process met it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Source {
+    /// The mapped context id.
+    pub context: u64,
+    /// Its rank in that communicator.
+    pub source: u64,
+    /// Receives that named it and were queued.
+    pub posted: u64,
+    /// Messages from it that were queued.
+    pub unexpected: u64,
+}
+
+/// The sources of one process.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Process {
+    /// Its rank.
+    pub process: u64,
+    /// Those it has queued anything of, in order of context and source.
+    pub sources: Vec<Source>,
+}
+
+/// A profile, or what has been read of one.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Profile {
+    /// Processes that ran: the paper's P.
+    pub processes: u64,
+    /// Those that are known, in order.
+    pub known: Vec<Process>,
+}
+
+/// What is wrong with a profile, and where.
+#[derive(Debug)]
+pub struct ProfileError {
+    path: PathBuf,
+    /// From 1; 0 if it is about the file.
+    line: usize,
+    what: String,
+}
+
+impl Display for ProfileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        write!(f, ": {}", self.what)
+    }
+}
+
+impl std::error::Error for ProfileError {}
+
+/// Which processes to read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// All.
+    All,
+    /// The first of the file.
+    First,
+    /// That rank.
+    Rank(u64),
+}
+
+impl Profile {
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// `out` does not take it.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{VERSION}\nprocesses {}", self.processes)?;
+        writeln!(out, "# Lines below: context source posted unexpected")?;
+        for Process { process, sources } in &self.known {
+            writeln!(out, "process {process}")?;
+            for Source { context, source, posted, unexpected } in sources {
+                writeln!(out, "{context} {source} {posted} {unexpected}")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the file up to the last process wanted. Lines of other processes are not looked at closely, so that a
+    /// thousand engines can each read their own in little time.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged (the message has its name and the line), or lacks what is wanted.
+    pub fn read(path: &Path, wanted: Wanted) -> Result<Self, ProfileError> {
+        let error = |line, what: String| ProfileError { path: path.to_owned(), line, what };
+        let file = File::open(path).map_err(|cause| {
+            error(0, format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes one"))
+        })?;
+        let mut reader = Reader { profile: Profile::default(), wanted, last: None, is_read: false };
+        let mut text = BufReader::new(file);
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let bytes =
+                text.read_until(b'\n', &mut line).map_err(|cause| error(number, cause.to_string()))?;
+            if bytes == 0 {
+                return reader.end(number - 1).map_err(|what| error(0, what));
+            }
+            // A name in a comment may be of any encoding.
+            let line = String::from_utf8_lossy(&line);
+            if reader.line(number, line.trim_end()).map_err(|what| error(number, what))? {
+                break;
+            }
+        }
+        Ok(reader.profile)
+    }
+}
+
+struct Reader {
+    profile: Profile,
+    wanted: Wanted,
+    /// The process of the last `process` line.
+    last: Option<u64>,
+    /// Whether its sources are wanted.
+    is_read: bool,
+}
+
+impl Reader {
+    /// Takes a line; true once nothing more is wanted.
+    fn line(&mut self, at: usize, line: &str) -> Result<bool, String> {
+        if at == 1 {
+            return if line == VERSION {
+                Ok(false)
+            } else {
+                Err(format!("the first line of a profile is `{VERSION}`, not `{}`", excerpt(line)))
+            };
+        }
+        if let Some(process) = line.strip_prefix("process ") {
+            return self.process(number(without_comment(process), "rank of a process", IDS)?);
+        }
+        if !self.is_read && self.last.is_some() {
+            return Ok(false);
+        }
+        match without_comment(line) {
+            "" => Ok(false),
+            line => self.other(line).map(|()| false),
+        }
+    }
+
+    fn process(&mut self, process: u64) -> Result<bool, String> {
+        if process >= self.profile.processes {
+            return Err(match self.profile.processes {
+                0 => "`process` comes after `processes`".to_owned(),
+                of => format!("there is no process {process} among {of}"),
+            });
+        }
+        if self.last.is_some_and(|last| last >= process) {
+            return Err(format!("process {process} comes too late: processes are in order, each once"));
+        }
+        if self.is_read && self.wanted != Wanted::All {
+            return Ok(true);
+        }
+        self.last = Some(process);
+        self.is_read = match self.wanted {
+            Wanted::All | Wanted::First => true,
+            Wanted::Rank(wanted) => wanted == process,
+        };
+        if self.is_read {
+            self.profile.known.push(Process { process, sources: Vec::new() });
+        }
+        Ok(false)
+    }
+
+    fn other(&mut self, line: &str) -> Result<(), String> {
+        if let Some(processes) = line.strip_prefix("processes ") {
+            if self.profile.processes > 0 {
+                return Err("a second `processes`".to_owned());
+            }
+            self.profile.processes = number(processes, "number of processes", IDS)?;
+            return if self.profile.processes == 0 { Err("no processes".to_owned()) } else { Ok(()) };
+        }
+        let processes = self.profile.processes;
+        let Some(process) = self.profile.known.last_mut() else {
+            return Err(format!("`processes P` or `process R` was expected here, not `{}`", excerpt(line)));
+        };
+        let source = source(line)?;
+        if source.source >= processes {
+            return Err(format!("there is no rank {} among {processes} processes", source.source));
+        }
+        let before = process.sources.last().map(|before| (before.context, before.source));
+        if before.is_some_and(|before| before >= (source.context, source.source)) {
+            return Err("sources are in order of context and rank, each once".to_owned());
+        }
+        process.sources.push(source);
+        Ok(())
+    }
+
+    fn end(self, lines: usize) -> Result<Profile, String> {
+        let lacks = |what: String| Err(format!("{what}; the file ends after {lines} lines"));
+        match self.wanted {
+            _ if lines == 0 => Err(format!("is empty; a profile begins with `{VERSION}`")),
+            _ if self.profile.processes == 0 => lacks("has no `processes P`".to_owned()),
+            Wanted::Rank(rank) if self.profile.known.is_empty() => {
+                lacks(format!("has no `process {rank}`: was it made from another run?"))
+            }
+            _ if self.profile.known.is_empty() => lacks("has no `process R`".to_owned()),
+            _ => Ok(self.profile),
+        }
+    }
+}
+
+fn source(line: &str) -> Result<Source, String> {
+    let mut words = line.split_ascii_whitespace();
+    let mut next = |what, below| match words.next() {
+        Some(word) => number(word, what, below),
+        None => Err(format!("no {what}: a source is CONTEXT SOURCE POSTED UNEXPECTED")),
+    };
+    let source = Source {
+        context: next("number of a context", IDS)?,
+        source: next("rank of a source", IDS)?,
+        posted: next("number of posted receives", u64::MAX)?,
+        unexpected: next("number of unexpected messages", u64::MAX)?,
+    };
+    match words.next() {
+        Some(word) => {
+            Err(format!("`{}` is too much: a source is CONTEXT SOURCE POSTED UNEXPECTED", excerpt(word)))
+        }
+        None => Ok(source),
+    }
+}
+
+fn number(word: &str, what: &str, below: u64) -> Result<u64, String> {
+    let number = word.trim().parse().ok().filter(|&number| number < below);
+    number.ok_or_else(|| format!("`{}` is no {what}", excerpt(word)))
+}
+
+fn without_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or_default().trim()
+}
+
+/// What is quoted of a line.
+fn excerpt(line: &str) -> String {
+    line.chars().take(40).collect()
+}
