@@ -92,7 +92,7 @@ fn without_memory_calls_are_refused_and_change_nothing() {
     for ref name in roomy.chain([profiled.to_owned()]) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
-            for stream in 0..10 {
+            for stream in 0..4 {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
                 let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
                 refusals += play(&mut *engine, name, &events);
