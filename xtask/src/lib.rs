@@ -2,7 +2,6 @@
 
 pub mod amplify;
 pub mod bench;
-pub mod laws;
 pub mod licenses;
 pub mod repository;
 pub mod tidy;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, laws, licenses, tidy};
+use xtask::{Failure, amplify, bench, licenses, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -20,8 +20,6 @@ enum Chore {
     },
     /// Measure the speed and memory of `matchpoint analyze` on long traces, and write a record.
     BenchAnalyze(bench::Arguments),
-    /// Check the laws of matching on every engine, under many streams of events.
-    Laws(laws::Arguments),
     /// Check that every dependency has a licence that we may pass on.
     Licenses,
     /// Check what no compiler checks: links, file sizes, the import table, where `unsafe` is.
@@ -32,7 +30,6 @@ fn main() -> Result<(), Failure> {
     match Chore::parse() {
         Chore::Amplify { from, to, times } => amplify::amplify(&from, &to, times),
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
-        Chore::Laws(arguments) => laws::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
         Chore::Tidy => verdict(tidy::complaints()?),
     }

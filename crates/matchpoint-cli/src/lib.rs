@@ -5,6 +5,7 @@
 
 pub mod advice;
 pub mod analyze;
+pub mod check;
 pub mod cli;
 pub mod delivery;
 pub mod derived;
