@@ -9,7 +9,9 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     match var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("macos") => {
-            println!("cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libmatchpoint.{ABI_VERSION}.dylib");
+            println!(
+                "cargo::rustc-cdylib-link-arg=-Wl,-install_name,@rpath/libmatchpoint.{ABI_VERSION}.dylib"
+            );
         }
         Ok("linux" | "freebsd" | "netbsd" | "openbsd" | "android") => {
             println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libmatchpoint.so.{ABI_VERSION}");

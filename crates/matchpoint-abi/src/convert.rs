@@ -5,8 +5,8 @@ use matchpoint::{ContextId, Hashes, Hints, Order, Rank, Refused, Tag, TagMask, W
 use crate::types::{
     Attempts, Entry, Envelope, Footprint, MP_HINT_ALLOW_OVERTAKING, MP_HINT_EXACT_LENGTH,
     MP_HINT_NO_ANY_SOURCE, MP_HINT_NO_ANY_TAG, MP_HINT_NO_UNEXPECTED, MP_ORDER_NONE, MP_ORDER_PER_SOURCE,
-    MP_ORDER_TOTAL, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY,
-    MP_UNKNOWN_SOURCE, Message, Selector,
+    MP_ORDER_TOTAL, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_REFUSED_FULL, MP_REFUSED_HINT,
+    MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Message, Selector,
 };
 
 const HINTS: [(u32, fn(&mut Hints) -> &mut bool); 5] = [
@@ -25,8 +25,7 @@ impl Selector {
     #[inline]
     pub fn read(&self) -> Option<matchpoint::Selector> {
         let tag = Wild::Masked(TagMask { value: Tag(self.tag), ignore: self.ignore });
-        let selector =
-            matchpoint::Selector::new(ContextId(self.context), Wild::Is(Rank(self.source)), tag);
+        let selector = matchpoint::Selector::new(ContextId(self.context), Wild::Is(Rank(self.source)), tag);
         (self.reserved == 0).then_some(selector)
     }
 }
@@ -50,8 +49,7 @@ impl Envelope {
     /// The contract's message of that id, unless the reserved field is used or the hash values are none.
     #[inline]
     pub fn read(&self, id: u64) -> Option<matchpoint::Message> {
-        let envelope =
-            matchpoint::Envelope::new(ContextId(self.context), Rank(self.source), Tag(self.tag));
+        let envelope = matchpoint::Envelope::new(ContextId(self.context), Rank(self.source), Tag(self.tag));
         let message = matchpoint::Message::new(matchpoint::MsgId(id), envelope);
         if self.reserved != 0 {
             return None;
@@ -178,11 +176,9 @@ mod tests {
     #[test]
     fn selectors_come_back_as_they_went() {
         for source in [Wild::Any, Wild::Is(Rank(7))] {
-            for tag in [
-                Wild::Any,
-                Wild::Is(Tag(u64::MAX)),
-                Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF }),
-            ] {
+            for tag in
+                [Wild::Any, Wild::Is(Tag(u64::MAX)), Wild::Masked(TagMask { value: Tag(0xA0), ignore: 0xF })]
+            {
                 let selector = matchpoint::Selector::new(ContextId(3), source, tag);
                 assert_eq!(Selector::from(&selector).read(), Some(selector));
             }

@@ -5,16 +5,14 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 
-use matchpoint::{
-    ContextId, Drained, Engine, Hints, MsgId, Order, Queue, Rank, Receive, RecvId, Refused,
-};
+use matchpoint::{ContextId, Drained, Engine, Hints, MsgId, Order, Queue, Rank, Receive, RecvId, Refused};
 
 use crate::convert;
 use crate::library::{Functions, Library};
 use crate::symbols::Function;
 use crate::types::{
-    Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED, MP_NONE,
-    MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome, Selector,
+    Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED,
+    MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome, Selector,
 };
 
 /// See the [module's documentation](self).
@@ -225,8 +223,7 @@ impl Engine for Foreign {
         // Kept first: `each` may panic, and no panic may cross the library's frames.
         let mut seen = Seen { good: Vec::new(), bad: None };
         // SAFETY: an engine of this library; `visit` is told what to do with `user`.
-        let status =
-            unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
+        let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
         done("mp_engine_visit", status);
         if let Some(queue) = seen.bad {
             panic!("mp_engine_visit showed an entry of queue {queue}, which there is not");
@@ -277,8 +274,7 @@ impl Engine for Foreign {
         let call = there(self.functions().footprint, Function::Footprint);
         let mut footprint = Footprint::default();
         // SAFETY: an engine of this library; as much room as is said.
-        let status =
-            unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
+        let status = unsafe { call(self.engine.as_ptr(), &mut footprint, size_of::<Footprint>()) };
         done("mp_engine_footprint", status);
         footprint.into()
     }

@@ -75,9 +75,8 @@ impl Library {
         // SAFETY: that constructors and destructors of the library are sound is up to its author; the documentation
         // above says so.
         let library = unsafe { libloading::Library::new(&whole) };
-        let library = library.map_err(|error| {
-            LoadError(format!("cannot load {}: {}", path.display(), reason(&error)))
-        })?;
+        let library = library
+            .map_err(|error| LoadError(format!("cannot load {}: {}", path.display(), reason(&error))))?;
         let found = Found { library: &library, path };
         found.check_version()?;
         let functions = found.functions()?;

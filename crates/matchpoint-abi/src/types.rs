@@ -27,7 +27,8 @@ pub const MP_REFUSED_MEMORY: i32 = -3;
 /// Status: an argument is NULL, a reserved field is not 0, a flag is unknown, or a name is not understood. Nothing was
 /// done.
 pub const MP_INVALID: i32 = -4;
-/// Status: the engine has a bug and is of no further use. Every later call on it but `mp_engine_destroy` answers this.
+/// Status: the engine has a bug and is of no further use; standard error has a line about it. Every later call on it
+/// but `mp_engine_destroy` answers this.
 pub const MP_PANICKED: i32 = -5;
 /// Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
 /// thread did so is not always noticed.

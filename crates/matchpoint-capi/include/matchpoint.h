@@ -7,7 +7,7 @@
  * 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
  *
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
- * function prints, and none changes what it writes to unless it says so. Receives and messages are named by 64-bit
+ * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an engine: one thread at a time for each engine, any number of engines
  * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate.
  *
@@ -54,34 +54,35 @@
 /**
  * Status: refused, since it breaks an assertion made by `mp_engine_set_hints`. The engine is as it was.
  */
-#define MP_REFUSED_HINT -1
+#define MP_REFUSED_HINT (-1)
 
 /**
  * Status: refused, since a table of fixed size is full: fall back to another engine. The engine is as it was.
  */
-#define MP_REFUSED_FULL -2
+#define MP_REFUSED_FULL (-2)
 
 /**
  * Status: refused, since memory cannot be had. The engine is as it was.
  */
-#define MP_REFUSED_MEMORY -3
+#define MP_REFUSED_MEMORY (-3)
 
 /**
  * Status: an argument is NULL, a reserved field is not 0, a flag is unknown, or a name is not understood. Nothing was
  * done.
  */
-#define MP_INVALID -4
+#define MP_INVALID (-4)
 
 /**
- * Status: the engine has a bug and is of no further use. Every later call on it but `mp_engine_destroy` answers this.
+ * Status: the engine has a bug and is of no further use; standard error has a line about it. Every later call on it
+ * but `mp_engine_destroy` answers this.
  */
-#define MP_PANICKED -5
+#define MP_PANICKED (-5)
 
 /**
  * Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
  * thread did so is not always noticed.
  */
-#define MP_BUSY -6
+#define MP_BUSY (-6)
 
 /**
  * As the `source` of a selector: any source (MPI_ANY_SOURCE).
@@ -297,7 +298,7 @@ typedef struct mp_outcome {
 } mp_outcome;
 
 /**
- * Told what is taken out of an engine: one of MP_DRAINED_…, and the id.
+ * Told what is taken out of an engine: one of MP_DRAINED_..., and the id.
  *
  * As every callback: called in the thread of the call that it was handed to, with the `user` pointer handed in
  * beside it, and only until that call returns. It must return, neither by longjmp nor by an exception, and must not

@@ -51,25 +51,29 @@ public:
     // The message taken, or none: the receive is queued.
     std::optional<std::uint64_t> post(std::uint64_t receive, const mp_selector &asked) {
         std::uint64_t message = 0;
-        return found(mp_engine_post(c_engine(), receive, &asked, &message), message);
+        const std::int32_t status = mp_engine_post(c_engine(), receive, &asked, &message);
+        return found(status, message);
     }
 
     // The receive taken, or none: the message is queued.
     std::optional<std::uint64_t> arrive(std::uint64_t message, const mp_envelope &says) {
         std::uint64_t receive = 0;
-        return found(mp_engine_arrive(c_engine(), message, &says, &receive), receive);
+        const std::int32_t status = mp_engine_arrive(c_engine(), message, &says, &receive);
+        return found(status, receive);
     }
 
     // The message that a receive would take.
     std::optional<std::uint64_t> probe(const mp_selector &asked) {
         std::uint64_t message = 0;
-        return found(mp_engine_probe(c_engine(), &asked, &message), message);
+        const std::int32_t status = mp_engine_probe(c_engine(), &asked, &message);
+        return found(status, message);
     }
 
     // The same, taken.
     std::optional<std::uint64_t> matched_probe(const mp_selector &asked) {
         std::uint64_t message = 0;
-        return found(mp_engine_matched_probe(c_engine(), &asked, &message), message);
+        const std::int32_t status = mp_engine_matched_probe(c_engine(), &asked, &message);
+        return found(status, message);
     }
 
     // Whether the receive was still posted.

@@ -17,9 +17,9 @@ const PANICKED: u8 = 2;
 
 /// An engine, and whether it can be called.
 ///
-/// The state catches callbacks that call the engine they were called by. It is no lock: read and written apart, since
-/// an exchange would cost each call more (some 5 ns, two thirds of a post that finds its message at once) than the
-/// caller, who locks anyway, gains.
+/// The state turns away callbacks that call the engine they were called by, and all calls after a panic. It is no lock:
+/// read and written apart, since an exchange made a call 6 ns slower, where a post or an arrival at its best takes 8;
+/// as it is the state, with the catching of panics, costs 0.7 ns.
 pub(crate) struct Handle {
     state: AtomicU8,
     held: UnsafeCell<Held>,

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use matchpoint::Hashes;
 use matchpoint::engines::REGISTRY;
 use matchpoint_abi::types::{
-    EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_OK, MP_PANICKED, MP_REFUSED_FULL,
-    MP_REFUSED_HINT, MP_REFUSED_MEMORY, ParameterInfo,
+    EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_OK, MP_PANICKED,
+    MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, ParameterInfo,
 };
 
 use crate::tell::hand_out;
@@ -102,7 +102,8 @@ pub unsafe extern "C" fn mp_engine_describe_parameter(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_hashes(envelope: *const Envelope) -> u64 {
     // SAFETY: the caller's promise.
-    let envelope = unsafe { envelope.as_ref() }.map(|envelope| Envelope { hashes: 0, reserved: 0, ..*envelope });
+    let envelope =
+        unsafe { envelope.as_ref() }.map(|envelope| Envelope { hashes: 0, reserved: 0, ..*envelope });
     let message = envelope.and_then(|envelope| envelope.read(0));
     message.map_or(0, |message| Hashes::of(&message.envelope).to_bits())
 }

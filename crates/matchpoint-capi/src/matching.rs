@@ -4,8 +4,8 @@
 use matchpoint::{Engine, MsgId, Receive, RecvId};
 use matchpoint_abi::convert::refusal_status;
 use matchpoint_abi::types::{
-    Envelope, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE, MP_OK, MP_QUEUED, MP_REFUSED_MEMORY, Message, Opaque,
-    Outcome, Selector,
+    Envelope, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE, MP_OK, MP_QUEUED, MP_REFUSED_MEMORY, Message,
+    Opaque, Outcome, Selector,
 };
 
 use crate::handle::{self, Held};
@@ -36,15 +36,13 @@ pub unsafe extern "C" fn mp_engine_post(
     }
     // SAFETY: the caller's promise.
     unsafe {
-        handle::with(engine, |held| {
-            match held.engine.post(Receive::new(RecvId(receive), asked)) {
-                Ok(None) => MP_QUEUED,
-                Ok(Some(found)) => {
-                    message.write(found.0);
-                    MP_MATCHED
-                }
-                Err(refused) => refusal_status(refused),
+        handle::with(engine, |held| match held.engine.post(Receive::new(RecvId(receive), asked)) {
+            Ok(None) => MP_QUEUED,
+            Ok(Some(found)) => {
+                message.write(found.0);
+                MP_MATCHED
             }
+            Err(refused) => refusal_status(refused),
         })
     }
 }
@@ -209,4 +207,3 @@ unsafe fn look(
         })
     }
 }
-

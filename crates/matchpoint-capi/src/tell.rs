@@ -169,7 +169,8 @@ mod tests {
     fn structs_of_another_age_are_filled_as_far_as_they_go() {
         let value = Attempts { posted: 1, unexpected: 2 };
         let mut out = [Attempts { posted: 7, unexpected: 7 }; 2];
-        for (size, expected) in [(0, [7, 7, 7, 7]), (8, [1, 7, 7, 7]), (16, [1, 2, 7, 7]), (32, [1, 2, 0, 0])] {
+        for (size, expected) in [(0, [7, 7, 7, 7]), (8, [1, 7, 7, 7]), (16, [1, 2, 7, 7]), (32, [1, 2, 0, 0])]
+        {
             out = [Attempts { posted: 7, unexpected: 7 }; 2];
             // SAFETY: `out` is 32 bytes long.
             unsafe { hand_out(value, out.as_mut_ptr(), size) };

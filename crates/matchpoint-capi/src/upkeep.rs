@@ -6,8 +6,8 @@ use std::ffi::c_void;
 use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
 use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
-    DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID, MP_NONE, MP_OK,
-    MP_REFUSED_MEMORY, Opaque,
+    DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID, MP_NONE,
+    MP_OK, MP_REFUSED_MEMORY, Opaque,
 };
 
 use crate::handle::{self, Held};
@@ -124,12 +124,7 @@ pub unsafe extern "C" fn mp_engine_fail_source(
 
 /// # Safety
 /// As `mp_engine_close`.
-unsafe fn drain(
-    engine: *mut Opaque,
-    each: DrainFn,
-    user: *mut c_void,
-    call: impl FnOnce(&mut Held),
-) -> i32 {
+unsafe fn drain(engine: *mut Opaque, each: DrainFn, user: *mut c_void, call: impl FnOnce(&mut Held)) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {

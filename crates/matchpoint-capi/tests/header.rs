@@ -71,9 +71,9 @@ fn generated() -> String {
         },
         ..Config::default()
     };
-    let sources = SOURCES.iter().fold(Builder::new().with_config(config), |builder, source| {
-        builder.with_src(root.join(source))
-    });
+    let sources = SOURCES
+        .iter()
+        .fold(Builder::new().with_config(config), |builder, source| builder.with_src(root.join(source)));
     let mut header = Vec::new();
     sources.generate().expect("the sources are plain enough").write(&mut header);
     let header = String::from_utf8(header).expect("the sources are UTF-8");

@@ -61,7 +61,11 @@ impl Calls {
     /// Whether the engine has the call that `event` is.
     pub fn include(&self, event: &Event) -> bool {
         match event {
-            Event::Post(_) | Event::Arrive(_) | Event::Probe(_) | Event::MatchedProbe(_) | Event::Cancel(_) => true,
+            Event::Post(_)
+            | Event::Arrive(_)
+            | Event::Probe(_)
+            | Event::MatchedProbe(_)
+            | Event::Cancel(_) => true,
             Event::Retract(_) => self.retract,
             Event::Readdress(..) => self.readdress,
             Event::SetHints(..) => self.set_hints,
