@@ -6,7 +6,8 @@
  *
  * With -DBUG_DIRECTED_FIRST it has a mistake that libfabric's util_srx has: a receive that names the source wins over
  * an earlier one from any source. With -DBUG_LIFO the unexpected queue is a stack, with -DBUG_STALE_CANCEL a cancel
- * always says that it found the receive, and with -DBUG_STATUS a probe answers what is no status.
+ * always says that it found the receive, with -DBUG_STATUS a probe answers what is no status, and with -DBUG_CRASH
+ * cancelling a receive that is not there crashes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +146,9 @@ int32_t mp_engine_cancel(mp_engine *engine, uint64_t receive) {
         take(&engine->posted, link);
         return MP_FOUND;
     }
-#ifdef BUG_STALE_CANCEL
+#ifdef BUG_CRASH
+    abort();
+#elif defined BUG_STALE_CANCEL
     return MP_FOUND;
 #else
     return MP_NONE;

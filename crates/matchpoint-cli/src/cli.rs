@@ -118,6 +118,11 @@ pub struct Check {
     #[arg(long, value_enum)]
     pub order: Option<OrderName>,
 
+    /// Load the library into this process, where a debugger sees it, and keep the name of the stream being played in
+    /// FILE: without this, a library has a process of its own, which may crash
+    #[arg(long, value_name = "FILE", requires = "library")]
+    pub trail: Option<PathBuf>,
+
     /// Save the script of every engine that breaks a law in this folder
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,

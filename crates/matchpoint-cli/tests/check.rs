@@ -134,6 +134,19 @@ fn what_cannot_be_checked_is_one_clear_error() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_library_that_crashes_does_not_take_the_command_with_it() {
+    let Some(example) = example(&["BUG_CRASH"]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library]);
+    assert_eq!(output.status.code(), Some(1));
+    let says = stderr(&output);
+    assert!(
+        says.contains("crashed while the stream `cancel in reverse, 1 entries` was played (signal: 6"),
+        "{says}"
+    );
+}
+
 /// Our own engines behind our own C interface keep all laws, with nothing lacking: the interface is the contract.
 #[test]
 fn our_library_keeps_every_law() {

@@ -95,34 +95,34 @@ type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 /// # Errors
 /// The first violation, shrunk.
 pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Violation>> {
-    check_watched(factory, options, &mut |_| {})
+    check_watched(factory, options, &mut |_, _| {})
 }
 
-/// The same; `each` is told after every stream what was looked at so far.
+/// The same; `each` is told before every stream what was looked at so far, and what the stream is called.
 ///
 /// # Errors
 /// The first violation, shrunk.
 pub fn check_watched(
     factory: Factory<'_>,
     options: &Options,
-    each: &mut dyn FnMut(&Report),
+    each: &mut dyn FnMut(&Report, &str),
 ) -> Result<Report, Box<Violation>> {
     let mut report = Report::default();
     for scenario in SCENARIOS {
         for &depth in &options.depths {
-            let name = || format!("{}, {depth} entries", scenario.0);
+            let name = format!("{}, {depth} entries", scenario.0);
+            each(&report, &name);
             let events = adversarial::events(scenario, depth);
-            report.add(check_events(factory, events, options.terms(), name)?);
-            each(&report);
+            report.add(check_events(factory, events, options.terms(), || name)?);
         }
     }
     for stream in 0..options.streams {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
-            let name = || format!("{name}, seed {seed}");
+            let name = format!("{name}, seed {seed}");
+            each(&report, &name);
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
-            report.add(check_events(factory, events, options.terms(), name)?);
-            each(&report);
+            report.add(check_events(factory, events, options.terms(), || name)?);
         }
     }
     Ok(report)

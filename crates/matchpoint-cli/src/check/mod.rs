@@ -1,5 +1,7 @@
 //! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
 
+mod apart;
+
 use std::io::Write as _;
 use std::panic;
 use std::path::{Path, PathBuf};
@@ -9,6 +11,7 @@ use matchpoint::{Engine, engines};
 use matchpoint_abi::{Function, Library};
 use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
 
+use self::apart::Trail;
 use crate::cli::Check;
 use crate::failure::Failure;
 use crate::format::{count, counted};
@@ -28,6 +31,10 @@ struct Suspect {
 /// # Errors
 /// An engine breaks a law, there is no such engine, or the library cannot be loaded.
 pub fn run(arguments: &Check) -> Result<(), Failure> {
+    if let (Some(library), None) = (&arguments.library, &arguments.trail) {
+        return apart::run(library);
+    }
+    let mut trail = Trail::new(arguments.trail.as_deref())?;
     let suspects = suspects(arguments)?;
     let mut outputs = Outputs::default();
     if let Some(folder) = &arguments.save {
@@ -35,7 +42,7 @@ pub fn run(arguments: &Check) -> Result<(), Failure> {
     }
     let mut broken = 0;
     for suspect in &suspects {
-        let text = match judged(suspect, &arguments.options(calls(&suspect.lacks))) {
+        let text = match judged(suspect, &arguments.options(calls(&suspect.lacks)), &mut trail) {
             Ok(report) => innocent(suspect, &report),
             Err(violation) => {
                 broken += 1;
@@ -113,14 +120,17 @@ fn calls(lacks: &[Function]) -> Calls {
     }
 }
 
-fn judged(suspect: &Suspect, options: &Options) -> Result<Report, Box<Violation>> {
+fn judged(suspect: &Suspect, options: &Options, trail: &mut Trail) -> Result<Report, Box<Violation>> {
     let bar = ProgressBar::new(options.streams_total());
     bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_message(suspect.title.clone());
     // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let judged = check_watched(&*suspect.make, options, &mut |report| bar.set_position(report.streams));
+    let judged = check_watched(&*suspect.make, options, &mut |report, stream| {
+        bar.set_position(report.streams);
+        trail.note(stream);
+    });
     panic::set_hook(hook);
     bar.finish_and_clear();
     judged
