@@ -9,7 +9,10 @@ use crate::types::{
     MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Message, Selector,
 };
 
-const HINTS: [(u32, fn(&mut Hints) -> &mut bool); 5] = [
+/// The bit of an assertion, and the field it stands for.
+type Hint = (u32, fn(&mut Hints) -> &mut bool);
+
+const HINTS: [Hint; 5] = [
     (MP_HINT_NO_ANY_SOURCE, |hints| &mut hints.no_any_source),
     (MP_HINT_NO_ANY_TAG, |hints| &mut hints.no_any_tag),
     (MP_HINT_EXACT_LENGTH, |hints| &mut hints.exact_length),
