@@ -4,7 +4,6 @@ pub mod amplify;
 pub mod bench;
 pub mod engines;
 pub mod instructions;
-pub mod laws;
 pub mod licenses;
 pub mod repository;
 pub mod tidy;

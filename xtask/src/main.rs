@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, engines, instructions, laws, licenses, tidy};
+use xtask::{Failure, amplify, bench, engines, instructions, licenses, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -24,8 +24,6 @@ enum Chore {
     BenchEngines(engines::Arguments),
     /// Count what engines execute for a message, with valgrind, and compare with the record.
     Instructions(instructions::Arguments),
-    /// Check the laws of matching on every engine, under many streams of events.
-    Laws(laws::Arguments),
     /// Check that every dependency has a licence that we may pass on.
     Licenses,
     /// Check what no compiler checks: links, file sizes, the import table, where `unsafe` is.
@@ -38,7 +36,6 @@ fn main() -> Result<(), Failure> {
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
         Chore::BenchEngines(arguments) => engines::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
-        Chore::Laws(arguments) => laws::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
         Chore::Tidy => verdict(tidy::complaints()?),
     }

@@ -17,6 +17,8 @@ pub enum Failure {
     Message(String),
     /// The user interrupted it.
     Interrupted,
+    /// A process of ours has told the user, and ended with this code.
+    Told(u8),
     /// Whoever read our output has read enough.
     BrokenPipe,
 }
@@ -62,6 +64,7 @@ pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
             anstream::eprintln!("matchpoint: error: {message}");
             ExitCode::FAILURE
         }
+        Err(Failure::Told(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => {
             anstream::eprintln!("matchpoint: interrupted; nothing was written");
             ExitCode::from(INTERRUPTED)

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 
 use matchpoint::event::script;
-use matchpoint::{Engine, Event};
+use matchpoint::{Engine, Event, Order};
 
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
@@ -11,6 +11,7 @@ use crate::generate::{self, SHAPES};
 use crate::law::Broken;
 use crate::run::run;
 use crate::shrink::shrink;
+use crate::terms::{Calls, Terms};
 
 /// How hard to look.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,12 +26,33 @@ pub struct Options {
     pub depths: Vec<u64>,
     /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
+    /// The order it is held to; if none is given, the one it promises.
+    pub order: Option<Order>,
+    /// The calls it has.
+    pub calls: Calls,
 }
 
 impl Options {
     /// A second or so.
     pub fn quick() -> Self {
-        Options { seed: 1, streams: 20, events: 400, depths: vec![1, 2, 7, 70], fixed_table: false }
+        Options {
+            seed: 1,
+            streams: 20,
+            events: 400,
+            depths: vec![1, 2, 7, 70],
+            fixed_table: false,
+            order: None,
+            calls: Calls::default(),
+        }
+    }
+
+    /// Streams that [`check()`] plays on an engine that keeps the laws.
+    pub fn streams_total(&self) -> u64 {
+        (SCENARIOS.len() * self.depths.len()) as u64 + self.streams * SHAPES.len() as u64
+    }
+
+    fn terms(&self) -> Terms {
+        Terms { fixed_table: self.fixed_table, order: self.order, calls: self.calls }
     }
 }
 
@@ -73,20 +95,34 @@ type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 /// # Errors
 /// The first violation, shrunk.
 pub fn check(factory: Factory<'_>, options: &Options) -> Result<Report, Box<Violation>> {
+    check_watched(factory, options, &mut |_, _| {})
+}
+
+/// The same; `each` is told before every stream what was looked at so far, and what the stream is called.
+///
+/// # Errors
+/// The first violation, shrunk.
+pub fn check_watched(
+    factory: Factory<'_>,
+    options: &Options,
+    each: &mut dyn FnMut(&Report, &str),
+) -> Result<Report, Box<Violation>> {
     let mut report = Report::default();
     for scenario in SCENARIOS {
         for &depth in &options.depths {
-            let name = || format!("{}, {depth} entries", scenario.0);
+            let name = format!("{}, {depth} entries", scenario.0);
+            each(&report, &name);
             let events = adversarial::events(scenario, depth);
-            report.add(check_events(factory, events, options.fixed_table, name)?);
+            report.add(check_events(factory, events, options.terms(), || name)?);
         }
     }
     for stream in 0..options.streams {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
-            let name = || format!("{name}, seed {seed}");
+            let name = format!("{name}, seed {seed}");
+            each(&report, &name);
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
-            report.add(check_events(factory, events, options.fixed_table, name)?);
+            report.add(check_events(factory, events, options.terms(), || name)?);
         }
     }
     Ok(report)
@@ -107,10 +143,11 @@ impl Report {
 pub fn check_events(
     factory: Factory<'_>,
     events: Vec<Event>,
-    fixed_table: bool,
+    terms: impl Into<Terms>,
     stream: impl FnOnce() -> String,
 ) -> Result<Report, Box<Violation>> {
-    let played = |events: &[Event]| run(&mut *factory(), events, fixed_table);
+    let terms = terms.into();
+    let played = |events: &[Event]| run(&mut *factory(), events, terms);
     let first = played(&events);
     let Some(broken) = first.broken else {
         return Ok(Report { streams: 1, events: first.played.len() as u64, matches: first.matches });

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receive, Selector};
 
 use crate::law::{Broken, Law};
+use crate::terms::Terms;
 
 /// Watches one engine from its first call on.
 ///
@@ -19,7 +20,7 @@ use crate::law::{Broken, Law};
 #[derive(Clone, Debug)]
 pub struct Judge {
     order: Order,
-    fixed_table: bool,
+    terms: Terms,
     posted: Vec<Receive>,
     unexpected: Vec<Message>,
     hints: BTreeMap<ContextId, Hints>,
@@ -39,11 +40,12 @@ fn require(holds: bool, law: Law, how: impl FnOnce() -> String) -> Verdict {
 }
 
 impl Judge {
-    /// For an engine that promises `order`. With `fixed_table` it may refuse as [`Refused::Full`](matchpoint::Refused::Full) what would wait.
-    pub fn new(order: Order, fixed_table: bool) -> Self {
+    /// For an engine that promises `order`, which the terms may relax.
+    pub fn new(order: Order, terms: impl Into<Terms>) -> Self {
+        let terms = terms.into();
         Judge {
-            order,
-            fixed_table,
+            order: terms.order.unwrap_or(order),
+            terms,
             posted: Vec::new(),
             unexpected: Vec::new(),
             hints: BTreeMap::new(),
@@ -52,8 +54,12 @@ impl Judge {
         }
     }
 
-    /// Whether a caller may make this call: no id is given to two things that are queued at once.
+    /// Whether a caller may make this call: the engine has it, and no id is given to two things that are queued at
+    /// once.
     pub fn admits(&self, event: &Event) -> bool {
+        if !self.terms.calls.include(event) {
+            return false;
+        }
         match event {
             Event::Post(receive) => self.posted.iter().all(|posted| posted.id != receive.id),
             Event::Arrive(message) => self.is_new(message),
@@ -66,6 +72,11 @@ impl Judge {
 
     fn is_new(&self, message: &Message) -> bool {
         self.unexpected.iter().all(|waiting| waiting.id != message.id)
+    }
+
+    /// What the engine is granted, and which calls it has.
+    pub(crate) fn terms(&self) -> &Terms {
+        &self.terms
     }
 
     /// Messages matched with receives so far, by posts, arrivals and matched probes.

@@ -33,7 +33,7 @@ pub enum Law {
     Queues,
     /// The footprint adds up.
     Footprint,
-    /// No call panics.
+    /// No call panics, or answers what is no answer.
     Panic,
 }
 
@@ -77,7 +77,7 @@ impl Law {
             }
             Law::Queues => "The queues hold what was put in and not taken out, oldest first.",
             Law::Footprint => "The peak is no less than what is held now.",
-            Law::Panic => "No call panics.",
+            Law::Panic => "No call panics, or gives an answer that is none.",
         }
     }
 }

@@ -23,10 +23,12 @@ mod judge;
 mod law;
 mod run;
 mod shrink;
+mod terms;
 
-pub use check::{Options, Report, Violation, check, check_events};
+pub use check::{Options, Report, Violation, check, check_events, check_watched};
 pub use choices::Choices;
 pub use judge::Judge;
 pub use law::{Broken, Law};
 pub use run::{Run, run};
 pub use shrink::shrink;
+pub use terms::{Calls, Terms};

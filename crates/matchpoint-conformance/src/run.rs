@@ -6,11 +6,12 @@ use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
 
 use crate::judge::{Judge, drained_text};
 use crate::law::{Broken, Law};
+use crate::terms::Terms;
 
 /// What came of a stream of events.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Run {
-    /// The events played. A call that no caller may make (an id given twice) is left out.
+    /// The events played. A call that no caller may make (an id given twice), or that the engine lacks, is left out.
     pub played: Vec<Event>,
     /// Messages matched with receives.
     pub matches: u64,
@@ -22,8 +23,8 @@ pub struct Run {
 const SHORT: usize = 32;
 
 /// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
-pub fn run(engine: &mut dyn Engine, events: &[Event], fixed_table: bool) -> Run {
-    let mut judge = Judge::new(engine.order(), fixed_table);
+pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
+    let mut judge = Judge::new(engine.order(), terms);
     let mut played = Vec::with_capacity(events.len());
     let mut broken = None;
     for event in events {
@@ -67,6 +68,9 @@ fn is_refusal(outcome: &Outcome) -> bool {
 /// Compares once more, then closes every context into one [`Drained`] that holds something already.
 fn close_all(engine: &mut dyn Engine, judge: &Judge) -> Result<(), Broken> {
     guarded(|| judge.compare(engine))??;
+    if !judge.terms().calls.close {
+        return Ok(());
+    }
     let before = || Drained {
         receives: vec![RecvId(u64::MAX)],
         messages: vec![MsgId(u64::MAX)],

@@ -28,6 +28,18 @@ impl Hashes {
         Hashes(PRESENT | value(source.wrapping_add(tag), 0) | value(source, 1) | value(tag, 2))
     }
 
+    /// As one number, never 0, for those who send it.
+    #[inline]
+    pub fn to_bits(self) -> u64 {
+        self.0.get()
+    }
+
+    /// From what [`to_bits`](Hashes::to_bits) gave; `None` if the number cannot be such.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Option<Self> {
+        NonZeroU64::new(bits).filter(|bits| bits.get() & PRESENT.get() != 0).map(Hashes)
+    }
+
     #[inline]
     fn value(self, place: u32) -> u32 {
         (self.0.get() >> (1 + place * BITS)) as u32 & ((1 << BITS) - 1)
@@ -65,6 +77,13 @@ mod tests {
         let other = Hashes::of(&Envelope::new(ContextId(5), Rank(4), Tag(7)));
         assert_eq!(other.tag(), hashes.tag());
         assert_ne!(other.source(), hashes.source());
+    }
+
+    #[test]
+    fn a_number_that_nobody_computed_is_told() {
+        let hashes = Hashes::of(&Envelope::new(ContextId(5), Rank(3), Tag(7)));
+        assert_eq!(Hashes::from_bits(hashes.to_bits()), Some(hashes));
+        assert_eq!((Hashes::from_bits(0), Hashes::from_bits(2)), (None, None));
     }
 
     const VALUES: [u32; 3] = [70106, 1483087, 684170];

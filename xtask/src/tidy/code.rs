@@ -19,8 +19,9 @@ const PRINTS: [&str; 6] = ["println!(", "eprintln!(", "print!(", "eprint!(", "db
 
 /// No source file is longer than [`LINES_MAX`] lines, but those listed with a reason.
 pub fn sizes(files: &[File]) -> Complaints {
-    let source =
-        files.iter().filter(|file| ["rs", "js", "css", "html", "sh"].iter().any(|kind| file.is(kind)));
+    let source = files
+        .iter()
+        .filter(|file| ["rs", "js", "css", "html", "sh", "c", "cpp", "hpp"].iter().any(|kind| file.is(kind)));
     let long = source
         .filter(|file| file.lines().count() > LINES_MAX && !LONG.iter().any(|(path, _)| *path == file.path));
     Ok(long.map(|file| format!("{}: more than {LINES_MAX} lines", file.path)).collect())
@@ -47,7 +48,10 @@ fn has_unsafe(file: &File) -> bool {
         line.match_indices("unsafe ").any(|(at, word)| {
             let rest = &line[at + word.len()..];
             let is_word = !line[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
-            is_word && ["{", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next))
+            // The type of a function that is unsafe to call does nothing unsafe.
+            let is_type = rest.starts_with("extern \"C\" fn(");
+            let is_code = ["{", "fn", "impl", "trait", "extern"].iter().any(|next| rest.starts_with(next));
+            is_word && is_code && !is_type
         })
     })
 }
@@ -98,10 +102,12 @@ mod tests {
     fn unsafe_code_is_told_from_talk_of_it() {
         assert!(has_unsafe(&file("let map = unsafe { map() };")));
         assert!(has_unsafe(&file("pub unsafe fn map() {}")));
+        assert!(has_unsafe(&file("pub unsafe extern \"C\" fn map() {}")));
         for talk in [
             "#![allow(unsafe_code)]",
             "// unsafe { map() }",
             "let text = \"an unsafe place\";",
+            "type Map = unsafe extern \"C\" fn(usize);",
             "not_unsafe {}",
         ] {
             assert!(!has_unsafe(&file(talk)), "{talk}");

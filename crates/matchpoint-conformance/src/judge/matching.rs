@@ -58,7 +58,7 @@ impl Judge {
 
     /// Whether a call that would have queued something may be refused like this.
     fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
-        let full = why == Refused::Full && self.fixed_table;
+        let full = why == Refused::Full && self.terms.fixed_table;
         require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
     }
 

@@ -1,0 +1,730 @@
+/* libmatchpoint: message matching for MPI and network libraries. The manual is docs/c.md.
+ *
+ * Generated from the Rust sources; do not edit. SPDX-License-Identifier: BSD-3-Clause
+ *
+ * 1. A message matches a receive when their contexts are equal, and source and tag are each equal or left open.
+ * 2. An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected queue.
+ * 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
+ *
+ * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
+ * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
+ * numbers of the caller's. Functions that take an engine: one thread at a time for each engine, any number of engines
+ * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate.
+ *
+ * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
+ * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.
+ */
+
+#ifndef MATCHPOINT_H
+#define MATCHPOINT_H
+
+#include <stdint.h>
+#include <stddef.h>
+
+/**
+ * The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`).
+ */
+#define MP_ABI_VERSION 1
+
+/**
+ * Status: done, and there is nothing to hand out.
+ */
+#define MP_OK 0
+
+/**
+ * Status of a post or an arrival: nothing matched; the receive or the message waits in its queue.
+ */
+#define MP_QUEUED 0
+
+/**
+ * Status of a probe, a withdrawal, a readdressing: there is no such message, or receive.
+ */
+#define MP_NONE 0
+
+/**
+ * Status of a post or an arrival: it matched, and the id of what it matched was written.
+ */
+#define MP_MATCHED 1
+
+/**
+ * Status of a probe, a withdrawal, a readdressing: there was such a message, or receive.
+ */
+#define MP_FOUND 1
+
+/**
+ * Status: refused, since it breaks an assertion made by `mp_engine_set_hints`. The engine is as it was.
+ */
+#define MP_REFUSED_HINT (-1)
+
+/**
+ * Status: refused, since a table of fixed size is full: fall back to another engine. The engine is as it was.
+ */
+#define MP_REFUSED_FULL (-2)
+
+/**
+ * Status: refused, since memory cannot be had. The engine is as it was.
+ */
+#define MP_REFUSED_MEMORY (-3)
+
+/**
+ * Status: an argument is NULL, a reserved field is not 0, a flag is unknown, or a name is not understood. Nothing was
+ * done.
+ */
+#define MP_INVALID (-4)
+
+/**
+ * Status: the engine has a bug and is of no further use; standard error has a line about it. Every later call on it
+ * but `mp_engine_destroy` answers this.
+ */
+#define MP_PANICKED (-5)
+
+/**
+ * Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
+ * thread did so is not always noticed.
+ */
+#define MP_BUSY (-6)
+
+/**
+ * As the `source` of a selector: any source (MPI_ANY_SOURCE).
+ */
+#define MP_ANY_SOURCE UINT64_MAX
+
+/**
+ * As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
+ * until `mp_engine_readdress` names its source.
+ */
+#define MP_UNKNOWN_SOURCE UINT64_MAX
+
+/**
+ * As the `ignore` mask of a selector: any tag (MPI_ANY_TAG).
+ */
+#define MP_ANY_TAG UINT64_MAX
+
+/**
+ * Hint: no receive or probe will leave the source open (mpi_assert_no_any_source).
+ */
+#define MP_HINT_NO_ANY_SOURCE 1
+
+/**
+ * Hint: no receive or probe will leave the tag, or part of it, open (mpi_assert_no_any_tag).
+ */
+#define MP_HINT_NO_ANY_TAG 2
+
+/**
+ * Hint: buffers have just the length of the message (mpi_assert_exact_length). Does not affect matching.
+ */
+#define MP_HINT_EXACT_LENGTH 4
+
+/**
+ * Hint: messages may match in any order (mpi_assert_allow_overtaking).
+ */
+#define MP_HINT_ALLOW_OVERTAKING 8
+
+/**
+ * Hint, ours: every receive is posted before its message arrives. A message that would have to wait is refused.
+ */
+#define MP_HINT_NO_UNEXPECTED 16
+
+/**
+ * Order: the earliest, over all sources.
+ */
+#define MP_ORDER_TOTAL 0
+
+/**
+ * Order: receives in the order they were posted; of the unexpected messages the earliest of its source, from
+ * whichever source (MPI's minimum, MPI-4.1 section 3.5).
+ */
+#define MP_ORDER_PER_SOURCE 1
+
+/**
+ * Order: any that matches.
+ */
+#define MP_ORDER_NONE 2
+
+/**
+ * Queue: receives that wait for a message (the PRQ).
+ */
+#define MP_QUEUE_POSTED 0
+
+/**
+ * Queue: messages that wait for a receive (the UMQ).
+ */
+#define MP_QUEUE_UNEXPECTED 1
+
+/**
+ * Drained: a receive that is no longer posted.
+ */
+#define MP_DRAINED_RECEIVE 0
+
+/**
+ * Drained: a message that is no longer queued.
+ */
+#define MP_DRAINED_MESSAGE 1
+
+/**
+ * Drained: a receive that stays posted although the failed source might have been the one to serve it
+ * (MPI_ERR_PROC_FAILED_PENDING).
+ */
+#define MP_DRAINED_PENDING 2
+
+/**
+ * A matching engine: the two queues of one process.
+ *
+ * Opaque. One thread at a time may call an engine (lock it, or keep it to one thread); different engines have nothing
+ * in common and may be called at the same time.
+ */
+typedef struct mp_engine mp_engine;
+
+/**
+ * What there is to know of an engine before one is made. The texts are the library's, and last as long as it is
+ * loaded.
+ */
+typedef struct mp_engine_info {
+  /**
+   * What `mp_engine_create` knows it by.
+   */
+  const char *name;
+  /**
+   * One line: its structure, and who uses it.
+   */
+  const char *summary;
+  /**
+   * How many parameters it has.
+   */
+  size_t parameters;
+} mp_engine_info;
+
+/**
+ * One parameter of an engine. The texts are the library's, and last as long as it is loaded.
+ */
+typedef struct mp_parameter_info {
+  /**
+   * Its key.
+   */
+  const char *key;
+  /**
+   * The value it has unless given.
+   */
+  const char *default_value;
+  /**
+   * What it means, with its unit.
+   */
+  const char *meaning;
+} mp_parameter_info;
+
+/**
+ * What a message says of itself.
+ */
+typedef struct mp_envelope {
+  /**
+   * A rank in the communicator, a libfabric address, or MP_UNKNOWN_SOURCE.
+   */
+  uint64_t source;
+  /**
+   * Its tag, all bits of which count.
+   */
+  uint64_t tag;
+  /**
+   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked.
+   */
+  uint64_t hashes;
+  /**
+   * The communicator's context id.
+   */
+  uint32_t context;
+  /**
+   * Must be 0.
+   */
+  uint32_t reserved;
+} mp_envelope;
+
+/**
+ * What a receive or a probe asks for. It matches an envelope with the same context, with the same source unless it is
+ * MP_ANY_SOURCE, and with the same tag but for the bits set in `ignore`.
+ */
+typedef struct mp_selector {
+  /**
+   * A rank in the communicator, a libfabric address, or MP_ANY_SOURCE.
+   */
+  uint64_t source;
+  /**
+   * The tag, in the bits that count.
+   */
+  uint64_t tag;
+  /**
+   * One in every bit of the tag that does not count: 0, MP_ANY_TAG, or any mask.
+   */
+  uint64_t ignore;
+  /**
+   * The communicator's context id.
+   */
+  uint32_t context;
+  /**
+   * Must be 0.
+   */
+  uint32_t reserved;
+} mp_selector;
+
+/**
+ * A message, as it arrives in a batch.
+ */
+typedef struct mp_message {
+  /**
+   * Its name, chosen by the caller.
+   */
+  uint64_t id;
+  /**
+   * What it says of itself.
+   */
+  struct mp_envelope envelope;
+} mp_message;
+
+/**
+ * What became of a message of a batch.
+ */
+typedef struct mp_outcome {
+  /**
+   * The receive it matched, if it did; else 0.
+   */
+  uint64_t receive;
+  /**
+   * MP_MATCHED or MP_QUEUED.
+   */
+  int32_t status;
+  /**
+   * 0.
+   */
+  uint32_t reserved;
+} mp_outcome;
+
+/**
+ * Told what is taken out of an engine: one of MP_DRAINED_..., and the id.
+ *
+ * As every callback: called in the thread of the call that it was handed to, with the `user` pointer handed in
+ * beside it, and only until that call returns. It must return, neither by longjmp nor by an exception, and must not
+ * call the same engine (such a call answers MP_BUSY).
+ */
+typedef void (*mp_drain_fn)(void *user, int32_t kind, uint64_t id);
+
+/**
+ * What waits in a queue.
+ */
+typedef struct mp_entry {
+  /**
+   * The receive's or the message's name.
+   */
+  uint64_t id;
+  /**
+   * Its source, MP_ANY_SOURCE or MP_UNKNOWN_SOURCE.
+   */
+  uint64_t source;
+  /**
+   * Its tag.
+   */
+  uint64_t tag;
+  /**
+   * Of a receive: the bits of the tag that do not count. Of a message: 0.
+   */
+  uint64_t ignore;
+  /**
+   * Its context.
+   */
+  uint32_t context;
+  /**
+   * MP_QUEUE_POSTED: it is a receive. MP_QUEUE_UNEXPECTED: it is a message.
+   */
+  int32_t queue;
+} mp_entry;
+
+/**
+ * Told what waits in a queue. `entry` lasts until it returns. For the rest see `mp_drain_fn`.
+ */
+typedef void (*mp_visit_fn)(void *user, const struct mp_entry *entry);
+
+/**
+ * Bytes an engine holds, allocated and not merely used.
+ */
+typedef struct mp_footprint {
+  /**
+   * Held whether or not anything is queued.
+   */
+  uint64_t fixed_bytes;
+  /**
+   * Held per peer that was heard of, all peers together.
+   */
+  uint64_t peers_bytes;
+  /**
+   * Held for what is queued, or was: capacity, not length.
+   */
+  uint64_t entries_bytes;
+  /**
+   * The largest sum of the three so far.
+   */
+  uint64_t peak_bytes;
+} mp_footprint;
+
+/**
+ * Entries examined, by posts, arrivals and probes alike: MPI_T's match attempts. 0 unless the engine was made by
+ * `mp_engine_create_counting`.
+ */
+typedef struct mp_attempts {
+  /**
+   * MPICH's posted_recvq_match_attempts.
+   */
+  uint64_t posted;
+  /**
+   * MPICH's unexpected_recvq_match_attempts.
+   */
+  uint64_t unexpected;
+} mp_attempts;
+
+/**
+ * Told a figure of one engine: its name, with its unit, and its value. `name` lasts until it returns. For the rest
+ * see `mp_drain_fn`.
+ */
+typedef void (*mp_statistic_fn)(void *user, const char *name, double value);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The version of the interface that the library has: MP_ABI_VERSION of its header. A program that loads it at run
+ * time compares them before anything else.
+ */
+uint32_t mp_abi_version(void);
+
+/**
+ * The library's release, as a text: "0.1.0".
+ */
+const char *mp_version(void);
+
+/**
+ * A status in words. Never NULL.
+ */
+const char *mp_status_text(int32_t status);
+
+/**
+ * The number of engines there are.
+ */
+size_t mp_engine_count(void);
+
+/**
+ * Writes what there is to know of engine `index` (from 0) to `*info`, `size` bytes long (sizeof(mp_engine_info)).
+ * Any thread may ask at any time.
+ *
+ * Returns MP_OK, or MP_INVALID if there is no such engine.
+ *
+ * What the caller sees to:
+ * `info` is NULL or room for `size` bytes.
+ */
+int32_t mp_engine_describe(size_t index,
+                           struct mp_engine_info *info,
+                           size_t size);
+
+/**
+ * Writes what there is to know of parameter `parameter` (from 0) of engine `index` to `*info`, `size` bytes long
+ * (sizeof(mp_parameter_info)). Any thread may ask at any time.
+ *
+ * Returns MP_OK, or MP_INVALID if there is no such parameter.
+ *
+ * What the caller sees to:
+ * `info` is NULL or room for `size` bytes.
+ */
+int32_t mp_engine_describe_parameter(size_t index,
+                                     size_t parameter,
+                                     struct mp_parameter_info *info,
+                                     size_t size);
+
+/**
+ * The hash values of an envelope, for the sender to compute and the message to carry (the optimistic paper's inline
+ * hash values): an engine that can use them is spared the work. The same on every machine and in every release. Put
+ * them into `hashes` of the envelope that arrives; they must be of its source and tag, or it may not be found.
+ *
+ * Returns 0 for NULL, which says that there are none. Any thread may ask at any time. Two or three multiplications.
+ *
+ * What the caller sees to:
+ * `envelope` is NULL or points to one.
+ */
+uint64_t mp_hashes(const struct mp_envelope *envelope);
+
+/**
+ * Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
+ * there are. The caller ends it by `mp_engine_destroy`.
+ *
+ * Returns MP_OK and writes `*engine`, or MP_INVALID and writes what is wrong with the name, and what would be right,
+ * into `error`: `error_size` bytes, the last of them always zero, the text cut short where it is longer. `error` may
+ * be NULL. The one function, with `mp_engine_create_counting`, that may abort the process if no memory is left.
+ *
+ * What the caller sees to:
+ * `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
+ */
+int32_t mp_engine_create(const char *name,
+                         struct mp_engine **engine,
+                         char *error,
+                         size_t error_size);
+
+/**
+ * The same engine as by `mp_engine_create`, counting the entries it examines (`mp_engine_attempts`). It is slower.
+ *
+ * What the caller sees to:
+ * As `mp_engine_create`.
+ */
+int32_t mp_engine_create_counting(const char *name,
+                                  struct mp_engine **engine,
+                                  char *error,
+                                  size_t error_size);
+
+/**
+ * Ends an engine; what is queued is forgotten. NULL is MP_OK.
+ *
+ * Returns MP_OK; or MP_BUSY if a callback of that engine asked, which then is still there.
+ *
+ * What the caller sees to:
+ * `engine` is NULL, or was made by this library and not destroyed.
+ */
+int32_t mp_engine_destroy(struct mp_engine *engine);
+
+/**
+ * Posts a receive called `receive`: it takes the earliest unexpected message it matches; if none, it joins the posted
+ * queue (MPI-4.1 section 3.5).
+ *
+ * `receive` is any number that no receive posted at the same time has: an index, a pointer. A table that reuses
+ * its places puts a generation beside the place, so that a stale `mp_engine_cancel` finds nothing.
+ *
+ * Returns MP_MATCHED and writes the message to `*message`, or MP_QUEUED; or MP_REFUSED_HINT if a wildcard breaks an
+ * assertion, MP_REFUSED_FULL, MP_REFUSED_MEMORY, MP_INVALID, MP_PANICKED, MP_BUSY. Time: see docs/engines.md.
+ *
+ * What the caller sees to:
+ * `engine` is NULL, or was made by this library and not destroyed, and no other thread is in a call on it. The other
+ * pointers are NULL or point to what their type says. So it is in every function below.
+ */
+int32_t mp_engine_post(struct mp_engine *engine,
+                       uint64_t receive,
+                       const struct mp_selector *selector,
+                       uint64_t *message);
+
+/**
+ * Tells of a message called `message` that arrived: it takes the earliest posted receive it matches; if none, it
+ * joins the unexpected queue.
+ *
+ * `message` is any number that no message unexpected at the same time has. Messages of a context that nothing was
+ * posted to yet are queued: peers may finish creating a communicator first.
+ *
+ * Returns MP_MATCHED and writes the receive to `*receive`, or MP_QUEUED; or MP_REFUSED_HINT if it would have to wait
+ * where MP_HINT_NO_UNEXPECTED was asserted, MP_REFUSED_FULL, MP_REFUSED_MEMORY, MP_INVALID, MP_PANICKED, MP_BUSY.
+ * Time: see docs/engines.md.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_arrive(struct mp_engine *engine,
+                         uint64_t message,
+                         const struct mp_envelope *envelope,
+                         uint64_t *receive);
+
+/**
+ * The same as `mp_engine_arrive` on each of `count` messages in turn, for engines that do it faster together, and for
+ * callers far from the engine. Stops at the first message that is refused.
+ *
+ * `*done` becomes the number of messages before that one, `count` if there is none; so many of `outcomes` are written.
+ *
+ * Returns MP_OK if all were taken, else why `messages[*done]` was not: MP_REFUSED_HINT, MP_REFUSED_FULL,
+ * MP_REFUSED_MEMORY. With MP_INVALID, MP_PANICKED or MP_BUSY nothing is written. It allocates only if no batch before
+ * was as large.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `messages` and `outcomes` are NULL or have `count` elements.
+ */
+int32_t mp_engine_arrive_batch(struct mp_engine *engine,
+                               const struct mp_message *messages,
+                               size_t count,
+                               struct mp_outcome *outcomes,
+                               size_t *done);
+
+/**
+ * Finds the message that a receive with this selector would take now, and leaves it in place (MPI_Iprobe).
+ *
+ * Returns MP_FOUND and writes the message to `*message`, or MP_NONE: a selector that breaks an assertion finds
+ * nothing. Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: that of `mp_engine_post`.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_probe(struct mp_engine *engine,
+                        const struct mp_selector *selector,
+                        uint64_t *message);
+
+/**
+ * Finds the message that a receive with this selector would take now, and takes it: no receive or probe sees it any
+ * more (MPI_Improbe).
+ *
+ * Returns as `mp_engine_probe`.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_matched_probe(struct mp_engine *engine,
+                                const struct mp_selector *selector,
+                                uint64_t *message);
+
+/**
+ * Withdraws a receive (MPI_Cancel).
+ *
+ * Returns MP_FOUND: it was still posted, and no longer is. MP_NONE: it is not posted. Else MP_INVALID, MP_PANICKED,
+ * MP_BUSY. Time: O(receives posted) unless the engine says better.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_cancel(struct mp_engine *engine,
+                         uint64_t receive);
+
+/**
+ * Withdraws an unexpected message.
+ *
+ * Returns MP_FOUND: it was still queued, and no longer is. MP_NONE: it is not queued. Else MP_INVALID, MP_PANICKED,
+ * MP_BUSY. Time: O(messages unexpected) unless the engine says better.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_retract(struct mp_engine *engine,
+                          uint64_t message);
+
+/**
+ * Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE. It keeps its age.
+ *
+ * Returns MP_FOUND: it was waiting nameless and now has `source`. MP_NONE, and nothing changed: it is not queued, its
+ * source is known, `source` is MP_UNKNOWN_SOURCE, memory cannot be had, or a receive that is posted already would
+ * accept it under that name; the caller then retracts it and lets it arrive anew. Else MP_INVALID, MP_PANICKED,
+ * MP_BUSY. Time: O(entries queued).
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_readdress(struct mp_engine *engine,
+                            uint64_t message,
+                            uint64_t source);
+
+/**
+ * Replaces the assertions on a context by `hints`: the sum of some of MP_HINT_..., 0 for MPI's full semantics
+ * (MPI-4.1 section 7.4.4).
+ *
+ * Returns MP_OK; MP_REFUSED_HINT if what is queued already breaks one of them; MP_REFUSED_MEMORY; MP_INVALID (for an
+ * unknown hint, too), MP_PANICKED, MP_BUSY. Time: O(entries queued).
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_set_hints(struct mp_engine *engine,
+                            uint32_t context,
+                            uint32_t hints);
+
+/**
+ * Takes out all that is queued in a context, and forgets its hints (MPI_Comm_free): nothing of it can match any more,
+ * and its id may be used again.
+ *
+ * `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
+ *
+ * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them, with nothing taken out; MP_INVALID, MP_PANICKED,
+ * MP_BUSY. Time: O(entries queued), and sorting those of the context.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `each` is as `mp_drain_fn` says.
+ */
+int32_t mp_engine_close(struct mp_engine *engine,
+                        uint32_t context,
+                        mp_drain_fn each,
+                        void *user);
+
+/**
+ * Tells that a peer died (MPI-4.1's fault tolerance, ULFM): takes out the posted receives that name it, keeps the
+ * messages that had arrived from it, and leaves the receives from any source of this context posted.
+ *
+ * `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
+ * (MPI_ERR_PROC_FAILED_PENDING), oldest first.
+ *
+ * Returns as `mp_engine_close`.
+ *
+ * What the caller sees to:
+ * As `mp_engine_close`.
+ */
+int32_t mp_engine_fail_source(struct mp_engine *engine,
+                              uint32_t context,
+                              uint64_t source,
+                              mp_drain_fn each,
+                              void *user);
+
+/**
+ * The number of receives posted (MPI_T's posted_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
+ * negative. O(1).
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int64_t mp_engine_posted_len(const struct mp_engine *engine);
+
+/**
+ * The number of messages unexpected (MPI_T's unexpected_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
+ * negative. O(1).
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int64_t mp_engine_unexpected_len(const struct mp_engine *engine);
+
+/**
+ * Shows `each` all that is in `queue` (MP_QUEUE_...), over all contexts, oldest first.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(entries), and sorting them.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `each` is as `mp_visit_fn` says.
+ */
+int32_t mp_engine_visit(const struct mp_engine *engine, int32_t queue, mp_visit_fn each, void *user);
+
+/**
+ * The order that the engine promises in a context whose hints relax nothing: one of MP_ORDER_...; or MP_INVALID,
+ * MP_PANICKED, MP_BUSY, which are negative.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`.
+ */
+int32_t mp_engine_order(const struct mp_engine *engine);
+
+/**
+ * Writes the bytes that the engine holds to `*footprint`, `size` bytes long (sizeof(mp_footprint)).
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `footprint` is NULL or room for `size` bytes.
+ */
+int32_t mp_engine_footprint(const struct mp_engine *engine, struct mp_footprint *footprint, size_t size);
+
+/**
+ * Writes the entries that the engine examined so far to `*attempts`, `size` bytes long (sizeof(mp_attempts)).
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `attempts` is NULL or room for `size` bytes.
+ */
+int32_t mp_engine_attempts(const struct mp_engine *engine, struct mp_attempts *attempts, size_t size);
+
+/**
+ * Tells `each` what only this engine has to tell: name, with its unit, and value.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It allocates.
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `each` is as `mp_statistic_fn` says.
+ */
+int32_t mp_engine_statistics(const struct mp_engine *engine, mp_statistic_fn each, void *user);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* MATCHPOINT_H */

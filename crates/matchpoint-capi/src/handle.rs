@@ -1,0 +1,158 @@
+//! What an `mp_engine *` points to, and the one way in: NULL, panics and calls from within a call end here.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use matchpoint::{Drained, Engine, Message, RecvId};
+use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque};
+
+/// Nobody is in a call.
+const READY: u8 = 0;
+/// Somebody is. What a panic leaves behind, too, until it is caught.
+const BUSY: u8 = 1;
+/// A call panicked.
+const PANICKED: u8 = 2;
+
+/// An engine, and whether it can be called.
+///
+/// The state turns away callbacks that call the engine they were called by, and all calls after a panic. It is no lock:
+/// read and written apart, since an exchange made a call 6 ns slower, where a post or an arrival at its best takes 8;
+/// as it is the state, with the catching of panics, costs 0.7 ns.
+pub(crate) struct Handle {
+    state: AtomicU8,
+    held: UnsafeCell<Held>,
+}
+
+/// What a call may use.
+pub(crate) struct Held {
+    pub(crate) engine: Box<dyn Engine>,
+    /// Kept, so that batches and drains allocate only until they have been at their largest.
+    pub(crate) messages: Vec<Message>,
+    pub(crate) outcomes: Vec<Option<RecvId>>,
+    pub(crate) drained: Drained,
+}
+
+impl Handle {
+    pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
+        let (messages, outcomes, drained) = Default::default();
+        let held = UnsafeCell::new(Held { engine, messages, outcomes, drained });
+        Handle { state: AtomicU8::new(READY), held }
+    }
+
+    /// Makes a call, unless the engine is in one or has panicked. A panic leaves it of no further use.
+    #[inline]
+    fn enter<S: From<i32>>(&self, call: impl FnOnce(&mut Held) -> S) -> S {
+        match self.state.load(Relaxed) {
+            READY => {}
+            PANICKED => return S::from(MP_PANICKED),
+            _ => return S::from(MP_BUSY),
+        }
+        self.state.store(BUSY, Relaxed);
+        // SAFETY: the state was READY, so that no call of this thread is under way; the interface forbids other
+        // threads to call meanwhile. Until the state is READY again nobody comes here.
+        let held = unsafe { &mut *self.held.get() };
+        match catch_unwind(AssertUnwindSafe(|| call(held))) {
+            Ok(status) => {
+                self.state.store(READY, Relaxed);
+                status
+            }
+            Err(panic) => {
+                self.state.store(PANICKED, Relaxed);
+                // What was thrown may throw when it is dropped: it is kept for ever instead.
+                std::mem::forget(panic);
+                S::from(MP_PANICKED)
+            }
+        }
+    }
+}
+
+/// Makes a call on the engine behind a pointer.
+///
+/// # Safety
+/// `engine` is NULL, or came from [`give_out`] and was not [taken back](take_back); no other thread uses it.
+#[inline]
+pub(crate) unsafe fn with<S: From<i32>>(engine: *const Opaque, call: impl FnOnce(&mut Held) -> S) -> S {
+    // SAFETY: the caller's promise.
+    match unsafe { engine.cast::<Handle>().as_ref() } {
+        Some(handle) => handle.enter(call),
+        None => S::from(MP_INVALID),
+    }
+}
+
+/// Makes an engine the C program's.
+pub(crate) fn give_out(engine: Box<dyn Engine>) -> *mut Opaque {
+    Box::into_raw(Box::new(Handle::new(engine))).cast()
+}
+
+/// Ends an engine. NULL is none.
+///
+/// # Safety
+/// As [`with`]; unless this returns MP_BUSY nobody uses the pointer after it.
+pub(crate) unsafe fn take_back(engine: *mut Opaque) -> i32 {
+    let handle = engine.cast::<Handle>();
+    // SAFETY: the caller's promise.
+    match unsafe { handle.as_ref() } {
+        None => return MP_OK,
+        Some(handle) if handle.state.load(Relaxed) == BUSY => return MP_BUSY,
+        Some(_) => {}
+    }
+    // SAFETY: it came from `give_out`, and nobody uses it after this.
+    let handle = unsafe { Box::from_raw(handle) };
+    match catch_unwind(AssertUnwindSafe(|| drop(handle))) {
+        Ok(()) => MP_OK,
+        Err(panic) => {
+            std::mem::forget(panic);
+            MP_PANICKED
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::engines;
+
+    use super::*;
+
+    fn engine() -> *mut Opaque {
+        give_out(engines::create("list").unwrap())
+    }
+
+    #[test]
+    fn a_panic_is_a_status_from_then_on() {
+        let engine = engine();
+        // SAFETY: an engine of `give_out`, used by this thread only.
+        unsafe {
+            assert_eq!(with(engine, |_| -> i32 { panic!("as the test wants it") }), MP_PANICKED);
+            assert_eq!(with(engine, |_| MP_OK), MP_PANICKED);
+            assert_eq!(with::<i64>(engine, |_| 3), i64::from(MP_PANICKED));
+            assert_eq!(take_back(engine), MP_OK);
+        }
+    }
+
+    #[test]
+    fn a_call_within_a_call_is_turned_away() {
+        let engine = engine();
+        // SAFETY: an engine of `give_out`, used by this thread only.
+        unsafe {
+            let inner = |_: &mut Held| {
+                assert_eq!(with(engine, |_| MP_OK), MP_BUSY);
+                assert_eq!(take_back(engine), MP_BUSY);
+                MP_OK
+            };
+            assert_eq!(with(engine, inner), MP_OK);
+            assert_eq!(with(engine, |_| MP_OK), MP_OK);
+            assert_eq!(take_back(engine), MP_OK);
+        }
+    }
+
+    #[test]
+    fn null_is_no_engine() {
+        // SAFETY: NULL is allowed.
+        unsafe {
+            assert_eq!(with(std::ptr::null(), |_| MP_OK), MP_INVALID);
+            assert_eq!(take_back(std::ptr::null_mut()), MP_OK);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! `libmatchpoint`: the engines behind the C interface that `include/matchpoint.h` declares. That header is generated
+//! from these files and from `matchpoint_abi::types`; the comments in it are theirs.
+//!
+//! Every function that is handed an engine goes through [`handle`], where a panic ends and where a call from within a
+//! call is turned away. Nothing here knows an engine by name.
+
+mod handle;
+mod library;
+mod life;
+mod matching;
+mod tell;
+mod upkeep;
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_abi::symbols;
+
+    use super::*;
+
+    /// Those who load a library by these types get these functions.
+    #[test]
+    fn the_functions_have_the_types_that_are_loaded() {
+        let _: [symbols::Create; 2] = [life::mp_engine_create, life::mp_engine_create_counting];
+        let _: symbols::Destroy = life::mp_engine_destroy;
+        let _: symbols::Post = matching::mp_engine_post;
+        let _: symbols::Arrive = matching::mp_engine_arrive;
+        let _: symbols::ArriveBatch = matching::mp_engine_arrive_batch;
+        let _: [symbols::Probe; 2] = [matching::mp_engine_probe, matching::mp_engine_matched_probe];
+        let _: [symbols::Withdraw; 2] = [upkeep::mp_engine_cancel, upkeep::mp_engine_retract];
+        let _: symbols::Readdress = upkeep::mp_engine_readdress;
+        let _: symbols::SetHints = upkeep::mp_engine_set_hints;
+        let _: symbols::Close = upkeep::mp_engine_close;
+        let _: symbols::FailSource = upkeep::mp_engine_fail_source;
+        let _: [symbols::Length; 2] = [tell::mp_engine_posted_len, tell::mp_engine_unexpected_len];
+        let _: symbols::Visit = tell::mp_engine_visit;
+        let _: symbols::OrderOf = tell::mp_engine_order;
+        let _: symbols::FootprintOf = tell::mp_engine_footprint;
+        let _: symbols::AttemptsOf = tell::mp_engine_attempts;
+        let _: symbols::Statistics = tell::mp_engine_statistics;
+        assert_eq!(library::mp_abi_version(), matchpoint_abi::types::MP_ABI_VERSION);
+    }
+}

@@ -1,0 +1,267 @@
+/* Every function of the interface, with good arguments and with bad ones, on the engine that is named. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <matchpoint.h>
+
+#define CHECK(holds) \
+    do { \
+        if (!(holds)) { \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #holds); \
+            exit(EXIT_FAILURE); \
+        } \
+    } while (0)
+
+static const mp_selector ANY = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
+
+static mp_selector asks(uint64_t source, uint64_t tag) {
+    mp_selector selector = {0, 0, 0, 0, 0};
+    selector.source = source;
+    selector.tag = tag;
+    return selector;
+}
+
+static mp_envelope says(uint64_t source, uint64_t tag) {
+    mp_envelope envelope = {0, 0, 0, 0, 0};
+    envelope.source = source;
+    envelope.tag = tag;
+    return envelope;
+}
+
+static void library(void) {
+    mp_engine_info info;
+    mp_parameter_info parameter;
+    size_t engine, at;
+
+    CHECK(mp_abi_version() == MP_ABI_VERSION);
+    CHECK(strlen(mp_version()) > 0);
+    CHECK(strcmp(mp_status_text(MP_BUSY), mp_status_text(MP_INVALID)) != 0);
+    CHECK(strlen(mp_status_text(-1000)) > 0);
+    CHECK(mp_engine_count() > 0);
+    for (engine = 0; engine < mp_engine_count(); engine++) {
+        CHECK(mp_engine_describe(engine, &info, sizeof info) == MP_OK);
+        CHECK(strlen(info.name) > 0 && strlen(info.summary) > 0);
+        for (at = 0; at < info.parameters; at++) {
+            CHECK(mp_engine_describe_parameter(engine, at, &parameter, sizeof parameter) == MP_OK);
+            CHECK(strlen(parameter.key) > 0 && strlen(parameter.meaning) > 0 && parameter.default_value);
+        }
+        CHECK(mp_engine_describe_parameter(engine, info.parameters, &parameter, sizeof parameter) == MP_INVALID);
+    }
+    CHECK(mp_engine_describe(engine, &info, sizeof info) == MP_INVALID);
+    CHECK(mp_engine_describe(0, NULL, sizeof info) == MP_INVALID);
+}
+
+static void null_is_refused(void) {
+    mp_selector selector = asks(1, 1);
+    mp_envelope envelope = says(1, 1);
+    mp_footprint footprint;
+    mp_attempts attempts;
+    mp_outcome outcome;
+    mp_message message;
+    uint64_t found;
+    size_t done;
+
+    CHECK(mp_engine_destroy(NULL) == MP_OK);
+    CHECK(mp_engine_post(NULL, 1, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_arrive(NULL, 1, &envelope, &found) == MP_INVALID);
+    memset(&message, 0, sizeof message);
+    CHECK(mp_engine_arrive_batch(NULL, &message, 1, &outcome, &done) == MP_INVALID);
+    CHECK(mp_engine_probe(NULL, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_matched_probe(NULL, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_cancel(NULL, 1) == MP_INVALID);
+    CHECK(mp_engine_retract(NULL, 1) == MP_INVALID);
+    CHECK(mp_engine_readdress(NULL, 1, 1) == MP_INVALID);
+    CHECK(mp_engine_set_hints(NULL, 0, 0) == MP_INVALID);
+    CHECK(mp_engine_close(NULL, 0, NULL, NULL) == MP_INVALID);
+    CHECK(mp_engine_fail_source(NULL, 0, 1, NULL, NULL) == MP_INVALID);
+    CHECK(mp_engine_visit(NULL, MP_QUEUE_POSTED, NULL, NULL) == MP_INVALID);
+    CHECK(mp_engine_posted_len(NULL) == MP_INVALID && mp_engine_unexpected_len(NULL) == MP_INVALID);
+    CHECK(mp_engine_order(NULL) == MP_INVALID);
+    CHECK(mp_engine_footprint(NULL, &footprint, sizeof footprint) == MP_INVALID);
+    CHECK(mp_engine_attempts(NULL, &attempts, sizeof attempts) == MP_INVALID);
+    CHECK(mp_engine_statistics(NULL, NULL, NULL) == MP_INVALID);
+    CHECK(mp_hashes(NULL) == 0);
+}
+
+static void names(const char *name) {
+    mp_engine *engine = NULL;
+    char error[16];
+
+    CHECK(mp_engine_create(NULL, &engine, error, sizeof error) == MP_INVALID);
+    CHECK(mp_engine_create(name, NULL, error, sizeof error) == MP_INVALID);
+    memset(error, 'x', sizeof error);
+    CHECK(mp_engine_create("lost", &engine, error, 9) == MP_INVALID && engine == NULL);
+    CHECK(strcmp(error, "there is") == 0 && error[9] == 'x');
+    CHECK(mp_engine_create("\xff", &engine, error, sizeof error) == MP_INVALID);
+    CHECK(mp_engine_create("lost", &engine, NULL, 0) == MP_INVALID);
+    CHECK(mp_engine_create("lost", &engine, error, 0) == MP_INVALID);
+}
+
+static void bad_arguments_change_nothing(mp_engine *engine) {
+    mp_selector selector = asks(1, 1);
+    mp_envelope envelope = says(1, 1);
+    mp_message batch[2];
+    mp_outcome outcomes[2];
+    uint64_t found = 77;
+    size_t done = 77;
+
+    CHECK(mp_engine_post(engine, 1, NULL, &found) == MP_INVALID);
+    CHECK(mp_engine_post(engine, 1, &selector, NULL) == MP_INVALID);
+    selector.reserved = 1;
+    CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_probe(engine, &selector, &found) == MP_INVALID);
+    CHECK(mp_engine_arrive(engine, 1, NULL, &found) == MP_INVALID);
+    CHECK(mp_engine_arrive(engine, 1, &envelope, NULL) == MP_INVALID);
+    envelope.hashes = 2;
+    CHECK(mp_engine_arrive(engine, 1, &envelope, &found) == MP_INVALID);
+    memset(batch, 0, sizeof batch);
+    batch[1].envelope.reserved = 1;
+    CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_INVALID);
+    CHECK(mp_engine_arrive_batch(engine, NULL, 2, outcomes, &done) == MP_INVALID);
+    CHECK(mp_engine_arrive_batch(engine, batch, 1, NULL, &done) == MP_INVALID);
+    CHECK(mp_engine_set_hints(engine, 0, 64) == MP_INVALID);
+    CHECK(mp_engine_visit(engine, 2, NULL, NULL) == MP_INVALID);
+    CHECK(found == 77 && done == 77);
+    CHECK(mp_engine_posted_len(engine) == 0 && mp_engine_unexpected_len(engine) == 0);
+    CHECK(mp_engine_arrive_batch(engine, NULL, 0, NULL, &done) == MP_OK && done == 0);
+}
+
+static void a_batch_stops_where_it_is_refused(mp_engine *engine) {
+    mp_selector selector = asks(1, 1);
+    mp_message batch[3];
+    mp_outcome outcomes[3];
+    uint64_t found;
+    size_t done = 77;
+
+    memset(batch, 0, sizeof batch);
+    memset(outcomes, 0xff, sizeof outcomes);
+    CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_UNEXPECTED) == MP_OK);
+    CHECK(mp_engine_post(engine, 5, &selector, &found) == MP_QUEUED);
+    batch[0].id = 1;
+    batch[0].envelope = says(1, 1);
+    batch[0].envelope.hashes = mp_hashes(&batch[0].envelope);
+    batch[1].id = 2;
+    batch[2].id = 3;
+    CHECK(mp_engine_arrive_batch(engine, batch, 3, outcomes, &done) == MP_REFUSED_HINT && done == 1);
+    CHECK(outcomes[0].status == MP_MATCHED && outcomes[0].receive == 5 && outcomes[1].status == -1);
+    CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
+    CHECK(mp_engine_arrive_batch(engine, batch + 1, 2, outcomes, &done) == MP_OK && done == 2);
+    CHECK(outcomes[1].status == MP_QUEUED && outcomes[1].receive == 0);
+    CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
+}
+
+static void withdrawing_and_naming(mp_engine *engine) {
+    mp_envelope nameless = says(MP_UNKNOWN_SOURCE, 4);
+    mp_selector selector = asks(9, 4);
+    uint64_t found;
+
+    CHECK(mp_engine_arrive(engine, 1, &nameless, &found) == MP_QUEUED);
+    CHECK(mp_engine_probe(engine, &selector, &found) == MP_NONE);
+    CHECK(mp_engine_readdress(engine, 1, 9) == MP_FOUND && mp_engine_readdress(engine, 1, 9) == MP_NONE);
+    CHECK(mp_engine_probe(engine, &selector, &found) == MP_FOUND && found == 1);
+    CHECK(mp_engine_retract(engine, 1) == MP_FOUND && mp_engine_retract(engine, 1) == MP_NONE);
+    CHECK(mp_engine_post(engine, 2, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
+    CHECK(mp_engine_post(engine, 3, &ANY, &found) == MP_REFUSED_HINT);
+    CHECK(mp_engine_cancel(engine, 2) == MP_FOUND && mp_engine_cancel(engine, 2) == MP_NONE);
+    CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
+}
+
+struct seen {
+    mp_engine *engine;
+    char text[256];
+    int busy;
+};
+
+static void note(struct seen *seen, char kind, uint64_t id) {
+    size_t length = strlen(seen->text);
+    snprintf(seen->text + length, sizeof seen->text - length, "%c%u ", kind, (unsigned)id);
+    seen->busy = mp_engine_cancel(seen->engine, 1) == MP_BUSY && mp_engine_posted_len(seen->engine) == MP_BUSY
+        && mp_engine_destroy(seen->engine) == MP_BUSY;
+}
+
+static void drained(void *user, int32_t kind, uint64_t id) { note(user, "rmp"[kind], id); }
+
+static void visited(void *user, const mp_entry *entry) {
+    struct seen *seen = user;
+    note(seen, entry->queue == MP_QUEUE_POSTED ? 'r' : 'm', entry->id);
+    if (entry->id == 1) CHECK(entry->source == MP_ANY_SOURCE && entry->ignore == MP_ANY_TAG && entry->context == 0);
+    if (entry->id == 4) CHECK(entry->source == 8 && entry->tag == 3 && entry->ignore == 0);
+}
+
+static void told(void *user, const char *name, double value) {
+    (void)value;
+    CHECK(strlen(name) > 0);
+    ++*(int *)user;
+}
+
+static void callbacks(mp_engine *engine) {
+    struct seen seen;
+    mp_selector directed = asks(5, 1);
+    mp_envelope elsewhere = says(8, 3);
+    uint64_t found;
+
+    memset(&seen, 0, sizeof seen);
+    seen.engine = engine;
+    elsewhere.context = 1;
+    CHECK(mp_engine_post(engine, 1, &ANY, &found) == MP_QUEUED);
+    CHECK(mp_engine_post(engine, 2, &directed, &found) == MP_QUEUED);
+    CHECK(mp_engine_post(engine, 3, &ANY, &found) == MP_QUEUED);
+    CHECK(mp_engine_arrive(engine, 4, &elsewhere, &found) == MP_QUEUED);
+    CHECK(mp_engine_visit(engine, MP_QUEUE_POSTED, visited, &seen) == MP_OK && seen.busy);
+    CHECK(mp_engine_visit(engine, MP_QUEUE_UNEXPECTED, visited, &seen) == MP_OK && seen.busy);
+    CHECK(strcmp(seen.text, "r1 r2 r3 m4 ") == 0);
+    seen.text[0] = '\0';
+    CHECK(mp_engine_fail_source(engine, 0, 5, drained, &seen) == MP_OK && seen.busy);
+    CHECK(strcmp(seen.text, "r2 p1 p3 ") == 0);
+    seen.text[0] = '\0';
+    CHECK(mp_engine_close(engine, 0, drained, &seen) == MP_OK);
+    CHECK(mp_engine_close(engine, 1, drained, &seen) == MP_OK);
+    CHECK(strcmp(seen.text, "r1 r3 m4 ") == 0);
+}
+
+static void figures(const char *name) {
+    mp_engine *engine;
+    mp_selector selector = asks(1, 1);
+    mp_envelope envelope = says(1, 1);
+    struct {
+        mp_footprint known;
+        uint64_t beyond;
+    } newer;
+    mp_attempts attempts;
+    uint64_t found;
+    int statistics = 0;
+
+    CHECK(mp_engine_create_counting(name, &engine, NULL, 0) == MP_OK);
+    CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_arrive(engine, 1, &envelope, &found) == MP_MATCHED && found == 1);
+    CHECK(mp_engine_attempts(engine, &attempts, sizeof attempts) == MP_OK && attempts.posted > 0);
+    CHECK(mp_engine_attempts(engine, NULL, sizeof attempts) == MP_INVALID);
+    newer.beyond = 77;
+    CHECK(mp_engine_footprint(engine, &newer.known, sizeof newer) == MP_OK);
+    CHECK(newer.known.fixed_bytes > 0 && newer.known.peak_bytes >= newer.known.fixed_bytes && newer.beyond == 0);
+    newer.known.peak_bytes = 77;
+    CHECK(mp_engine_footprint(engine, &newer.known, 8) == MP_OK && newer.known.peak_bytes == 77);
+    CHECK(mp_engine_order(engine) == MP_ORDER_TOTAL);
+    CHECK(mp_engine_statistics(engine, told, &statistics) == MP_OK);
+    CHECK(mp_engine_statistics(engine, NULL, NULL) == MP_INVALID);
+    CHECK(mp_engine_destroy(engine) == MP_OK);
+}
+
+int main(int count, char **arguments) {
+    const char *name = count > 1 ? arguments[1] : "list";
+    mp_engine *engine;
+
+    library();
+    null_is_refused();
+    names(name);
+    CHECK(mp_engine_create(name, &engine, NULL, 0) == MP_OK);
+    bad_arguments_change_nothing(engine);
+    a_batch_stops_where_it_is_refused(engine);
+    withdrawing_and_naming(engine);
+    callbacks(engine);
+    CHECK(mp_engine_destroy(engine) == MP_OK);
+    figures(name);
+    return EXIT_SUCCESS;
+}

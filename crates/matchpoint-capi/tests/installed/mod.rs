@@ -1,0 +1,124 @@
+//! The library, installed as a user would install it, and compilers that use it.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Where `scripts/install` put it, once for all tests of one program.
+pub struct Installed {
+    prefix: PathBuf,
+    /// Where programs are built.
+    pub scratch: PathBuf,
+}
+
+/// Runs a command that must succeed.
+pub fn output(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{text}", output.status);
+    output
+}
+
+/// What it printed.
+pub fn stdout(command: &mut Command) -> String {
+    String::from_utf8(output(command).stdout).unwrap()
+}
+
+/// Whether a tool is there. Without it the test passes and says so, unless `MATCHPOINT_REQUIRE_C=1`.
+pub fn has(tool: &str) -> bool {
+    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    assert!(found || env::var_os("MATCHPOINT_REQUIRE_C").is_none(), "there is no {tool}");
+    if !found {
+        eprintln!("left out: there is no {tool}");
+    }
+    found
+}
+
+/// The folder that this test's program was built into, and the library is.
+fn built() -> PathBuf {
+    let program = env::current_exe().unwrap();
+    program.ancestors().nth(2).unwrap().to_owned()
+}
+
+impl Installed {
+    /// Builds and installs. Cargo does not build a library for the tests of its package that no Rust program can use.
+    pub fn get() -> &'static Installed {
+        static INSTALLED: OnceLock<Installed> = OnceLock::new();
+        INSTALLED.get_or_init(|| {
+            let built = built();
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.current_dir(root()).args(["build", "--locked", "--quiet", "--package=matchpoint-capi"]);
+            cargo.arg("--target-dir").arg(built.parent().unwrap());
+            if built.ends_with("release") {
+                cargo.arg("--release");
+            }
+            output(&mut cargo);
+            // Cargo's folder for what tests leave: overwritten by the next run.
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libmatchpoint");
+            let (prefix, scratch) = (folder.join("prefix"), folder.join("scratch"));
+            std::fs::create_dir_all(&scratch).unwrap();
+            let mut install = Command::new(root().join("scripts/install"));
+            output(install.arg("--library-only").arg("--prefix").arg(&prefix).arg("--built").arg(&built));
+            Installed { prefix, scratch }
+        })
+    }
+
+    /// What pkg-config says, asked with these options.
+    pub fn flags(&self, options: &[&str]) -> Vec<String> {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig")).args(options).arg("matchpoint");
+        stdout(&mut command).split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn compile(
+        &self,
+        compiler: &str,
+        standard: &str,
+        source: &Path,
+        name: &str,
+        libraries: &[String],
+    ) -> PathBuf {
+        let program = self.scratch.join(name);
+        let mut command = Command::new(compiler);
+        command.args([standard, "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-g"]).arg(source);
+        command.args(self.flags(&["--cflags"])).args(libraries).arg("-o").arg(&program);
+        output(&mut command);
+        program
+    }
+
+    /// Compiles a C program, warnings being errors, against the shared library.
+    pub fn c(&self, source: &Path) -> PathBuf {
+        let name = source.file_stem().unwrap().to_str().unwrap();
+        self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
+    }
+
+    /// The same, against the static library.
+    pub fn c_static(&self, source: &Path) -> PathBuf {
+        let mut libraries = self.flags(&["--libs", "--static"]);
+        for library in &mut libraries {
+            if library == "-lmatchpoint" {
+                *library = self.prefix.join("lib/libmatchpoint.a").display().to_string();
+            }
+        }
+        self.compile("cc", "-std=c99", source, "static", &libraries)
+    }
+
+    /// Compiles a C++ program.
+    pub fn cpp(&self, source: &Path) -> PathBuf {
+        self.compile("c++", "-std=c++17", source, "cpp", &self.flags(&["--libs"]))
+    }
+
+    /// A command that runs a program with the library.
+    pub fn run(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_LIBRARY_PATH", self.prefix.join("lib"));
+        command.env("DYLD_LIBRARY_PATH", self.prefix.join("lib"));
+        command
+    }
+}

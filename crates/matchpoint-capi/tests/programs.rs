@@ -1,0 +1,121 @@
+//! C and C++ programs that use the library: the examples, and those in `tests/c/`.
+
+mod installed;
+
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+
+use installed::{Installed, has, output, root, stdout};
+use matchpoint::engines::REGISTRY;
+use matchpoint_abi::types::{
+    Attempts, EngineInfo, Entry, Envelope, Footprint, Message, Outcome, ParameterInfo, Selector,
+};
+
+fn tools() -> bool {
+    has("cc") && has("pkg-config")
+}
+
+fn source(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
+}
+
+#[test]
+fn the_example_runs_with_every_engine_and_either_library() {
+    if !tools() {
+        return;
+    }
+    let (here, example) = (Installed::get(), root().join("examples/c/matching.c"));
+    let program = here.c(&example);
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        assert!(said.contains("all as it should be") && said.contains(env!("CARGO_PKG_VERSION")), "{said}");
+    }
+    output(here.run(&here.c_static(&example)).env_remove("LD_LIBRARY_PATH"));
+    let lost = here.run(&program).arg("lost").output().unwrap();
+    assert_eq!(lost.status.code(), Some(1));
+    let says = String::from_utf8(lost.stderr).unwrap();
+    assert!(says.starts_with("there is no engine `lost`; there are list, "), "{says}");
+}
+
+#[test]
+fn the_wrapper_for_cpp_runs_with_every_engine() {
+    if !tools() || !has("c++") {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.cpp(&root().join("examples/c/matching.cpp"));
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        assert!(said.contains("there is no engine `no such engine`"), "{said}");
+    }
+}
+
+#[test]
+fn the_benchmark_measures_every_engine() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let said = stdout(here.run(&here.c(&root().join("examples/c/benchmark.c"))).arg("100"));
+    for spec in REGISTRY {
+        let lines = said.lines().filter(|line| line.split_whitespace().next() == Some(spec.name));
+        assert_eq!(lines.count(), 3, "{said}");
+    }
+}
+
+#[test]
+fn every_function_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c(&source("calls.c"));
+    for spec in REGISTRY {
+        output(here.run(&program).arg(spec.name));
+    }
+}
+
+/// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.
+#[cfg(target_env = "gnu")]
+#[test]
+fn a_warm_engine_does_not_allocate() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c(&source("allocations.c"));
+    for spec in REGISTRY {
+        let said = stdout(here.run(&program).arg(spec.name));
+        let (warming, warm) = said.trim().split_once(' ').unwrap();
+        assert!(warming.parse::<u64>().unwrap() > 0, "{}: no allocation was seen at all", spec.name);
+        assert_eq!(warm, "0", "{}: allocations once warm", spec.name);
+    }
+}
+
+/// Sizes and places of fields as C sees them are as Rust sees them, and as they were when the version was given out.
+#[test]
+fn layouts_are_those_of_the_version() {
+    let rust = [
+        ("mp_selector", size_of::<Selector>(), offset_of!(Selector, context)),
+        ("mp_envelope", size_of::<Envelope>(), offset_of!(Envelope, context)),
+        ("mp_message", size_of::<Message>(), offset_of!(Message, envelope)),
+        ("mp_outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),
+        ("mp_entry", size_of::<Entry>(), offset_of!(Entry, queue)),
+        ("mp_footprint", size_of::<Footprint>(), offset_of!(Footprint, peak_bytes)),
+        ("mp_attempts", size_of::<Attempts>(), offset_of!(Attempts, unexpected)),
+        ("mp_engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
+        ("mp_parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
+    ];
+    let version_1 = [(32, 24), (32, 24), (40, 8), (16, 8), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
+    for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(version_1) {
+        assert_eq!((size, place), (size_1, place_1), "{name}");
+    }
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let c = stdout(&mut here.run(&here.c(&source("layout.c"))));
+    let expected: String =
+        rust.iter().map(|(name, size, place)| format!("{name} {size} {place}\n")).collect();
+    assert_eq!(c, expected);
+}

@@ -1,0 +1,166 @@
+//! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
+
+mod apart;
+
+use std::io::Write as _;
+use std::panic;
+use std::path::{Path, PathBuf};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint::{Engine, engines};
+use matchpoint_abi::{Function, Library};
+use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
+
+use self::apart::Trail;
+use crate::cli::Check;
+use crate::failure::Failure;
+use crate::format::{count, counted};
+use crate::output::Outputs;
+
+const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}  {eta} left";
+
+/// An engine to be checked: what it is called in the output, how one is made, and which calls it lacks.
+struct Suspect {
+    title: String,
+    make: Box<dyn Fn() -> Box<dyn Engine>>,
+    lacks: Vec<Function>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// An engine breaks a law, there is no such engine, or the library cannot be loaded.
+pub fn run(arguments: &Check) -> Result<(), Failure> {
+    if let (Some(library), None) = (&arguments.library, &arguments.trail) {
+        return apart::run(library);
+    }
+    let mut trail = Trail::new(arguments.trail.as_deref())?;
+    let suspects = suspects(arguments)?;
+    let mut outputs = Outputs::default();
+    if let Some(folder) = &arguments.save {
+        outputs.folder(folder)?;
+    }
+    let mut broken = 0;
+    for suspect in &suspects {
+        let text = match judged(suspect, &arguments.options(calls(&suspect.lacks)), &mut trail) {
+            Ok(report) => innocent(suspect, &report),
+            Err(violation) => {
+                broken += 1;
+                if let Some(folder) = &arguments.save {
+                    save(&mut outputs, folder, suspect, &violation)?;
+                }
+                format!("{}: BREAKS A LAW\n{violation}", suspect.title)
+            }
+        };
+        anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))?;
+    }
+    for path in outputs.commit()? {
+        anstream::eprintln!("matchpoint: wrote {}", path.display());
+    }
+    verdict(broken, suspects.len())
+}
+
+fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
+    match (broken, checked) {
+        (0, _) => Ok(()),
+        (_, 1) => Err(Failure::Message("the engine breaks a law; the script above shows it".to_owned())),
+        _ => Err(Failure::Message(format!(
+            "{broken} of {checked} engines break a law; the scripts above show it"
+        ))),
+    }
+}
+
+fn suspects(arguments: &Check) -> Result<Vec<Suspect>, Failure> {
+    match &arguments.library {
+        Some(path) => of_library(path, &arguments.engines),
+        None => of_registry(&arguments.engines),
+    }
+}
+
+fn of_registry(named: &[String]) -> Result<Vec<Suspect>, Failure> {
+    let all = || engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
+    let names: Vec<String> = if named.is_empty() { all() } else { named.to_vec() };
+    let suspect = |name: String| {
+        engines::create(&name).map_err(|error| Failure::Message(error.to_string()))?;
+        let called = name.clone();
+        let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
+        Ok(Suspect { title: name, make: Box::new(make), lacks: Vec::new() })
+    };
+    names.into_iter().map(suspect).collect()
+}
+
+/// What the engines are called is up to the library; one that has a single engine need not look at the name.
+fn of_library(path: &Path, named: &[String]) -> Result<Vec<Suspect>, Failure> {
+    let library = Library::load(path).map_err(|error| Failure::Message(error.to_string()))?;
+    let names = if named.is_empty() { vec![String::new()] } else { named.to_vec() };
+    let suspect = |name: String| {
+        library.create(&name).map_err(Failure::Message)?;
+        let title = format!("{} {name}", path.display()).trim_end().to_owned();
+        let lacks = library.lacks();
+        let library = library.clone();
+        let make = move || -> Box<dyn Engine> {
+            Box::new(library.create(&name).unwrap_or_else(|error| panic!("{error}")))
+        };
+        Ok(Suspect { title, make: Box::new(make), lacks })
+    };
+    names.into_iter().map(suspect).collect()
+}
+
+fn calls(lacks: &[Function]) -> Calls {
+    let has = |function| !lacks.contains(&function);
+    Calls {
+        retract: has(Function::Retract),
+        readdress: has(Function::Readdress),
+        set_hints: has(Function::SetHints),
+        close: has(Function::Close),
+        fail_source: has(Function::FailSource),
+        arrive_batch: has(Function::ArriveBatch),
+        visit: has(Function::Visit),
+        footprint: has(Function::Footprint),
+    }
+}
+
+fn judged(suspect: &Suspect, options: &Options, trail: &mut Trail) -> Result<Report, Box<Violation>> {
+    let bar = ProgressBar::new(options.streams_total());
+    bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(suspect.title.clone());
+    // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let judged = check_watched(&*suspect.make, options, &mut |report, stream| {
+        bar.set_position(report.streams);
+        trail.note(stream);
+    });
+    panic::set_hook(hook);
+    bar.finish_and_clear();
+    judged
+}
+
+fn innocent(suspect: &Suspect, report: &Report) -> String {
+    let mut text = format!(
+        "{}: {}, {}, {} matches: no law broken\n",
+        suspect.title,
+        counted(report.streams, "stream"),
+        counted(report.events, "event"),
+        count(report.matches)
+    );
+    if !suspect.lacks.is_empty() {
+        let names: Vec<_> = suspect.lacks.iter().map(|function| function.name()).collect();
+        text += &format!("  not checked, since the library has no such function: {}\n", names.join(", "));
+    }
+    text
+}
+
+/// One script for each engine, named after it.
+fn save(
+    outputs: &mut Outputs,
+    folder: &Path,
+    suspect: &Suspect,
+    violation: &Violation,
+) -> Result<(), Failure> {
+    let plain = |character: char| if character.is_alphanumeric() { character } else { '_' };
+    let name: String = suspect.title.chars().map(plain).collect();
+    let path: PathBuf = folder.join(format!("{}.events", name.trim_matches('_')));
+    let file = outputs.reserve(&path)?;
+    outputs.fill(file, |out| write!(out, "{violation}"))
+}

@@ -1,0 +1,170 @@
+//! `matchpoint check`: our engines, and libraries that are right, wrong, or none.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{env, fs, str};
+
+use matchpoint::engines::REGISTRY;
+use matchpoint::event::script;
+use tempfile::{TempDir, tempdir};
+
+fn matchpoint(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_matchpoint")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// The example of a library that is not ours, compiled with these definitions; `None` without a compiler.
+struct Example {
+    library: String,
+    _folder: TempDir,
+}
+
+fn example(defined: &[&str]) -> Option<Example> {
+    let folder = tempdir().unwrap();
+    let library = folder.path().join("libforeign_list.so").display().to_string();
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-fPIC", "-shared"]);
+    command.args(defined.iter().map(|word| format!("-D{word}")));
+    command.arg("-I").arg(root().join("crates/matchpoint-capi/include"));
+    command.arg(root().join("examples/c/foreign_list.c")).args(["-o", &library]);
+    let Ok(output) = command.output() else {
+        assert!(env::var_os("MATCHPOINT_REQUIRE_C").is_none(), "there is no cc");
+        eprintln!("left out: there is no cc");
+        return None;
+    };
+    assert!(output.status.success(), "{}", stderr(&output));
+    Some(Example { library, _folder: folder })
+}
+
+#[test]
+fn every_engine_is_checked_unless_some_are_named() {
+    let output = matchpoint(&["check", "--streams=1", "--events=100"]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    let lines: Vec<_> = stdout(&output).lines().collect();
+    assert_eq!(lines.len(), REGISTRY.len());
+    for (line, spec) in lines.iter().zip(REGISTRY) {
+        assert!(line.starts_with(&format!("{}: ", spec.name)) && line.ends_with("no law broken"), "{line}");
+    }
+    let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100"]);
+    assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 1);
+}
+
+#[test]
+fn an_engine_is_held_to_the_order_asked_for() {
+    let relaxed = "rank_array:order=per_source";
+    assert!(matchpoint(&["check", relaxed, "--streams=3", "--order=per-source"]).status.success());
+    let output = matchpoint(&["check", relaxed, "--streams=3", "--order=total"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("though m1 is earlier"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
+    let Some(example) = example(&[]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library, "--streams=20"]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("no law broken"));
+    let lacks = stdout(&output).lines().nth(1).unwrap();
+    assert!(
+        lacks.contains("not checked") && lacks.contains("mp_engine_retract") && !lacks.contains("cancel")
+    );
+}
+
+#[test]
+fn mistakes_are_found_and_shown_by_the_shortest_script() {
+    for (mistake, law, shortest) in [
+        (
+            "BUG_DIRECTED_FIRST",
+            "An arriving message takes the earliest",
+            "post r1 0/*/0\npost r2 0/0/0\narrive m1 0/0/0\n",
+        ),
+        (
+            "BUG_LIFO",
+            "takes the earliest unexpected message",
+            "arrive m1 0/0/0\narrive m2 0/0/0\npost r1 0/0/0\n",
+        ),
+        ("BUG_STALE_CANCEL", "Cancel is true if", "cancel r1\n"),
+        ("BUG_STATUS", "mp_engine_probe answered 17", "arrive m1 0/0/0\nprobe 0/0/0\n"),
+    ] {
+        let Some(example) = example(&[mistake]) else { return };
+        let folder = tempdir().unwrap();
+        let scripts = folder.path().join("scripts").display().to_string();
+        let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--save", &scripts]);
+        assert_eq!(output.status.code(), Some(1), "{mistake}");
+        assert!(stdout(&output).contains(law), "{mistake}: {}", stdout(&output));
+        assert!(stdout(&output).ends_with(shortest), "{mistake}: {}", stdout(&output));
+        let saved: Vec<_> = fs::read_dir(&scripts).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let text = fs::read_to_string(&saved[0]).unwrap();
+        assert_eq!(saved.len(), 1);
+        assert_eq!(script::print(&script::parse(&text).unwrap()), shortest);
+    }
+}
+
+#[test]
+fn what_cannot_be_checked_is_one_clear_error() {
+    let lost = matchpoint(&["check", "--library", "./no/such.so"]);
+    assert!(stderr(&lost).starts_with("matchpoint: error: cannot load ./no/such.so: "), "{}", stderr(&lost));
+    let unknown = matchpoint(&["check", "lost"]);
+    assert!(stderr(&unknown).contains("there is no engine `lost`"), "{}", stderr(&unknown));
+    let mut outputs = vec![lost, unknown];
+    for (defined, arguments, says) in [
+        (&["LACKS_PROBE"][..], &[][..], "has no function mp_engine_probe"),
+        (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 1"),
+        (&[], &["fast"], "there is one engine here, without a name"),
+    ] {
+        let Some(example) = example(defined) else { return };
+        let output = matchpoint(&[&["check", "--library", &example.library], arguments].concat());
+        assert!(stderr(&output).contains(says), "{}", stderr(&output));
+        outputs.push(output);
+    }
+    for output in outputs {
+        assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1));
+        assert_eq!(stdout(&output), "");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_library_that_crashes_does_not_take_the_command_with_it() {
+    let Some(example) = example(&["BUG_CRASH"]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library]);
+    assert_eq!(output.status.code(), Some(1));
+    let says = stderr(&output);
+    assert!(
+        says.contains("crashed while the stream `cancel in reverse, 1 entries` was played (signal: 6"),
+        "{says}"
+    );
+}
+
+/// Our own engines behind our own C interface keep all laws, with nothing lacking: the interface is the contract.
+#[test]
+fn our_library_keeps_every_law() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_matchpoint"));
+    let built = program.parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root()).args(["build", "--locked", "--quiet", "--package", "matchpoint-capi"]);
+    cargo.arg("--target-dir").arg(built.parent().unwrap());
+    if built.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().unwrap().success());
+    let name = format!("{}matchpoint{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
+    let library = built.join(name).display().to_string();
+    let engines: Vec<_> =
+        REGISTRY.iter().map(|spec| spec.name).chain(["rank_array:order=per_source"]).collect();
+    let output = matchpoint(&[&["check", "--library", &library, "--streams=20"], &engines[..]].concat());
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(stdout(&output).matches("no law broken").count(), engines.len());
+    assert!(!stdout(&output).contains("not checked"), "{}", stdout(&output));
+}

@@ -1,0 +1,124 @@
+//! What an engine behind another interface may lack: not asked for, and everything else is.
+
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank, Receive, RecvId,
+    Refused, Selector, engines,
+};
+use matchpoint_conformance::{Calls, Law, Options, check};
+
+/// The calls that no library may lack, and panics instead of the others.
+struct Bare(Box<dyn Engine>);
+
+impl Engine for Bare {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.0.post(receive)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.0.arrive(message)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.0.probe(selector)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.0.matched_probe(selector)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.0.cancel(receive)
+    }
+
+    fn retract(&mut self, _: MsgId) -> bool {
+        panic!("no retract")
+    }
+
+    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
+        panic!("no readdress")
+    }
+
+    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
+        panic!("no set_hints")
+    }
+
+    fn close(&mut self, _: ContextId, _: &mut Drained) {
+        panic!("no close")
+    }
+
+    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {
+        panic!("no fail_source")
+    }
+
+    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {
+        panic!("no visit")
+    }
+
+    fn posted_len(&self) -> usize {
+        self.0.posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.0.unexpected_len()
+    }
+
+    fn arrive_batch(&mut self, _: &[Message], _: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        panic!("no arrive_batch")
+    }
+
+    fn footprint(&self) -> Footprint {
+        panic!("no footprint")
+    }
+}
+
+const NONE: Calls = Calls {
+    retract: false,
+    readdress: false,
+    set_hints: false,
+    close: false,
+    fail_source: false,
+    arrive_batch: false,
+    visit: false,
+    footprint: false,
+};
+
+fn options(calls: Calls) -> Options {
+    Options { streams: 3, calls, ..Options::quick() }
+}
+
+fn bare() -> Box<dyn Engine> {
+    Box::new(Bare(engines::create("list").unwrap()))
+}
+
+#[test]
+fn what_is_lacking_is_not_asked_for() {
+    let report = check(&bare, &options(NONE)).unwrap_or_else(|violation| panic!("{violation}"));
+    assert!(report.matches > 1000, "{report:?}");
+}
+
+#[test]
+fn what_is_there_is_asked_for() {
+    let each: [(&str, Calls); 8] = [
+        ("no retract", Calls { retract: true, ..NONE }),
+        ("no readdress", Calls { readdress: true, ..NONE }),
+        ("no set_hints", Calls { set_hints: true, ..NONE }),
+        ("no close", Calls { close: true, ..NONE }),
+        ("no fail_source", Calls { fail_source: true, ..NONE }),
+        ("no arrive_batch", Calls { arrive_batch: true, ..NONE }),
+        ("no visit", Calls { visit: true, ..NONE }),
+        ("no footprint", Calls { footprint: true, ..NONE }),
+    ];
+    for (says, calls) in each {
+        let violation = check(&bare, &options(calls)).unwrap_err();
+        assert_eq!(violation.broken.law, Law::Panic, "{violation}");
+        assert!(violation.broken.how.contains(says), "{violation}");
+    }
+}
+
+#[test]
+fn the_order_asked_for_goes_before_the_one_promised() {
+    let relaxed = || engines::create("rank_array:order=per_source").unwrap();
+    let held_to = |order| check(&relaxed, &Options { order: Some(order), ..options(Calls::default()) });
+    assert!(held_to(Order::PerSource).is_ok() && held_to(Order::None).is_ok());
+    assert_eq!(held_to(Order::Total).unwrap_err().broken.law, Law::Post);
+}

@@ -1,0 +1,139 @@
+/* How an MPI library uses an engine: requests and payloads are the library's, matching is the engine's.
+ *
+ *     cc -std=c99 matching.c $(pkg-config --cflags --libs matchpoint) -o matching && ./matching
+ */
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <matchpoint.h>
+
+/* The library's own: a receive is a request, a message that waits is a copy of its payload. Ids handed to the engine
+ * are places in these tables with the number of the place's owner above them, so that a cancel that comes too late
+ * finds nothing instead of the place's next owner. */
+enum { PLACES = 64, ROOM = 32 };
+
+struct request {
+    uint32_t generation;
+    int in_use;
+    int complete;
+    char *buffer;
+};
+
+struct arrived {
+    int in_use;
+    char payload[ROOM];
+};
+
+static struct request requests[PLACES];
+static struct arrived unexpected[PLACES];
+static mp_engine *engine;
+
+static void give_up(const char *what, int status) {
+    fprintf(stderr, "%s: %s\n", what, mp_status_text(status));
+    exit(EXIT_FAILURE);
+}
+
+static void complete(struct request *request, const char *payload) {
+    memcpy(request->buffer, payload, ROOM);
+    request->complete = 1;
+    request->in_use = 0;
+}
+
+static void take(uint64_t message, struct request *request) {
+    complete(request, unexpected[message].payload);
+    unexpected[message].in_use = 0;
+}
+
+/* MPI_Irecv: returns the request's id. */
+static uint64_t receive(char *buffer, uint64_t source, uint64_t tag, uint64_t ignore) {
+    mp_selector selector = {.source = source, .tag = tag, .ignore = ignore, .context = 0, .reserved = 0};
+    struct request *request = requests;
+    uint64_t id, message;
+    int32_t status;
+
+    while (request->in_use) request++;
+    assert(request < requests + PLACES);
+    request->in_use = 1;
+    request->complete = 0;
+    request->buffer = buffer;
+    request->generation++;
+    id = (uint64_t)request->generation << 32 | (uint64_t)(request - requests);
+    status = mp_engine_post(engine, id, &selector, &message);
+    if (status < 0) give_up("receive", status);
+    if (status == MP_MATCHED) take(message, request);
+    return id;
+}
+
+/* What the network calls when a message is here. */
+static void arrive(const char *payload, uint64_t source, uint64_t tag) {
+    mp_envelope envelope = {.source = source, .tag = tag, .hashes = 0, .context = 0, .reserved = 0};
+    uint64_t place = 0, request;
+    int32_t status;
+
+    while (unexpected[place].in_use) place++;
+    assert(place < PLACES);
+    status = mp_engine_arrive(engine, place, &envelope, &request);
+    if (status < 0) give_up("arrive", status);
+    if (status == MP_MATCHED) {
+        complete(&requests[request & UINT32_MAX], payload);
+    } else {
+        unexpected[place].in_use = 1;
+        memcpy(unexpected[place].payload, payload, ROOM);
+    }
+}
+
+static int is_complete(uint64_t id) { return requests[id & UINT32_MAX].complete; }
+
+static void drained(void *user, int32_t kind, uint64_t id) {
+    unsigned *counts = user;
+    if (kind == MP_DRAINED_RECEIVE) requests[id & UINT32_MAX].in_use = 0;
+    if (kind == MP_DRAINED_MESSAGE) unexpected[id].in_use = 0;
+    counts[kind]++;
+}
+
+int main(int count, char **arguments) {
+    const char *name = count > 1 ? arguments[1] : "list";
+    char error[256], first[ROOM], second[ROOM];
+    static const char hello[ROOM] = "hello", there[ROOM] = "there";
+    unsigned counts[3] = {0, 0, 0};
+    mp_selector any = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
+    uint64_t id, message;
+
+    if (mp_abi_version() != MP_ABI_VERSION) give_up("another version of the library", MP_INVALID);
+    if (mp_engine_create(name, &engine, error, sizeof error) != MP_OK) {
+        fprintf(stderr, "%s\n", error);
+        return EXIT_FAILURE;
+    }
+
+    /* A message nobody waits for waits itself; any source, any tag takes the earliest. */
+    arrive(hello, 3, 7);
+    arrive(there, 4, 7);
+    assert(mp_engine_unexpected_len(engine) == 2);
+    assert(mp_engine_probe(engine, &any, &message) == MP_FOUND);
+    id = receive(first, MP_ANY_SOURCE, 0, MP_ANY_TAG);
+    assert(is_complete(id) && strcmp(first, "hello") == 0);
+    id = receive(second, 4, 7, 0);
+    assert(is_complete(id) && strcmp(second, "there") == 0);
+
+    /* An earlier receive from any source goes before a later one that names the source. */
+    id = receive(first, MP_ANY_SOURCE, 7, 0);
+    receive(second, 3, 7, 0);
+    arrive(there, 3, 7);
+    assert(is_complete(id) && strcmp(first, "there") == 0);
+
+    /* Too late to cancel the first; in time for a third, whose tag counts in its upper bits only. */
+    assert(mp_engine_cancel(engine, id) == MP_NONE);
+    id = receive(first, 3, 0x100, 0xff);
+    assert(mp_engine_cancel(engine, id) == MP_FOUND);
+
+    /* MPI_Comm_free: what is left comes back. */
+    arrive(hello, 9, 9);
+    assert(mp_engine_close(engine, 0, drained, counts) == MP_OK);
+    assert(counts[MP_DRAINED_RECEIVE] == 1 && counts[MP_DRAINED_MESSAGE] == 1);
+    assert(mp_engine_posted_len(engine) == 0 && mp_engine_unexpected_len(engine) == 0);
+
+    printf("libmatchpoint %s, engine %s: all as it should be\n", mp_version(), name);
+    return mp_engine_destroy(engine) == MP_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
