@@ -267,6 +267,8 @@ fn optimistic_tells_of_collisions_empty_bins_and_runs() {
         75.0,
         "three of four have another behind them"
     );
+    let others = statistic(&*engine, "bin_depth_mean") - statistic(&*engine, "bin_others_mean");
+    assert_eq!(others, 1.0, "each found one receive, and the rest of its bins are others");
     assert_eq!(statistic(&*engine, "empty_bins_any_source_percent"), 75.0);
     assert_eq!(statistic(&*engine, "empty_bins_any_tag_percent"), 100.0);
 }

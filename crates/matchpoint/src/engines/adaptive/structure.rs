@@ -40,7 +40,6 @@ impl Structure {
         }
     }
 
-    #[inline]
     pub(super) fn engine(&self) -> &dyn Engine {
         match self {
             Structure::List(list) => list,
@@ -49,13 +48,23 @@ impl Structure {
         }
     }
 
-    #[inline]
     pub(super) fn engine_mut(&mut self) -> &mut dyn Engine {
         match self {
             Structure::List(list) => list,
             Structure::Bins(bins) => bins,
             Structure::Ranks(ranks) => ranks,
         }
+    }
+
+    /// Entries examined by it so far, in both queues.
+    #[inline]
+    pub(super) fn examined(&self) -> u64 {
+        let attempts = match self {
+            Structure::List(list) => list.attempts(),
+            Structure::Bins(bins) => bins.attempts(),
+            Structure::Ranks(ranks) => ranks.attempts(),
+        };
+        attempts.posted + attempts.unexpected
     }
 
     /// Bytes of the engine value itself, which lies within this one.

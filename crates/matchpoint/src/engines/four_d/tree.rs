@@ -18,8 +18,7 @@ const NONE: u32 = 0;
 pub(super) struct Dimension {
     length: u32,
     /// ⌈2⁶⁴ / D⌉: the upper half of its product with n is ⌊n / D⌋ for all n below D⁴ ≤ 2³², as the error, n times
-    /// less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). A division takes four times as long, and a lookup makes
-    /// three, one after the other.
+    /// less than D, is below 2⁶⁴ (Granlund & Montgomery 1994). A lookup would make three divisions, one after the other.
     reciprocal: u64,
 }
 

@@ -41,8 +41,9 @@ struct ByClass {
 pub(super) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
+    /// In communicators that something was queued in before.
     arrivals: u64,
-    /// Receives in the bins that arrivals searched, in all.
+    /// Receives in the bins that they searched, in all; those taken are among them.
     depth: u64,
     depth_max: u64,
     collisions: u64,
@@ -108,6 +109,7 @@ impl Tally for Counts {
             ("posted_any_source_any_tag", posted(Class::AnySourceAnyTag)),
             ("posted_collisions", self.collisions as f64),
             ("bin_depth_mean", mean(self.depth as f64, self.arrivals)),
+            ("bin_others_mean", mean((self.depth - self.matches) as f64, self.arrivals)),
             ("bin_depth_max", self.depth_max as f64),
             ("empty_bins_no_wildcard_percent", empty(Class::NoWildcard)),
             ("empty_bins_any_source_percent", empty(Class::AnySource)),
