@@ -169,7 +169,9 @@ fn late(entries: usize) -> Vec<Planned> {
     let open = |source, tag| Key { source, tag };
     let sources = (0..few).map(|at| open(ANY, (at % tags) as u32)).collect();
     plan.add("the first receives from any source", Phase::posts(sources, 0));
-    let any_tag = (0..few).map(|at| open((at % SOURCES.min(entries)) as u32, ANY)).collect();
+    // From the other end: the first sources have nothing left if tags are few.
+    let last = SOURCES.min(entries) - 1;
+    let any_tag = (0..few).map(|at| open((last - at) as u32, ANY)).collect();
     plan.add("the first receives with any tag", Phase::posts(any_tag, few));
     plan.add(
         "the first receives from any source with any tag",

@@ -241,3 +241,36 @@ fn named(answer: u32) -> String {
         id => format!("number {id}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::floor::Floor;
+    use crate::workloads::parse;
+
+    /// What an engine that always gives the last receive comes to.
+    fn floor(workload: &str) -> First {
+        let script = parse(workload).unwrap().pop().unwrap().script();
+        let mut engines: Engines = vec![Box::new(Floor::default())];
+        set_up(&mut engines, &script);
+        first(&mut engines, &script, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn a_wrong_engine_is_told_by_its_first_wrong_answer() {
+        assert!(matches!(floor("last:8"), First::Right), "here the last receive is the right one");
+        let First::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
+        assert_eq!(what, "call 4 found number 2, not number 1");
+        let First::Wrong(what) = floor("unexpected:2") else { panic!("it queues no message") };
+        assert_eq!(what, "call 0 found number 0, not nothing");
+    }
+
+    #[test]
+    fn sums_tell_wrong_rounds() {
+        let script = parse("reverse:3").unwrap().pop().unwrap().script();
+        let mut engines: Engines = vec![Box::new(Floor::default())];
+        assert_ne!(rounds(&mut engines, &script, 1).0, sum(&script));
+        let mut engines: Engines = vec![matchpoint::engines::create("list").unwrap()];
+        assert_eq!(rounds(&mut engines, &script, 3).0, 3 * sum(&script));
+    }
+}
