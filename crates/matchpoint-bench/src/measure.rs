@@ -130,10 +130,10 @@ impl Contestant {
                 Some(Outcome::Wrong(what))
             }
             First::Wrong(what) => Some(Outcome::Differs(what)),
-            First::TooSlow { calls, elapsed } => {
-                let seconds = elapsed.as_secs_f64();
+            First::TooSlow { calls, spent } => {
+                let seconds = spent.as_secs_f64();
                 let why = format!("{calls} of the {} calls of a round took {seconds:.1} s", script.calls());
-                Some(Outcome::TooSlow { above_ns: elapsed.as_nanos() as f64 / script.matched as f64, why })
+                Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
             }
         };
         let (mut attempts_mean, mut took) = (None, options.budget);

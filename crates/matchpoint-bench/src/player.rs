@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use matchpoint::{Engine, Message, MsgId, Receive, RecvId};
 
+use crate::budget::Spent;
 use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
 
 /// Calls between two looks at the clock where an engine may take for ever.
@@ -197,14 +198,14 @@ pub(crate) enum First {
     /// Every answer is right.
     Right,
     /// It was given up after so many calls.
-    TooSlow { calls: usize, elapsed: Duration },
+    TooSlow { calls: usize, spent: Duration },
     /// An answer is wrong: which, in words.
     Wrong(String),
 }
 
 /// Plays one round after [`set_up`], and looks at every answer.
 pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> First {
-    let (mut calls, started) = (0, Instant::now());
+    let (mut calls, spent) = (0, Spent::start());
     for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
         let mut expected = expected.iter();
         for phase in &part.round {
@@ -219,8 +220,10 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
                     ));
                 }
                 calls += 1;
-                if calls % STRIDE == 0 && started.elapsed() > budget && calls < script.calls() {
-                    return First::TooSlow { calls, elapsed: started.elapsed() };
+                if calls % STRIDE == 0 && calls < script.calls() {
+                    if let Some(spent) = spent.beyond(budget) {
+                        return First::TooSlow { calls, spent };
+                    }
                 }
             }
         }
