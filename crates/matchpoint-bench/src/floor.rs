@@ -14,7 +14,7 @@ use crate::statistics::median;
 
 /// Remembers the last receive, and gives it to whatever arrives.
 #[derive(Default)]
-struct Floor {
+pub(crate) struct Floor {
     last: u64,
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use matchpoint::Engine;
 use matchpoint::engines::{self, NameError};
 
+use crate::budget::Spent;
 use crate::model::Model;
 use crate::player;
 use crate::random::{Random, SEED};
@@ -103,6 +104,10 @@ const SOURCES: usize = 1024;
 /// Calls with each kind of wildcard, and calls of cancel.
 const FEW: usize = 1000;
 
+/// Calls between two looks at what was spent, and a call after which to look anyway.
+const STRIDE: usize = 1024;
+const LONG: Duration = Duration::from_millis(1);
+
 /// A stage of a scenario: its calls, and what they answer.
 struct Planned {
     what: &'static str,
@@ -169,7 +174,9 @@ fn late(entries: usize) -> Vec<Planned> {
     let open = |source, tag| Key { source, tag };
     let sources = (0..few).map(|at| open(ANY, (at % tags) as u32)).collect();
     plan.add("the first receives from any source", Phase::posts(sources, 0));
-    let any_tag = (0..few).map(|at| open((at % SOURCES.min(entries)) as u32, ANY)).collect();
+    // From the other end: the first sources have nothing left if tags are few.
+    let last = SOURCES.min(entries) - 1;
+    let any_tag = (0..few).map(|at| open((last - at) as u32, ANY)).collect();
     plan.add("the first receives with any tag", Phase::posts(any_tag, few));
     plan.add(
         "the first receives from any source with any tag",
@@ -287,19 +294,21 @@ fn timed(
     let calls = planned.phase.calls();
     times.clear();
     times.resize(calls, 0);
-    let (mut wrong, begun) = (None, Instant::now());
+    let spent = Spent::start();
     for at in 0..calls {
         let started = Instant::now();
         let sum = player::step(engine, &planned.phase, at);
-        let ended = Instant::now();
-        times[at] = u32::try_from((ended - started).as_nanos()).unwrap_or(u32::MAX);
-        if player::told(sum) != planned.answers[at] && wrong.is_none() {
-            wrong = Some(format!("call {at} was answered wrongly"));
-        }
-        if wrong.is_some() || ended - begun > budget {
+        let elapsed = started.elapsed();
+        times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
+        if player::told(sum) != planned.answers[at] {
             times.truncate(at + 1);
-            let slow = || format!("{} of {calls} calls in {:.1} s", at + 1, (ended - begun).as_secs_f64());
-            return if at + 1 == calls { wrong } else { wrong.or_else(|| Some(slow())) };
+            return Some(format!("call {at} was answered wrongly"));
+        }
+        if at + 1 < calls && (at % STRIDE == 0 || elapsed > LONG) {
+            if let Some(spent) = spent.beyond(budget) {
+                times.truncate(at + 1);
+                return Some(format!("{} of {calls} calls in {:.1} s", at + 1, spent.as_secs_f64()));
+            }
         }
     }
     None

@@ -14,6 +14,7 @@ pub mod script;
 pub mod statistics;
 pub mod workloads;
 
+mod budget;
 mod cold;
 mod floor;
 mod player;

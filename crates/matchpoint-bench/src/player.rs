@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use matchpoint::{Engine, Message, MsgId, Receive, RecvId};
 
+use crate::budget::Spent;
 use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
 
 /// Calls between two looks at the clock where an engine may take for ever.
@@ -197,14 +198,14 @@ pub(crate) enum First {
     /// Every answer is right.
     Right,
     /// It was given up after so many calls.
-    TooSlow { calls: usize, elapsed: Duration },
+    TooSlow { calls: usize, spent: Duration },
     /// An answer is wrong: which, in words.
     Wrong(String),
 }
 
 /// Plays one round after [`set_up`], and looks at every answer.
 pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) -> First {
-    let (mut calls, started) = (0, Instant::now());
+    let (mut calls, spent) = (0, Spent::start());
     for ((engine, part), expected) in engines.iter_mut().zip(&script.parts).zip(&script.answers) {
         let mut expected = expected.iter();
         for phase in &part.round {
@@ -219,8 +220,10 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
                     ));
                 }
                 calls += 1;
-                if calls % STRIDE == 0 && started.elapsed() > budget && calls < script.calls() {
-                    return First::TooSlow { calls, elapsed: started.elapsed() };
+                if calls % STRIDE == 0 && calls < script.calls() {
+                    if let Some(spent) = spent.beyond(budget) {
+                        return First::TooSlow { calls, spent };
+                    }
                 }
             }
         }
@@ -239,5 +242,38 @@ fn named(answer: u32) -> String {
         NONE => "nothing".to_owned(),
         answer if answer == NONE - 1 => "a refusal".to_owned(),
         id => format!("number {id}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::floor::Floor;
+    use crate::workloads::parse;
+
+    /// What an engine that always gives the last receive comes to.
+    fn floor(workload: &str) -> First {
+        let script = parse(workload).unwrap().pop().unwrap().script();
+        let mut engines: Engines = vec![Box::new(Floor::default())];
+        set_up(&mut engines, &script);
+        first(&mut engines, &script, Duration::from_secs(1))
+    }
+
+    #[test]
+    fn a_wrong_engine_is_told_by_its_first_wrong_answer() {
+        assert!(matches!(floor("last:8"), First::Right), "here the last receive is the right one");
+        let First::Wrong(what) = floor("reverse:3") else { panic!("it gives the youngest twice") };
+        assert_eq!(what, "call 4 found number 2, not number 1");
+        let First::Wrong(what) = floor("unexpected:2") else { panic!("it queues no message") };
+        assert_eq!(what, "call 0 found number 0, not nothing");
+    }
+
+    #[test]
+    fn sums_tell_wrong_rounds() {
+        let script = parse("reverse:3").unwrap().pop().unwrap().script();
+        let mut engines: Engines = vec![Box::new(Floor::default())];
+        assert_ne!(rounds(&mut engines, &script, 1).0, sum(&script));
+        let mut engines: Engines = vec![matchpoint::engines::create("list").unwrap()];
+        assert_eq!(rounds(&mut engines, &script, 3).0, 3 * sum(&script));
     }
 }

@@ -1,0 +1,147 @@
+//! What a run finds.
+
+use std::time::Duration;
+
+use matchpoint::engines::REGISTRY;
+use matchpoint_bench::latency::{LatencyOptions, latency};
+use matchpoint_bench::workloads::{Job, parse};
+use matchpoint_bench::{Options, Outcome, Results, run};
+
+fn options(engines: &[&str], milliseconds: u64) -> Options {
+    Options {
+        engines: engines.iter().map(|name| (*name).to_owned()).collect(),
+        budget: Duration::from_millis(milliseconds),
+        is_cold: false,
+    }
+}
+
+fn jobs(texts: &[&str]) -> Vec<Job> {
+    texts.iter().flat_map(|text| parse(text).unwrap()).collect()
+}
+
+fn results(options: &Options, texts: &[&str]) -> Results {
+    run(options, &jobs(texts), &mut |_, _, _| true).unwrap().unwrap()
+}
+
+#[test]
+fn a_list_examines_what_stands_before_and_the_one_that_matches() {
+    let results = results(&options(&["list"], 50), &["last"]);
+    for cell in &results.cells {
+        assert_eq!(cell.attempts_mean, Some(cell.n as f64 + 1.0));
+        assert!(cell.bytes_peak >= 40 * cell.n as u64);
+    }
+    assert_eq!(results.cells.len(), 6);
+    assert!(results.reference_ns > 0.0 && results.floor_ns > 0.0);
+}
+
+#[test]
+fn every_engine_answers_every_workload_rightly() {
+    let names: Vec<&str> = REGISTRY.iter().map(|spec| spec.name).collect();
+    let small = ["last:8", "last_sources:8", "in_order:100", "reverse:100", "many_sources:32", "wild:128"];
+    let late =
+        ["unexpected:100", "unexpected_sources:100", "unexpected_any:100", "gather:9", "gather_one_tag:9"];
+    let both = ["posted_any:100", "identical:100", "halo:26"];
+    let results = results(&options(&names, 20), &[&small[..], &late, &both].concat());
+    for cell in &results.cells {
+        let Outcome::Measured(figures) = &cell.outcome else { panic!("{cell:?}") };
+        assert!(figures.ns_min > 0.0 && figures.ns_min <= figures.ns_p25, "{cell:?}");
+        assert!(figures.ns_p25 <= figures.ns_median && figures.ns_median <= figures.ns_p75, "{cell:?}");
+        assert!(cell.attempts_mean.is_some_and(|attempts| attempts > 0.0), "{cell:?}");
+    }
+}
+
+#[test]
+fn what_is_too_slow_is_told_with_a_bound() {
+    let results = results(&options(&["list"], 1), &["many_sources:16384"]);
+    let [cell] = &results.cells[..] else { panic!() };
+    let Outcome::TooSlow { above_ns, why } = &cell.outcome else { panic!("{cell:?}") };
+    // A millisecond, over 65,536 messages.
+    assert!(*above_ns >= 1e6 / 65536.0, "{above_ns}");
+    assert!(why.contains("of the 131072 calls of a round"), "{why}");
+    assert_eq!(cell.attempts_mean, None);
+}
+
+#[test]
+fn posts_and_arrivals_are_told_apart_where_there_are_many() {
+    let results = results(&options(&["bins"], 50), &["unexpected:2048", "halo"]);
+    let split = |at: usize| match &results.cells[at].outcome {
+        Outcome::Measured(figures) => (figures.split, figures.ns_median),
+        other => panic!("{other:?}"),
+    };
+    let (Some((post, arrive)), both) = split(0) else { panic!() };
+    assert!(post > 0.0 && arrive > 0.0 && (post + arrive) / both < 3.0, "{post} {arrive} {both}");
+    assert_eq!(split(1).0, None);
+}
+
+#[test]
+fn single_calls_from_cold_caches_have_figures_too() {
+    let cold = Options { is_cold: true, ..options(&["list", "bins"], 100) };
+    let results = results(&cold, &["last:8", "halo"]);
+    assert!(results.is_cold);
+    for cell in &results.cells {
+        let Outcome::Measured(figures) = &cell.outcome else { panic!("{cell:?}") };
+        let (post, arrive) = figures.split.unwrap();
+        assert_eq!(figures.ns_median, post + arrive);
+        assert!(figures.samples >= 8);
+    }
+}
+
+#[test]
+fn whoever_says_stop_is_heard() {
+    let mut told = 0;
+    let stopped = run(&options(&["list"], 10), &jobs(&["last"]), &mut |done, total, _| {
+        assert!(done < total);
+        told += 1;
+        told < 3
+    });
+    assert!(stopped.unwrap().is_none());
+    assert_eq!(told, 3);
+}
+
+#[test]
+fn a_name_that_is_wrong_is_an_error_before_any_work() {
+    let mut told = 0;
+    let error = run(&options(&["list", "lost"], 10), &jobs(&["last"]), &mut |_, _, _| {
+        told += 1;
+        true
+    });
+    assert!(error.unwrap_err().to_string().contains("there is no engine `lost`"));
+    assert_eq!(told, 0);
+}
+
+#[test]
+fn single_calls_are_counted_stage_by_stage() {
+    let options = LatencyOptions {
+        engines: REGISTRY.iter().map(|spec| spec.name.to_owned()).collect(),
+        entries: 4000,
+        repetitions: 2,
+        budget: Duration::from_secs(20),
+    };
+    let latencies = latency(&options, &mut |_, _, _| true).unwrap().unwrap();
+    for engine in &latencies.engines {
+        let calls: Vec<usize> = engine.stages.iter().map(|stage| stage.percentiles.calls).collect();
+        assert_eq!(calls, [4000, 500, 500, 500, 2500, 4000, 500, 500, 500, 4500], "{}", engine.engine);
+        for stage in &engine.stages {
+            assert_eq!(stage.given_up, None, "{}: {}", engine.engine, stage.what);
+            let of = stage.percentiles;
+            assert!(of.p50_ns <= of.p99_ns && of.p99_ns <= of.p9999_ns && of.p9999_ns <= of.max_ns);
+            assert!(of.p9999_ns <= of.p9999_once_ns, "the shortest of several is no longer than the first");
+        }
+        assert_eq!(engine.all.calls, calls.iter().sum::<usize>());
+    }
+}
+
+#[test]
+fn an_engine_that_is_too_slow_for_single_calls_is_given_up_and_what_follows_is_not_reached() {
+    let options = LatencyOptions {
+        engines: vec!["list".to_owned()],
+        entries: 200_000,
+        repetitions: 2,
+        budget: Duration::from_millis(30),
+    };
+    let latencies = latency(&options, &mut |_, _, _| true).unwrap().unwrap();
+    let stages = &latencies.engines[0].stages;
+    let given_up = stages.iter().position(|stage| stage.given_up.is_some()).unwrap();
+    assert!(stages[given_up].given_up.as_ref().unwrap().contains(" calls in "), "{stages:?}");
+    assert_eq!(stages[given_up + 1].given_up.as_deref(), Some("not reached"), "{stages:?}");
+}

@@ -1,0 +1,171 @@
+//! Workloads do what `docs/bench.md` says, and never anything else.
+
+use matchpoint::event::script;
+use matchpoint::{Engine, Event, Message, MsgId, Outcome, Receive, RecvId, engines};
+use matchpoint_bench::script::{ANY, Key, NONE, Part, Phase, Script};
+use matchpoint_bench::workloads::{self, Job, WORKLOADS, trace};
+
+fn job(text: &str) -> Job {
+    workloads::parse(text).unwrap().pop().unwrap()
+}
+
+fn keys(phase: &Phase) -> &[Key] {
+    match phase {
+        Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) => &keys.keys,
+        Phase::Calls(_) => &[],
+    }
+}
+
+/// Plays a phase, call by call, with nothing of the crate that is tested but the keys.
+fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
+    let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else {
+        panic!("a standard workload has keys");
+    };
+    let mut answers = Vec::new();
+    for (id, key) in (u64::from(list.first_id)..).zip(&list.keys) {
+        if !matches!(phase, Phase::Arrivals(_)) {
+            let found = engine.post(Receive::new(RecvId(id), key.selector())).unwrap();
+            answers.push(found.map_or(NONE, |message| message.0 as u32));
+        }
+        if !matches!(phase, Phase::Posts(_)) {
+            let found = engine.arrive(Message::new(MsgId(id), key.envelope())).unwrap();
+            answers.push(found.map_or(NONE, |receive| receive.0 as u32));
+        }
+    }
+    answers
+}
+
+fn small() -> Vec<Job> {
+    let sizes = |name: &str| match name {
+        "gather" | "gather_one_tag" => [1, 7, 30],
+        _ => [4, 9, 300],
+    };
+    WORKLOADS
+        .iter()
+        .flat_map(|workload| sizes(workload.name).map(|n| Job::Standard { workload, n }))
+        .collect()
+}
+
+#[test]
+fn the_answers_are_those_of_the_list_and_a_round_leaves_the_queues_as_they_were() {
+    for job in small() {
+        let Script { parts, answers, matched } = job.script();
+        let [Part { standing, round, receives_left, messages_left }] = &parts[..] else { panic!("{job}") };
+        assert!(receives_left.is_empty() && messages_left.is_empty());
+        let mut engine = engines::create("list").unwrap();
+        for phase in standing {
+            play(&mut *engine, phase);
+        }
+        let before = (engine.posted_len(), engine.unexpected_len());
+        for _ in 0..3 {
+            let found: Vec<u32> = round.iter().flat_map(|phase| play(&mut *engine, phase)).collect();
+            assert_eq!(found, answers[0], "{job}");
+            assert_eq!((engine.posted_len(), engine.unexpected_len()), before, "{job}");
+            assert_eq!(2 * matched, found.len(), "{job}: every message finds its receive");
+        }
+    }
+}
+
+#[test]
+fn sizes_count_what_they_say() {
+    let part = |text: &str| job(text).script().parts.pop().unwrap();
+    assert_eq!(keys(&part("last:64").standing[0]).len(), 64);
+    assert_eq!(keys(&part("last:64").round[0])[0], Key::new(0, 64));
+    assert_eq!(keys(&part("last_sources:64").round[0])[0], Key::new(64, 0));
+    for (text, messages) in
+        [("in_order:100", 100), ("many_sources:64", 256), ("unexpected:100", 100), ("gather:10", 640)]
+    {
+        assert_eq!(job(text).script().matched, messages, "{text}");
+    }
+    assert_eq!(job("halo:26").script().matched, 16 * 26 * 3);
+    assert!(matches!(part("unexpected:100").round[0], Phase::Arrivals(_)));
+    assert!(keys(&part("unexpected_any:100").round[1]).iter().all(|key| key.source == ANY));
+    assert!(keys(&part("posted_any:100").round[0]).iter().all(|key| key.source == ANY));
+}
+
+#[test]
+fn one_receive_in_a_hundred_is_from_any_source_and_one_has_any_tag() {
+    let part = job("wild:4096").script().parts.pop().unwrap();
+    let receives = keys(&part.round[0]);
+    let share = |count: usize| count as f64 / receives.len() as f64;
+    let from_any = share(receives.iter().filter(|key| key.source == ANY).count());
+    let any_tag = share(receives.iter().filter(|key| key.tag == ANY).count());
+    assert!((0.008..0.012).contains(&from_any), "{from_any}");
+    assert!((0.008..0.012).contains(&any_tag), "{any_tag}");
+    let left_over = keys(&part.round[2]).len();
+    assert!(left_over > 0 && left_over < receives.len() / 10, "{left_over}");
+    assert_eq!(left_over, keys(&part.round[3]).len());
+}
+
+#[test]
+fn gathered_messages_of_one_source_keep_their_order() {
+    let part = job("gather:50").script().parts.pop().unwrap();
+    let mut next = [0; 50];
+    let arriving = keys(&part.round[0]);
+    for key in arriving {
+        assert_eq!(key.tag, next[key.source as usize]);
+        next[key.source as usize] += 1;
+    }
+    assert!(arriving.windows(2).filter(|pair| pair[0].source != pair[1].source).count() > arriving.len() / 2);
+}
+
+/// Figures are compared over years: no workload may change without another name.
+#[test]
+fn workloads_are_what_they_always_were() {
+    let mut hash = 0xCBF2_9CE4_8422_2325_u64;
+    let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01B3);
+    for job in workloads::all() {
+        job.name().bytes().for_each(|byte| add(byte.into()));
+        for part in job.script().parts {
+            for phase in part.standing.iter().chain(&part.round) {
+                add(phase.calls() as u64);
+                keys(phase).iter().for_each(|key| add(u64::from(key.source) << 32 | u64::from(key.tag)));
+            }
+        }
+    }
+    assert_eq!(hash, HASH, "{hash:#x}");
+}
+
+const HASH: u64 = 0xAF9B_F9EA_2ADD_A317;
+
+#[test]
+fn names_that_are_wrong_are_told_with_what_would_be_right() {
+    for (text, told) in [
+        ("lost", "there is no workload `lost`; there are last, "),
+        (
+            "last:many",
+            "`many` is no size of workload `last`; it takes the number of receives standing, 0 to ",
+        ),
+        ("gather:0", "it takes the number of sources, 1 to 65536"),
+        ("in_order:99999999999999999999", "is no size"),
+    ] {
+        let error = workloads::parse(text).unwrap_err();
+        assert!(error.contains(told), "{error}");
+    }
+    assert_eq!(workloads::parse("last").unwrap().len(), 6);
+}
+
+#[test]
+fn a_trace_is_played_with_its_own_answers_and_cleaned_up() {
+    let events = script::parse(
+        "post r1 0/3/7\n arrive m1 0/3/7\n arrive m1 1/4/1\n probe 1/*/*\n matched_probe 1/*/*\n post r1 0/*/*\n \
+         cancel r1\n cancel r1\n post r2 0/1/1\n arrive m9 0/9/9\n arrive m8 0/8/8\n retract m8",
+    )
+    .unwrap();
+    let mut engine = engines::create("list").unwrap();
+    let played: Vec<(Event, Outcome)> =
+        events.into_iter().map(|event| (event.clone(), event.play(&mut *engine))).collect();
+    let script = trace::script(&[played]);
+    assert_eq!(script.matched, 2);
+    assert_eq!(script.answers[0], [NONE, 0, NONE, 1, 1, NONE, 0, NONE, NONE, NONE, NONE, 0]);
+    let part = &script.parts[0];
+    assert_eq!((&part.receives_left[..], &part.messages_left[..]), (&[2][..], &[2][..]));
+    let job = Job::Recorded { name: "trace:here".to_owned(), script };
+    let options = matchpoint_bench::Options {
+        engines: vec!["list".to_owned(), "bins".to_owned()],
+        budget: std::time::Duration::from_millis(20),
+        is_cold: false,
+    };
+    let results = matchpoint_bench::run(&options, &[job], &mut |_, _, _| true).unwrap().unwrap();
+    assert!(results.cells.iter().all(|cell| cell.outcome.ns().is_some()), "{:?}", results.cells);
+}

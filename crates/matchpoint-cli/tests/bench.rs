@@ -1,0 +1,164 @@
+//! `matchpoint bench` as a user meets it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use matchpoint_bench::workloads::WORKLOADS;
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_matchpoint")).arg("bench").args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = bench(&[arguments, &["--json", "-"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr), "", "nothing but the JSON in a pipe");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+const QUICK: [&str; 2] = ["--budget", "0.02"];
+
+#[test]
+fn json_has_the_members_that_were_promised() {
+    let value =
+        json(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "last:0", "-w", "unexpected:1024"]].concat());
+    assert_eq!(value["schema"], 1);
+    assert!(value["reference_ns"].as_f64().unwrap() > 0.0);
+    let results = value["results"].as_array().unwrap();
+    let of = |member: &str| results.iter().map(|result| result[member].clone()).collect::<Vec<_>>();
+    assert_eq!(of("workload"), ["last", "last", "unexpected", "unexpected"]);
+    assert_eq!(of("n"), [0, 0, 1024, 1024]);
+    assert_eq!(of("engine"), ["list", "bins", "list", "bins"]);
+    for member in ["ns_median", "ns_min", "attempts_mean"] {
+        assert!(of(member).iter().all(|value| value.as_f64().unwrap() > 0.0), "{member}");
+    }
+    assert!(of("bytes_peak").iter().all(|value| value.as_u64().unwrap() > 0));
+    assert!(results[3]["ns_post"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn what_was_given_up_is_null_with_a_bound_and_a_reason() {
+    let value = json(&["--budget", "0.001", "-e", "list", "-w", "many_sources:16384"]);
+    let result = &value["results"][0];
+    assert!(result["ns_median"].is_null() && result["ns_min"].is_null() && result["attempts_mean"].is_null());
+    assert!(result["ns_above"].as_f64().unwrap() > 0.0);
+    assert!(result["unfinished"].as_str().unwrap().contains("calls of a round"));
+}
+
+#[test]
+fn tables_name_the_best_and_where_each_engine_loses() {
+    let output =
+        bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "last:1024", "-w", "identical"]].concat());
+    assert!(output.status.success());
+    let page = text(&output.stdout);
+    let row = page.lines().find(|line| line.starts_with("last:1024")).unwrap();
+    assert!(row.split_whitespace().nth(2).unwrap().starts_with('*'), "{row}");
+    let loser = page.lines().find(|line| line.starts_with("- list: ")).unwrap();
+    assert!(loser.ends_with("times the best on last:1024"), "{loser}");
+    assert!(page.contains("1025"), "entries examined");
+    assert!(page.contains("Reference"));
+}
+
+#[test]
+fn a_real_trace_is_a_workload() {
+    let trace = concat!("trace:", env!("CARGO_MANIFEST_DIR"), "/../../traces/quicksilver-8");
+    let value = json(&[&QUICK[..], &["-w", trace]].concat());
+    let results = value["results"].as_array().unwrap();
+    assert_eq!(results.len(), matchpoint::engines::REGISTRY.len());
+    for result in results {
+        assert_eq!((&result["workload"], &result["n"]), (&trace.into(), &8.into()));
+        assert!(result["ns_median"].as_f64().unwrap() > 0.0, "{result}");
+    }
+}
+
+#[test]
+fn charts_are_whole_and_name_every_engine() {
+    let folder = tempdir().unwrap();
+    for name in ["chart.svg", "chart.html"] {
+        let path = folder.path().join(name);
+        let plot = path.display().to_string();
+        let engines = ["-e", "list", "-e", "bins:n=4", "-w", "last", "-w", "halo", "--plot", &plot];
+        assert!(bench(&[&QUICK[..], &engines].concat()).status.success());
+        let written = fs::read_to_string(&path).unwrap();
+        for word in ["<svg", "</svg>", ">last<", ">list<", ">bins:n=4<", ">8192<", "µs"] {
+            assert!(written.contains(word), "{name} has no {word}");
+        }
+        assert!(!written.contains("NaN") && !written.contains("inf"), "{name}");
+        assert_eq!(written.contains("<table>"), name.ends_with("html"));
+    }
+}
+
+#[test]
+fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
+    for (arguments, told) in [
+        (["-w", "lost"], "there is no workload `lost`; there are last, "),
+        (["-w", "last:x"], "`x` is no size of workload `last`"),
+        (["-w", "trace:"], "needs the path of a trace"),
+        (["-e", "lost"], "there is no engine `lost`"),
+        (["--budget", "0"], "give seconds, 0.001 at least"),
+        (["--entries", "1"], "1 is not in 1000..=16000000"),
+    ] {
+        let output = bench(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(told), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_told_in_one_line_and_leaves_no_file() {
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for (arguments, told) in [
+        (["-w", "trace:/nowhere", "--json", &file("a.json")], "/nowhere"),
+        (["-w", "last:0", "--plot", &file("a.png")], "must end in .svg or .html"),
+        (["-w", "last:0", "--json", &file("none/a.json")], "cannot write"),
+    ] {
+        let output = bench(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        let said = text(&output.stderr);
+        assert!(said.starts_with("matchpoint: error: ") && said.contains(told), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn single_calls_have_percentiles() {
+    let arguments = ["--latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
+    let value = json(&arguments);
+    assert_eq!(value["entries"], 2000);
+    let all = &value["engines"][0]["all"];
+    let of = |member: &str| all[member].as_u64().unwrap();
+    assert!(of("p50_ns") <= of("p99_ns") && of("p99_ns") <= of("p9999_ns") && of("p9999_ns") <= of("max_ns"));
+    let page = bench(&arguments);
+    assert!(text(&page.stdout).contains("the rest is received in random order"));
+}
+
+/// The manual's page has every workload and every member of the JSON.
+#[test]
+fn the_manual_tells_all() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bench.md");
+    let page = fs::read_to_string(page).unwrap();
+    for workload in WORKLOADS {
+        let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
+        let row = page.lines().find(|line| line.starts_with(&format!("| `{}` |", workload.name)));
+        let row = row.unwrap_or_else(|| panic!("{} has no row", workload.name));
+        assert!(row.contains(&sizes.join(", ")) || row.contains("the same"), "{row}");
+    }
+    let results =
+        json(&[&QUICK[..], &["-e", "list", "-w", "unexpected:1024", "-w", "many_sources:16384"]].concat());
+    let latencies = json(&["--latency", "--entries", "1000", "--budget", "5", "-e", "list"]);
+    for value in [&results, &results["results"][0], &results["results"][1], &latencies, &latencies["nothing"]]
+    {
+        for member in value.as_object().unwrap().keys() {
+            let named = [format!("`{member}`"), format!("`{member}[]`"), format!(".{member}`")];
+            assert!(named.iter().any(|name| page.contains(name)), "{member}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The events of a trace by themselves.
+
+use std::path::Path;
+
+use matchpoint::engines;
+use matchpoint_replay::{Arrivals, LogGp, Progress, events};
+
+fn trace() -> Box<dyn matchpoint_trace::Trace> {
+    matchpoint_trace::open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8")).unwrap()
+}
+
+#[test]
+fn each_has_the_answer_that_an_engine_gives() {
+    let (ranks, has_more) =
+        events(&*trace(), Arrivals::default(), LogGp::default(), usize::MAX, &Progress::default()).unwrap();
+    assert!(!has_more);
+    assert_eq!(ranks.iter().map(|rank| rank.rank).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    for rank in ranks {
+        let mut engine = engines::create("list").unwrap();
+        assert!(rank.events.len() > 100, "rank {}", rank.rank);
+        for (event, outcome) in rank.events {
+            assert_eq!(event.play(&mut *engine), outcome, "rank {}: {event}", rank.rank);
+        }
+    }
+}
+
+#[test]
+fn no_more_are_kept_than_asked_for() {
+    let (ranks, has_more) =
+        events(&*trace(), Arrivals::Timestamps, LogGp::default(), 10, &Progress::default()).unwrap();
+    assert!(has_more);
+    assert_eq!(ranks.iter().map(|rank| rank.events.len()).sum::<usize>(), 10);
+}
