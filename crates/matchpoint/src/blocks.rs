@@ -182,23 +182,34 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
         // By value: what stays behind a reference is loaded again for every block.
         let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
         let key = wanted.key();
-        for (at, &number) in (0..).zip(order) {
-            let block = &blocks[number as usize];
-            let mut hits = W::hits(lanes, &block.keys, key) & block.live;
+        let mut at = 0;
+        loop {
+            // A loop of its own for blocks without a hit, which nearly all are: what verifying needs stays out of its
+            // registers.
+            let (number, mut hits) = loop {
+                let &number = order.get(at as usize)?;
+                let block = &blocks[number as usize];
+                let hits = W::hits(lanes, &block.keys, key) & block.live;
+                if hits != 0 {
+                    break (number, hits);
+                }
+                effort.examined(which, u64::from(block.live.count_ones()));
+                at += 1;
+            };
+            let live = blocks[number as usize].live;
             while hits != 0 {
                 let lane = hits.trailing_zeros();
                 let place = place(number, lane);
                 if wanted.matches(&entries[place as usize]) {
-                    let earlier = (block.live & before(lane)).count_ones();
-                    effort.examined(which, u64::from(earlier) + 1);
+                    effort.examined(which, u64::from((live & before(lane)).count_ones()) + 1);
                     return Some(Found { place, at });
                 }
                 in_vain.examined(which, 1);
                 hits &= hits - 1;
             }
-            effort.examined(which, u64::from(block.live.count_ones()));
+            effort.examined(which, u64::from(live.count_ones()));
+            at += 1;
         }
-        None
     }
 }
 
@@ -433,3 +444,6 @@ impl<T: Copy, K> Blocks<T, K> {
         self.blocks[place as usize / LANES].keys.set(scheme, place as usize % LANES, &entry);
     }
 }
+
+#[cfg(test)]
+mod tests;
