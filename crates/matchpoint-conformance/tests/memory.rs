@@ -86,7 +86,8 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
 
 #[test]
 fn without_memory_calls_are_refused_and_change_nothing() {
-    const VARIANTS: [&str; 2] = ["rank_array:dense=0", "rank_array:order=per_source"];
+    const VARIANTS: [&str; 4] =
+        ["rank_array:dense=0", "rank_array:order=per_source", "fuzzy:bits=16", "fuzzy:bits=32"];
     for name in engines::REGISTRY.iter().map(|spec| spec.name).chain(VARIANTS) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
