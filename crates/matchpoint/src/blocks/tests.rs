@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::effort::Attempts;
-use crate::scan::InstructionSet;
+use crate::engine::Queue;
+use crate::scan::{InstructionSet, Kernel, Lanes};
 
 /// A value whose key is its low byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
