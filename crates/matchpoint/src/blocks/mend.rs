@@ -33,7 +33,8 @@ impl<T: Copy, K> Blocks<T, K> {
         self.stored -= 1;
     }
 
-    /// Mends the queue wherever entries were [removed](Self::remove). O(blocks), and one move per entry at most.
+    /// Mends the queue wherever entries were [removed](Self::remove). O(blocks), with at most 32 moves for
+    /// each of them.
     pub(crate) fn settle<S>(&mut self, scheme: &S)
     where
         K: Keys<T, S>,
