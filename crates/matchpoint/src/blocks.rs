@@ -12,14 +12,20 @@
 //!
 //! Push is O(1), and a removal leaves a hole. Two blocks beside each other hold more than 32 entries between them: a
 //! removal that would break this merges them, and a block at the end that is full of holes is squeezed before another
-//! is begun. That moves at most 32 entries, and fewer than one per push in the long run, since at least 32 pushes lie
+//! is begun. That moves at most 32 entries, and no more than one per push in the long run, since at least 32 pushes lie
 //! between the beginnings of two blocks; so however long entries live, at least every fourth key compared is an
 //! entry's. Taking a block out of `order` moves four bytes for each block behind it, a sixteenth at most of what the
 //! search before it read.
 
-use crate::effort::Effort;
-use crate::engine::{Queue, Refused};
-use crate::scan::{Kernel, LANES, Lanes, Search};
+mod mend;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use crate::engine::Refused;
+use crate::scan::LANES;
+
+pub(crate) use self::search::{Found, Wanted};
 
 /// Where an entry lies: 64 × the block's number + the place in it.
 pub(crate) type Place = u32;
@@ -39,18 +45,6 @@ pub(crate) trait Keys<T, S>: Default {
     fn set(&mut self, scheme: &S, lane: usize, entry: &T);
 }
 
-/// What is searched for.
-pub(crate) trait Wanted<T, K> {
-    /// What keys are compared with.
-    type Key: Copy;
-    /// Its key.
-    fn key(&self) -> Self::Key;
-    /// The places of entries that may match. Holes may be among them. `inline(always)` in every implementation.
-    fn hits<L: Lanes>(lanes: L, keys: &K, key: Self::Key) -> u64;
-    /// Whether an entry does match.
-    fn matches(&self, entry: &T) -> bool;
-}
-
 /// Aligned, so that a load of 64 keys of a byte touches one cache line.
 #[repr(align(64))]
 struct Block<K> {
@@ -60,15 +54,6 @@ struct Block<K> {
     count: u32,
     /// The next vacant block, if this is one.
     vacant: u32,
-}
-
-/// An entry that was found.
-#[derive(Clone, Copy)]
-pub(crate) struct Found {
-    /// Where it lies.
-    pub(crate) place: Place,
-    /// Where its block is in the order, from the front.
-    at: u32,
 }
 
 /// See the [module's documentation](self).
@@ -162,81 +147,6 @@ impl<T: Copy, K> Blocks<T, K> {
     }
 }
 
-/// The search of [`Blocks::find`] in the blocks, for any instruction set.
-struct First<'a, T, K, W, E> {
-    order: &'a [u32],
-    blocks: &'a [Block<K>],
-    entries: &'a [T],
-    wanted: &'a W,
-    /// Which queue it is, and who wants to know what is examined and what was hit in vain.
-    which: Queue,
-    effort: &'a mut E,
-    in_vain: &'a mut E,
-}
-
-impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
-    type Found = Option<Found>;
-
-    #[inline(always)]
-    fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
-        // By value: what stays behind a reference is loaded again for every block.
-        let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
-        let key = wanted.key();
-        for (at, &number) in (0..).zip(order) {
-            let block = &blocks[number as usize];
-            let mut hits = W::hits(lanes, &block.keys, key) & block.live;
-            while hits != 0 {
-                let lane = hits.trailing_zeros();
-                let place = place(number, lane);
-                if wanted.matches(&entries[place as usize]) {
-                    let earlier = (block.live & before(lane)).count_ones();
-                    effort.examined(which, u64::from(earlier) + 1);
-                    return Some(Found { place, at });
-                }
-                in_vain.examined(which, 1);
-                hits &= hits - 1;
-            }
-            effort.examined(which, u64::from(block.live.count_ones()));
-        }
-        None
-    }
-}
-
-impl<T: Copy, K> Blocks<T, K> {
-    /// The oldest entry that matches. An empty queue costs nothing, and the oldest of all is compared before a kernel
-    /// is called, which programs that receive in the order of arrival never need.
-    #[inline]
-    pub(crate) fn find<W: Wanted<T, K>, E: Effort>(
-        &self,
-        kernel: Kernel,
-        which: Queue,
-        wanted: &W,
-        effort: &mut E,
-        in_vain: &mut E,
-    ) -> Option<Found> {
-        if self.stored != 0 {
-            let block = self.order[self.front];
-            let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
-            if wanted.matches(&self.entries[oldest as usize]) {
-                effort.examined(which, 1);
-                return Some(Found { place: oldest, at: 0 });
-            }
-            if self.stored == 1 {
-                effort.examined(which, 1);
-            } else {
-                let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
-                let found = kernel.run(&mut First { order, blocks, entries, wanted, which, effort, in_vain });
-                if found.is_some() {
-                    return found;
-                }
-            }
-        }
-        let newest = self.newest.as_ref()?;
-        effort.examined(which, 1);
-        wanted.matches(newest).then_some(Found { place: NEWEST, at: 0 })
-    }
-}
-
 impl<T: Copy, K> Blocks<T, K> {
     /// Appends an entry.
     ///
@@ -312,112 +222,6 @@ impl<T: Copy, K> Blocks<T, K> {
         // The value that is to be pushed fills what is not used yet.
         self.entries.resize(self.entries.len() + LANES, filler);
         Ok(block)
-    }
-
-    /// Takes out what was found, and mends the queue around it. Does not return the entry: of its 40 bytes a caller
-    /// wants eight, and copying the others, just written in other sizes, made a ping-pong wait 5 ns.
-    #[inline]
-    pub(crate) fn take<S>(&mut self, scheme: &S, found: Found)
-    where
-        K: Keys<T, S>,
-    {
-        self.remove(found.place);
-        if found.place != NEWEST
-            && self.blocks[found.place as usize / LANES].count <= SPARSE
-            && self.order.len() - self.front > 1
-        {
-            self.mend(scheme, self.front + found.at as usize);
-        }
-    }
-
-    /// Takes out the entry at a place. Nothing moves, but the queue must be [settled](Self::settle) before the next push
-    /// or search.
-    #[inline]
-    pub(crate) fn remove(&mut self, place: Place) {
-        if place == NEWEST {
-            self.newest = None;
-            return;
-        }
-        let block = &mut self.blocks[place as usize / LANES];
-        block.live &= !bit(place);
-        block.count -= 1;
-        self.stored -= 1;
-    }
-
-    /// Mends the queue wherever entries were [removed](Self::remove). O(blocks), and one move per entry at most.
-    pub(crate) fn settle<S>(&mut self, scheme: &S)
-    where
-        K: Keys<T, S>,
-    {
-        let mut at = self.front;
-        while at < self.order.len() && self.order.len() - self.front > 1 {
-            let blocks = self.order.len() - self.front;
-            self.mend(scheme, at);
-            // A block that has gone leaves its position to the next, or is the one before it in the order.
-            if self.order.len() - self.front == blocks {
-                at += 1;
-            } else {
-                at = at.saturating_sub(1).max(self.front);
-            }
-        }
-    }
-
-    /// Sees to it that the block at a position has neighbours that it cannot be merged with.
-    #[inline(never)]
-    fn mend<S>(&mut self, scheme: &S, at: usize)
-    where
-        K: Keys<T, S>,
-    {
-        let count = |at: usize| self.count(at);
-        if count(at) == 0 {
-            self.drop_block(at);
-        } else if at > self.front && count(at - 1) + count(at) <= SPARSE {
-            self.merge(scheme, at - 1);
-        } else if at + 1 < self.order.len() && count(at) + count(at + 1) <= SPARSE {
-            self.merge(scheme, at);
-        }
-    }
-
-    /// Moves the entries of the block behind position `at` to the end of the one there, whose holes go.
-    fn merge<S>(&mut self, scheme: &S, at: usize)
-    where
-        K: Keys<T, S>,
-    {
-        let (to, from) = (self.order[at], self.order[at + 1]);
-        let moved = self.gather(scheme, to, 0, to);
-        self.gather(scheme, to, moved, from);
-        self.drop_block(at + 1);
-    }
-
-    /// Moves the entries of `from` to the places of `to` from `lane` on, where no entries lie but those moved. Returns
-    /// the next place.
-    fn gather<S>(&mut self, scheme: &S, to: u32, mut lane: u32, from: u32) -> u32
-    where
-        K: Keys<T, S>,
-    {
-        let live = std::mem::take(&mut self.blocks[from as usize].live);
-        self.blocks[from as usize].count = 0;
-        for old in each(live) {
-            let entry = self.entries[place(from, old) as usize];
-            self.entries[place(to, lane) as usize] = entry;
-            self.blocks[to as usize].keys.set(scheme, lane as usize, &entry);
-            lane += 1;
-        }
-        self.blocks[to as usize].live = before(lane);
-        self.blocks[to as usize].count = lane;
-        lane
-    }
-
-    /// Takes an empty block out of the order.
-    fn drop_block(&mut self, at: usize) {
-        let block = self.order[at];
-        self.blocks[block as usize].vacant = self.vacant;
-        self.vacant = block;
-        if at == self.front {
-            self.front += 1;
-        } else {
-            self.order.remove(at);
-        }
     }
 
     /// Replaces the entry at a place, which keeps its age.

@@ -10,7 +10,7 @@
 //! [`blocks`](crate::blocks) says what becomes of holes, and [`fuzzy`](super::fuzzy) why one queue.
 //!
 //! Post, arrive and probe: O(entries of the queue searched / 16). Cancel and retract compare every entry. Memory per
-//! entry: 40 bytes for a receive and 16 for its keys, 32 for a message and 8.
+//! place: 40 bytes for a receive and 17 for its keys, 32 for a message and 9.
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::blocks::Keys;

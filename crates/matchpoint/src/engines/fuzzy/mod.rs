@@ -22,8 +22,8 @@
 //!
 //! Post, arrive and probe: O(entries / 64) with a byte, / 32, / 16, plus O(false positives), which are about
 //! entries / 256 with a byte and sources or tags that follow each other. Cancel and retract compare every entry.
-//! Memory per entry: 40 bytes for a receive, 32 for a message, since what is verified are 64-bit fields under a 64-bit
-//! mask; keys take 1, 2 or 8 bytes of a receive, 3, 6 or 4 of a message, and half a byte is bitmaps.
+//! Memory per place: 40 bytes for a receive, 32 for a message, since what is verified are 64-bit fields under a 64-bit
+//! mask; keys and bitmaps take 2, 3 or 9 bytes of a receive (8, 16, 32 bits), 4, 7 or 5 of a message.
 
 mod folds;
 mod windows;
@@ -50,7 +50,7 @@ pub(super) const SPEC: Spec = Spec {
         Parameter { key: "tag", default: "8", meaning: "bits of the tag in a key of 32, 0 to 32" },
         ISA,
     ],
-    variants: &["bits=16", "bits=32", "bits=32,rank=3,tag=2"],
+    variants: &["bits=16", "bits=32", "bits=32,rank=3,tag=2", "isa=scalar"],
     tight: &[],
     build,
 };

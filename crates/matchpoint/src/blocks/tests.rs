@@ -1,0 +1,144 @@
+//! Queues in blocks against a plain vector, under every kernel that can run here.
+
+use super::*;
+use crate::effort::Attempts;
+use crate::engine::Queue;
+use crate::scan::{InstructionSet, Kernel, Lanes};
+
+/// A value whose key is its low byte.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Number(u32);
+
+struct Low([u8; LANES]);
+
+impl Default for Low {
+    fn default() -> Self {
+        Low([0; LANES])
+    }
+}
+
+impl Keys<Number, ()> for Low {
+    fn set(&mut self, _: &(), lane: usize, entry: &Number) {
+        self.0[lane] = entry.0 as u8;
+    }
+}
+
+impl Wanted<Number, Low> for Number {
+    type Key = u8;
+
+    #[inline(always)]
+    fn key(&self) -> u8 {
+        self.0 as u8
+    }
+
+    #[inline(always)]
+    fn hits<L: Lanes>(lanes: L, keys: &Low, key: u8) -> u64 {
+        lanes.equal_8(&keys.0, key)
+    }
+
+    #[inline(always)]
+    fn matches(&self, entry: &Number) -> bool {
+        self == entry
+    }
+}
+
+type Numbers = Blocks<Number, Low>;
+
+fn all(queue: &Numbers) -> Vec<Number> {
+    queue.iter().map(|(_, at)| *queue.get(at)).collect()
+}
+
+/// What the module's documentation promises.
+fn assert_whole(queue: &Numbers) {
+    let counts: Vec<u32> = (queue.front..queue.order.len()).map(|at| queue.count(at)).collect();
+    assert_eq!(counts.iter().sum::<u32>() as usize, queue.stored);
+    for pair in counts.windows(2) {
+        assert!(pair[0] > 0 && pair[1] > 0 && pair[0] + pair[1] > SPARSE, "{counts:?}");
+    }
+    let ages: Vec<u64> = queue.iter().map(|(age, _)| age).collect();
+    assert!(ages.is_sorted_by(|a, b| a < b), "{ages:?}");
+}
+
+fn play(kernel: Kernel, steps: u32, mut choose: impl FnMut(u32) -> u32) {
+    let (mut queue, mut plain) = (Numbers::default(), Vec::new());
+    let (mut effort, mut in_vain, mut examined) = (Attempts::default(), Attempts::default(), 0);
+    for step in 0..steps {
+        let wanted = Number(choose(600));
+        // The queue grows for a while, then shrinks.
+        if choose(100) < if step % 2000 < 1000 { 60 } else { 40 } {
+            queue.push(&(), wanted).unwrap();
+            plain.push(wanted);
+        } else if choose(10) == 0 && !plain.is_empty() {
+            // Removed without a search, as by a cancel: any entry, and then the queue is mended.
+            let at = choose(plain.len() as u32) as usize;
+            let place = queue.iter().nth(at).expect("as many as there are").1;
+            queue.remove(place);
+            queue.settle(&());
+            plain.remove(at);
+        } else {
+            let found = queue.find(kernel, Queue::Posted, &wanted, &mut effort, &mut in_vain);
+            let expected = plain.iter().position(|other| *other == wanted);
+            examined += expected.map_or(plain.len(), |at| at + 1) as u64;
+            assert_eq!(found.map(|found| *queue.get(found.place)), expected.map(|at| plain[at]));
+            if let (Some(found), Some(at)) = (found, expected) {
+                queue.take(&(), found);
+                plain.remove(at);
+            }
+        }
+        assert_eq!(queue.len(), plain.len());
+        assert_eq!(effort.posted, examined, "entries are counted as a list counts them");
+        if step % 16 == 0 {
+            assert_eq!(all(&queue), plain);
+            assert_whole(&queue);
+        }
+    }
+}
+
+#[test]
+fn a_queue_in_blocks_is_a_queue() {
+    for kernel in InstructionSet::available().filter_map(Kernel::of) {
+        let mut state = 1u64;
+        play(kernel, if cfg!(miri) { 600 } else { 20_000 }, |bound| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((state >> 33) % u64::from(bound)) as u32
+        });
+    }
+}
+
+#[test]
+fn long_lived_entries_do_not_keep_their_blocks() {
+    let kernel = Kernel::named("scalar").unwrap();
+    let mut queue = Numbers::default();
+    for number in 0..if cfg!(miri) { 300 } else { 64 * 64 } {
+        queue.push(&(), Number(number)).unwrap();
+        // All but one in a hundred leave at once, or a little later.
+        if number % 100 != 0 && number > 10 {
+            let gone = Number(number - (number % 100).min(10) + 1);
+            let (mut a, mut b) = ((), ());
+            if let Some(found) = queue.find(kernel, Queue::Posted, &gone, &mut a, &mut b) {
+                queue.take(&(), found);
+            }
+        }
+        assert_whole(&queue);
+    }
+    let (entries, blocks) = (queue.len(), queue.order.len() - queue.front);
+    assert!(entries < 500 && blocks * 32 < entries + 64, "{entries} entries in {blocks} blocks");
+    assert!(queue.blocks.len() <= blocks + 2, "{} blocks were made", queue.blocks.len());
+}
+
+#[test]
+fn places_are_used_again() {
+    let mut queue = Numbers::default();
+    let kernel = Kernel::named("scalar").unwrap();
+    let mut bytes = None;
+    for round in 0..if cfg!(miri) { 5 } else { 2000 } {
+        for number in 0..100 {
+            queue.push(&(), Number(round + number)).unwrap();
+        }
+        for number in 0..100 {
+            let found = queue.find(kernel, Queue::Posted, &Number(round + number), &mut (), &mut ()).unwrap();
+            queue.take(&(), found);
+        }
+        assert_eq!(queue.bytes(), *bytes.get_or_insert(queue.bytes()));
+    }
+}
