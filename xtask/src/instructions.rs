@@ -27,7 +27,7 @@ const WORKLOADS: [&str; 8] = [
 ];
 
 /// Engines that are counted beside those of the registry, each with its defaults.
-const VARIANTS: [&str; 0] = [];
+const VARIANTS: [&str; 2] = ["fuzzy:bits=16", "fuzzy:bits=32"];
 
 const RECORD: &str = "benchmarks/instructions.txt";
 

@@ -25,7 +25,7 @@ Every number is nanoseconds per matched message: one post and one arrival. docs/
 
 const PROFILE_EXAMPLE: &str = "Example:
   matchpoint profile traces/fillboundary-27 -o app.partners
-  matchpoint analyze traces/fillboundary-27 --engine list --engine partner:mode=static,profile=app.partners
+  matchpoint analyze traces/fillboundary-27 -e list -e partner:mode=static,profile=app.partners
 
 Each rank's engine finds its own part of the profile.";
 

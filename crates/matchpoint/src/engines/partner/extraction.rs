@@ -77,7 +77,7 @@ impl Scratch {
         // The paper would try again at every entry, for nothing: a level of n entries would cost n² × log.
         queue.patience = match added {
             0 if queue.partners.is_full() => usize::MAX,
-            0 => queue.last.len,
+            0 => queue.last_level_len(),
             _ => 0,
         };
         added
@@ -86,8 +86,8 @@ impl Scratch {
     fn count<T: Queued>(&mut self, queue: &Split<T>, contexts: &mut Contexts) -> Result<(), Refused> {
         let Scratch { senders, .. } = self;
         senders.clear();
-        senders.try_reserve(queue.last.len).map_err(|_| Refused::Memory)?;
-        for entry in queue.of_last_level() {
+        senders.try_reserve(queue.last_level_len()).map_err(|_| Refused::Memory)?;
+        for entry in queue.last_level() {
             // A message that nobody sent as yet is nobody's.
             if let (Some(number), Some(source)) = (contexts.number(entry.context()), entry.source()) {
                 senders.push(Sender { number, source, entries: 1 });

@@ -19,14 +19,16 @@
 //!
 //! With *n* entries in the shared queue (of all sources), *p* in the partner's own and *a* receives from any source, post
 //! and arrive cost O(n + a) for who is no partner, O(n before it became one + p + a) for a partner (Equations 12 to 16):
-//! the same as `list` at worst, `rank_array` at best. A receive from any source costs O(partners + all messages), as in
+//! what `list` costs at worst, `rank_array` at best. A receive from any source costs O(partners + all messages), as in
 //! Equation 17, but for the partners of other contexts. Extraction is O(level × log); one that finds nobody is tried again
 //! after as many further entries as the level had, so that it costs O(log) per entry. Cancel, retract and readdress
-//! compare every entry. An entry takes 64 bytes, a partner 32, the table 4·√processes per queue.
+//! compare every entry. An entry takes 48 bytes in the shared queue and 64 in a partner's, a partner 32, the table
+//! 4·√processes per queue; nothing of that is allocated before somebody is a partner.
 //!
-//! Loses where queues are short (a lookup for nothing, in both queues for what has to wait), where many entries are of one
-//! source (it is a list then), and to `rank_array` where memory is no concern: what waited before its source became a
-//! partner is walked past until it is gone.
+//! Loses where queues are short (a look-up for nothing, and one more for what has to wait), where many entries are of one
+//! source (it is a list then), to `rank_array` where memory is no concern, and wherever more sources matter than the
+//! bound allows: most of them then share a list. What waited before its source became a partner is walked past until it
+//! is gone.
 
 mod contexts;
 mod extraction;
@@ -44,9 +46,8 @@ use log::{Log, Observed};
 use parameters::Plan;
 pub(super) use parameters::SPEC;
 use partners::Partners;
-use queue::{Found, Home, Queued, Split, walk};
+use queue::{Found, Queued, Split, Spot};
 
-use crate::chains::{Aged, Chain, Place};
 use crate::effort::Attempts;
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
@@ -58,8 +59,6 @@ use crate::upkeep::{self, Queues};
 pub struct Partner<E: Observed = ()> {
     posted: Split<Receive>,
     unexpected: Split<Message>,
-    /// PRQ_ANY. Its entries lie in `posted`.
-    from_any: Chain,
     contexts: Contexts,
     /// The age of the next entry, of either queue.
     clock: u64,
@@ -90,7 +89,6 @@ impl<E: Observed> Partner<E> {
         Partner {
             posted: Split::new(plan.posted),
             unexpected: Split::new(plan.unexpected),
-            from_any: Chain::default(),
             contexts: Contexts::default(),
             clock: 0,
             rule: plan.rule,
@@ -103,7 +101,7 @@ impl<E: Observed> Partner<E> {
     }
 
     fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
-        if self.unexpected.entries.len() == 0 {
+        if self.unexpected.len() == 0 {
             return None;
         }
         let begun = self.log.search();
@@ -128,9 +126,8 @@ impl<E: Observed> Partner<E> {
         found
     }
 
-    /// The earliest receive that matches, and whether it is from any source.
-    fn find_posted(&mut self, envelope: &Envelope) -> Option<(Found, bool)> {
-        if self.posted.entries.len() == 0 {
+    fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
+        if self.posted.len() == 0 {
             return None;
         }
         let begun = self.log.search();
@@ -140,30 +137,25 @@ impl<E: Observed> Partner<E> {
         let look_up =
             |partners: &Partners| look_up(partners, &mut self.contexts, &mut self.log, context, source);
         let named = self.posted.find(look_up, &mut examined, matches);
-        let mut at = self.from_any.head();
         let until = named.map_or(u64::MAX, |found| found.age);
-        let is_from_any = walk(&self.posted.entries, &mut at, until, &mut examined, matches);
+        let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
         self.log.searched(begun);
-        if is_from_any {
-            return Some((Found { at, age: self.posted.entries.get(at).age, home: Home::Shared }, true));
-        }
-        named.map(|found| (found, false))
+        from_any.or(named)
     }
 
     fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let number = self.contexts.number_or_give(receive.selector.context())?;
         let age = self.clock;
         let Some(source) = receive.source() else {
-            let at = self.posted.entries.insert(Aged { value: receive, age })?;
-            self.from_any.push(&mut self.posted.entries, at);
+            self.posted.push_from_any(receive, age)?;
             self.clock += 1;
             return Ok(());
         };
-        let home = home_of_new(&self.posted, &mut self.log, number, source);
-        self.posted.push(receive, age, home)?;
+        let partner = partner_of_new(&self.posted, &mut self.log, number, source);
+        self.posted.push(receive, age, partner)?;
         self.clock += 1;
-        if self.is_time(&self.posted, home) {
+        if partner.is_none() && self.is_time(&self.posted) {
             let begun = self.log.extraction();
             let Partner { posted, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(posted, contexts, rule, self.clock);
@@ -174,13 +166,12 @@ impl<E: Observed> Partner<E> {
 
     fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         let number = self.contexts.number_or_give(message.envelope.context)?;
-        let home = match message.source() {
-            Some(source) => home_of_new(&self.unexpected, &mut self.log, number, source),
-            None => Home::Shared,
-        };
-        self.unexpected.push(message, self.clock, home)?;
+        let partner = message
+            .source()
+            .and_then(|source| partner_of_new(&self.unexpected, &mut self.log, number, source));
+        self.unexpected.push(message, self.clock, partner)?;
         self.clock += 1;
-        if self.is_time(&self.unexpected, home) {
+        if partner.is_none() && self.is_time(&self.unexpected) {
             let begun = self.log.extraction();
             let Partner { unexpected, contexts, rule, scratch, .. } = self;
             let partners = scratch.extract(unexpected, contexts, rule, self.clock);
@@ -189,11 +180,10 @@ impl<E: Observed> Partner<E> {
         Ok(())
     }
 
-    /// Whether partners are to be extracted, after an entry was put there (Algorithm 3, line 30).
+    /// Whether partners are to be extracted, after an entry joined the shared queue (Algorithm 3, line 30).
     #[inline]
-    fn is_time<T: Queued>(&self, queue: &Split<T>, home: Home) -> bool {
-        let is_long = self.threshold.is_some_and(|threshold| queue.last.len > threshold);
-        is_long && matches!(home, Home::Shared) && queue.patience == 0
+    fn is_time<T: Queued>(&self, queue: &Split<T>) -> bool {
+        self.threshold.is_some_and(|threshold| queue.last_level_len() > threshold) && queue.patience == 0
     }
 
     fn peers_bytes(&self) -> u64 {
@@ -202,63 +192,50 @@ impl<E: Observed> Partner<E> {
     }
 }
 
-/// Where the youngest entry of a source goes. No lookup while there are no partners.
+/// Whose queue the youngest entry of a source goes to. No lookup while there are no partners.
 #[inline]
-fn home_of_new<T: Queued>(queue: &Split<T>, log: &mut impl Log, number: u64, source: Rank) -> Home {
+fn partner_of_new<T: Queued>(queue: &Split<T>, log: &mut impl Log, number: u64, source: Rank) -> Option<u32> {
     if queue.partners.is_empty() {
-        return Home::Shared;
+        return None;
     }
     log.looked_up();
-    queue.partners.find(number, source).map_or(Home::Shared, Home::Partner)
+    queue.partners.find(number, source)
 }
 
 impl<E: Observed> Queues for Partner<E> {
-    type Posted = Place;
-    type Unexpected = Place;
+    type Posted = Spot;
+    type Unexpected = Spot;
 
-    fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
-        self.posted.entries.iter().map(|(at, posted)| (posted.age, at))
+    fn posted(&self) -> impl Iterator<Item = (u64, Spot)> {
+        self.posted.spots()
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
-        self.unexpected.entries.iter().map(|(at, waiting)| (waiting.age, at))
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Spot)> {
+        self.unexpected.spots()
     }
 
-    fn receive(&self, at: Place) -> Receive {
-        self.posted.entries.get(at).value
+    fn receive(&self, at: Spot) -> Receive {
+        self.posted.at_spot(at)
     }
 
-    fn message(&self, at: Place) -> Message {
-        self.unexpected.entries.get(at).value
+    fn message(&self, at: Spot) -> Message {
+        self.unexpected.at_spot(at)
     }
 
-    fn take_posted(&mut self, at: Place) {
-        let Aged { value, age } = *self.posted.entries.get(at);
-        match (value.source(), self.contexts.number(value.context())) {
-            (Some(source), Some(number)) => {
-                let home = self.posted.home(number, Some(source), age);
-                self.posted.take(at, home);
-            }
-            _ => {
-                self.from_any.unlink(&mut self.posted.entries, at);
-                self.posted.entries.remove(at);
-            }
-        }
+    fn take_posted(&mut self, at: Spot) {
+        let number = self.contexts.number(self.receive(at).context());
+        self.posted.take_spot(at, number);
     }
 
-    fn take_unexpected(&mut self, at: Place) {
-        let Aged { value, age } = *self.unexpected.entries.get(at);
-        let number = self.contexts.number(value.context());
-        let home = number.map_or(Home::Shared, |number| self.unexpected.home(number, value.source(), age));
-        self.unexpected.take(at, home);
+    fn take_unexpected(&mut self, at: Spot) {
+        let number = self.contexts.number(self.message(at).context());
+        self.unexpected.take_spot(at, number);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
+    fn rename(&mut self, at: Spot, named: Envelope) -> Result<(), Refused> {
         let message = Message { envelope: named, ..self.message(at) };
-        if let Some(number) = self.contexts.number(named.context) {
-            self.unexpected.rename(at, number, message);
-        }
-        Ok(())
+        let number = self.contexts.number(named.context);
+        self.unexpected.rename(at, number, message)
     }
 
     fn hints(&mut self) -> &mut HintTable {
@@ -269,21 +246,16 @@ impl<E: Observed> Queues for Partner<E> {
 impl<E: Observed> Engine for Partner<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if let Some(Found { at, home, .. }) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.unexpected.take(at, home).id));
+        if let Some(Found { at, .. }) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.unexpected.take(at).id));
         }
         self.queue_receive(receive)?;
         Ok(None)
     }
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        match self.find_posted(&message.envelope) {
-            Some((Found { at, .. }, true)) => {
-                self.from_any.unlink(&mut self.posted.entries, at);
-                return Ok(Some(self.posted.entries.remove(at).value.id));
-            }
-            Some((Found { at, home, .. }, false)) => return Ok(Some(self.posted.take(at, home).id)),
-            None => {}
+        if let Some(Found { at, .. }) = self.find_posted(&message.envelope) {
+            return Ok(Some(self.posted.take(at).id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
         self.queue_message(message)?;
@@ -292,13 +264,13 @@ impl<E: Observed> Engine for Partner<E> {
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|found| self.unexpected.entries.get(found.at).value.id)
+        self.find_unexpected(selector).map(|found| self.unexpected.get(found.at).id)
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        let Found { at, home, .. } = self.find_unexpected(selector)?;
-        Some(self.unexpected.take(at, home).id)
+        let Found { at, .. } = self.find_unexpected(selector)?;
+        Some(self.unexpected.take(at).id)
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
@@ -334,17 +306,17 @@ impl<E: Observed> Engine for Partner<E> {
     }
 
     fn posted_len(&self) -> usize {
-        self.posted.entries.len()
+        self.posted.len()
     }
 
     fn unexpected_len(&self) -> usize {
-        self.unexpected.entries.len()
+        self.unexpected.len()
     }
 
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let peers_bytes = self.peers_bytes();
-        let entries_bytes = self.posted.entries.bytes() + self.unexpected.entries.bytes();
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
         // Nothing is ever given back, so what is held now is the most that was.
         let peak_bytes = fixed_bytes + peers_bytes + entries_bytes;
         Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes }

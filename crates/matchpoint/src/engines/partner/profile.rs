@@ -115,12 +115,17 @@ impl Profile {
     /// # Errors
     /// The file cannot be read, is damaged (the message has its name and the line), or lacks what is wanted.
     pub fn read(path: &Path, wanted: Wanted) -> Result<Self, ProfileError> {
-        let error = |line, what: String| ProfileError { path: path.to_owned(), line, what };
-        let file = File::open(path).map_err(|cause| {
-            error(0, format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes one"))
+        let file = File::open(path).map_err(|cause| ProfileError {
+            path: path.to_owned(),
+            line: 0,
+            what: format!("cannot be read: {cause}; `matchpoint profile TRACE -o FILE` writes one"),
         })?;
+        Profile::parse(path, BufReader::new(file), wanted)
+    }
+
+    fn parse(path: &Path, mut text: impl BufRead, wanted: Wanted) -> Result<Self, ProfileError> {
+        let error = |line, what: String| ProfileError { path: path.to_owned(), line, what };
         let mut reader = Reader { profile: Profile::default(), wanted, last: None, is_read: false };
-        let mut text = BufReader::new(file);
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
@@ -264,4 +269,71 @@ fn without_comment(line: &str) -> &str {
 /// What is quoted of a line.
 fn excerpt(line: &str) -> String {
     line.chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str, wanted: Wanted) -> Result<Profile, String> {
+        Profile::parse(Path::new("app.partners"), text.as_bytes(), wanted).map_err(|error| error.to_string())
+    }
+
+    fn source(context: u64, source: u64, posted: u64, unexpected: u64) -> Source {
+        Source { context, source, posted, unexpected }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let sources = vec![source(0, 1, 12, 3), source(0, 3, 0, 9), source(2, 1, u64::MAX - 1, 0)];
+        let known = vec![Process { process: 4, sources }, Process { process: 6, sources: Vec::new() }];
+        let profile = Profile { processes: 7, known };
+        let mut text = Vec::new();
+        profile.write(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(parse(&text, Wanted::All), Ok(profile.clone()));
+        for (wanted, at) in [(Wanted::First, 0), (Wanted::Rank(4), 0), (Wanted::Rank(6), 1)] {
+            let one = Profile { processes: 7, known: vec![profile.known[at].clone()] };
+            assert_eq!(parse(&text, wanted), Ok(one));
+        }
+    }
+
+    #[test]
+    fn errors_say_where_what_and_what_instead() {
+        let whole = |rest: &str| format!("{VERSION}\nprocesses 4\n\nprocess 1 # the second\n0 2 3 4\n{rest}");
+        for (text, expected) in [
+            (String::new(), "app.partners: is empty; a profile begins with `matchpoint-partners 1`"),
+            (
+                "MPI".into(),
+                "app.partners:1: the first line of a profile is `matchpoint-partners 1`, not `MPI`",
+            ),
+            (format!("{VERSION}\n"), "app.partners: has no `processes P`; the file ends after 1 lines"),
+            (format!("{VERSION}\nprocess 0"), "app.partners:2: `process` comes after `processes`"),
+            (format!("{VERSION}\nprocesses 0"), "app.partners:2: no processes"),
+            (format!("{VERSION}\nprocesses 3\n1 2 3 4"), "app.partners:3: `processes P` or `process R` was"),
+            (whole("process 4"), "app.partners:6: there is no process 4 among 4"),
+            (whole("process 1"), "app.partners:6: process 1 comes too late"),
+            (whole("processes 4"), "app.partners:6: a second `processes`"),
+            (whole("0 3 x 4"), "app.partners:6: `x` is no number of posted receives"),
+            (whole("0 3 -1 4"), "app.partners:6: `-1` is no number of posted receives"),
+            (whole("0 3 4"), "app.partners:6: no number of unexpected messages: a source is CONTEXT SOURCE"),
+            (whole("0 3 4 5 6"), "app.partners:6: `6` is too much"),
+            (whole("0 4 4 5"), "app.partners:6: there is no rank 4 among 4 processes"),
+            (whole("4294967296 3 4 5"), "app.partners:6: `4294967296` is no number of a context"),
+            (whole("0 2 4 5"), "app.partners:6: sources are in order"),
+        ] {
+            let error = parse(&text, Wanted::All).expect_err(expected);
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let error = parse(&whole("process 3"), Wanted::Rank(2)).expect_err("it is not there");
+        assert!(error.contains("has no `process 2`"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_not_looked_at() {
+        let text = format!("{VERSION}\nprocesses 4\nprocess 0\nx\nprocess 1\n0 2 3 4\nprocess 2\nx\n");
+        let profile = parse(&text, Wanted::Rank(1)).unwrap();
+        assert_eq!(profile.known, [Process { process: 1, sources: vec![source(0, 2, 3, 4)] }]);
+        assert!(parse(&text, Wanted::All).is_err() && parse(&text, Wanted::First).is_err());
+    }
 }

@@ -1,0 +1,137 @@
+//! `matchpoint profile`, and what `analyze` makes of its file.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::{fs, str};
+
+use matchpoint::engines::partner::profile::{Profile, Wanted};
+use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
+use tempfile::tempdir;
+
+fn bundled(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces").join(name)
+}
+
+fn matchpoint(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_matchpoint")).args(arguments).output().unwrap()
+}
+
+fn profile(trace: &str, file: &Path) -> Profile {
+    let (trace, file) = (bundled(trace).display().to_string(), file.display().to_string());
+    let output = matchpoint(&["profile", &trace, "-o", &file]);
+    assert!(output.status.success() && output.stdout.is_empty());
+    assert_eq!(str::from_utf8(&output.stderr).unwrap().trim_end(), format!("matchpoint: wrote {file}"));
+    Profile::read(Path::new(&file), Wanted::All).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn measured(trace: &str, engines: &[&str]) -> Measurements {
+    let options = Options {
+        engines: engines.iter().map(|&name| name.to_owned()).collect(),
+        arrivals: Arrivals::default(),
+        loggp: LogGp::default(),
+        compare_arrivals: false,
+    };
+    let trace = matchpoint_trace::open(&bundled(trace)).unwrap();
+    replay(trace.as_ref(), &options, &Progress::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn help_has_an_example() {
+    let output = matchpoint(&["profile", "--help"]);
+    assert!(output.status.success());
+    let text = str::from_utf8(&output.stdout).unwrap();
+    assert!(text.contains("matchpoint profile traces/fillboundary-27 -o app.partners"), "{text}");
+    assert!(text.contains("-e list -e partner:mode=static,profile=app.partners"), "{text}");
+}
+
+#[test]
+fn it_counts_what_searches_did_not_find() {
+    let folder = tempdir().unwrap();
+    // Of these nothing is received from any source, probed for or cancelled.
+    for trace in ["fillboundary-27", "lulesh-27", "npb-is-16"] {
+        let profile = profile(trace, &folder.path().join("app.partners"));
+        let measurements = measured(trace, &["list"]);
+        let list = &measurements.engines[0];
+        assert_eq!(profile.processes, measurements.ranks.len() as u64);
+        assert_eq!(profile.known.len(), measurements.ranks.len());
+        let sum = |of: fn(&_) -> u64| profile.known.iter().flat_map(|process| &process.sources).map(of).sum();
+        assert_eq!(list.unexpected.searches - list.unexpected.hits, sum(|source| source.posted), "{trace}");
+        assert_eq!(list.posted.searches - list.posted.hits, sum(|source| source.unexpected), "{trace}");
+    }
+}
+
+#[test]
+fn each_rank_has_its_own_partners() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("app.partners");
+    let written = profile("fillboundary-27", &file);
+    let name = |more: &str| format!("partner:mode=static,profile={}{more}", file.display());
+    let (all, hash, one) = (name(""), name(",hash=phf"), name(",process=0"));
+    let measurements = measured("fillboundary-27", &["list", &all, &hash, &one, "rank_array"]);
+    let [list, all, hash, one, array] = &measurements.engines[..] else {
+        unreachable!("five were asked for")
+    };
+    for engine in [all, hash, one, array] {
+        assert_eq!((engine.matched, engine.disagreements), (list.matched, 0), "{}", engine.name);
+    }
+    let attempts = |engine: &matchpoint_replay::measurements::EngineMeasurements| {
+        engine.posted.attempts + engine.unexpected.attempts
+    };
+    // Whoever sent more than the average of all is a partner: nearly everybody who sent at all.
+    assert!(attempts(all) < attempts(list) / 3 && attempts(all) >= attempts(array));
+    assert_eq!(attempts(all), attempts(hash));
+    assert!(attempts(one) > 2 * attempts(all), "the neighbours of rank 0 are not those of others");
+    assert!(written.known.iter().all(|process| !process.sources.is_empty()));
+}
+
+#[test]
+fn a_profile_of_something_else_is_told() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("app.partners");
+    profile("npb-is-16", &file);
+    let trace = bundled("lulesh-27").display().to_string();
+    let engine = format!("partner:mode=static,profile={}", file.display());
+    let output = matchpoint(&["analyze", &trace, "--engine", &engine]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = str::from_utf8(&output.stderr).unwrap();
+    assert!(text.contains("app.partners: has no `process 16`: was it made from another run?"), "{text}");
+}
+
+#[test]
+fn a_damaged_profile_is_a_usage_error_with_its_line() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("app.partners");
+    profile("npb-is-16", &file);
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("process 0\n", "process 0\n0 1 many 0\n", 1)).unwrap();
+    let engine = format!("partner:mode=static,profile={}", file.display());
+    for (engine, expected) in [
+        (&*engine, "app.partners:5: `many` is no number of posted receives"),
+        ("partner:mode=static,profile=none.partners", "none.partners: cannot be read"),
+        ("partner:mode=static", "mode=static needs profile=FILE"),
+        ("partner:profile=x", "a profile is for mode=static"),
+        ("partner:fence=broken", "`broken` is no value for `fence`"),
+    ] {
+        let output = matchpoint(&["analyze", "x", "--engine", engine]);
+        assert_eq!(output.status.code(), Some(2));
+        let text = str::from_utf8(&output.stderr).unwrap();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn it_goes_to_standard_output_or_nowhere() {
+    let trace = bundled("npb-is-16").display().to_string();
+    let output = matchpoint(&["profile", &trace, "-o", "-"]);
+    assert!(output.status.success());
+    assert!(output.stdout.starts_with(b"matchpoint-partners 1\nprocesses 16\n"));
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("app.partners").display().to_string();
+    let output = matchpoint(&["profile", &folder.path().join("none").display().to_string(), "-o", &file]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stderr.starts_with(b"matchpoint: error: "));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "files appear whole or not at all");
+    let file = folder.path().join("none/app.partners").display().to_string();
+    let output = matchpoint(&["profile", "x", "-o", &file]);
+    assert!(output.stderr.starts_with(b"matchpoint: error: cannot write"), "before the trace is read");
+}
