@@ -6,6 +6,7 @@
 pub mod arrivals;
 mod at_wait;
 mod batch;
+mod bits;
 mod budget;
 mod clocks;
 mod communicators;

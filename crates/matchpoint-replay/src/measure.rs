@@ -2,7 +2,8 @@
 //!
 //! Every rank has each engine twice: one that counts, whose answers are compared with those of the replay's own
 //! matcher, and one that does not, which is timed. A clock is read twice per burst of events at one rank, never
-//! within. Some bursts are played cold: the caches are flushed wherever the process computed between two events.
+//! within. Some bursts are played cold: the caches are flushed wherever the process computed between two events. An
+//! engine that takes too long is stopped ([`budget`](crate::budget)).
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, Sender};

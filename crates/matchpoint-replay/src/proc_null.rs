@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ReplayError;
+use crate::bits::Bits;
 use crate::communicators::{Communicators, Context, SELF, WORLD};
 use crate::process::Seat;
 
@@ -47,24 +48,6 @@ impl NullReceives {
     /// How many there are.
     pub fn len(&self) -> u64 {
         self.count
-    }
-}
-
-/// A set of small numbers: a bit each, for there may be as many as receives.
-#[derive(Clone, Debug, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn insert(&mut self, number: u32) {
-        let word = number as usize / 64;
-        if word >= self.0.len() {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (number % 64);
-    }
-
-    fn contains(&self, number: u32) -> bool {
-        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
     }
 }
 

@@ -6,10 +6,11 @@ use std::sync::mpsc;
 
 use matchpoint_trace::Trace;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::arrivals::Arrivals;
 use crate::batch::{Batcher, IN_FLIGHT};
+use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
 use crate::loggp::Delays;
@@ -166,7 +167,7 @@ impl Found<'_> {
         };
         let peers = self.peers(measurer, &tally);
         let ranks =
-            (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, &peers[process]));
+            (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
         let mut calls = BTreeMap::new();
         for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
@@ -267,12 +268,14 @@ impl Found<'_> {
         .collect()
     }
 
-    /// By process: the ranks it sent to, or had messages from.
-    fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<FxHashSet<u32>> {
+    /// By process: the number of ranks it sent to, or had messages from.
+    fn peers(&self, measurer: &Measurer, tally: &Tally) -> Vec<u32> {
         let process_of: FxHashMap<u32, usize> =
             self.surveys.iter().enumerate().map(|(process, survey)| (survey.rank, process)).collect();
-        let mut peers: Vec<FxHashSet<u32>> = tally.ranks.iter().map(|rank| rank.lost_peers.clone()).collect();
+        // A bit for each pair: where all send to all, a set of numbers takes fifty times as much.
+        let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
+            tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
             for &from in observer.peers.keys() {
                 peers[process].insert(from);
                 if let Some(&sender) = process_of.get(&from) {
@@ -280,16 +283,10 @@ impl Found<'_> {
                 }
             }
         }
-        peers
+        peers.iter().map(Bits::len).collect()
     }
 
-    fn rank(
-        &self,
-        process: usize,
-        measurer: &Measurer,
-        tally: &Tally,
-        peers: &FxHashSet<u32>,
-    ) -> RankMeasurements {
+    fn rank(&self, process: usize, measurer: &Measurer, tally: &Tally, peers: u32) -> RankMeasurements {
         let (survey, observer) = (&self.surveys[process], &measurer.observers[process]);
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();
@@ -302,7 +299,7 @@ impl Found<'_> {
             receives: observer.unexpected_searched.searches,
             messages: observer.posted_searched.searches,
             elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
-            peers: peers.len() as u32,
+            peers,
             peer_uniformity,
             peer_weight_max,
             tuples_unique: tuples.unique,

@@ -230,7 +230,7 @@ impl<S: Sink> Simulation<'_, S> {
     fn start(&mut self, at: At, function: Function, id: RequestId) {
         let Some(request) = self.processes[at.index].requests.get_mut(id) else { return };
         request.waiter = None;
-        request.got = None;
+        (request.got, request.expected) = (None, None);
         request.state = RequestState::Pending(1);
         match &request.what {
             RequestKind::PersistentSend(args) => {
@@ -241,9 +241,11 @@ impl<S: Sink> Simulation<'_, S> {
             RequestKind::PersistentReceive(args, _) => {
                 let args = **args;
                 let posted = self.receive(at.index, at.now_ns, function, &args, Owner::Request(id), None);
-                let what = RequestKind::PersistentReceive(Box::new(args), posted.place.unwrap_or(u32::MAX));
-                let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
-                self.processes[at.index].requests.insert(id, request);
+                let Some(request) = self.processes[at.index].requests.get_mut(id) else { return };
+                if let RequestKind::PersistentReceive(_, place) = &mut request.what {
+                    *place = posted.place.unwrap_or(u32::MAX);
+                }
+                (request.got, request.state) = (posted.got, state(posted.end, 1));
             }
             _ => {}
         }

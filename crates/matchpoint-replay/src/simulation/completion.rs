@@ -80,16 +80,11 @@ impl<S: Sink> Simulation<'_, S> {
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
         for completion in completions {
             let Some(&id) = requests.get(completion.index as usize) else { continue };
-            let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
-            request.expected = Reported::of(completion.status);
-            if let (RequestKind::Send(Some(message)), Some(Status { cancelled: true, .. })) =
-                (&request.what, completion.status)
-            {
-                let message = *message;
-                request.state = RequestState::Done(now_ns);
-                self.withdraw(now_ns, message);
+            if let Some(Status { cancelled: true, .. }) = completion.status {
+                self.withdraw_request(index, id, now_ns);
             }
             let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
+            request.expected = Reported::of(completion.status);
             match request.state {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
@@ -105,6 +100,15 @@ impl<S: Sink> Simulation<'_, S> {
             }
         }
         blocked
+    }
+
+    /// The traced run found this request cancelled: if it was a send, that is over.
+    fn withdraw_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
+        let Some(request) = self.processes[index].requests.get_mut(id) else { return };
+        if let RequestKind::Send(Some(message)) = request.what {
+            request.state = RequestState::Done(now_ns);
+            self.withdraw(now_ns, message);
+        }
     }
 
     /// If the message that a request waits for was sent by a process without a stream, it arrives when the traced

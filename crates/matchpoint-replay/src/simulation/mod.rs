@@ -66,6 +66,8 @@ pub(crate) struct Simulation<'t, S> {
     current: usize,
     /// When the earliest of the others is due.
     others_ns: i64,
+    /// When that process told itself to look again, by a message to itself for one.
+    own_ns: i64,
     /// Messages, and receives, begun so far.
     sequence: u64,
     sink: S,
@@ -86,6 +88,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             schedule: Schedule::new(processes.len()),
             current: usize::MAX,
             others_ns: NEVER,
+            own_ns: NEVER,
             processes,
             present,
             flights: Slab::default(),
@@ -109,6 +112,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
                 self.current = index;
                 self.others_ns = self.schedule.earliest_but(index);
+                self.own_ns = NEVER;
                 let due_ns = self.turn(index)?;
                 self.schedule.set(index, due_ns);
                 turns += 1;
@@ -153,7 +157,9 @@ impl<'t, S: Sink> Simulation<'t, S> {
 
     /// Sees to it that the process gets a turn no later than `at_ns`.
     fn schedule(&mut self, index: usize, at_ns: i64) {
-        if index != self.current && at_ns < self.schedule.due(index) {
+        if index == self.current {
+            self.own_ns = self.own_ns.min(at_ns);
+        } else if at_ns < self.schedule.due(index) {
             self.schedule.set(index, at_ns);
             self.others_ns = self.others_ns.min(at_ns);
         }
@@ -168,8 +174,13 @@ impl<'t, S: Sink> Simulation<'t, S> {
             let next_call = self.next_call(index);
             let next_arrival = self.processes[index].inbox.next_ns();
             let due_ns = next_call.map_or(NEVER, |(_, at_ns)| at_ns).min(next_arrival.unwrap_or(NEVER));
-            if due_ns == NEVER || due_ns > self.others_ns.saturating_add(lookahead) {
-                return Ok(due_ns);
+            if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
+                // Whoever is due earlier than the others would have the next turn as well.
+                if due_ns != NEVER && self.own_ns < self.others_ns {
+                    self.own_ns = NEVER;
+                    continue;
+                }
+                return Ok(due_ns.min(self.own_ns));
             }
             match next_call {
                 Some((lane, at_ns)) if next_arrival.is_none_or(|arrival_ns| at_ns < arrival_ns) => {

@@ -17,20 +17,23 @@ pub(super) fn read(
     call: &mut Call,
 ) -> Result<bool, Fault> {
     call.action = match call.function {
-        Function::Isend => {
-            let transfer = Transfer::read(cursor, sizes)?;
-            Action::Send { args: transfer.send(), request: Some(request(cursor)?) }
-        }
-        Function::Irecv => {
-            let transfer = Transfer::read(cursor, sizes)?;
-            Action::Receive { args: transfer.receive(), request: Some(request(cursor)?), status: None }
-        }
-        Function::Send => Action::Send { args: Transfer::read(cursor, sizes)?.send(), request: None },
-        Function::Recv => {
-            let mut args = Transfer::read(cursor, sizes)?.receive();
-            let status = statuses.read(cursor)?.next();
-            args.source = ids::known(args.source, status.map(|status| status.source));
-            Action::Receive { args, request: None, status }
+        Function::Isend | Function::Irecv | Function::Send | Function::Recv => {
+            // A record cut short is left to the layouts, field by field: they tell where it ends.
+            let Some(transfer) = Transfer::read(cursor, sizes) else { return Ok(false) };
+            match call.function {
+                Function::Isend => Action::Send { args: transfer.send(), request: Some(request(cursor)?) },
+                Function::Irecv => {
+                    let request = Some(request(cursor)?);
+                    Action::Receive { args: transfer.receive(), request, status: None }
+                }
+                Function::Send => Action::Send { args: transfer.send(), request: None },
+                _ => {
+                    let mut args = transfer.receive();
+                    let status = statuses.read(cursor)?.next();
+                    args.source = ids::known(args.source, status.map(|status| status.source));
+                    Action::Receive { args, request: None, status }
+                }
+            }
         }
         Function::Wait => {
             call.requests.push(request(cursor)?);
@@ -63,10 +66,11 @@ struct Transfer {
 
 impl Transfer {
     #[inline]
-    fn read(cursor: &mut Cursor, sizes: &Sizes) -> Result<Self, Fault> {
-        let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = cursor.array()?;
+    fn read(cursor: &mut Cursor, sizes: &Sizes) -> Option<Self> {
+        let &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = cursor.peek()?;
+        cursor.skip(16);
         let datatype = u16::from_be_bytes([e, f]).into();
-        Ok(Transfer {
+        Some(Transfer {
             bytes: sizes.bytes(i32::from_be_bytes([a, b, c, d]), datatype),
             peer: i32::from_be_bytes([g, h, i, j]),
             tag: i32::from_be_bytes([k, l, m, n]),
