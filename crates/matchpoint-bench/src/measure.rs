@@ -130,6 +130,10 @@ impl Contestant {
                 Some(Outcome::Wrong(what))
             }
             First::Wrong(what) => Some(Outcome::Differs(what)),
+            First::Full { calls: 0 } => Some(Outcome::Full("before the first call of a round".to_owned())),
+            First::Full { calls } => {
+                Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
+            }
             First::TooSlow { calls, spent } => {
                 let seconds = spent.as_secs_f64();
                 let why = format!("{calls} of the {} calls of a round took {seconds:.1} s", script.calls());

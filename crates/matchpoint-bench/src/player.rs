@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use matchpoint::{Engine, Message, MsgId, Receive, RecvId};
+use matchpoint::{Engine, Message, MsgId, Receive, RecvId, Refused};
 
 use crate::budget::Spent;
 use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
@@ -10,8 +10,13 @@ use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
 /// Calls between two looks at the clock where an engine may take for ever.
 const STRIDE: usize = 64;
 
-/// Added up in place of an id where an engine refuses a call.
-const REFUSED: u64 = 1 << 48;
+/// Added up in place of an id where an engine's table of fixed size is full, and where it refuses for another reason.
+const FULL: u64 = 1 << 48;
+const REFUSED: u64 = 1 << 49;
+
+fn refusal(why: Refused) -> Sum {
+    if why == Refused::Full { FULL } else { REFUSED }
+}
 
 /// What engines answered, added up: ids, each one more than it is. The same for every engine that answers rightly. A
 /// wrong engine could hit it by chance, which is why [`first`] compares call by call.
@@ -27,7 +32,7 @@ pub(crate) fn sum(script: &Script) -> Sum {
 fn post(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
     match engine.post(Receive::new(RecvId(id), key.selector())) {
         Ok(found) => found.map_or(0, |message| message.0 + 1),
-        Err(_) => REFUSED,
+        Err(why) => refusal(why),
     }
 }
 
@@ -35,7 +40,7 @@ fn post(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
 fn arrive(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
     match engine.arrive(Message::new(MsgId(id), key.envelope())) {
         Ok(found) => found.map_or(0, |receive| receive.0 + 1),
-        Err(_) => REFUSED,
+        Err(why) => refusal(why),
     }
 }
 
@@ -44,11 +49,11 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
     match *call {
         Call::Post(id, selector) => match engine.post(Receive::new(RecvId(id.into()), selector)) {
             Ok(found) => found.map_or(0, |message| message.0 + 1),
-            Err(_) => REFUSED,
+            Err(why) => refusal(why),
         },
         Call::Arrive(id, envelope) => match engine.arrive(Message::new(MsgId(id.into()), envelope)) {
             Ok(found) => found.map_or(0, |receive| receive.0 + 1),
-            Err(_) => REFUSED,
+            Err(why) => refusal(why),
         },
         Call::Probe(selector) => engine.probe(&selector).map_or(0, |message| message.0 + 1),
         Call::MatchedProbe(selector) => engine.matched_probe(&selector).map_or(0, |message| message.0 + 1),
@@ -201,6 +206,8 @@ pub(crate) enum First {
     TooSlow { calls: usize, spent: Duration },
     /// An answer is wrong: which, in words.
     Wrong(String),
+    /// A table of fixed size was full before so many calls were made.
+    Full { calls: usize },
 }
 
 /// Plays one round after [`set_up`], and looks at every answer.
@@ -210,7 +217,11 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
         let mut expected = expected.iter();
         for phase in &part.round {
             for at in 0..phase.calls() {
-                let (found, right) = (told(step(&mut **engine, phase, at)), expected.next().copied());
+                let answer = step(&mut **engine, phase, at);
+                if answer == FULL {
+                    return First::Full { calls };
+                }
+                let (found, right) = (told(answer), expected.next().copied());
                 if Some(found) != right {
                     let right = right.unwrap_or(NONE);
                     return First::Wrong(format!(

@@ -48,6 +48,8 @@ pub enum Outcome {
     },
     /// An answer differs, as the order that this engine promises permits.
     Differs(String),
+    /// Its table of fixed size was full: when, in words. A caller would fall back to another engine.
+    Full(String),
     /// An answer is wrong.
     Wrong(String),
 }

@@ -61,6 +61,7 @@ fn cell(cell: &Cell) -> Value {
             value["unfinished"] = json!(why);
         }
         Outcome::Differs(what) => value["differs"] = json!(what),
+        Outcome::Full(when) => value["full"] = json!(when),
         Outcome::Wrong(what) => value["wrong"] = json!(what),
     }
     value

@@ -23,6 +23,7 @@ pub fn time(cell: &Cell, best: Option<f64>) -> String {
         }
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
         Outcome::Differs(_) => "differs".to_owned(),
+        Outcome::Full(_) => "full".to_owned(),
         Outcome::Wrong(_) => "WRONG".to_owned(),
     }
 }
@@ -40,7 +41,7 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
         let (above, ns) = match &cell.outcome {
             Outcome::Measured(figures) => ("", figures.ns_median),
             Outcome::TooSlow { above_ns, .. } => ("more than ", *above_ns),
-            Outcome::Wrong(_) | Outcome::Differs(_) => return None,
+            Outcome::Wrong(_) | Outcome::Differs(_) | Outcome::Full(_) => return None,
         };
         Some((ns / best, above, label(cell)))
     });

@@ -51,6 +51,7 @@ fn ratio(cell: &Cell, best: Option<f64>) -> String {
     match (&cell.outcome, best) {
         (Outcome::Measured(figures), Some(best)) => digits(figures.ns_median / best),
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
+        (Outcome::Full(_), _) => "full".to_owned(),
         (Outcome::Wrong(_), _) => "WRONG".to_owned(),
         _ => "·".to_owned(),
     }
@@ -99,6 +100,7 @@ fn unfinished(results: &Results, page: &mut Page) {
             Outcome::Differs(what) => {
                 page.item("Differs", &format!("{at}: {what}, which its order permits."))
             }
+            Outcome::Full(when) => page.item("Full", &format!("{at}: its table, {when}.")),
             Outcome::Wrong(what) => page.item("WRONG", &format!("{at}: {what}.")),
             Outcome::Measured(_) => {}
         }

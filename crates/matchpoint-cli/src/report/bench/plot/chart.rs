@@ -54,7 +54,7 @@ fn time(cell: &Cell) -> Option<(f64, bool)> {
     match &cell.outcome {
         Outcome::Measured(figures) => Some((figures.ns_median, false)),
         Outcome::TooSlow { above_ns, .. } => Some((*above_ns, true)),
-        Outcome::Differs(_) | Outcome::Wrong(_) => None,
+        Outcome::Differs(_) | Outcome::Full(_) | Outcome::Wrong(_) => None,
     }
 }
 
