@@ -21,7 +21,7 @@ use entry::{At, Head, Kind, Ref, Slot};
 use ids::{Ids, MAIN, Named};
 use key::{Hashing, Key, Spot};
 use log::Log;
-use table::{Found, Table};
+use table::{Found, Met, Table};
 
 pub(super) const SPEC: Spec = Spec {
     name: "hybrid",
@@ -52,9 +52,16 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
 const FEW: usize = 8;
 const FEW_LINES: usize = 64;
 
-/// Bits of [`Hybrid::gate`]: what a post, and what an arrival cannot do in passing.
-const TO_POST: u32 = 1;
-const TO_ARRIVE: u32 = 2;
+/// Bits of [`Hybrid::gate`]: what stands in the way of the first look.
+const HINTED: u32 = 1;
+/// Tables grow, or entries are known by name.
+const BUSY: u32 = 2;
+/// Receives that leave something open are posted.
+const WILD: u32 = 4;
+/// An arrival is to be told to an index, or has a log to sweep.
+const INDEXED: u32 = 8;
+/// Those that concern a post.
+const TO_POST: u32 = HINTED | BUSY;
 
 /// See the [module's documentation](self).
 pub struct Hybrid<E: Effort = ()> {
@@ -113,16 +120,15 @@ impl<E: Effort> Hybrid<E> {
 
     /// Says what calls have to look at beside a slot.
     fn set_gate(&mut self) {
-        let both = self.table.is_growing() || self.receives.is_some() || self.messages.is_some();
+        let is_growing =
+            self.table.is_growing() || self.classes.iter().any(|class| class.posted.is_growing());
+        let is_busy = is_growing || self.receives.is_some() || self.messages.is_some();
         let indexed = self.classes.iter().any(|class| class.index.is_some());
-        let arrive = self.wild > 0 || self.log.is_sweeping() || self.renamed || indexed;
-        self.gate = if both {
-            TO_POST | TO_ARRIVE
-        } else if arrive {
-            TO_ARRIVE
-        } else {
-            0
-        };
+        let is_indexed = indexed || self.log.is_sweeping() || self.renamed;
+        self.gate =
+            [(self.hints.bytes() > 0, HINTED), (is_busy, BUSY), (self.wild > 0, WILD), (is_indexed, INDEXED)]
+                .iter()
+                .fold(0, |gate, &(is_set, bit)| if is_set { gate | bit } else { gate });
     }
 
     /// A little of the work that must not be done at once.
@@ -135,6 +141,139 @@ impl<E: Effort> Hybrid<E> {
             let Self { log, table, hashing, .. } = self;
             log.tend(|seq, entry| table.resolve(entry, seq, hashing).is_some());
         }
+    }
+
+    /// A post to which nothing but its slot matters, unless it leaves something open.
+    #[inline(always)]
+    fn post_plain(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        let Some(envelope) = receive.selector.exact() else { return self.post_general(receive) };
+        if envelope.source.0 >> 32 != 0 {
+            return self.post_general(receive);
+        }
+        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+        let tag = envelope.tag.0;
+        let hash = self.hashing.narrow(pair, tag);
+        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let Some(slot) = self.table.slots.get_mut(index) else { return self.post_general(receive) };
+        if slot.is_empty() {
+            *slot = Slot { tag, pair, id: receive.id.0, mark: self.posts << 2 | Kind::Posted as u64 };
+            self.posts += 2;
+            self.table.counts += Kind::Posted.unit();
+            return Ok(None);
+        }
+        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Waiting) {
+            return self.post_second(index, pair, tag, hash, receive.id);
+        }
+        slot.mark = 0;
+        self.effort.examined(Queue::Unexpected, 1);
+        self.table.counts -= Kind::Waiting.unit();
+        Ok(Some(MsgId(slot.id)))
+    }
+
+    /// A post whose slot holds something else.
+    #[inline(never)]
+    fn post_second(
+        &mut self,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        hash: u64,
+        id: RecvId,
+    ) -> Result<Option<MsgId>, Refused> {
+        let key = Key { pair, tag, high: 0 };
+        let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
+        let mut examined = 0;
+        let met = self.table.meet(index, &key, Spot::new(hash, tag), head, &mut examined)?;
+        self.effort.examined(Queue::Unexpected, examined);
+        match met {
+            Met::Took(id) => Ok(Some(MsgId(id))),
+            Met::Queued(_) => {
+                self.posts += 2;
+                if self.table.is_growing() {
+                    self.gate |= BUSY;
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// An arrival to which nothing but its slot matters.
+    #[inline(always)]
+    fn arrive_plain(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let envelope = &message.envelope;
+        if envelope.source.0 >> 32 != 0 {
+            return self.arrive_general(message);
+        }
+        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+        let tag = envelope.tag.0;
+        let hash = self.hashing.narrow(pair, tag);
+        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
+        if slot.is_empty() {
+            if self.table.counts >> Kind::Waiting.shift() == 0 {
+                self.log.restart();
+            }
+            if !self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag))) {
+                return self.arrive_general(message);
+            }
+            *slot = Slot { tag, pair, id: message.id.0, mark: self.arrivals << 2 | Kind::Waiting as u64 };
+            self.arrivals += 2;
+            self.table.counts += Kind::Waiting.unit();
+            return Ok(None);
+        }
+        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Posted) {
+            return self.arrive_second(index, pair, tag, hash, message.id);
+        }
+        slot.mark = 0;
+        self.effort.examined(Queue::Posted, 1);
+        self.table.counts -= Kind::Posted.unit();
+        Ok(Some(RecvId(slot.id)))
+    }
+
+    /// An arrival whose slot holds something else.
+    #[inline(never)]
+    fn arrive_second(
+        &mut self,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        hash: u64,
+        id: MsgId,
+    ) -> Result<Option<RecvId>, Refused> {
+        let key = Key { pair, tag, high: 0 };
+        let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
+        if !self.log.has_room() && self.log.make_room(self.table.count(Kind::Waiting)).is_err() {
+            // It may find a receive all the same.
+            return self.arrive_general(Message::new(id, key.envelope()));
+        }
+        let mut examined = 0;
+        let met = self.table.meet(index, &key, Spot::new(hash, tag), head, &mut examined)?;
+        self.effort.examined(Queue::Posted, examined);
+        match met {
+            Met::Took(id) => Ok(Some(RecvId(id))),
+            Met::Queued(entry) => {
+                self.log.push(self.arrivals, entry);
+                self.arrivals += 2;
+                if self.table.is_growing() || self.log.is_sweeping() {
+                    self.set_gate();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn post_gated(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.hints.admit(&receive.selector)?;
+        if self.gate & TO_POST == HINTED { self.post_plain(receive) } else { self.post_general(receive) }
+    }
+
+    #[inline(never)]
+    fn arrive_gated(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        if self.gate == HINTED && self.hints.admit_unexpected(message.envelope.context).is_ok() {
+            return self.arrive_plain(message);
+        }
+        self.arrive_general(message)
     }
 
     /// A post that finds more than one look at a slot can settle.
@@ -379,65 +518,12 @@ impl<E: Effort> Hybrid<E> {
 }
 
 impl<E: Effort> Engine for Hybrid<E> {
-    #[inline]
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.hints.admit(&receive.selector)?;
-        let Some(envelope) = receive.selector.exact() else { return self.post_general(receive) };
-        if envelope.source.0 >> 32 != 0 || self.gate & TO_POST != 0 {
-            return self.post_general(receive);
-        }
-        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
-        let tag = envelope.tag.0;
-        let hash = self.hashing.narrow(pair, tag);
-        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
-        let Some(slot) = self.table.slots.get_mut(index) else { return self.post_general(receive) };
-        if slot.is_empty() {
-            *slot = Slot { tag, pair, id: receive.id.0, mark: self.posts << 2 | Kind::Posted as u64 };
-            self.posts += 2;
-            self.table.counts += Kind::Posted.unit();
-            return Ok(None);
-        }
-        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Waiting) {
-            return self.post_general(receive);
-        }
-        slot.mark = 0;
-        self.effort.examined(Queue::Unexpected, 1);
-        self.table.counts -= Kind::Waiting.unit();
-        Ok(Some(MsgId(slot.id)))
+        if self.gate & TO_POST != 0 { self.post_gated(receive) } else { self.post_plain(receive) }
     }
 
-    #[inline]
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        let envelope = &message.envelope;
-        if envelope.source.0 >> 32 != 0 || self.gate & TO_ARRIVE != 0 {
-            return self.arrive_general(message);
-        }
-        let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
-        let tag = envelope.tag.0;
-        let hash = self.hashing.narrow(pair, tag);
-        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
-        let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
-        if slot.is_empty() {
-            if !self.log.has_room() {
-                return self.arrive_general(message);
-            }
-            self.hints.admit_unexpected(envelope.context)?;
-            if self.table.counts >> Kind::Waiting.shift() == 0 {
-                self.log.clear();
-            }
-            *slot = Slot { tag, pair, id: message.id.0, mark: self.arrivals << 2 | Kind::Waiting as u64 };
-            self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag)));
-            self.arrivals += 2;
-            self.table.counts += Kind::Waiting.unit();
-            return Ok(None);
-        }
-        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Posted) {
-            return self.arrive_general(message);
-        }
-        slot.mark = 0;
-        self.effort.examined(Queue::Posted, 1);
-        self.table.counts -= Kind::Posted.unit();
-        Ok(Some(RecvId(slot.id)))
+        if self.gate != 0 { self.arrive_gated(message) } else { self.arrive_plain(message) }
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -474,7 +560,9 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
+        let set = upkeep::set_hints(self, context, hints);
+        self.set_gate();
+        set
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
