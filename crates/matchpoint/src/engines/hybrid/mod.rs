@@ -270,21 +270,48 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     fn arrive_gated(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        if self.gate == HINTED && self.hints.admit_unexpected(message.envelope.context).is_ok() {
-            return self.arrive_plain(message);
+        if self.gate & (BUSY | INDEXED) != 0 {
+            return self.arrive_general(message);
         }
-        self.arrive_general(message)
+        if self.gate & WILD != 0 {
+            let mut examined = 0;
+            let key = Key::of(&message.envelope);
+            let open = self.find_posted_open(&key, &mut examined);
+            self.effort.examined(Queue::Posted, examined);
+            if let Some(receive) = open {
+                return Ok(Some(self.take_open(receive)));
+            }
+        }
+        if self.gate & HINTED != 0 && self.hints.admit_unexpected(message.envelope.context).is_err() {
+            return self.arrive_general(message);
+        }
+        self.arrive_plain(message)
+    }
+
+    /// Takes the first receive of a queue of a class.
+    fn take_open(&mut self, (number, at): (usize, At)) -> RecvId {
+        let id = self.classes[number].posted.pop(at).id;
+        self.wild -= 1;
+        if self.wild == 0 {
+            self.gate &= !WILD;
+        }
+        self.unname_receive(id);
+        RecvId(id)
     }
 
     /// A post that finds more than one look at a slot can settle.
     #[inline(never)]
     fn post_general(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        self.tend();
+        if self.gate & BUSY != 0 {
+            self.tend();
+        }
         let posted = match receive.selector.exact() {
             Some(envelope) => self.post_exact(receive.id, &Key::of(&envelope)),
             None => self.post_open(&receive),
         };
-        self.set_gate();
+        if self.gate & BUSY != 0 || self.table.is_growing() {
+            self.set_gate();
+        }
         posted
     }
 
@@ -307,18 +334,20 @@ impl<E: Effort> Hybrid<E> {
     }
 
     fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        if let Some(found) = self.find_open(&receive.selector) {
-            return Ok(Some(self.take_message(found)));
+        if self.table.count(Kind::Waiting) > 0 {
+            let found = self.find_open(&receive.selector);
+            self.set_gate();
+            if let Some(found) = found {
+                return Ok(Some(self.take_message(found)));
+            }
         }
         let number = self.class(Openness::of(&receive.selector))?;
         let class = &mut self.classes[number];
         let key = class.open.key(&receive.selector);
         let spot = self.hashing.spot(&key);
         let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
-        let entry = match class.posted.find(&key, spot, &mut 0) {
-            Some(at) => class.posted.append(at, head)?,
-            None => class.posted.insert(&key, spot, head)?,
-        };
+        let entry = class.posted.put(&key, spot, head)?;
+        self.gate |= if class.posted.is_growing() { WILD | BUSY } else { WILD };
         self.wild += 1;
         self.posts += 2;
         self.name_receive(receive.id, Named { class: number as u32, entry, seq: head.seq });
@@ -425,35 +454,29 @@ impl<E: Effort> Hybrid<E> {
         let key = Key::of(&message.envelope);
         let spot = self.hashing.spot(&key);
         let mut examined = 0;
-        let queue = self.table.find(&key, spot, &mut examined);
+        let open = if self.wild > 0 { self.find_posted_open(&key, &mut examined) } else { None };
+        let queue = if open.is_none() { self.table.find(&key, spot, &mut examined) } else { None };
         let exact = queue.filter(|&at| self.table.head(at).kind == Kind::Posted);
-        let open = if self.wild > 0 { self.find_posted_open(&key, exact, &mut examined) } else { None };
         self.effort.examined(Queue::Posted, examined);
-        let taken = match (open, exact) {
-            (Some((number, at)), _) => {
-                self.wild -= 1;
-                Some(self.classes[number].posted.pop(at))
-            }
-            (None, Some(at)) => Some(self.table.pop(at)),
-            (None, None) => None,
-        };
-        let arrived = match taken {
-            Some(head) => {
-                self.unname_receive(head.id);
-                Ok(Some(RecvId(head.id)))
-            }
-            None => self.enqueue_message(&message, &key, spot, queue).map(|()| None),
+        let arrived = if let Some(receive) = open {
+            Ok(Some(self.take_open(receive)))
+        } else if let Some(at) = exact {
+            let id = self.table.pop(at).id;
+            self.unname_receive(id);
+            Ok(Some(RecvId(id)))
+        } else {
+            self.enqueue_message(&message, &key, spot, queue).map(|()| None)
         };
         self.set_gate();
         arrived
     }
 
-    /// The earliest receive that leaves something open and matches, if it is older than the `exact` one.
-    fn find_posted_open(&self, key: &Key, exact: Option<At>, examined: &mut u64) -> Option<(usize, At)> {
-        let mut earliest = exact.map_or(u64::MAX, |at| self.table.head(at).seq);
-        let mut found = None;
+    /// The earliest receive that leaves something open and matches, if it is older than the one that does not.
+    #[inline]
+    fn find_posted_open(&self, key: &Key, examined: &mut u64) -> Option<(usize, At)> {
+        let (mut earliest, mut found) = (u64::MAX, None);
         for (number, class) in self.classes.iter().enumerate() {
-            if class.posted.len() == 0 {
+            if class.posted.counts == 0 {
                 continue;
             }
             let rest = class.open.rest(key);
@@ -461,6 +484,13 @@ impl<E: Effort> Hybrid<E> {
             let seq = class.posted.head(at).seq;
             if seq < earliest {
                 (earliest, found) = (seq, Some((number, at)));
+            }
+        }
+        if found.is_some() {
+            let exact = self.table.find(key, self.hashing.spot(key), examined);
+            let exact = exact.map(|at| self.table.head(at)).filter(|head| head.kind == Kind::Posted);
+            if exact.is_some_and(|head| head.seq < earliest) {
+                return None;
             }
         }
         found

@@ -99,7 +99,7 @@ impl<E: Effort> Hybrid<E> {
     fn is_wanted(&self, key: &Key) -> bool {
         let exact = self.table.find(key, self.hashing.spot(key), &mut 0);
         exact.is_some_and(|at| self.table.head(at).kind == Kind::Posted)
-            || self.find_posted_open(key, None, &mut 0).is_some()
+            || self.find_posted_open(key, &mut 0).is_some()
     }
 }
 

@@ -122,7 +122,11 @@ impl Table {
             *examined += 1;
             return (slot.key() == *key).then_some(At { bucket, cell: NIL });
         }
-        let mut at = slot.first_cell();
+        self.find_cell(bucket, slot.first_cell(), key, examined)
+    }
+
+    #[inline(never)]
+    fn find_cell(&self, bucket: Bucket, mut at: Place, key: &Key, examined: &mut u64) -> Option<At> {
         while at != NIL {
             *examined += 1;
             let cell = self.cells.get(at);
@@ -144,6 +148,22 @@ impl Table {
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
         if at.cell == NIL { self.slot(at.bucket).key() } else { self.cells.get(at.cell).key }
+    }
+
+    /// Queues an entry under a key that has none of the other kind.
+    #[inline]
+    pub(super) fn put(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
+        if self.old.is_empty() && key.high == 0 {
+            if let Some(slot) = self.slots.get_mut(spot.bucket(self.shift)).filter(|slot| slot.is_empty()) {
+                *slot = Slot::plain(key, head);
+                self.counts += head.kind.unit();
+                return Ok(Ref::inline(spot));
+            }
+        }
+        match self.find(key, spot, &mut 0) {
+            Some(at) => self.append(at, head),
+            None => self.insert(key, spot, head),
+        }
     }
 
     /// Begins a queue for a key that has none.
