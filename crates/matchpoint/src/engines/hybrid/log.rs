@@ -134,12 +134,13 @@ impl Log {
         true
     }
 
-    /// Forgets the lines of the tail, if there are no others: none is alive.
+    /// Forgets all lines, none of which is alive. False, and nothing done: there are full chunks to put away.
     #[inline]
-    pub(super) fn restart(&mut self) {
+    pub(super) fn restart(&mut self) -> bool {
         if self.settled == 0 {
             self.used = 0;
         }
+        self.settled == 0
     }
 
     /// Forgets all lines: none is alive.

@@ -210,8 +210,8 @@ impl<E: Effort> Hybrid<E> {
         let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
-            if self.table.counts >> Kind::Waiting.shift() == 0 {
-                self.log.restart();
+            if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart() {
+                return self.arrive_general(message);
             }
             if !self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag))) {
                 return self.arrive_general(message);
@@ -505,7 +505,7 @@ impl<E: Effort> Hybrid<E> {
     ) -> Result<(), Refused> {
         self.hints.admit_unexpected(message.envelope.context)?;
         let waiting = self.table.count(Kind::Waiting);
-        if waiting == 0 && self.log.len() > 0 {
+        if waiting == 0 {
             self.forget_arrivals();
         }
         if !self.log.has_room() {
@@ -626,5 +626,16 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn attempts(&self) -> Attempts {
         self.effort.attempts()
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let indexes = self.classes.iter().filter(|class| class.index.is_some()).count();
+        vec![
+            ("buckets", self.table.buckets() as f64),
+            ("wildcard classes", self.classes.iter().filter(|class| !class.is_vacant()).count() as f64),
+            ("indexes of unexpected messages", indexes as f64),
+            ("index bytes", self.classes.iter().map(Class::bytes).sum::<u64>() as f64),
+            ("log of arrivals bytes", self.log.bytes() as f64),
+        ]
     }
 }

@@ -64,6 +64,18 @@ pub(super) struct Bucket(u32);
 const OLD: u32 = 1 << 31;
 
 impl Table {
+    /// A table that will not grow before it holds so many keys.
+    pub(super) fn for_keys(keys: usize) -> Result<Self, Refused> {
+        let mut size = SMALLEST;
+        while limit(size) < keys && size < LARGEST {
+            size *= 2;
+        }
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size).map_err(|_| Refused::Memory)?;
+        slots.resize(size, Slot::default());
+        Ok(Table { slots, shift: u64::BITS - size.ilog2(), ..Table::default() })
+    }
+
     /// Entries of a kind.
     #[inline]
     pub(super) fn count(&self, kind: Kind) -> usize {
@@ -80,6 +92,11 @@ impl Table {
     #[inline]
     pub(super) fn is_growing(&self) -> bool {
         !self.old.is_empty()
+    }
+
+    /// Buckets, with those that have not moved yet.
+    pub(super) fn buckets(&self) -> usize {
+        1 << (u64::BITS - self.shift)
     }
 
     /// Bytes allocated.
@@ -481,7 +498,6 @@ impl Table {
     #[inline]
     pub(super) fn tend(&mut self, hashing: &Hashing) {
         if self.is_growing() {
-            self.move_group(hashing);
             self.move_group(hashing);
         }
     }
