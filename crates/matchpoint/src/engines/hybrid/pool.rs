@@ -20,15 +20,20 @@ pub(super) trait Record: Copy {
     fn next_vacant(&self) -> Place;
 }
 
+/// Vacant places are used again last first; but when all are vacant, in the order of memory: what many took out in
+/// another order than it came in would leave a chain through memory that each insertion has to follow, at a cache miss
+/// each (`gather_one_tag`: 170 ns instead of 30).
 pub(super) struct Pool<T> {
     chunks: Vec<Box<[T; CHUNK]>>,
     vacant: Place,
+    /// Places from here on were never used since all were vacant.
+    fresh: Place,
     len: u32,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Pool { chunks: Vec::new(), vacant: NIL, len: 0 }
+        Pool { chunks: Vec::new(), vacant: NIL, fresh: 0, len: 0 }
     }
 }
 
@@ -48,7 +53,8 @@ impl<T: Record> Pool<T> {
     /// Makes sure that one more record can be kept.
     #[inline]
     pub(super) fn reserve_one(&mut self) -> Result<(), Refused> {
-        if self.vacant != NIL { Ok(()) } else { self.grow() }
+        let has_room = self.vacant != NIL || self.fresh as usize / CHUNK < self.chunks.len();
+        if has_room { Ok(()) } else { self.grow() }
     }
 
     /// Makes sure that so many more records can be kept.
@@ -62,19 +68,15 @@ impl<T: Record> Pool<T> {
 
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
-        let first = self.chunks.len() * CHUNK;
-        if first + CHUNK >= NIL as usize {
+        if (self.chunks.len() + 1) * CHUNK >= NIL as usize {
             return Err(Refused::Full);
         }
         self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
         let mut chunk = Vec::new();
         chunk.try_reserve_exact(CHUNK).map_err(|_| Refused::Memory)?;
-        let first = first as Place;
-        chunk.extend((first + 1..first + CHUNK as Place).map(T::vacant));
-        chunk.push(T::vacant(self.vacant));
+        chunk.resize(CHUNK, T::vacant(NIL));
         if let Ok(chunk) = chunk.into_boxed_slice().try_into() {
             self.chunks.push(chunk);
-            self.vacant = first;
         }
         Ok(())
     }
@@ -82,12 +84,18 @@ impl<T: Record> Pool<T> {
     /// Keeps a record, for which there must be [room](Self::reserve).
     #[inline]
     pub(super) fn insert(&mut self, record: T) -> Place {
+        self.len += 1;
         let at = self.vacant;
+        if at == NIL {
+            let at = self.fresh;
+            self.fresh += 1;
+            *self.get_mut(at) = record;
+            return at;
+        }
         let kept = self.get_mut(at);
         let next = kept.next_vacant();
         *kept = record;
         self.vacant = next;
-        self.len += 1;
         at
     }
 
@@ -97,6 +105,9 @@ impl<T: Record> Pool<T> {
         *self.get_mut(at) = T::vacant(self.vacant);
         self.vacant = at;
         self.len -= 1;
+        if self.len == 0 {
+            (self.vacant, self.fresh) = (NIL, 0);
+        }
     }
 
     #[inline]
@@ -140,8 +151,8 @@ mod tests {
         places.iter().for_each(|&place| pool.remove(place));
         assert_eq!(pool.len(), 0);
         pool.reserve(1000).unwrap();
-        let again: std::collections::BTreeSet<_> = (0..1000).map(|record| pool.insert(record)).collect();
-        assert_eq!(again.len(), 1000);
+        let again: Vec<_> = (0..1000).map(|record| pool.insert(record)).collect();
         assert_eq!(pool.bytes(), bytes, "vacant places are used first");
+        assert_eq!(again, places, "in the order of memory, since all were vacant");
     }
 }
