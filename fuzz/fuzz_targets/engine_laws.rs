@@ -8,7 +8,8 @@ use matchpoint::event::script;
 use matchpoint_conformance::{generate, run};
 
 /// Parameters under which an engine works differently.
-const VARIANTS: [&str; 4] = ["rank_array:order=per_source", "rank_array:dense=3", "bins:n=1", "bins:n=3"];
+const VARIANTS: [&str; 5] =
+    ["rank_array:order=per_source", "rank_array:dense=3", "bins:n=1", "bins:n=3", "hybrid:seed=0"];
 
 fuzz_target!(|bytes: &[u8]| {
     let events = generate::decode(bytes);

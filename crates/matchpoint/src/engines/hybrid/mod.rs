@@ -1,4 +1,45 @@
-//! `hybrid`: ours.
+//! `hybrid`: ours. Everything is found by hashing, wildcards too, and whatever has to grow grows a little with each call.
+//!
+//! ```text
+//!                    (context, source, tag)                what a class of wildcards keeps of that
+//!                              │                                  │                     │
+//!                              ▼                                  ▼                     ▼
+//!  table    one bucket, one cache line, holds      classes  receives posted   |  index of messages
+//!           a receive or a message, never both              (any source)      |  (made when first searched)
+//!                              ▲                            (any tag)         |        │
+//!                              │ what a line finds          (tag ~ mask, …)   |        │ what an entry finds
+//!  log      one line for each message, in the order of arrival ◀── indexed from the oldest on ──┘
+//!  ids      entries by name, made by the first cancel
+//! ```
+//!
+//! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
+//!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
+//!   lies in its slot, 32 bytes, and a call touches one cache line.
+//! * **Receives that leave something open** (`class.rs`) are in a table of their class: what is ignored, the source or
+//!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
+//!   of what it finds. A program without wildcards has no class.
+//! * **A search for messages by a wildcard** goes through the few that wait one by one; where there are more, the
+//!   class gets an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far as the search has to
+//!   go. It is kept up with each arrival afterwards, and dropped when it was of no use for long. Taking a message does
+//!   not look for it in indexes: what an index or the log remembers of it no longer finds it.
+//! * **Nothing pauses.** Tables are moved four buckets at a time, the log is swept four lines at a time, an index
+//!   that holds too many of the dead is made anew beside the old one. What remains are single calls: the first search
+//!   by a wildcard that matches none of very many messages, and the first cancel, have to look at all of them once.
+//!
+//! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
+//! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
+//! wildcards they use; Denis, "Scalability of the NewMadeleine communication library" (2019), claims constant time with
+//! wildcards too.
+//!
+//! Post and arrive are O(1 + classes in use), whatever the number of entries, sources, equals and wildcards. Cancel,
+//! retract and readdress are O(1) after the first of them, which is O(entries); a message readdressed steps past those
+//! of its new name that are younger than it. Close and the like visit everything. Memory: 32 bytes for a slot (at most
+//! 5/8 of them in use, a quarter while there are few), 56 for a key that shares its slot or has several entries, 32 for
+//! each entry of it beyond the first, 12 for a message's line in the log; and per class, of what it indexes, the same
+//! again but for the line. Idle it holds nothing but itself.
+//!
+//! Where it loses: keys that share a slot take twice the time of those that do not; equal entries three times that of
+//! a list, which they are; and an index costs each arrival as much as the arrival itself.
 
 mod class;
 mod entry;
