@@ -190,6 +190,7 @@ fn an_index_that_is_not_used_is_dropped() {
     }
     let after = engine.footprint().now_bytes();
     assert!(after < without + (with - without) / 2, "{without}, {with}, then {after} bytes");
+    assert!(engine.footprint().peak_bytes >= with, "the peak is forgotten");
     engine.close(ContextId(0), &mut Drained::default());
     assert_eq!(engine.posted_len() + engine.unexpected_len(), 0);
 }

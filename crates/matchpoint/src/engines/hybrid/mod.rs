@@ -177,6 +177,8 @@ impl<E: Effort> Hybrid<E> {
 
     /// A little of the work that must not be done at once.
     fn tend(&mut self) {
+        // What is held besides (a table that is left, an index about to be dropped) is seen here before it is gone.
+        self.peak_bytes = self.footprint().peak_bytes;
         self.table.tend(&self.hashing);
         for class in &mut self.classes {
             class.posted.tend(&self.hashing);
