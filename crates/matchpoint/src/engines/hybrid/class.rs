@@ -117,11 +117,7 @@ impl Index {
     fn take_in(&mut self, open: &Openness, key: &Key, hashing: &Hashing, head: Head) -> Option<Key> {
         let rest = open.rest(key);
         let spot = hashing.spot(&rest);
-        let added = match self.table.find(&rest, spot, &mut 0) {
-            Some(at) => self.table.append(at, head),
-            None => self.table.insert(&rest, spot, head),
-        };
-        added.ok()?;
+        self.table.put(&rest, spot, head).ok()?;
         self.table.tend(hashing);
         self.until = head.seq + 1;
         Some(rest)

@@ -1,7 +1,7 @@
 //! The records that a table is made of.
 
 use super::key::{Key, Spot};
-use super::pool::{NIL, Place, Record};
+use super::pool::{NIL, Place, Pool, Record};
 use super::table::Bucket;
 
 /// Which queue an entry belongs to.
@@ -95,6 +95,9 @@ impl Slot {
     }
 }
 
+/// The number of no entry.
+const NO_SEQ: u64 = u64::MAX;
+
 /// A key that does not lie plainly in its slot, with its first entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
@@ -115,6 +118,17 @@ impl Cell {
         Cell { key, head, next: NIL, own: NIL, first: NIL, last: NIL }
     }
 
+    /// Makes the second entry the first.
+    #[inline]
+    pub(super) fn promote(&mut self, twins: &Pool<Twin>) {
+        let &Twin { id, seq, next, .. } = twins.get(self.first);
+        (self.head.id, self.head.seq) = (id, seq);
+        (self.own, self.first) = (self.first, next);
+        if next == NIL {
+            self.last = NIL;
+        }
+    }
+
     /// Whether a slot could hold all of it.
     pub(super) fn is_plain(&self) -> bool {
         self.key.high == 0 && self.own == NIL && self.first == NIL
@@ -122,8 +136,9 @@ impl Cell {
 }
 
 impl Record for Cell {
-    fn vacate(&mut self, next: Place) {
-        self.next = next;
+    fn vacant(next: Place) -> Self {
+        let head = Head { kind: Kind::Posted, seq: NO_SEQ, id: 0 };
+        Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: 0 }, head) }
     }
 
     fn next_vacant(&self) -> Place {
@@ -137,15 +152,15 @@ pub(super) struct Twin {
     pub(super) id: u64,
     pub(super) seq: u64,
     pub(super) owner: Place,
+    /// Of the second entry of a queue, anything: taking the first leaves it alone.
     pub(super) prev: Place,
     pub(super) next: Place,
 }
 
 impl Record for Twin {
-    fn vacate(&mut self, next: Place) {
-        // No entry has this number: what is remembered of the twin finds nothing.
-        self.seq = u64::MAX;
-        self.next = next;
+    fn vacant(next: Place) -> Self {
+        // What is remembered of the twin finds nothing.
+        Twin { id: 0, seq: NO_SEQ, owner: NIL, prev: NIL, next }
     }
 
     fn next_vacant(&self) -> Place {
@@ -153,13 +168,12 @@ impl Record for Twin {
     }
 }
 
-/// Where the queue of a key is.
+/// Where the queue of a key is: in the slot of a bucket, or in a cell of it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum At {
-    /// In the slot of a bucket.
-    Slot(Bucket),
-    /// In a cell of a bucket.
-    Cell(Bucket, Place),
+pub(super) struct At {
+    pub(super) bucket: Bucket,
+    /// [`NIL`]: in the slot.
+    pub(super) cell: Place,
 }
 
 /// What an entry is remembered by, beside its number: it finds the entry wherever growth moves it. An entry that came

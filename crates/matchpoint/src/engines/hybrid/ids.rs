@@ -20,7 +20,6 @@ pub(crate) struct Named {
 /// The class of what belongs to none.
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
-#[derive(Default)]
 pub(super) struct Ids {
     table: Table,
     unused: usize,
@@ -31,12 +30,13 @@ fn key(id: u64) -> Key {
 }
 
 impl Ids {
-    /// The names of `entries`.
+    /// The names of `entries`, of which there are `len`.
     pub(super) fn of(
+        len: usize,
         entries: impl Iterator<Item = (u64, Named)>,
         hashing: &Hashing,
     ) -> Result<Self, Refused> {
-        let mut ids = Ids::default();
+        let mut ids = Ids { table: Table::for_keys(len)?, unused: 0 };
         for (id, named) in entries {
             ids.insert(id, named, hashing)?;
         }

@@ -66,26 +66,34 @@ impl Hashing {
         Hashing { pair, tag, high: high | 1 }
     }
 
-    /// The hash of a key whose `high` is zero: both halves of a 128-bit product, folded. Four tags in a row share it,
-    /// and lie side by side: that halved the time of `gather`, whose receives come in the order of their tags.
+    /// The hash of a key whose `high` is zero. Four tags in a row share it, and lie side by side: that halved the time
+    /// of `gather`, whose receives come in the order of their tags.
     #[inline]
     pub(super) fn narrow(&self, pair: u64, tag: u64) -> u64 {
-        let product = u128::from(pair ^ self.pair) * u128::from(tag >> 2 ^ self.tag);
-        product as u64 ^ (product >> 64) as u64
+        mixed(pair ^ self.pair, tag >> 2 ^ self.tag)
     }
 
     /// The hash of any key.
     #[inline]
     pub(super) fn hash(&self, key: &Key) -> u64 {
         let pair = (key.pair ^ self.pair).wrapping_add(u64::from(key.high).wrapping_mul(self.high));
-        let product = u128::from(pair) * u128::from(key.tag >> 2 ^ self.tag);
-        product as u64 ^ (product >> 64) as u64
+        mixed(pair, key.tag >> 2 ^ self.tag)
     }
 
     #[inline]
     pub(super) fn spot(&self, key: &Key) -> Spot {
         Spot::new(self.hash(key), key.tag)
     }
+}
+
+/// Both halves of a 128-bit product, folded, and mixed once more. Without that, tags or sources in a row are numbers in
+/// an arithmetic progression: mostly spread better than by chance, but under one key in ten so badly that a search among
+/// 1024 tags in 4096 buckets examined up to 3.5 keys, where it is 1.13 ± 0.02 now.
+#[inline]
+fn mixed(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    let folded = product as u64 ^ (product >> 64) as u64;
+    (folded ^ folded >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
 /// What is needed of a key's hash to find its bucket in a table of any size up to 2^30: its upper 30 bits, and the

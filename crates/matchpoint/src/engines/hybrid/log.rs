@@ -20,7 +20,7 @@ const FIRST: usize = 32;
 const SWEEP: usize = 4;
 
 /// A message's number (its upper bit says whether it was placed as a twin) and what it is found by: 12 bytes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Line {
     low: u32,
     high: u32,
@@ -59,7 +59,9 @@ impl Line {
 /// See the [module's documentation](self).
 #[derive(Default)]
 pub(super) struct Log {
+    /// All of it is initialised, so that adding a line is a store behind one comparison.
     tail: Vec<Line>,
+    used: usize,
     full: VecDeque<Vec<Line>>,
     spare: VecDeque<Vec<Line>>,
     /// Where the sweep stands: a full chunk and an entry of it.
@@ -72,7 +74,7 @@ impl Log {
     /// Lines kept, dead or alive.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.settled + self.tail.len()
+        self.settled + self.used
     }
 
     /// Bytes allocated.
@@ -92,18 +94,20 @@ impl Log {
     /// Whether a line can be added without allocating.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.tail.len() < self.tail.capacity()
+        self.used < self.tail.len()
     }
 
     /// Makes room for one line; `live` of those that are there are wanted still.
     #[cold]
     pub(super) fn make_room(&mut self, live: usize) -> Result<(), Refused> {
         if self.tail.len() < CHUNK {
-            let more = usize::clamp(2 * self.tail.len(), FIRST, CHUNK) - self.tail.len();
-            return self.tail.try_reserve_exact(more).map_err(|_| Refused::Memory);
+            let lines = usize::clamp(2 * self.tail.len(), FIRST, CHUNK);
+            self.tail.try_reserve_exact(lines - self.tail.len()).map_err(|_| Refused::Memory)?;
+            self.tail.resize(lines, Line::default());
+            return Ok(());
         }
         self.full.try_reserve(1).map_err(|_| Refused::Memory)?;
-        let next = match self.spare.pop_front() {
+        let mut next = match self.spare.pop_front() {
             Some(chunk) => chunk,
             None => {
                 let mut chunk = Vec::new();
@@ -111,24 +115,38 @@ impl Log {
                 chunk
             }
         };
-        self.settled += self.tail.len();
+        next.resize(CHUNK, Line::default());
+        self.settled += CHUNK;
         self.full.push_back(std::mem::replace(&mut self.tail, next));
+        self.used = 0;
         if self.sweep.is_none() && self.len() > 2 * live + 2 * CHUNK {
             self.sweep = Some((0, 0));
         }
         Ok(())
     }
 
-    /// Adds a line, for which there must be [room](Self::has_room).
+    /// Adds a line; false: there is no [room](Self::make_room).
     #[inline]
-    pub(super) fn push(&mut self, seq: u64, entry: Ref) {
-        self.tail.push(Line::new(seq, entry));
+    pub(super) fn push(&mut self, seq: u64, entry: Ref) -> bool {
+        let Some(line) = self.tail.get_mut(self.used) else { return false };
+        *line = Line::new(seq, entry);
+        self.used += 1;
+        true
+    }
+
+    /// Forgets all lines, none of which is alive. False, and nothing done: there are full chunks to put away.
+    #[inline]
+    pub(super) fn restart(&mut self) -> bool {
+        if self.settled == 0 {
+            self.used = 0;
+        }
+        self.settled == 0
     }
 
     /// Forgets all lines: none is alive.
     #[inline]
     pub(super) fn clear(&mut self) {
-        self.tail.clear();
+        self.used = 0;
         if !self.full.is_empty() {
             self.clear_full();
         }
@@ -144,7 +162,7 @@ impl Log {
     /// The lines from the oldest on that is no older than `seq`.
     pub(super) fn since(&self, seq: u64) -> impl Iterator<Item = (u64, Ref)> {
         let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
-        let lines = self.full.range(chunk..).chain([&self.tail]);
+        let lines = self.full.range(chunk..).map(Vec::as_slice).chain([&self.tail[..self.used]]);
         let older = move |lines: &[Line]| lines.partition_point(|line| line.seq() < seq);
         let lines = lines.flat_map(move |lines| {
             let first = lines.first().is_some_and(|first| first.seq() < seq);
@@ -161,7 +179,10 @@ impl Log {
     /// Changes what a message is found by. O(log lines).
     pub(super) fn replace(&mut self, seq: u64, entry: Ref) {
         let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
-        let lines = self.full.get_mut(chunk).unwrap_or(&mut self.tail);
+        let lines = match self.full.get_mut(chunk) {
+            Some(lines) => lines,
+            None => &mut self.tail[..self.used],
+        };
         let at = lines.partition_point(|line| line.seq() < seq);
         if let Some(line) = lines.get_mut(at).filter(|line| line.seq() == seq) {
             *line = Line::new(seq, entry);

@@ -9,29 +9,31 @@ pub(super) type Place = u32;
 /// No record.
 pub(super) const NIL: Place = u32::MAX;
 
-/// Records in a chunk. The first chunk begins smaller.
-const CHUNK: usize = 256;
-const FIRST: usize = 32;
+/// Records in a chunk: a number that the compiler knows, so that only the chunk is checked, not the place in it.
+const CHUNK: usize = 64;
 
 /// A record that can be linked to another when it is vacant.
 pub(super) trait Record: Copy {
-    /// Marks it vacant, and links it.
-    fn vacate(&mut self, next: Place);
+    /// A vacant one, linked to the next.
+    fn vacant(next: Place) -> Self;
     /// The link of a vacant record.
     fn next_vacant(&self) -> Place;
 }
 
+/// Vacant places are used again last first; but when all are vacant, in the order of memory: what many took out in
+/// another order than it came in would leave a chain through memory that each insertion has to follow, at a cache miss
+/// each (`gather_one_tag`: 170 ns instead of 30).
 pub(super) struct Pool<T> {
-    chunks: Vec<Vec<T>>,
+    chunks: Vec<Box<[T; CHUNK]>>,
     vacant: Place,
-    /// Records that could be kept without allocating.
-    room: u32,
+    /// Places from here on were never used since all were vacant.
+    fresh: Place,
     len: u32,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Pool { chunks: Vec::new(), vacant: NIL, room: 0, len: 0 }
+        Pool { chunks: Vec::new(), vacant: NIL, fresh: 0, len: 0 }
     }
 }
 
@@ -44,83 +46,68 @@ impl<T: Record> Pool<T> {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        let records: usize = match self.chunks.len() {
-            0 => 0,
-            chunks => self.chunks[0].capacity() + (chunks - 1) * CHUNK,
-        };
-        (records * size_of::<T>() + self.chunks.capacity() * size_of::<Vec<T>>()) as u64
+        let chunks = self.chunks.len() * size_of::<[T; CHUNK]>();
+        (chunks + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()) as u64
     }
 
-    /// Makes sure that `records` more can be kept.
+    /// Makes sure that one more record can be kept.
     #[inline]
-    pub(super) fn reserve(&mut self, records: u32) -> Result<(), Refused> {
-        if self.room >= records { Ok(()) } else { self.grow(records) }
+    pub(super) fn reserve_one(&mut self) -> Result<(), Refused> {
+        let has_room = self.vacant != NIL || self.fresh as usize / CHUNK < self.chunks.len();
+        if has_room { Ok(()) } else { self.grow() }
     }
 
-    #[cold]
-    fn grow(&mut self, records: u32) -> Result<(), Refused> {
-        while self.room < records {
-            if self.len + self.room >= NIL - CHUNK as u32 {
-                return Err(Refused::Full);
-            }
-            self.room += self.add_room().map_err(|_| Refused::Memory)?;
+    /// Makes sure that so many more records can be kept.
+    #[inline]
+    pub(super) fn reserve(&mut self, records: usize) -> Result<(), Refused> {
+        while self.chunks.len() * CHUNK < self.len() + records {
+            self.grow()?;
         }
         Ok(())
     }
 
-    fn add_room(&mut self) -> Result<u32, std::collections::TryReserveError> {
-        if let [first] = &mut self.chunks[..] {
-            let before = first.capacity();
-            if before < CHUNK {
-                // Everything allocated is in use or reserved: what is to be added is added to the capacity.
-                let after = (2 * before).min(CHUNK);
-                first.try_reserve_exact(after - first.len())?;
-                return Ok((first.capacity().min(CHUNK) - before) as u32);
-            }
+    #[cold]
+    fn grow(&mut self) -> Result<(), Refused> {
+        if (self.chunks.len() + 1) * CHUNK >= NIL as usize {
+            return Err(Refused::Full);
         }
-        self.chunks.try_reserve(1)?;
+        self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
         let mut chunk = Vec::new();
-        let records = if self.chunks.is_empty() { FIRST } else { CHUNK };
-        chunk.try_reserve_exact(records)?;
-        self.chunks.push(chunk);
-        Ok(records as u32)
+        chunk.try_reserve_exact(CHUNK).map_err(|_| Refused::Memory)?;
+        chunk.resize(CHUNK, T::vacant(NIL));
+        if let Ok(chunk) = chunk.into_boxed_slice().try_into() {
+            self.chunks.push(chunk);
+        }
+        Ok(())
     }
 
     /// Keeps a record, for which there must be [room](Self::reserve).
     #[inline]
     pub(super) fn insert(&mut self, record: T) -> Place {
-        self.room -= 1;
         self.len += 1;
         let at = self.vacant;
-        if at != NIL {
-            let kept = self.get_mut(at);
-            let next = kept.next_vacant();
-            *kept = record;
-            self.vacant = next;
+        if at == NIL {
+            let at = self.fresh;
+            self.fresh += 1;
+            *self.get_mut(at) = record;
             return at;
         }
-        self.append(record)
-    }
-
-    fn append(&mut self, record: T) -> Place {
-        // Chunks are filled one after the other: the first that is not full has the room.
-        let mut number = self.chunks.len();
-        while number > 1 && self.chunks[number - 1].is_empty() && self.chunks[number - 2].len() < CHUNK {
-            number -= 1;
-        }
-        let chunk = &mut self.chunks[number - 1];
-        chunk.push(record);
-        ((number - 1) * CHUNK + chunk.len() - 1) as Place
+        let kept = self.get_mut(at);
+        let next = kept.next_vacant();
+        *kept = record;
+        self.vacant = next;
+        at
     }
 
     /// Gives a record back.
     #[inline]
     pub(super) fn remove(&mut self, at: Place) {
-        let vacant = self.vacant;
-        self.get_mut(at).vacate(vacant);
+        *self.get_mut(at) = T::vacant(self.vacant);
         self.vacant = at;
-        self.room += 1;
         self.len -= 1;
+        if self.len == 0 {
+            (self.vacant, self.fresh) = (NIL, 0);
+        }
     }
 
     #[inline]
@@ -131,5 +118,41 @@ impl<T: Record> Pool<T> {
     #[inline]
     pub(super) fn get_mut(&mut self, at: Place) -> &mut T {
         &mut self.chunks[at as usize / CHUNK][at as usize % CHUNK]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Record for Place {
+        fn vacant(next: Place) -> Self {
+            next
+        }
+
+        fn next_vacant(&self) -> Place {
+            *self
+        }
+    }
+
+    #[test]
+    fn records_stay_where_they_are() {
+        let mut pool = Pool::<Place>::default();
+        let places: Vec<_> = (0..1000)
+            .map(|record| {
+                pool.reserve_one().unwrap();
+                pool.insert(record + 7)
+            })
+            .collect();
+        for (record, &place) in (0..).zip(&places) {
+            assert_eq!(*pool.get(place), record + 7);
+        }
+        let bytes = pool.bytes();
+        places.iter().for_each(|&place| pool.remove(place));
+        assert_eq!(pool.len(), 0);
+        pool.reserve(1000).unwrap();
+        let again: Vec<_> = (0..1000).map(|record| pool.insert(record)).collect();
+        assert_eq!(pool.bytes(), bytes, "vacant places are used first");
+        assert_eq!(again, places, "in the order of memory, since all were vacant");
     }
 }

@@ -59,7 +59,8 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn cancel_named(&mut self, receive: RecvId) -> Option<bool> {
         if self.receives.is_none() {
             let entries = self.named_receives().map(|(head, named)| (head.id, named));
-            self.receives = Some(Ids::of(entries, &self.hashing).ok()?);
+            let len = self.table.count(Kind::Posted) + self.wild;
+            self.receives = Some(Ids::of(len, entries, &self.hashing).ok()?);
         }
         let Some(named) = self.receives.as_mut()?.get(receive.0, &self.hashing) else { return Some(false) };
         self.take_posted(named);
@@ -69,7 +70,8 @@ impl<E: Effort> Hybrid<E> {
     fn messages(&mut self) -> Option<&mut Ids> {
         if self.messages.is_none() {
             let entries = self.named_messages().map(|(head, named)| (head.id, named));
-            self.messages = Some(Ids::of(entries, &self.hashing).ok()?);
+            let len = self.table.count(Kind::Waiting);
+            self.messages = Some(Ids::of(len, entries, &self.hashing).ok()?);
         }
         self.messages.as_mut()
     }
@@ -99,7 +101,7 @@ impl<E: Effort> Hybrid<E> {
     fn is_wanted(&self, key: &Key) -> bool {
         let exact = self.table.find(key, self.hashing.spot(key), &mut 0);
         exact.is_some_and(|at| self.table.head(at).kind == Kind::Posted)
-            || self.find_posted_open(key, None, &mut 0).is_some()
+            || self.find_posted_open(key, &mut 0).is_some()
     }
 }
 

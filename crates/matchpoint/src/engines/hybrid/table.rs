@@ -19,16 +19,10 @@
 //! which buckets have moved. A search that looks beyond it turns to the old table.
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::growth::SMALLEST;
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place, Pool};
 use crate::engine::Refused;
-
-/// Slots of the smallest table, and the most slots that there can be (a [`Spot`] tells no more apart).
-const SMALLEST: usize = 128;
-const LARGEST: usize = 1 << 30;
-
-/// Old buckets that are moved together: four tags in a row exchange places within four buckets.
-const GROUP: usize = 4;
 
 /// See the [module's documentation](self).
 pub(super) struct Table {
@@ -39,9 +33,9 @@ pub(super) struct Table {
     /// Entries posted in the lower half, unexpected in the upper.
     pub(super) counts: u64,
     /// While it grows: the smaller table, of which only the buckets that have not moved count.
-    old: Vec<Slot>,
-    cells: Pool<Cell>,
-    twins: Pool<Twin>,
+    pub(super) old: Vec<Slot>,
+    pub(super) cells: Pool<Cell>,
+    pub(super) twins: Pool<Twin>,
 }
 
 impl Default for Table {
@@ -57,12 +51,11 @@ impl Default for Table {
     }
 }
 
-/// A bucket, of the table or of the old one.
+/// A bucket of the table, or, with the upper bit set, of the old one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Bucket {
-    is_old: bool,
-    index: usize,
-}
+pub(super) struct Bucket(u32);
+
+const OLD: u32 = 1 << 31;
 
 impl Table {
     /// Entries of a kind.
@@ -83,6 +76,11 @@ impl Table {
         !self.old.is_empty()
     }
 
+    /// Buckets, with those that have not moved yet.
+    pub(super) fn buckets(&self) -> usize {
+        1 << (u64::BITS - self.shift)
+    }
+
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let slots = self.slots.capacity() + self.old.capacity();
@@ -90,24 +88,25 @@ impl Table {
     }
 
     #[inline]
-    fn bucket(&self, spot: Spot) -> Bucket {
+    pub(super) fn bucket(&self, spot: Spot) -> Bucket {
         let index = spot.bucket(self.shift);
         if index < self.slots.len() || self.old.is_empty() {
-            return Bucket { is_old: false, index };
+            return Bucket(index as u32);
         }
-        Bucket { is_old: true, index: spot.bucket(self.shift + 1) }
+        Bucket(spot.bucket(self.shift + 1) as u32 | OLD)
     }
 
     /// The slot of a bucket: an empty one if nothing was ever kept.
     #[inline]
-    fn slot(&self, bucket: Bucket) -> Slot {
-        let slots = if bucket.is_old { &self.old } else { &self.slots };
-        slots.get(bucket.index).copied().unwrap_or_default()
+    pub(super) fn slot(&self, bucket: Bucket) -> Slot {
+        let slots = if bucket.0 & OLD != 0 { &self.old } else { &self.slots };
+        slots.get((bucket.0 & !OLD) as usize).copied().unwrap_or_default()
     }
 
     #[inline]
-    fn slot_mut(&mut self, bucket: Bucket) -> &mut Slot {
-        if bucket.is_old { &mut self.old[bucket.index] } else { &mut self.slots[bucket.index] }
+    pub(super) fn slot_mut(&mut self, bucket: Bucket) -> &mut Slot {
+        let index = (bucket.0 & !OLD) as usize;
+        if bucket.0 & OLD != 0 { &mut self.old[index] } else { &mut self.slots[index] }
     }
 
     /// Where the queue of a key is, if it has one. Adds the keys looked at to `examined`.
@@ -120,14 +119,18 @@ impl Table {
         }
         if !slot.is_crowded() {
             *examined += 1;
-            return (slot.key() == *key).then_some(At::Slot(bucket));
+            return (slot.key() == *key).then_some(At { bucket, cell: NIL });
         }
-        let mut at = slot.first_cell();
+        self.find_cell(bucket, slot.first_cell(), key, examined)
+    }
+
+    #[inline(never)]
+    fn find_cell(&self, bucket: Bucket, mut at: Place, key: &Key, examined: &mut u64) -> Option<At> {
         while at != NIL {
             *examined += 1;
             let cell = self.cells.get(at);
             if cell.key == *key {
-                return Some(At::Cell(bucket, at));
+                return Some(At { bucket, cell: at });
             }
             at = cell.next;
         }
@@ -137,18 +140,28 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        match at {
-            At::Slot(bucket) => self.slot(bucket).head(),
-            At::Cell(_, place) => self.cells.get(place).head,
-        }
+        if at.cell == NIL { self.slot(at.bucket).head() } else { self.cells.get(at.cell).head }
     }
 
     /// The key of a queue.
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
-        match at {
-            At::Slot(bucket) => self.slot(bucket).key(),
-            At::Cell(_, place) => self.cells.get(place).key,
+        if at.cell == NIL { self.slot(at.bucket).key() } else { self.cells.get(at.cell).key }
+    }
+
+    /// Queues an entry under a key that has none of the other kind.
+    #[inline]
+    pub(super) fn put(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
+        if self.old.is_empty() && key.high == 0 {
+            if let Some(slot) = self.slots.get_mut(spot.bucket(self.shift)).filter(|slot| slot.is_empty()) {
+                *slot = Slot::plain(key, head);
+                self.counts += head.kind.unit();
+                return Ok(Ref::inline(spot));
+            }
+        }
+        match self.find(key, spot, &mut 0) {
+            Some(at) => self.append(at, head),
+            None => self.insert(key, spot, head),
         }
     }
 
@@ -168,7 +181,7 @@ impl Table {
     }
 
     /// Adds a cell to a bucket, and makes one of its plain entry first. Takes room for two.
-    fn add_cell(&mut self, bucket: Bucket, mut cell: Cell) -> Place {
+    pub(super) fn add_cell(&mut self, bucket: Bucket, mut cell: Cell) -> Place {
         self.crowd(bucket);
         let slot = self.slot(bucket);
         cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
@@ -178,7 +191,7 @@ impl Table {
     }
 
     /// Makes a cell of a plain entry. Takes room for one.
-    fn crowd(&mut self, bucket: Bucket) {
+    pub(super) fn crowd(&mut self, bucket: Bucket) {
         let slot = self.slot(bucket);
         if !slot.is_empty() && !slot.is_crowded() {
             let place = self.cells.insert(Cell::new(slot.key(), slot.head()));
@@ -188,19 +201,17 @@ impl Table {
 
     /// The cell of a queue, made if it was plain. Takes room for one.
     fn cell_of(&mut self, at: At) -> Place {
-        match at {
-            At::Cell(_, place) => place,
-            At::Slot(bucket) => {
-                self.crowd(bucket);
-                self.slot(bucket).first_cell()
-            }
+        if at.cell != NIL {
+            return at.cell;
         }
+        self.crowd(at.bucket);
+        self.slot(at.bucket).first_cell()
     }
 
     /// Appends an entry to a queue.
     pub(super) fn append(&mut self, at: At, head: Head) -> Result<Ref, Refused> {
-        self.twins.reserve(1)?;
-        self.cells.reserve(1)?;
+        self.twins.reserve_one()?;
+        self.cells.reserve_one()?;
         let owner = self.cell_of(at);
         let prev = self.cells.get(owner).last;
         let place = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next: NIL });
@@ -220,31 +231,23 @@ impl Table {
     pub(super) fn pop(&mut self, at: At) -> Head {
         let head = self.head(at);
         self.counts -= head.kind.unit();
-        match at {
-            At::Slot(bucket) => *self.slot_mut(bucket) = Slot::default(),
-            At::Cell(bucket, place) => self.pop_cell(bucket, place),
+        if at.cell == NIL {
+            self.slot_mut(at.bucket).mark = 0;
+        } else {
+            self.pop_cell(at.bucket, at.cell);
         }
         head
     }
 
     fn pop_cell(&mut self, bucket: Bucket, place: Place) {
-        let Cell { own, first, .. } = *self.cells.get(place);
-        if own != NIL {
-            self.twins.remove(own);
+        let cell = self.cells.get_mut(place);
+        if cell.own != NIL {
+            self.twins.remove(cell.own);
         }
-        if first == NIL {
+        if cell.first == NIL {
             return self.remove_cell(bucket, place);
         }
-        let Twin { id, seq, next, .. } = *self.twins.get(first);
-        let cell = self.cells.get_mut(place);
-        cell.head = Head { id, seq, ..cell.head };
-        cell.own = first;
-        cell.first = next;
-        if next == NIL {
-            cell.last = NIL;
-        } else {
-            self.twins.get_mut(next).prev = NIL;
-        }
+        cell.promote(&self.twins);
     }
 
     fn remove_cell(&mut self, bucket: Bucket, place: Place) {
@@ -273,7 +276,7 @@ impl Table {
                     return None;
                 }
                 let cell = self.cells.get(twin.owner);
-                let at = At::Cell(self.bucket(hashing.spot(&cell.key)), twin.owner);
+                let at = At { bucket: self.bucket(hashing.spot(&cell.key)), cell: twin.owner };
                 Some(Found { at, twin: (cell.own != place).then_some(place) })
             }
         }
@@ -286,13 +289,13 @@ impl Table {
             return None;
         }
         if !slot.is_crowded() {
-            return (slot.head().seq == seq).then_some(Found { at: At::Slot(bucket), twin: None });
+            return (slot.head().seq == seq).then_some(Found { at: At { bucket, cell: NIL }, twin: None });
         }
         let mut place = slot.first_cell();
         while place != NIL {
             let cell = self.cells.get(place);
             if cell.head.seq == seq {
-                return Some(Found { at: At::Cell(bucket, place), twin: None });
+                return Some(Found { at: At { bucket, cell: place }, twin: None });
             }
             place = cell.next;
         }
@@ -316,13 +319,17 @@ impl Table {
         let entry = self.entry(found);
         let Some(place) = found.twin else { return self.pop(found.at) };
         let Twin { owner, prev, next, .. } = *self.twins.get(place);
+        let cell = self.cells.get_mut(owner);
+        let prev = if cell.first == place { NIL } else { prev };
+        if next == NIL {
+            cell.last = prev;
+        }
         match prev {
-            NIL => self.cells.get_mut(owner).first = next,
+            NIL => cell.first = next,
             prev => self.twins.get_mut(prev).next = next,
         }
-        match next {
-            NIL => self.cells.get_mut(owner).last = prev,
-            next => self.twins.get_mut(next).prev = prev,
+        if next != NIL {
+            self.twins.get_mut(next).prev = prev;
         }
         self.twins.remove(place);
         self.counts -= entry.kind.unit();
@@ -333,7 +340,7 @@ impl Table {
     /// it is now called by is returned too.
     pub(super) fn insert_by_age(&mut self, at: At, head: Head) -> Result<(Ref, Option<(u64, Ref)>), Refused> {
         self.twins.reserve(2)?;
-        self.cells.reserve(1)?;
+        self.cells.reserve_one()?;
         let owner = self.cell_of(at);
         self.counts += head.kind.unit();
         let Cell { head: eldest, own, last, first, .. } = *self.cells.get(owner);
@@ -353,7 +360,7 @@ impl Table {
         }
         let mut prev = last;
         while prev != NIL && self.twins.get(prev).seq > head.seq {
-            prev = self.twins.get(prev).prev;
+            prev = if prev == first { NIL } else { self.twins.get(prev).prev };
         }
         let next = if prev == NIL { first } else { self.twins.get(prev).next };
         let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next });
@@ -368,117 +375,85 @@ impl Table {
         Ok((Ref::twin(new), None))
     }
 
-    /// The first slots, or the beginning of growth.
-    fn make_room(&mut self) -> Result<(), Refused> {
-        if self.slots.is_empty() && self.old.is_empty() {
-            self.slots.try_reserve_exact(SMALLEST).map_err(|_| Refused::Memory)?;
-            self.slots.resize(SMALLEST, Slot::default());
-        }
-        let keys = self.len() - usize::min(self.twins.len(), self.len());
-        if keys > limit(self.slots.len()) && self.old.is_empty() && self.slots.len() < LARGEST {
-            self.begin_growth();
-        }
-        Ok(())
-    }
-
-    /// Without memory for a larger table, the one there is gets crowded, and the next insertion tries again.
-    #[cold]
-    fn begin_growth(&mut self) {
-        let mut slots = Vec::new();
-        if slots.try_reserve_exact(2 * self.slots.len()).is_ok() {
-            self.old = std::mem::replace(&mut self.slots, slots);
-            self.shift -= 1;
-        }
-    }
-
-    /// Moves some buckets, if any wait to be moved.
-    #[inline]
-    pub(super) fn tend(&mut self, hashing: &Hashing) {
-        if self.is_growing() {
-            self.move_group(hashing);
-            self.move_group(hashing);
-        }
-    }
-
-    #[cold]
-    fn move_group(&mut self, hashing: &Hashing) {
-        let from = self.slots.len() / 2;
-        if from >= self.old.len() {
-            self.old = Vec::new();
-            return;
-        }
-        // Each key may need a cell where it comes to lie. Without memory the group waits.
-        if self.cells.reserve(2 * GROUP as u32).is_err() {
-            return;
-        }
-        self.slots.resize(self.slots.len() + 2 * GROUP, Slot::default());
-        for index in from..from + GROUP {
-            let slot = self.old[index];
-            if slot.is_empty() {
-                continue;
-            }
-            if !slot.is_crowded() {
-                self.move_key(Cell::new(slot.key(), slot.head()), NIL, hashing);
-                continue;
-            }
-            let mut place = slot.first_cell();
-            while place != NIL {
-                let cell = *self.cells.get(place);
-                self.move_key(cell, place, hashing);
-                place = cell.next;
-            }
-        }
-    }
-
-    /// Puts a key into its new bucket: `place` is that of its cell, if it has one.
-    fn move_key(&mut self, mut cell: Cell, place: Place, hashing: &Hashing) {
-        let bucket = self.bucket(hashing.spot(&cell.key));
-        let slot = self.slot(bucket);
-        if slot.is_empty() && cell.is_plain() {
-            *self.slot_mut(bucket) = Slot::plain(&cell.key, cell.head);
-            if place != NIL {
-                self.cells.remove(place);
-            }
-        } else if place == NIL {
-            self.add_cell(bucket, cell);
-        } else {
+    /// Rules 2 and 3 for a key whose bucket holds something already: takes the first entry of the other kind, or
+    /// queues one of this. The table is not growing.
+    #[inline(always)]
+    pub(super) fn meet(
+        &mut self,
+        index: usize,
+        key: &Key,
+        spot: Spot,
+        head: Head,
+        examined: &mut u64,
+    ) -> Result<Met, Refused> {
+        let bucket = Bucket(index as u32);
+        let mut slot = self.slots[index];
+        if !slot.is_crowded() {
+            self.cells.reserve(2)?;
             self.crowd(bucket);
-            let slot = self.slot(bucket);
-            cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
-            *self.cells.get_mut(place) = cell;
-            *self.slot_mut(bucket) = Slot::crowded(place);
+            slot = self.slots[index];
         }
+        let mut at = slot.first_cell();
+        let mut before = NIL;
+        loop {
+            *examined += 1;
+            let cell = self.cells.get(at);
+            if cell.key == *key {
+                break;
+            }
+            (before, at) = (at, cell.next);
+            if at == NIL {
+                self.cells.reserve_one()?;
+                let next = slot.first_cell();
+                let place = self.cells.insert(Cell { next, ..Cell::new(*key, head) });
+                self.slots[index] = Slot::crowded(place);
+                self.counts += head.kind.unit();
+                self.grow_if_full();
+                return Ok(Met::Queued(Ref::inline(spot)));
+            }
+        }
+        let cell = self.cells.get_mut(at);
+        if cell.head.kind == head.kind {
+            self.twins.reserve_one()?;
+            let twin = Twin { id: head.id, seq: head.seq, owner: at, prev: cell.last, next: NIL };
+            let place = self.twins.insert(twin);
+            let last = std::mem::replace(&mut cell.last, place);
+            if last == NIL {
+                cell.first = place;
+            } else {
+                self.twins.get_mut(last).next = place;
+            }
+            self.counts += head.kind.unit();
+            return Ok(Met::Queued(Ref::twin(place)));
+        }
+        let taken = cell.head.id;
+        self.counts -= cell.head.kind.unit();
+        if cell.own != NIL {
+            self.twins.remove(cell.own);
+        }
+        if cell.first != NIL {
+            cell.promote(&self.twins);
+        } else {
+            let next = cell.next;
+            if before != NIL {
+                self.cells.get_mut(before).next = next;
+            } else if next != NIL {
+                self.slots[index] = Slot::crowded(next);
+            } else {
+                self.slots[index].mark = 0;
+            }
+            self.cells.remove(at);
+        }
+        Ok(Met::Took(taken))
     }
+}
 
-    /// Calls `each` for every entry, in no order.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Key, Head, Ref)> {
-        let moved = (self.slots.len() / 2).min(self.old.len());
-        let slots = self.slots.iter().chain(&self.old[moved..]).filter(|slot| !slot.is_empty());
-        slots
-            .flat_map(move |slot| {
-                let plain = (!slot.is_crowded()).then(|| (slot.key(), slot.head(), None));
-                let mut place = if slot.is_crowded() { slot.first_cell() } else { NIL };
-                let cells = std::iter::from_fn(move || {
-                    let cell = (place != NIL).then(|| self.cells.get(place))?;
-                    place = cell.next;
-                    Some(cell)
-                });
-                plain.into_iter().chain(cells.flat_map(|cell| self.queue(cell)))
-            })
-            .map(|(key, head, twin)| (key, head, twin.map_or(Ref::UNPLACED, Ref::twin)))
-    }
-
-    fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Key, Head, Option<Place>)> {
-        let (key, head) = (cell.key, cell.head);
-        let mut place = cell.first;
-        let twins = std::iter::from_fn(move || {
-            let at = (place != NIL).then_some(place)?;
-            let twin = self.twins.get(at);
-            place = twin.next;
-            Some((key, Head { id: twin.id, seq: twin.seq, ..head }, Some(at)))
-        });
-        std::iter::once((key, head, (cell.own != NIL).then_some(cell.own))).chain(twins)
-    }
+/// What became of an entry that met a table.
+pub(super) enum Met {
+    /// It took the entry of this name.
+    Took(u64),
+    /// It waits, and this is what it is remembered by.
+    Queued(Ref),
 }
 
 /// An entry: its queue, and where it lies unless it is the first.
@@ -486,10 +461,4 @@ impl Table {
 pub(super) struct Found {
     pub(super) at: At,
     pub(super) twin: Option<Place>,
-}
-
-/// Keys kept before a table of so many slots is doubled. Small tables stay sparse, where it costs nothing that counts:
-/// a stranger in the slot costs 3 ns. From 4096 slots (128 KiB) on memory decides.
-fn limit(slots: usize) -> usize {
-    if slots <= 2048 { slots / 4 } else { slots / 8 * 5 }
 }

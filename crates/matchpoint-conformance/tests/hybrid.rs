@@ -1,0 +1,209 @@
+//! `hybrid`: counted work that does not grow, memory that comes back, and streams long enough for its tables to grow.
+
+use matchpoint::{
+    ContextId, Drained, Engine, Envelope, Message, MsgId, Outcome, Rank, Receive, RecvId, Selector, Tag,
+    TagMask, Wild, engines,
+};
+use matchpoint_conformance::{Choices, generate};
+
+const ANY_SOURCE: Wild<Rank> = Wild::Any;
+const ANY_TAG: Wild<Tag> = Wild::Any;
+
+fn from(source: u64) -> Wild<Rank> {
+    Wild::Is(Rank(source))
+}
+
+fn tagged(tag: u64) -> Wild<Tag> {
+    Wild::Is(Tag(tag))
+}
+
+fn post(engine: &mut dyn Engine, id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Option<MsgId> {
+    engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag))).unwrap()
+}
+
+fn arrive(engine: &mut dyn Engine, id: u64, source: u64, tag: u64) -> Option<RecvId> {
+    engine.arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag)))).unwrap()
+}
+
+/// Queues with about so many entries, all of them matched in the end.
+type Workload = fn(&mut dyn Engine, u64);
+
+fn last(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|tag| _ = post(engine, tag, from(0), tagged(tag)));
+    (0..n).rev().for_each(|tag| assert_eq!(arrive(engine, tag, 0, tag), Some(RecvId(tag))));
+}
+
+fn sources(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|at| _ = arrive(engine, at, at << 20, at % 3));
+    (0..n).rev().for_each(|at| assert_eq!(post(engine, at, from(at << 20), tagged(at % 3)), Some(MsgId(at))));
+}
+
+fn identical(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|id| _ = post(engine, id, from(1), tagged(1)));
+    (0..n).for_each(|id| assert_eq!(arrive(engine, id, 1, 1), Some(RecvId(id))));
+}
+
+fn wildcards(engine: &mut dyn Engine, n: u64) {
+    let masked = Wild::Masked(TagMask { value: Tag(0), ignore: 0xFF });
+    let open = |at: u64| match at % 3 {
+        0 => (ANY_SOURCE, tagged(1 << 40 | at)),
+        1 => (from(at), ANY_TAG),
+        _ => (from(at), masked),
+    };
+    (0..n).for_each(|id| _ = post(engine, id, open(id).0, open(id).1));
+    (0..n).rev().for_each(|id| {
+        let tag = if id % 3 == 0 { 1 << 40 | id } else { 5 };
+        assert_eq!(arrive(engine, id, id, tag), Some(RecvId(id)));
+    });
+}
+
+fn unexpected_any(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|id| _ = arrive(engine, id, id % 64, id));
+    (0..n).rev().for_each(|id| assert_eq!(post(engine, id, ANY_SOURCE, tagged(id)), Some(MsgId(id))));
+    (0..n).for_each(|id| _ = arrive(engine, id, id % 64, id));
+    (0..n).for_each(|id| assert_eq!(post(engine, id, ANY_SOURCE, ANY_TAG), Some(MsgId(id))));
+}
+
+fn cancelled_in_reverse(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|id| _ = post(engine, id, if id % 2 == 0 { ANY_SOURCE } else { from(1) }, tagged(1)));
+    (1..n).rev().for_each(|id| assert!(engine.cancel(RecvId(id))));
+    assert_eq!(arrive(engine, 0, 1, 1), Some(RecvId(0)));
+}
+
+/// A stranger in the slot of a thousand equals, wherever that is: all other keys are tried.
+fn strangers(engine: &mut dyn Engine, n: u64) {
+    (0..n).for_each(|id| _ = post(engine, id, from(1), tagged(1)));
+    for id in n..n + 256 {
+        post(engine, id, from(2), tagged(id));
+        assert_eq!(arrive(engine, id, 2, id), Some(RecvId(id)));
+    }
+    (0..n).for_each(|id| assert_eq!(arrive(engine, id, 1, 1), Some(RecvId(id))));
+}
+
+#[test]
+fn what_is_examined_does_not_grow_with_the_queues() {
+    let workloads: [(&str, Workload); 7] = [
+        ("last", last),
+        ("sources", sources),
+        ("identical", identical),
+        ("wildcards", wildcards),
+        ("unexpected_any", unexpected_any),
+        ("cancelled_in_reverse", cancelled_in_reverse),
+        ("strangers", strangers),
+    ];
+    for (name, play) in workloads {
+        for n in [1 << 8, 1 << 12, 1 << 16] {
+            let mut engine = engines::create_counting("hybrid:seed=7").unwrap();
+            play(&mut *engine, n);
+            assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{name}");
+            let attempts = engine.attempts();
+            // Four calls an entry in the longest of them, each of which looks at one bucket, and at one more for each
+            // of three classes.
+            let each = (attempts.posted + attempts.unexpected) as f64 / n as f64;
+            assert!(each <= 16.0, "{name}: {each} examined for each of {n} entries");
+        }
+    }
+}
+
+/// Patterns of source and tag that a multiplication alone spreads badly under some keys of the hash function.
+#[test]
+fn keys_spread_evenly_whatever_their_pattern_and_the_seed() {
+    type Pattern = fn(u64) -> (u64, u64);
+    let patterns: [Pattern; 6] = [
+        |at| (0, at),
+        |at| (at, 0),
+        |at| (at / 4, at % 4),
+        |at| (at, 1023 - at),
+        |at| (at % 32, at / 32),
+        |at| (0, at << 32),
+    ];
+    for (number, pattern) in patterns.into_iter().enumerate() {
+        for seed in 0..32 {
+            let mut engine = engines::create_counting(&format!("hybrid:seed={seed}")).unwrap();
+            (0..1024).for_each(|at| _ = post(&mut *engine, at, from(pattern(at).0), tagged(pattern(at).1)));
+            let before = engine.attempts().posted;
+            (0..1024)
+                .for_each(|at| assert!(arrive(&mut *engine, at, pattern(at).0, pattern(at).1).is_some()));
+            let examined = engine.attempts().posted - before;
+            // At random in 4096 buckets: 1.13.
+            assert!(examined < 1300, "pattern {number}, seed {seed}: {examined} examined by 1024 searches");
+        }
+    }
+}
+
+#[test]
+fn a_million_wildcards_are_searched_like_one() {
+    let mut engine = engines::create_counting("hybrid").unwrap();
+    for id in 0..1 << 20 {
+        post(&mut *engine, id, ANY_SOURCE, tagged(id));
+    }
+    let before = engine.attempts().posted;
+    for id in (0..1 << 20).step_by(1 << 10) {
+        assert_eq!(arrive(&mut *engine, id, 3, id), Some(RecvId(id)));
+    }
+    let examined = engine.attempts().posted - before;
+    assert!(examined <= 4 << 10, "{examined} examined by {} searches", 1 << 10);
+}
+
+/// Runs an engine beside `list`, event by event.
+fn beside_list(name: &str, shape: generate::Shape, seed: u64, events: usize) -> usize {
+    let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
+    let mut judge = matchpoint_conformance::Judge::new(engines[1].order(), false);
+    let mut longest = 0;
+    for (number, event) in generate::stream(shape, Choices::Seed(seed), events).iter().enumerate() {
+        if !judge.admits(event) {
+            continue;
+        }
+        let [ours, right]: [Outcome; 2] = engines.each_mut().map(|engine| event.play(&mut **engine));
+        assert_eq!(ours, right, "{name}, seed {seed}: event {number}, {event}");
+        judge.judge(event, &right).unwrap_or_else(|broken| panic!("{broken}"));
+        longest = longest.max(engines[0].posted_len() + engines[0].unexpected_len());
+    }
+    longest
+}
+
+#[test]
+fn long_streams_come_to_what_the_list_says() {
+    let mut longest = 0;
+    for (seed, (name, shape)) in (1..).zip(generate::SHAPES) {
+        // No upkeep: contexts that are closed again and again would keep queues short.
+        for (posts, arrivals) in [(shape.posts, shape.arrivals), (1, 12), (12, 1)] {
+            let shape = generate::Shape { posts, arrivals, upkeep: 0, tags: 4096, ..*shape };
+            assert!(posts + arrivals > 0, "{name}");
+            longest = longest.max(beside_list("hybrid", shape, seed, 20_000));
+        }
+    }
+    assert!(longest > 10_000, "the longest queues held {longest}: no table has grown");
+}
+
+#[test]
+fn an_index_that_is_not_used_is_dropped() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..1000).for_each(|id| _ = arrive(&mut *engine, id, id, 0));
+    let without = engine.footprint().now_bytes();
+    assert_eq!(post(&mut *engine, 0, ANY_SOURCE, tagged(7)), None);
+    let with = engine.footprint().now_bytes();
+    assert!(with > without + 1000 * 16, "{without}, then {with} bytes: nothing was indexed");
+    for round in 0..20_000 {
+        arrive(&mut *engine, 1000 + round, 1, 1);
+        post(&mut *engine, 1 + round, from(1), tagged(1));
+    }
+    let after = engine.footprint().now_bytes();
+    assert!(after < without + (with - without) / 2, "{without}, {with}, then {after} bytes");
+    assert!(engine.footprint().peak_bytes >= with, "the peak is forgotten");
+    engine.close(ContextId(0), &mut Drained::default());
+    assert_eq!(engine.posted_len() + engine.unexpected_len(), 0);
+}
+
+#[test]
+fn long_lines_of_dead_messages_are_swept() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..100).for_each(|id| _ = arrive(&mut *engine, id, 0, id));
+    for id in 100..1_000_000 {
+        arrive(&mut *engine, id, 1, id % 8);
+        assert_eq!(post(&mut *engine, id, from(1), tagged(id % 8)), Some(MsgId(id)));
+    }
+    let bytes = engine.footprint().peak_bytes;
+    assert!(bytes < 100_000, "{bytes} bytes for a hundred messages");
+    (0..100).for_each(|id| assert_eq!(post(&mut *engine, id, ANY_SOURCE, ANY_TAG), Some(MsgId(id))));
+}
