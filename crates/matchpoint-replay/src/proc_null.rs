@@ -97,6 +97,12 @@ impl AnySources {
         }
     }
 
+    /// Whether what completes next may tell something.
+    #[inline]
+    pub fn awaits_any(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     fn begin(&mut self, request: RequestId) -> u32 {
         let number = self.next;
         self.next = self.next.wrapping_add(1);

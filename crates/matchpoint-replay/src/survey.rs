@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_trace::call::{Action, CommId};
-use matchpoint_trace::{Call, Function, Trace};
+use matchpoint_trace::{Call, Function, RankReader, Trace, TraceError};
 use rayon::prelude::*;
 
 use crate::ReplayError;
@@ -60,7 +60,7 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
     };
     let (mut call, mut reported) = (Call::default(), 0);
     let mut counts = vec![0; Function::ALL.len()];
-    while reader.read(&mut call)? {
+    while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
         found.note(&call);
         if found.calls % CALLS_PER_REPORT == 0 {
@@ -77,6 +77,12 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
 }
 
 impl RankSurvey {
+    /// What completed says something only of receives from any source.
+    #[inline]
+    fn read(&self, reader: &mut dyn RankReader, call: &mut Call) -> Result<bool, TraceError> {
+        if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
+    }
+
     fn note(&mut self, call: &Call) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);

@@ -61,6 +61,15 @@ pub trait RankReader: Send {
     /// The stream is damaged here. It cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
+    /// The same, for a reader who does not ask what completed: the requests and completions of calls of the
+    /// `Wait*`/`Test*` family may be left out.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        self.read(call)
+    }
+
     /// Bytes read so far.
     fn position(&self) -> u64;
 }

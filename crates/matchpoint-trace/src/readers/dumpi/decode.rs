@@ -108,8 +108,13 @@ impl Statuses {
     /// Reads them.
     #[inline]
     pub fn read<'b>(self, cursor: &mut Cursor<'b>) -> Result<impl Iterator<Item = Status> + use<'b>, Fault> {
-        let elements = if self.present { cursor.counted(self.width)? } else { &[] };
-        Ok(elements.chunks_exact(self.width).map(status))
+        Ok(self.skip(cursor)?.chunks_exact(self.width).map(status))
+    }
+
+    /// Gets past them.
+    #[inline]
+    pub fn skip<'b>(self, cursor: &mut Cursor<'b>) -> Result<&'b [u8], Fault> {
+        if self.present { cursor.counted(self.width) } else { Ok(&[]) }
     }
 }
 

@@ -1,7 +1,9 @@
 //! What the binary and the text form differ in, to a trace of either.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
+use super::map::Map;
 use super::sections::Counts;
 use super::version::Version;
 use crate::error::TraceError;
@@ -26,6 +28,6 @@ pub(super) struct Form {
     pub rank: fn(&Path) -> Option<u32>,
     /// Reads what a file tells.
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
-    /// Begins to read the stream of a file.
-    pub stream: fn(&Path) -> Result<Box<dyn RankReader>, TraceError>,
+    /// Begins to read the stream of a file. What can be used by the next pass again is kept.
+    pub stream: fn(&Path, &OnceLock<Map>) -> Result<Box<dyn RankReader>, TraceError>,
 }

@@ -16,43 +16,65 @@ pub(super) fn read(
     statuses: Statuses,
     call: &mut Call,
 ) -> Result<bool, Fault> {
-    call.action = match call.function {
-        Function::Isend | Function::Irecv | Function::Send | Function::Recv => {
+    // Each arm assigns: a value that all arms led to was put together in memory and loaded again at once, in wider pieces
+    // than the processor forwards, which took a fifth of this function's time.
+    match call.function {
+        Function::Isend | Function::Send => {
             // A record cut short is left to the layouts, field by field: they tell where it ends.
             let Some(transfer) = Transfer::read(cursor, sizes) else { return Ok(false) };
-            match call.function {
-                Function::Isend => Action::Send { args: transfer.send(), request: Some(request(cursor)?) },
-                Function::Irecv => {
-                    let request = Some(request(cursor)?);
-                    Action::Receive { args: transfer.receive(), request, status: None }
-                }
-                Function::Send => Action::Send { args: transfer.send(), request: None },
-                _ => {
-                    let mut args = transfer.receive();
-                    let status = statuses.read(cursor)?.next();
-                    args.source = ids::known(args.source, status.map(|status| status.source));
-                    Action::Receive { args, request: None, status }
-                }
-            }
+            let request = if call.function == Function::Isend { Some(request(cursor)?) } else { None };
+            call.action = Action::Send { args: transfer.send(), request };
+        }
+        Function::Irecv => {
+            let Some(transfer) = Transfer::read(cursor, sizes) else { return Ok(false) };
+            let request = Some(request(cursor)?);
+            call.action = Action::Receive { args: transfer.receive(), request, status: None };
+        }
+        Function::Recv => {
+            let Some(transfer) = Transfer::read(cursor, sizes) else { return Ok(false) };
+            let mut args = transfer.receive();
+            let status = statuses.read(cursor)?.next();
+            args.source = ids::known(args.source, status.map(|status| status.source));
+            call.action = Action::Receive { args, request: None, status };
         }
         Function::Wait => {
             call.requests.push(request(cursor)?);
-            complete(call, statuses.read(cursor)?)
+            complete(call, statuses.read(cursor)?);
         }
         Function::Waitall => {
             listed(cursor, call)?;
-            complete(call, statuses.read(cursor)?)
+            complete(call, statuses.read(cursor)?);
         }
         Function::Start => {
             call.requests.push(request(cursor)?);
-            Action::Start
+            call.action = Action::Start;
         }
         Function::Startall => {
             listed(cursor, call)?;
-            Action::Start
+            call.action = Action::Start;
         }
         _ => return Ok(false),
-    };
+    }
+    Ok(true)
+}
+
+/// Gets past the fields of a frequent call that waits. False for others: the cursor is where it was then.
+#[inline]
+pub(super) fn skip_completed(
+    cursor: &mut Cursor,
+    statuses: Statuses,
+    call: &mut Call,
+) -> Result<bool, Fault> {
+    match call.function {
+        Function::Wait => drop(cursor.i32()?),
+        Function::Waitall => {
+            cursor.i32()?;
+            cursor.counted(4)?;
+        }
+        _ => return Ok(false),
+    }
+    statuses.skip(cursor)?;
+    call.action = Action::Complete { awaits: Await::All, blocking: true };
     Ok(true)
 }
 
@@ -106,10 +128,15 @@ fn listed(cursor: &mut Cursor, call: &mut Call) -> Result<(), Fault> {
 
 /// All requests are complete, but null ones, which have a status too.
 #[inline]
-fn complete(call: &mut Call, statuses: impl Iterator<Item = Status>) -> Action {
-    let statuses = statuses.map(Some).chain(std::iter::repeat(None));
-    let all = (0..).zip(&call.requests).zip(statuses);
-    let complete = all.filter(|((_, request), _)| **request != RequestId::NULL);
-    call.completions.extend(complete.map(|((index, _), status)| Completion { index, status }));
-    Action::Complete { awaits: Await::All, blocking: true }
+fn complete(call: &mut Call, mut statuses: impl Iterator<Item = Status>) {
+    call.completions.reserve(call.requests.len());
+    // Through adapters each status was copied three times, in pieces that the processor could not forward: a tenth of
+    // the time that traces with long Waitalls took.
+    for (index, &request) in (0..).zip(&call.requests) {
+        let status = statuses.next();
+        if request != RequestId::NULL {
+            call.completions.push(Completion { index, status });
+        }
+    }
+    call.action = Action::Complete { awaits: Await::All, blocking: true };
 }

@@ -4,13 +4,15 @@
 use std::fs::File;
 use std::ops::Deref;
 use std::path::Path;
+use std::sync::Arc;
 
 use memmap2::Mmap;
 
 use crate::error::TraceError;
 
-/// The bytes of a file.
-pub(super) struct Map(Mmap);
+/// The bytes of a file. Clones share them.
+#[derive(Clone)]
+pub(super) struct Map(Arc<Mmap>);
 
 impl Map {
     /// Maps a file into memory.
@@ -23,7 +25,7 @@ impl Map {
         // wrote to the trace or cut it short meanwhile, which the user guarantees not to do: a trace is a finished
         // file. Every value read is checked where it is used, so that a changed byte does no more than a wrong one.
         let map = unsafe { Mmap::map(&file) };
-        map.map(Map).map_err(|error| TraceError::io(path, &error))
+        map.map(|map| Map(Arc::new(map))).map_err(|error| TraceError::io(path, &error))
     }
 }
 

@@ -70,7 +70,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     }
 
     #[inline]
-    fn advance(&mut self, call: &mut Call) -> Result<bool, Fault> {
+    fn advance(&mut self, call: &mut Call, outline: bool) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;
         let mut cursor = Cursor::new(&bytes[..sections.end], self.at);
         let Some(layout) = next(&mut cursor, &mut self.at, self.finalized)? else {
@@ -88,7 +88,9 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             (None, None) => (0, 0),
         };
         let statuses = Statuses::new(sections.version, &head);
-        if !frequent::read(&mut cursor, &sections.sizes, statuses, call)? {
+        if outline && frequent::skip_completed(&mut cursor, statuses, call)? {
+            // Nothing that is asked for.
+        } else if !frequent::read(&mut cursor, &sections.sizes, statuses, call)? {
             Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
             interpret(record, &sections.sizes, call);
         }
@@ -146,7 +148,11 @@ fn nanoseconds(clock: &mut Clock, bias: i32, Times { enter, leave }: Times) -> (
 
 impl<B: Deref<Target = [u8]> + Send> RankReader for Stream<B> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        self.advance(call).map_err(|fault| self.explain(fault))
+        self.advance(call, false).map_err(|fault| self.explain(fault))
+    }
+
+    fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        self.advance(call, true).map_err(|fault| self.explain(fault))
     }
 
     fn position(&self) -> u64 {

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::files::{Files, name};
 use super::form::Form;
 use super::identity::Identity;
+use super::map::Map;
 use super::meta::MOST_RANKS;
 use super::survey::Survey;
 use crate::error::TraceError;
@@ -15,7 +17,7 @@ use crate::trace::{Description, Missing, RankReader, Trace};
 struct Ranks {
     description: Description,
     present: Vec<u32>,
-    files: Vec<PathBuf>,
+    files: Vec<(PathBuf, OnceLock<Map>)>,
     form: &'static Form,
 }
 
@@ -31,7 +33,8 @@ impl Trace for Ranks {
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
         let index =
             self.present.binary_search(&rank).unwrap_or_else(|_| panic!("rank {rank} is not present"));
-        (self.form.stream)(&self.files[index])
+        let (file, kept) = &self.files[index];
+        (self.form.stream)(file, kept)
     }
 }
 
@@ -63,7 +66,7 @@ pub(super) fn of_ranks(form: &'static Form, files: Files) -> Result<Box<dyn Trac
 /// # Errors
 /// It cannot be read.
 pub(super) fn alone(form: &'static Form, path: &Path, file: PathBuf) -> Result<Box<dyn Trace>, TraceError> {
-    let identity = Identity::of(&mut *(form.stream)(&file)?);
+    let identity = Identity::of(&mut *(form.stream)(&file, &OnceLock::new())?);
     let (rank, ranks, notes) = identity.settle((form.rank)(&file));
     single(form, path, file, (rank, ranks), notes)
 }
@@ -118,7 +121,7 @@ impl Builder {
 
     /// Takes the number of processes from a stream.
     fn count(&mut self, file: Option<&PathBuf>) {
-        let stream = file.and_then(|file| (self.form.stream)(file).ok());
+        let stream = file.and_then(|file| (self.form.stream)(file, &OnceLock::new()).ok());
         let told = stream.and_then(|mut stream| Identity::of(&mut *stream).ranks);
         match told.filter(|told| (self.ranks..=MOST_RANKS).contains(told)) {
             Some(told) => self.ranks = told,
@@ -159,7 +162,8 @@ impl Builder {
         let format = format!("DUMPI{version}{}", self.form.suffix);
         let calls_left_out = self.survey.calls_left_out();
         let Builder { form, path, ranks, notes, bytes, .. } = self;
-        let (present, files) = self.present.into_iter().unzip();
+        let (present, files) =
+            self.present.into_iter().map(|(rank, file)| (rank, (file, OnceLock::new()))).unzip();
         let description = Description { format, path, ranks, missing, bytes, calls_left_out, notes };
         Ok(Box::new(Ranks { description, present, files, form }))
     }

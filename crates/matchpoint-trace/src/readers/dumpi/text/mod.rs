@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use self::stream::Stream;
 use super::files::{Files, first_bytes, listed, name, several};
 use super::form::{Facts, Form};
+use super::map::Map;
 use super::sizes::Sizes;
 use super::trace;
 use crate::error::TraceError;
@@ -93,7 +95,7 @@ fn facts(path: &Path) -> Result<Facts, TraceError> {
     Ok(Facts { version, counts: tail.counts, timed: (true, true) })
 }
 
-fn stream(path: &Path) -> Result<Box<dyn RankReader>, TraceError> {
+fn stream(path: &Path, _: &OnceLock<Map>) -> Result<Box<dyn RankReader>, TraceError> {
     let sizes = tail::read(path)?.sizes;
     let file = File::open(path).map_err(|error| TraceError::io(path, &error))?;
     Ok(Box::new(Stream::new(path.to_owned(), BufReader::new(file), sizes)))
