@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
-use matchpoint::{Engine, MsgId};
+use matchpoint::{Engine, MsgId, Refused};
 
 use crate::batch::Sorted;
 use crate::budget;
@@ -62,6 +62,8 @@ struct MeasuredEngine {
     /// Time that it took in all, and whether that was too much.
     spent: Duration,
     stopped: bool,
+    /// It was stopped because a table of fixed size was full.
+    full: bool,
     warm: Timing,
     cold: Timing,
     usual_cold: Usual,
@@ -145,6 +147,7 @@ impl Measurer {
                 disagreements: 0,
                 spent,
                 stopped: false,
+                full: false,
                 warm,
                 cold,
                 usual_cold,
@@ -249,7 +252,16 @@ impl MeasuredEngine {
         }
         let begin = Instant::now();
         let counted = &mut self.ranks[process].counted;
-        self.disagreements += steps.iter().filter(|step| !agrees(counted, step)).count() as u64;
+        for step in steps {
+            match answer(counted, step) {
+                // Its caller would go on with another engine, so nothing that it answers from here on counts.
+                Err(Refused::Full) => {
+                    (self.full, self.stopped) = (true, true);
+                    break;
+                }
+                answered => self.disagreements += u64::from(answered != Ok(expected(step))),
+            }
+        }
         self.spent += begin.elapsed();
     }
 
@@ -260,7 +272,7 @@ impl MeasuredEngine {
         let at_rank = &mut self.ranks[process];
         let begin = Instant::now();
         for step in steps {
-            black_box(answer(&mut *at_rank.timed, step));
+            let _ = black_box(answer(&mut *at_rank.timed, step));
         }
         let elapsed = begin.elapsed();
         self.spent += elapsed;
@@ -322,6 +334,7 @@ impl MeasuredEngine {
         EngineMeasurements {
             name: self.name.clone(),
             sampled: if self.stopped { sampled } else { 1.0 },
+            full: self.full,
             match_ns: ranks.iter().map(|rank| rank.match_ns).sum(),
             match_cold_ns: ranks.iter().map(|rank| rank.match_cold_ns).sum(),
             matched: posted.hits + unexpected.hits,
@@ -395,28 +408,27 @@ fn same_phase(one: &Step, next: &Step) -> bool {
 
 /// What an engine answers to an event, in a form that all events share.
 #[inline]
-fn answer(engine: &mut dyn Engine, step: &Step) -> Option<u64> {
-    match &step.kind {
-        Kind::Post { receive, .. } => engine.post(*receive).ok().flatten().map(|message| message.0),
-        Kind::Arrive { message, .. } => engine.arrive(*message).ok().flatten().map(|receive| receive.0),
+fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
+    Ok(match &step.kind {
+        Kind::Post { receive, .. } => engine.post(*receive)?.map(|message| message.0),
+        Kind::Arrive { message, .. } => engine.arrive(*message)?.map(|receive| receive.0),
         Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
         Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
         Kind::Cancel { receive, .. } => engine.cancel(*receive).then_some(1),
         Kind::Retract { message } => engine.retract(*message).then_some(1),
-    }
+    })
 }
 
-/// Whether an engine answers as the replay's own matcher did.
-fn agrees(engine: &mut dyn Engine, step: &Step) -> bool {
+/// What the replay's own matcher answered.
+fn expected(step: &Step) -> Option<u64> {
     let message = |id: Option<MsgId>| id.map(|id| id.0);
-    let expected = match step.kind {
+    match step.kind {
         Kind::Post { took, .. } | Kind::MatchedProbe { took, .. } => message(took),
         Kind::Probe { found, .. } => message(found),
         Kind::Arrive { took, .. } => took.map(|receive| receive.id.0),
         Kind::Cancel { was_posted, .. } => was_posted.then_some(1),
         Kind::Retract { .. } => Some(1),
-    };
-    answer(engine, step) == expected
+    }
 }
 
 /// Time that reading the clock twice takes.

@@ -171,9 +171,11 @@ pub struct CommunicatorFacts {
 pub struct EngineMeasurements {
     /// Its name, with parameters.
     pub name: String,
-    /// Share of the searches that it was played, 0 to 1. Below 1 it took too long and was stopped; then its times,
+    /// Share of the searches that it was played, 0 to 1. Below 1 it took too long or was full, and was stopped; its times,
     /// its attempts and its depths are estimates, and its footprint is that of the part played.
     pub sampled: f64,
+    /// Its table of fixed size was full ([`Refused::Full`](matchpoint::Refused::Full)), which is why it was stopped.
+    pub full: bool,
     /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
     /// The same, the core's private caches flushed wherever the process computed between two operations.

@@ -4,11 +4,16 @@
 #[path = "../../matchpoint-trace/tests/dumpi/traces.rs"]
 mod traces;
 
+use matchpoint::engines::REGISTRY;
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 use traces::{REAL, opened};
 
 fn replayed(name: &str, arrivals: Arrivals) -> Measurements {
-    let engines = ["list", "rank_array", "bins", "bins:n=1"].map(String::from).to_vec();
+    let engines = REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
+    replayed_under(name, engines, arrivals)
+}
+
+fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measurements {
     let options = Options { engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
@@ -76,4 +81,15 @@ fn a_replay_is_reproducible() {
         });
         assert_eq!(first, second, "{name}");
     }
+}
+
+#[test]
+fn a_full_table_is_no_wrong_answer() {
+    let Some(name) = REAL.keys().find(|name| name.as_str() == "lulesh-27") else { return };
+    let engines = ["list", "optimistic:capacity=4"].map(String::from).to_vec();
+    let run = replayed_under(name, engines, Arrivals::Simulated);
+    let [list, small] = &run.engines[..] else { panic!("two were asked for") };
+    assert!(!list.full && list.sampled == 1.0);
+    assert!(small.full && small.sampled < 1.0, "{}", small.sampled);
+    assert_eq!(small.disagreements, 0);
 }

@@ -58,6 +58,7 @@ const CHECKS: &[Check] = &[
     tags::many_tags,
     tags::wide_header,
     trust::disagreement,
+    trust::full,
     trust::sampled,
     trust::missing_ranks,
     trust::calls_left_out,

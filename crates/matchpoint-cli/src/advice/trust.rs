@@ -30,11 +30,30 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+pub fn full(case: &Case<'_>) -> Option<Advice> {
+    let engines = case.measurements.engines.iter().filter(|engine| engine.full);
+    let full: Vec<_> = engines.map(|engine| format!("`{}`", engine.name)).collect();
+    if full.is_empty() {
+        return None;
+    }
+    trust(
+        "An engine's table was full (≈)",
+        format!(
+            "{}: a table of fixed size had no room for a receive. An MPI library would go on with another engine; here \
+             it was stopped, and its figures are scaled up from the part that it was played. A larger capacity (see \
+             `matchpoint engines`) avoids that.",
+            full.join(", ")
+        ),
+        vec![("full", full.len() as f64)],
+    )
+}
+
 pub fn sampled(case: &Case<'_>) -> Option<Advice> {
-    let engines = case.measurements.engines.iter().filter(|engine| engine.sampled < 1.0);
+    let engines = case.measurements.engines.iter().filter(|engine| engine.sampled < 1.0 && !engine.full);
     let stopped: Vec<_> =
         engines.map(|engine| format!("`{}` ({})", engine.name, format::share(engine.sampled))).collect();
-    let least = case.measurements.engines.iter().map(|engine| engine.sampled).fold(1.0, f64::min);
+    let sampled = case.measurements.engines.iter().filter(|engine| !engine.full).map(|engine| engine.sampled);
+    let least = sampled.fold(1.0, f64::min);
     if stopped.is_empty() {
         return None;
     }

@@ -188,6 +188,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
     EngineMeasurements {
         name: name.to_owned(),
         sampled: 1.0,
+        full: false,
         match_ns: sum(|at| at.match_ns),
         match_cold_ns: sum(|at| at.match_cold_ns),
         matched: messages,
