@@ -5,9 +5,10 @@
 //! the unexpected messages, an index of these.
 
 use super::entry::{At, Head, Kind, Ref};
+use super::found::Found;
 use super::key::{Hashing, Key, Spot};
 use super::log::Log;
-use super::table::{Found, Table};
+use super::table::Table;
 use crate::envelope::{Rank, Selector, Tag, TagMask, Wild};
 
 /// Messages indexed beside each arrival while an index lags behind.
@@ -70,7 +71,6 @@ impl Openness {
 
 /// Unexpected messages by what a class keeps of their keys, oldest first; those that were taken are met, and dropped,
 /// by the next search.
-#[derive(Default)]
 pub(super) struct Index {
     pub(super) table: Table,
     /// All messages older than this are in it.
@@ -113,6 +113,10 @@ impl Unexpected<'_> {
 }
 
 impl Index {
+    fn new() -> Self {
+        Index { table: Table::dense(), until: 0, unused: 0 }
+    }
+
     /// Indexes the next message; tells what is left of its key, and where it is.
     fn take_in(&mut self, open: &Openness, key: &Key, hashing: &Hashing, head: Head) -> Option<Key> {
         let rest = open.rest(key);
@@ -186,7 +190,7 @@ impl Class {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> Option<Found> {
-        let index = self.index.get_or_insert_default();
+        let index = self.index.get_or_insert_with(Index::new);
         index.unused = 0;
         let spot = unexpected.hashing.spot(rest);
         let indexed = index.search(rest, spot, unexpected, examined);
@@ -232,7 +236,7 @@ impl Class {
             return;
         }
         if index.table.len() > 2 * waiting + SLACK && self.fresh.is_none() {
-            self.fresh = Some(Index::default());
+            self.fresh = Some(Index::new());
         }
         let Some(fresh) = &mut self.fresh else { return };
         fresh.unused = index.unused;

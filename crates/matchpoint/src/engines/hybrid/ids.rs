@@ -1,7 +1,14 @@
-//! Entries by the caller's names for them, for cancel, retract and readdress: made when first one of these is called,
+//! Entries by the caller's names for them, for cancel, retract and readdress: begun when first one of these is called,
 //! dropped when none is called for long.
+//!
+//! Entries that were there before are named a few with each call, in the order of the tables. Until all are, a name that
+//! is not found is looked for among the rest, one entry after the other, and a part of these is then named at once:
+//! fewer and fewer are left, so that all that is looked at so is a multiple of what is queued, however many are
+//! cancelled.
 
+use super::class::Class;
 use super::entry::{Head, Kind, Ref};
+use super::growth::ALL;
 use super::key::{Hashing, Key};
 use super::table::Table;
 use crate::engine::Refused;
@@ -20,27 +27,85 @@ pub(crate) struct Named {
 /// The class of what belongs to none.
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
+/// Of so many groups of buckets that are looked at for a name, the entries of one are named.
+const SHARE: usize = 32;
+
+/// Groups of buckets whose entries are named with each call.
+pub(super) const STEP: usize = 2;
+
 pub(super) struct Ids {
     table: Table,
     unused: usize,
+    kind: Kind,
+    /// How far the entries that were there before have been named: a class, `0` for those that leave nothing open,
+    /// and a place in its table.
+    until: (usize, u64),
 }
 
 fn key(id: u64) -> Key {
     Key { pair: id, tag: 0, high: 0 }
 }
 
+/// The table of receives of a class, or that of all that leaves nothing open, by its number here.
+fn table_at<'a>(number: usize, main: &'a Table, classes: &'a [Class]) -> Option<(u32, &'a Table)> {
+    match number.checked_sub(1) {
+        None => Some((MAIN, main)),
+        Some(class) => Some((class as u32, &classes.get(class)?.posted)),
+    }
+}
+
 impl Ids {
-    /// The names of `entries`, of which there are `len`.
-    pub(super) fn of(
-        len: usize,
-        entries: impl Iterator<Item = (u64, Named)>,
-        hashing: &Hashing,
-    ) -> Result<Self, Refused> {
-        let mut ids = Ids { table: Table::for_keys(len)?, unused: 0 };
-        for (id, named) in entries {
-            ids.insert(id, named, hashing)?;
+    /// Names for entries of a kind, none of which is named yet.
+    pub(super) fn of(kind: Kind) -> Self {
+        Ids { table: Table::dense(), unused: 0, kind, until: (0, 0) }
+    }
+
+    /// Whether entries that were there before have names to get.
+    pub(super) fn is_behind(&self, classes: &[Class]) -> bool {
+        self.until.0 < self.tables(classes)
+    }
+
+    fn tables(&self, classes: &[Class]) -> usize {
+        if self.kind == Kind::Posted { 1 + classes.len() } else { 1 }
+    }
+
+    /// Names the entries in some groups of buckets. Without memory they stay nameless for now.
+    pub(super) fn catch_up(&mut self, groups: usize, main: &Table, classes: &[Class], hashing: &Hashing) {
+        let (number, place) = self.until;
+        if !self.is_behind(classes) {
+            return;
         }
-        Ok(ids)
+        let Some((class, table)) = table_at(number, main, classes) else { return };
+        for (of, head, entry) in table.entries_near(place, groups) {
+            let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+            let named = Named { class, entry, seq: head.seq };
+            if head.kind == self.kind && self.note(head.id, named, hashing).is_err() {
+                return;
+            }
+        }
+        let place = table.next_place(place, groups);
+        self.until = if place == ALL { (number + 1, 0) } else { (number, place) };
+    }
+
+    /// Where the entry of that name is, if it is among those that have none here yet.
+    fn search(&mut self, id: u64, main: &Table, classes: &[Class], hashing: &Hashing) -> Option<Named> {
+        let (first, mut place) = self.until;
+        // Naming an entry takes some ten times as long as looking at it.
+        let share = 1 + table_at(first, main, classes)?.1.groups_from(place) / SHARE;
+        let mut found = None;
+        'tables: for number in first..self.tables(classes) {
+            let (class, table) = table_at(number, main, classes)?;
+            for (of, head, entry) in table.entries_from(place) {
+                if head.id == id && head.kind == self.kind {
+                    let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+                    found = Some(Named { class, entry, seq: head.seq });
+                    break 'tables;
+                }
+            }
+            place = 0;
+        }
+        self.catch_up(share, main, classes, hashing);
+        found
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -49,13 +114,20 @@ impl Ids {
 
     pub(super) fn insert(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
         self.unused += 1;
+        self.add(id, named, hashing)
+    }
+
+    /// Names an entry that was there before, if it has no name yet.
+    pub(super) fn note(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
+        let is_noted = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0).is_some();
+        if is_noted { Ok(()) } else { self.add(id, named, hashing) }
+    }
+
+    fn add(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
         self.table.tend(hashing);
         let value = u64::from(named.class) << 33 | named.entry.0;
-        self.table.insert(
-            &key(id),
-            hashing.spot(&key(id)),
-            Head { kind: Kind::Posted, seq: named.seq, id: value },
-        )?;
+        let head = Head { kind: Kind::Posted, seq: named.seq, id: value };
+        self.table.insert(&key(id), hashing.spot(&key(id)), head)?;
         Ok(())
     }
 
@@ -65,9 +137,17 @@ impl Ids {
     }
 
     /// Where the entry of that name is.
-    pub(super) fn get(&mut self, id: u64, hashing: &Hashing) -> Option<Named> {
+    pub(super) fn get(
+        &mut self,
+        id: u64,
+        main: &Table,
+        classes: &[Class],
+        hashing: &Hashing,
+    ) -> Option<Named> {
         self.unused = 0;
-        let at = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0)?;
+        let Some(at) = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0) else {
+            return self.search(id, main, classes, hashing);
+        };
         let Head { seq, id: value, .. } = self.table.head(at);
         Some(Named { class: (value >> 33) as u32, entry: Ref(value & ((1 << 33) - 1)), seq })
     }

@@ -2,7 +2,7 @@
 //! passes. Taking a message does not look here, so that a program without wildcards pays for one store.
 //!
 //! ```text
-//! full   [ 512 entries ][ 512 entries ][ … ]   oldest first, swept a few entries at a time
+//! full   [ 256 entries ][ 256 entries ][ … ]   oldest first, swept a few entries at a time
 //! tail   [ 37 entries ]                        where the next one goes
 //! ```
 
@@ -12,9 +12,13 @@ use super::entry::Ref;
 use super::key::Spot;
 use crate::engine::Refused;
 
-/// Entries in a chunk: 6 KiB. The tail begins smaller.
-const CHUNK: usize = 512;
+/// Entries in a chunk: 3 KiB, so that the call which adds one rarely touches more than one page that was never
+/// touched before (1.2 µs each on a virtual machine). The tail begins smaller.
+const CHUNK: usize = 256;
 const FIRST: usize = 32;
+
+/// Dead entries that are not worth a sweep.
+const SLACK: usize = 1024;
 
 /// Entries looked at with each arrival while a sweep is on.
 const SWEEP: usize = 4;
@@ -119,7 +123,7 @@ impl Log {
         self.settled += CHUNK;
         self.full.push_back(std::mem::replace(&mut self.tail, next));
         self.used = 0;
-        if self.sweep.is_none() && self.len() > 2 * live + 2 * CHUNK {
+        if self.sweep.is_none() && self.len() > 2 * live + SLACK {
             self.sweep = Some((0, 0));
         }
         Ok(())

@@ -9,7 +9,7 @@
 //!                              ▲                            (any tag)         |        │
 //!                              │ what a line finds          (tag ~ mask, …)   |        │ what an entry finds
 //!  log      one line for each message, in the order of arrival ◀── indexed from the oldest on ──┘
-//!  ids      entries by name, made by the first cancel
+//!  ids      entries by name, begun by the first cancel
 //! ```
 //!
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
@@ -23,8 +23,9 @@
 //!   go. It is kept up with each arrival afterwards, and dropped when it was of no use for long. Taking a message does
 //!   not look for it in indexes: what an index or the log remembers of it no longer finds it.
 //! * **Nothing pauses.** Tables are moved four buckets at a time, the log is swept four lines at a time, an index
-//!   that holds too many of the dead is made anew beside the old one. What remains are single calls: the first search
-//!   by a wildcard that matches none of very many messages, and the first cancel, have to look at all of them once.
+//!   that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
+//!   remains are single calls: the first search by a wildcard that matches none of very many messages has to index all
+//!   of them, and the first cancels look through what has not been noted yet.
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -32,8 +33,8 @@
 //! wildcards too.
 //!
 //! Post and arrive are O(1 + classes in use), whatever the number of entries, sources, equals and wildcards. Cancel,
-//! retract and readdress are O(1) after the first of them, which is O(entries); a message readdressed steps past those
-//! of its new name that are younger than it. Close and the like visit everything. Memory: 32 bytes for a slot (at most
+//! retract and readdress are O(1) once all entries are noted by name, and O(entries) before that; a message readdressed
+//! steps past those of its new name that are younger than it. Close and the like visit everything. Memory: 32 bytes for a slot (at most
 //! 5/8 of them in use, a quarter while there are few), 56 for a key that shares its slot or has several entries, 32 for
 //! each entry of it beyond the first, 12 for a message's line in the log; and per class, of what it indexes, the same
 //! again but for the line. Idle it holds nothing but itself.
@@ -44,6 +45,7 @@
 mod arrive;
 mod class;
 mod entry;
+mod found;
 mod growth;
 mod ids;
 mod key;
@@ -51,6 +53,7 @@ mod log;
 mod pool;
 mod post;
 mod queues;
+mod slots;
 mod table;
 
 use super::{Arguments, Built, Parameter, Spec};
@@ -181,6 +184,7 @@ impl<E: Effort> Hybrid<E> {
     fn tend(&mut self) {
         // What is held besides (a table that is left, an index about to be dropped) is seen here before it is gone.
         self.peak_bytes = self.footprint().peak_bytes;
+        self.name_some();
         self.table.tend(&self.hashing);
         for class in &mut self.classes {
             class.posted.tend(&self.hashing);
@@ -223,20 +227,19 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
-        let cancelled = self.cancel_named(receive).unwrap_or_else(|| upkeep::cancel(self, receive));
+        let cancelled = self.cancel_named(receive);
         self.set_gate();
         cancelled
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
-        let retracted = self.retract_named(message).unwrap_or_else(|| upkeep::retract(self, message));
+        let retracted = self.retract_named(message);
         self.set_gate();
         retracted
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        let readdressed =
-            self.readdress_named(message, source).unwrap_or_else(|| upkeep::readdress(self, message, source));
+        let readdressed = self.readdress_named(message, source);
         self.set_gate();
         readdressed
     }

@@ -3,9 +3,10 @@
 use super::class::Class;
 use super::class::{Openness, Unexpected};
 use super::entry::{Head, Kind, Slot};
+use super::found::Found;
 use super::ids::{MAIN, Named};
 use super::key::{Key, Spot};
-use super::table::{Found, Met};
+use super::table::Met;
 use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, TO_POST, WILD};
 use crate::effort::Effort;
 use crate::engine::{MsgId, Queue, Receive, RecvId, Refused};

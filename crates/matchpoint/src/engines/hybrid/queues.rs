@@ -3,9 +3,10 @@
 use super::Hybrid;
 use super::class::Class;
 use super::entry::{Head, Kind, Ref};
-use super::ids::{Ids, MAIN, Named};
+use super::found::Found;
+use super::ids::{Ids, MAIN, Named, STEP};
 use super::key::Key;
-use super::table::{Found, Table};
+use super::table::Table;
 use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Rank, Selector};
@@ -31,7 +32,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// All of a kind in a table.
     fn named(&self, class: u32, kind: Kind) -> impl Iterator<Item = (Head, Named)> {
-        let entries = self.table_of(class).entries().filter(move |(_, head, _)| head.kind == kind);
+        let entries = self.table_of(class).entries_from(0).filter(move |(_, head, _)| head.kind == kind);
         entries.map(move |(key, head, entry)| {
             let entry = if entry == Ref::UNPLACED { Ref::inline(self.hashing.spot(&key)) } else { entry };
             (head, Named { class, entry, seq: head.seq })
@@ -55,46 +56,51 @@ impl<E: Effort> Hybrid<E> {
         self.unexpected().resolve(at.entry, at.seq)
     }
 
-    /// Cancels by the map of names; nothing if there is no memory for one.
-    pub(super) fn cancel_named(&mut self, receive: RecvId) -> Option<bool> {
-        if self.receives.is_none() {
-            let entries = self.named_receives().map(|(head, named)| (head.id, named));
-            let len = self.table.count(Kind::Posted) + self.wild;
-            self.receives = Some(Ids::of(len, entries, &self.hashing).ok()?);
+    fn receive_named(&mut self, id: RecvId) -> Option<Named> {
+        let Self { receives, table, classes, hashing, .. } = self;
+        receives.get_or_insert_with(|| Ids::of(Kind::Posted)).get(id.0, table, classes, hashing)
+    }
+
+    fn message_named(&mut self, id: MsgId) -> Option<Named> {
+        let Self { messages, table, classes, hashing, .. } = self;
+        messages.get_or_insert_with(|| Ids::of(Kind::Waiting)).get(id.0, table, classes, hashing)
+    }
+
+    /// Names a few of the entries that were there when the first was sought by name.
+    pub(super) fn name_some(&mut self) {
+        let Self { receives, messages, table, classes, hashing, .. } = self;
+        for ids in [receives, messages].into_iter().flatten() {
+            ids.catch_up(STEP, table, classes, hashing);
         }
-        let Some(named) = self.receives.as_mut()?.get(receive.0, &self.hashing) else { return Some(false) };
-        self.take_posted(named);
-        Some(true)
     }
 
-    fn messages(&mut self) -> Option<&mut Ids> {
-        if self.messages.is_none() {
-            let entries = self.named_messages().map(|(head, named)| (head.id, named));
-            let len = self.table.count(Kind::Waiting);
-            self.messages = Some(Ids::of(len, entries, &self.hashing).ok()?);
-        }
-        self.messages.as_mut()
+    pub(super) fn cancel_named(&mut self, receive: RecvId) -> bool {
+        let named = self.receive_named(receive);
+        named.is_some_and(|named| {
+            self.take_posted(named);
+            true
+        })
     }
 
-    /// Retracts by the map of names; nothing if there is no memory for one.
-    pub(super) fn retract_named(&mut self, message: MsgId) -> Option<bool> {
-        let hashing = self.hashing;
-        let Some(named) = self.messages()?.get(message.0, &hashing) else { return Some(false) };
-        self.take_unexpected(named);
-        Some(true)
+    pub(super) fn retract_named(&mut self, message: MsgId) -> bool {
+        let named = self.message_named(message);
+        named.is_some_and(|named| {
+            self.take_unexpected(named);
+            true
+        })
     }
 
-    /// Readdresses by the map of names; nothing if there is no memory for one.
-    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> Option<bool> {
-        let hashing = self.hashing;
-        let Some(at) = self.messages()?.get(message.0, &hashing) else { return Some(false) };
+    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> bool {
+        let Some(at) = self.message_named(message) else { return false };
         let nameless = self.message(at).envelope;
         if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Some(false);
+            return false;
         }
         let named = Envelope { source, ..nameless };
-        let is_wanted = self.is_wanted(&Key::of(&named));
-        Some(!is_wanted && self.rename(at, named).is_ok())
+        // It may move to where all are noted already: it is noted first.
+        let Self { messages, hashing, .. } = self;
+        let is_noted = messages.as_mut().is_some_and(|ids| ids.note(message.0, at, hashing).is_ok());
+        is_noted && !self.is_wanted(&Key::of(&named)) && Queues::rename(self, at, named).is_ok()
     }
 
     /// Whether a message with that key would find a receive.

@@ -20,33 +20,37 @@
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
 use super::growth::SMALLEST;
-use super::key::{Hashing, Key, Spot};
+use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
+use super::slots::{Left, Slots};
 use crate::engine::Refused;
 
 /// See the [module's documentation](self).
 pub(super) struct Table {
     /// While it grows: those buckets that have moved.
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Slots,
     /// A hash is shifted so far to give a bucket.
     pub(super) shift: u32,
     /// Entries posted in the lower half, unexpected in the upper.
     pub(super) counts: u64,
     /// While it grows: the smaller table, of which only the buckets that have not moved count.
-    pub(super) old: Vec<Slot>,
+    pub(super) old: Left,
     pub(super) cells: Pool<Cell>,
     pub(super) twins: Pool<Twin>,
+    /// Whether memory decides how full it gets, even while it is small.
+    pub(super) is_dense: bool,
 }
 
 impl Default for Table {
     fn default() -> Self {
         Table {
-            slots: Vec::new(),
+            slots: Slots::default(),
             shift: u64::BITS - SMALLEST.ilog2(),
             counts: 0,
-            old: Vec::new(),
+            old: Left::default(),
             cells: Pool::default(),
             twins: Pool::default(),
+            is_dense: false,
         }
     }
 }
@@ -58,6 +62,11 @@ pub(super) struct Bucket(u32);
 const OLD: u32 = 1 << 31;
 
 impl Table {
+    /// One beside the table that calls look at first.
+    pub(super) fn dense() -> Self {
+        Table { is_dense: true, ..Table::default() }
+    }
+
     /// Entries of a kind.
     #[inline]
     pub(super) fn count(&self, kind: Kind) -> usize {
@@ -83,8 +92,7 @@ impl Table {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        let slots = self.slots.capacity() + self.old.capacity();
-        (slots * size_of::<Slot>()) as u64 + self.cells.bytes() + self.twins.bytes()
+        self.slots.bytes() + self.old.bytes() + self.cells.bytes() + self.twins.bytes()
     }
 
     #[inline]
@@ -99,14 +107,16 @@ impl Table {
     /// The slot of a bucket: an empty one if nothing was ever kept.
     #[inline]
     pub(super) fn slot(&self, bucket: Bucket) -> Slot {
-        let slots = if bucket.0 & OLD != 0 { &self.old } else { &self.slots };
-        slots.get((bucket.0 & !OLD) as usize).copied().unwrap_or_default()
+        let index = (bucket.0 & !OLD) as usize;
+        let slot = if bucket.0 & OLD != 0 { self.old.get(index) } else { self.slots.get(index) };
+        slot.copied().unwrap_or_default()
     }
 
     #[inline]
     pub(super) fn slot_mut(&mut self, bucket: Bucket) -> &mut Slot {
         let index = (bucket.0 & !OLD) as usize;
-        if bucket.0 & OLD != 0 { &mut self.old[index] } else { &mut self.slots[index] }
+        let slot = if bucket.0 & OLD != 0 { self.old.get_mut(index) } else { self.slots.get_mut(index) };
+        slot.expect("a bucket that was found is there")
     }
 
     /// Where the queue of a key is, if it has one. Adds the keys looked at to `examined`.
@@ -200,7 +210,7 @@ impl Table {
     }
 
     /// The cell of a queue, made if it was plain. Takes room for one.
-    fn cell_of(&mut self, at: At) -> Place {
+    pub(super) fn cell_of(&mut self, at: At) -> Place {
         if at.cell != NIL {
             return at.cell;
         }
@@ -263,116 +273,6 @@ impl Table {
             self.cells.get_mut(before).next = next;
         }
         self.cells.remove(place);
-    }
-
-    /// Where an entry lies, if it is there still.
-    #[inline]
-    pub(super) fn resolve(&self, entry: Ref, seq: u64, hashing: &Hashing) -> Option<Found> {
-        match entry.place() {
-            None => self.resolve_inline(entry.spot(), seq),
-            Some(place) => {
-                let twin = self.twins.get(place);
-                if twin.seq != seq {
-                    return None;
-                }
-                let cell = self.cells.get(twin.owner);
-                let at = At { bucket: self.bucket(hashing.spot(&cell.key)), cell: twin.owner };
-                Some(Found { at, twin: (cell.own != place).then_some(place) })
-            }
-        }
-    }
-
-    fn resolve_inline(&self, spot: Spot, seq: u64) -> Option<Found> {
-        let bucket = self.bucket(spot);
-        let slot = self.slot(bucket);
-        if slot.is_empty() {
-            return None;
-        }
-        if !slot.is_crowded() {
-            return (slot.head().seq == seq).then_some(Found { at: At { bucket, cell: NIL }, twin: None });
-        }
-        let mut place = slot.first_cell();
-        while place != NIL {
-            let cell = self.cells.get(place);
-            if cell.head.seq == seq {
-                return Some(Found { at: At { bucket, cell: place }, twin: None });
-            }
-            place = cell.next;
-        }
-        None
-    }
-
-    /// The entry that was found.
-    pub(super) fn entry(&self, found: Found) -> Head {
-        let head = self.head(found.at);
-        match found.twin {
-            None => head,
-            Some(place) => {
-                let twin = self.twins.get(place);
-                Head { id: twin.id, seq: twin.seq, ..head }
-            }
-        }
-    }
-
-    /// Takes out the entry that was found, wherever it stands in its queue.
-    pub(super) fn remove(&mut self, found: Found) -> Head {
-        let entry = self.entry(found);
-        let Some(place) = found.twin else { return self.pop(found.at) };
-        let Twin { owner, prev, next, .. } = *self.twins.get(place);
-        let cell = self.cells.get_mut(owner);
-        let prev = if cell.first == place { NIL } else { prev };
-        if next == NIL {
-            cell.last = prev;
-        }
-        match prev {
-            NIL => cell.first = next,
-            prev => self.twins.get_mut(prev).next = next,
-        }
-        if next != NIL {
-            self.twins.get_mut(next).prev = prev;
-        }
-        self.twins.remove(place);
-        self.counts -= entry.kind.unit();
-        entry
-    }
-
-    /// Puts an entry among those of its queue, by age. If the first of them now is the second, what it was and what
-    /// it is now called by is returned too.
-    pub(super) fn insert_by_age(&mut self, at: At, head: Head) -> Result<(Ref, Option<(u64, Ref)>), Refused> {
-        self.twins.reserve(2)?;
-        self.cells.reserve_one()?;
-        let owner = self.cell_of(at);
-        self.counts += head.kind.unit();
-        let Cell { head: eldest, own, last, first, .. } = *self.cells.get(owner);
-        if head.seq < eldest.seq {
-            // The first becomes the second; the new one lies among the twins, though it comes first.
-            let twin = Twin { id: eldest.id, seq: eldest.seq, owner, prev: NIL, next: first };
-            let second = if own == NIL { self.twins.insert(twin) } else { own };
-            *self.twins.get_mut(second) = twin;
-            match first {
-                NIL => self.cells.get_mut(owner).last = second,
-                first => self.twins.get_mut(first).prev = second,
-            }
-            let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev: NIL, next: NIL });
-            let cell = self.cells.get_mut(owner);
-            (cell.head, cell.own, cell.first) = (head, new, second);
-            return Ok((Ref::twin(new), (own == NIL).then_some((eldest.seq, Ref::twin(second)))));
-        }
-        let mut prev = last;
-        while prev != NIL && self.twins.get(prev).seq > head.seq {
-            prev = if prev == first { NIL } else { self.twins.get(prev).prev };
-        }
-        let next = if prev == NIL { first } else { self.twins.get(prev).next };
-        let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next });
-        match prev {
-            NIL => self.cells.get_mut(owner).first = new,
-            prev => self.twins.get_mut(prev).next = new,
-        }
-        match next {
-            NIL => self.cells.get_mut(owner).last = new,
-            next => self.twins.get_mut(next).prev = new,
-        }
-        Ok((Ref::twin(new), None))
     }
 
     /// Rules 2 and 3 for a key whose bucket holds something already: takes the first entry of the other kind, or
@@ -454,11 +354,4 @@ pub(super) enum Met {
     Took(u64),
     /// It waits, and this is what it is remembered by.
     Queued(Ref),
-}
-
-/// An entry: its queue, and where it lies unless it is the first.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Found {
-    pub(super) at: At,
-    pub(super) twin: Option<Place>,
 }
