@@ -28,7 +28,7 @@ pub(crate) struct Named {
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
 /// Of so many groups of buckets that are looked at for a name, the entries of one are named.
-const SHARE: usize = 32;
+const SHARE: usize = 4;
 
 /// Groups of buckets whose entries are named with each call.
 pub(super) const STEP: usize = 2;

@@ -22,7 +22,7 @@
 //!   class gets an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far as the search has to
 //!   go. It is kept up with each arrival afterwards, and dropped when it was of no use for long. Taking a message does
 //!   not look for it in indexes: what an index or the log remembers of it no longer finds it.
-//! * **Nothing pauses.** Tables are moved four buckets at a time, the log is swept four lines at a time, an index
+//! * **Nothing that grows pauses.** Tables are moved a chunk at a time, the log is swept four lines at a time, an index
 //!   that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
 //!   remains are single calls: the first search by a wildcard that matches none of very many messages has to index all
 //!   of them, and the first cancels look through what has not been noted yet.
@@ -34,13 +34,15 @@
 //!
 //! Post and arrive are O(1 + classes in use), whatever the number of entries, sources, equals and wildcards. Cancel,
 //! retract and readdress are O(1) once all entries are noted by name, and O(entries) before that; a message readdressed
-//! steps past those of its new name that are younger than it. Close and the like visit everything. Memory: 32 bytes for a slot (at most
-//! 5/8 of them in use, a quarter while there are few), 56 for a key that shares its slot or has several entries, 32 for
-//! each entry of it beyond the first, 12 for a message's line in the log; and per class, of what it indexes, the same
-//! again but for the line. Idle it holds nothing but itself.
+//! steps past those of its new name that are younger than it. Close and the like visit all that was ever reserved.
+//! Memory: 32 bytes for a slot (at most 5/8 of them in use, a quarter while there are few), 56 for a key that shares its
+//! slot or has several entries, 32 for each entry of it beyond the first, 12 for a message's line in the log; and per
+//! class, of what it indexes, the same again but for the line. Before its first entry it holds nothing but itself;
+//! memory is not given back.
 //!
 //! Where it loses: keys that share a slot take twice the time of those that do not; equal entries three times that of
-//! a list, which they are; and an index costs each arrival as much as the arrival itself.
+//! a list, which they are. Each index, one for every distinct mask that searched, costs each arrival as much as the
+//! arrival itself, in whatever context, and as much memory as what waits; classes are kept, and looked at, for ever.
 
 mod arrive;
 mod class;
