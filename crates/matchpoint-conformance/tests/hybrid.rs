@@ -187,7 +187,7 @@ fn entries_are_found_by_name_while_their_names_are_noted() {
     let open = |id: u64| match id % 4 {
         0 => (ANY_SOURCE, tagged(1 << 40 | id)),
         1 => (from(id), ANY_TAG),
-        _ => (from(1 << 33 | id % 7), tagged(id)),
+        _ => (from((1 << 33) | (id % 7)), tagged(id)),
     };
     for n in [100, 5_000, 60_000] {
         let mut engine = engines::create("hybrid").unwrap();

@@ -20,6 +20,9 @@ pub(super) struct Facts {
     pub timed: (bool, bool),
 }
 
+/// The stream of a file, from its beginning.
+pub(super) type Begun = Result<Box<dyn RankReader>, TraceError>;
+
 /// A form in which the streams of a trace are written.
 pub(super) struct Form {
     /// What the description of a trace adds to the version.
@@ -29,5 +32,5 @@ pub(super) struct Form {
     /// Reads what a file tells.
     pub facts: fn(&Path) -> Result<Facts, TraceError>,
     /// Begins to read the stream of a file. What can be used by the next pass again is kept.
-    pub stream: fn(&Path, &OnceLock<Map>) -> Result<Box<dyn RankReader>, TraceError>,
+    pub stream: fn(&Path, &OnceLock<Map>) -> Begun,
 }
