@@ -5,19 +5,20 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector};
 use matchpoint_trace::call::{Action, CommId, Completion, Peer, ReceiveArgs, RequestId, SendArgs, Status};
 use matchpoint_trace::{Call, Function, RankReader, Trace};
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
 use crate::communicators::{SELF, WORLD};
+use crate::label::Label;
 use crate::matcher::Matcher;
-use crate::process::Seat;
+use crate::process::{PostedReceive, Seat};
 use crate::progress::Progress;
 use crate::reported::Reported;
-use crate::simulation::{Setting, made_up, selector};
-use crate::step::{Kind, Sink, Step};
+use crate::simulation::{Flight, Setting};
+use crate::slab::Slab;
+use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
 /// Calls between two looks at [`Progress`].
@@ -36,12 +37,13 @@ pub(crate) fn run<S: Sink>(
             setting,
             process,
             rank,
-            matcher: Matcher::new()?,
+            matcher: Matcher::new(),
+            receives: Slab::default(),
+            messages: Slab::default(),
             comms: [(CommId::WORLD, Seat { context: WORLD, rank, second: false })].into_iter().collect(),
             created: 0,
             any_sources: 0,
             requests: FxHashMap::default(),
-            posted: FxHashMap::default(),
             sequence: 0,
             sink: &mut sink,
             tally: &mut tally,
@@ -62,14 +64,16 @@ struct Alone<'a, S> {
     process: usize,
     rank: u32,
     matcher: Matcher,
+    /// Receives that no message has taken yet.
+    receives: Slab<PostedReceive>,
+    /// Messages that no receive has taken yet.
+    messages: Slab<Flight>,
     comms: FxHashMap<CommId, Seat>,
     created: usize,
     /// Non-blocking receives from any source begun so far.
     any_sources: u32,
     requests: FxHashMap<RequestId, Request>,
-    /// Receives that no message has taken yet, with what they ask for.
-    posted: FxHashMap<RecvId, Selector>,
-    sequence: u32,
+    sequence: u64,
     sink: &'a mut S,
     tally: &'a mut Tally,
 }
@@ -77,9 +81,18 @@ struct Alone<'a, S> {
 /// What a request stands for.
 #[derive(Clone, Copy)]
 enum Request {
-    Receive(RecvId, Selector),
+    Receive(Begun),
     PersistentSend(SendArgs),
-    PersistentReceive(ReceiveArgs, Option<(RecvId, Selector)>),
+    PersistentReceive(ReceiveArgs, Option<Begun>),
+}
+
+/// A receive that was begun.
+#[derive(Clone, Copy)]
+struct Begun {
+    asked: Label,
+    /// Its number, and its place while it is posted.
+    number: u64,
+    place: u32,
 }
 
 impl<S: Sink> Alone<'_, S> {
@@ -112,20 +125,20 @@ impl<S: Sink> Alone<'_, S> {
             Action::Receive { ref args, request, status } => {
                 let posted = self.post(enter_ns, call.function, args, request.is_none());
                 match (posted, request) {
-                    (Some((id, selector)), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(id, selector));
+                    (Some(begun), Some(request)) => {
+                        self.requests.insert(request, Request::Receive(begun));
                     }
-                    (Some((_, selector)), None) => self.arrive(leave_ns, &selector, status),
+                    (Some(begun), None) => self.arrive(leave_ns, begun.asked, status),
                     (None, _) => {}
                 }
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
                 self.send(send);
                 match (self.post(enter_ns, call.function, receive, true), request) {
-                    (Some((id, selector)), Some(request)) => {
-                        self.requests.insert(request, Request::Receive(id, selector));
+                    (Some(begun), Some(request)) => {
+                        self.requests.insert(request, Request::Receive(begun));
                     }
-                    (Some((_, selector)), None) => self.arrive(leave_ns, &selector, status),
+                    (Some(begun), None) => self.arrive(leave_ns, begun.asked, status),
                     (None, _) => {}
                 }
             }
@@ -152,8 +165,8 @@ impl<S: Sink> Alone<'_, S> {
         }
     }
 
-    fn step(&mut self, at_ns: i64, kind: Kind) {
-        self.sink.step(Step { at_ns, process: self.process as u32, kind });
+    fn point(&self, at_ns: i64) -> Point {
+        Point { at_ns, process: self.process }
     }
 
     fn seat(&self, comm: CommId) -> Seat {
@@ -179,13 +192,7 @@ impl<S: Sink> Alone<'_, S> {
         self.tally.sent(self.process, self.rank, to, seat.context, args);
     }
 
-    fn post(
-        &mut self,
-        at_ns: i64,
-        function: Function,
-        args: &ReceiveArgs,
-        blocking: bool,
-    ) -> Option<(RecvId, Selector)> {
+    fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs, blocking: bool) -> Option<Begun> {
         let mut is_null = args.source == Peer::Null;
         if args.source == Peer::Any && !blocking {
             let context = self.seat(args.comm).context;
@@ -197,35 +204,43 @@ impl<S: Sink> Alone<'_, S> {
             return None;
         }
         self.sequence += 1;
-        let selector = selector(self.seat(args.comm), args);
-        let receive = Receive::new(RecvId::new(self.sequence, self.sequence), selector);
-        let took = self.matcher.post(receive);
-        self.tally.posted(function, &selector, took.is_some());
-        self.step(at_ns, Kind::Post { receive, took });
+        let (asked, number) = (Label::asked(self.seat(args.comm), args), self.sequence);
+        let took = self.matcher.post(asked, &mut self.messages);
+        let message = took.and_then(|place| Some(self.messages.remove(place)?.id(place)));
+        self.tally.posted(function, asked, took.is_some());
+        let posted = PostedReceive::of(asked, number);
+        let place = self.receives.next_place();
+        self.sink.step(self.point(at_ns).post(posted.id(place), asked, message));
         if took.is_none() {
-            self.posted.insert(receive.id, selector);
+            self.receives.insert(posted);
+            self.matcher.queue_receive(&mut self.receives, place);
         }
-        Some((receive.id, selector))
+        Some(Begun { asked, number, place })
     }
 
     /// The message of that receive arrives. Of several receives that accept it the earliest takes it, as ever; the
     /// messages of the others are still to come.
-    fn arrive(&mut self, at_ns: i64, asked: &Selector, status: Option<Status>) {
+    fn arrive(&mut self, at_ns: i64, asked: Label, status: Option<Status>) {
         self.sequence += 1;
-        let (source, tag) = made_up(asked, Reported::of(status));
-        let envelope = Envelope::new(ContextId(asked.context().0), source, tag);
-        let message = Message::new(MsgId::new(self.sequence, self.sequence), envelope);
-        let took = self.matcher.arrive(message);
-        let from = self.world_rank_of(asked, source);
-        let took = took.and_then(|id| Some(Receive::new(id, self.posted.remove(&id)?)));
-        self.step(at_ns, Kind::Arrive { message, from, took });
+        let label = asked.made_up(Reported::of(status));
+        let from = self.world_rank_of(label);
+        let place = self.messages.next_place();
+        let message = Flight::of(label, self.sequence as u32);
+        let id = message.id(place);
+        let took = self.matcher.arrive(label, &mut self.receives);
+        let receive = took.and_then(|at| Some((self.receives.remove(at)?, at)));
+        let receive = receive.map(|(receive, at)| (receive.id(at), receive.asked));
+        self.sink.step(self.point(at_ns).arrive(id, label, from, receive));
+        if took.is_none() {
+            self.messages.insert(message);
+            self.matcher.queue_message(&mut self.messages, place);
+        }
     }
 
-    fn world_rank_of(&self, asked: &Selector, source: Rank) -> u32 {
-        let seat = self.comms.values().find(|seat| seat.context == asked.context().0);
-        let source = u32::try_from(source.0).ok();
+    fn world_rank_of(&self, message: Label) -> u32 {
+        let seat = self.comms.values().find(|seat| seat.context == message.context());
         let communicators = self.setting.communicators;
-        seat.zip(source)
+        seat.zip(message.source())
             .and_then(|(seat, source)| communicators.world_rank(self.rank, *seat, source))
             .unwrap_or(u32::MAX)
     }
@@ -245,13 +260,13 @@ impl<S: Sink> Alone<'_, S> {
         for &Completion { index, status } in &call.completions {
             let Some(id) = call.requests.get(index as usize) else { continue };
             match self.requests.get(id).copied() {
-                Some(Request::Receive(_, selector)) => {
+                Some(Request::Receive(begun)) => {
                     self.requests.remove(id);
-                    self.arrive(at_ns, &selector, status);
+                    self.arrive(at_ns, begun.asked, status);
                 }
-                Some(Request::PersistentReceive(args, Some((_, selector)))) => {
+                Some(Request::PersistentReceive(args, Some(begun))) => {
                     self.requests.insert(*id, Request::PersistentReceive(args, None));
-                    self.arrive(at_ns, &selector, status);
+                    self.arrive(at_ns, begun.asked, status);
                 }
                 _ => {}
             }
@@ -267,17 +282,20 @@ impl<S: Sink> Alone<'_, S> {
     }
 
     fn cancel(&mut self, at_ns: i64, id: RequestId) {
-        let (Some(Request::Receive(receive, _)) | Some(Request::PersistentReceive(_, Some((receive, _))))) =
+        let (Some(Request::Receive(begun)) | Some(Request::PersistentReceive(_, Some(begun)))) =
             self.requests.get(&id).copied()
         else {
             return;
         };
-        let was_posted = self.matcher.cancel(receive);
+        let Begun { asked, number, place } = begun;
+        let is_there = self.receives.get(place).is_some_and(|receive| receive.number == number);
+        let was_posted = is_there && self.matcher.cancel(&mut self.receives, place);
         if was_posted {
-            self.posted.remove(&receive);
+            self.receives.remove(place);
             self.forget(id);
         }
         self.tally.totals.cancelled += u64::from(was_posted);
-        self.step(at_ns, Kind::Cancel { receive, was_posted });
+        let receive = PostedReceive::of(asked, number).id(place);
+        self.sink.step(self.point(at_ns).cancel(receive, was_posted));
     }
 }

@@ -1,12 +1,13 @@
 //! Steps on their way from the simulation to the thread that measures.
 //!
 //! The simulation writes one long row of steps, of all ranks as they come, and sends it in chunks; the measuring
-//! thread, which has less to do, sorts each chunk by rank. A chunk has some dozen steps of each rank, so that a clock
+//! thread, which has less to do, sorts each chunk by rank, and makes the engines' types of what the simulation wrote in
+//! half the bytes. A chunk has some dozen steps of each rank, so that a clock
 //! need be read only once for those of one rank.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use crate::step::{Sink, Step};
+use crate::step::{Brief, Sink, Step};
 
 /// Steps per rank in a chunk, on average.
 const STEPS_PER_RANK: usize = 32;
@@ -20,15 +21,15 @@ pub(crate) const IN_FLIGHT: usize = 2;
 
 /// The sending end.
 pub(crate) struct Batcher {
-    open: Vec<Step>,
+    open: Vec<Brief>,
     capacity: usize,
-    full: SyncSender<Vec<Step>>,
+    full: SyncSender<Vec<Brief>>,
     /// Chunks that come back, to be filled again.
-    returned: Receiver<Vec<Step>>,
+    returned: Receiver<Vec<Brief>>,
 }
 
 impl Batcher {
-    pub fn new(processes: usize, full: SyncSender<Vec<Step>>, returned: Receiver<Vec<Step>>) -> Self {
+    pub fn new(processes: usize, full: SyncSender<Vec<Brief>>, returned: Receiver<Vec<Brief>>) -> Self {
         let capacity = (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX);
         Batcher { open: Vec::with_capacity(capacity), capacity, full, returned }
     }
@@ -50,7 +51,7 @@ impl Batcher {
 
 impl Sink for Batcher {
     #[inline]
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Brief) {
         self.open.push(step);
         if self.open.len() == self.capacity {
             self.send();
@@ -69,7 +70,7 @@ pub(crate) struct Sorted {
 }
 
 impl Sorted {
-    pub fn sort(&mut self, chunk: &[Step], processes: usize) {
+    pub fn sort(&mut self, chunk: &[Brief], processes: usize) {
         self.begins.clear();
         self.begins.resize(processes + 1, 0);
         for step in chunk {
@@ -81,10 +82,10 @@ impl Sorted {
         self.next.clone_from(&self.begins);
         self.steps.clear();
         let Some(&any) = chunk.first() else { return };
-        self.steps.resize(chunk.len(), any);
+        self.steps.resize(chunk.len(), any.step());
         for step in chunk {
             let next = &mut self.next[step.process as usize];
-            self.steps[*next as usize] = *step;
+            self.steps[*next as usize] = step.step();
             *next += 1;
         }
     }

@@ -4,7 +4,7 @@ use matchpoint::{Event, Outcome};
 use matchpoint_trace::Trace;
 
 use crate::replay::{Prepared, run};
-use crate::step::{Kind, Sink, Step};
+use crate::step::{Brief, Kind, Sink};
 use crate::{Arrivals, LogGp, Progress, ReplayError};
 
 /// What happened at one rank, in order, and what came of it.
@@ -42,13 +42,13 @@ struct Kept {
 }
 
 impl Sink for Kept {
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Brief) {
         if self.left == 0 {
             self.has_more = true;
             return;
         }
         self.left -= 1;
-        self.ranks[step.process as usize].events.push(event(step.kind));
+        self.ranks[step.process as usize].events.push(event(step.step().kind));
     }
 }
 

@@ -14,6 +14,7 @@ pub mod events;
 mod flush;
 pub mod host;
 mod inbox;
+mod label;
 pub mod loggp;
 mod matcher;
 mod measure;

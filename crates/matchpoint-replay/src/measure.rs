@@ -18,7 +18,7 @@ use crate::budget;
 use crate::flush::Flush;
 use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
 use crate::observer::{Observer, Searched, Shared};
-use crate::step::{Kind, Step};
+use crate::step::{Brief, Kind, Step};
 
 /// A process that computes this long between two events finds its caches taken by something else.
 const COMPUTE_PHASE_NS: i64 = 20_000;
@@ -168,7 +168,7 @@ impl Measurer {
     }
 
     /// Measures until the simulation has sent its last chunk.
-    pub fn run(mut self, full: &Receiver<Vec<Step>>, returned: &Sender<Vec<Step>>) -> Self {
+    pub fn run(mut self, full: &Receiver<Vec<Brief>>, returned: &Sender<Vec<Brief>>) -> Self {
         self.begun = Instant::now();
         let mut sorted = Sorted::default();
         for chunk in full {

@@ -2,14 +2,15 @@
 
 use std::collections::VecDeque;
 
-use matchpoint::{RecvId, Selector};
+use matchpoint::RecvId;
 use matchpoint_trace::call::{CommId, HandleId, RequestId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::communicators::{Communicator, Context, SELF, WORLD};
 use crate::inbox::Inbox;
-use crate::matcher::Matcher;
+use crate::label::Label;
+use crate::matcher::{Linked, Matcher, NIL};
 use crate::reported::Reported;
 use crate::requests::RequestTable;
 use crate::slab::Slab;
@@ -39,6 +40,8 @@ pub(crate) struct Process<'t> {
     pub collectives: FxHashMap<Context, u32>,
     pub requests: RequestTable,
     pub receives: Slab<PostedReceive>,
+    /// Its messages whose receive it waits for.
+    pub waited_sends: u32,
     /// Messages taken by matched probes.
     pub handles: FxHashMap<HandleId, u32>,
     /// Messages under way, by their place in the simulation's table.
@@ -61,8 +64,10 @@ pub(crate) struct Lane {
     pub state: LaneState,
     /// The probe that it last waited in: not a part of the state, which is written at every call.
     pub probe: Option<Probe>,
-    /// Calls read but not yet made.
-    pub ahead: VecDeque<Box<Call>>,
+    /// Its next call.
+    pub next: Option<Box<Call>>,
+    /// Calls behind that which were read already: none while the next is not known, and none of an only thread.
+    pub later: VecDeque<Box<Call>>,
 }
 
 /// What a thread is doing.
@@ -102,7 +107,7 @@ pub(crate) enum Reason {
 /// A probe that waits.
 #[derive(Clone, Copy)]
 pub(crate) struct Probe {
-    pub selector: Selector,
+    pub asked: Label,
     pub handle: Option<HandleId>,
     /// What it reported in the traced run.
     pub expected: Option<Reported>,
@@ -121,16 +126,57 @@ pub(crate) enum Owner {
 
 /// A receive, from its post to the end of the call that completes it.
 pub(crate) struct PostedReceive {
+    pub asked: Label,
+    /// Its number among all receives and messages.
+    pub number: u64,
     pub owner: Owner,
-    pub id: RecvId,
-    pub selector: Selector,
     pub comm: CommId,
+    /// For the matcher: the next in its bin or list.
+    pub next: u32,
     /// What the call reported, if it blocked.
     pub expected: Option<Reported>,
     /// Its message is made up: the sender has no stream.
     pub absent: bool,
     /// Messages made up for it since everybody waited.
     pub made_up: u8,
+}
+
+impl PostedReceive {
+    /// A receive that is nobody's yet.
+    pub fn of(asked: Label, number: u64) -> Self {
+        PostedReceive {
+            asked,
+            number,
+            owner: Owner::Nobody,
+            comm: CommId::WORLD,
+            next: NIL,
+            expected: None,
+            absent: false,
+            made_up: 0,
+        }
+    }
+
+    /// What engines know it by, at that place.
+    pub fn id(&self, place: u32) -> RecvId {
+        RecvId::new(place, self.number as u32)
+    }
+}
+
+impl Linked for PostedReceive {
+    #[inline]
+    fn label(&self) -> Label {
+        self.asked
+    }
+
+    #[inline]
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    #[inline]
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
 }
 
 /// A communicator, as one of its processes sees it.
@@ -175,6 +221,7 @@ impl<'t> Process<'t> {
             collectives: FxHashMap::default(),
             requests: RequestTable::default(),
             receives: Slab::default(),
+            waited_sends: 0,
             handles: FxHashMap::default(),
             inbox: Inbox::default(),
             lanes: Vec::new(),
@@ -219,10 +266,19 @@ impl<'t> Process<'t> {
     /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
     #[inline]
     pub fn look_ahead(&mut self) -> Result<(), TraceError> {
-        if let [lane] = &self.lanes[..] {
-            let is_known = !lane.ahead.is_empty();
-            if is_known || matches!(lane.state, LaneState::Blocked(_)) {
+        if let [lane] = &mut self.lanes[..] {
+            if lane.next.is_some() || matches!(lane.state, LaneState::Blocked(_)) {
                 return Ok(());
+            }
+            if !self.exhausted {
+                let mut call = self.spare.pop().unwrap_or_default();
+                let is_there = self.reader.read(&mut call)?;
+                if is_there && call.thread == lane.thread {
+                    self.calls += 1;
+                    lane.next = Some(call);
+                    return Ok(());
+                }
+                self.file(call, is_there);
             }
         }
         self.look_further_ahead()
@@ -233,7 +289,7 @@ impl<'t> Process<'t> {
             self.read_one()?;
         }
         for lane in 0..self.lanes.len() {
-            if self.lanes[lane].ahead.is_empty() && matches!(self.lanes[lane].state, LaneState::Ready) {
+            if self.lanes[lane].next.is_none() && matches!(self.lanes[lane].state, LaneState::Ready) {
                 self.read_for(lane)?;
             }
         }
@@ -247,11 +303,11 @@ impl<'t> Process<'t> {
     fn read_for(&mut self, lane: usize) -> Result<(), TraceError> {
         let limit = if self.lanes.len() == 1 { usize::MAX } else { READ_AHEAD };
         for _ in 0..limit {
-            if !self.read_one()? || !self.lanes[lane].ahead.is_empty() {
+            if !self.read_one()? || self.lanes[lane].next.is_some() {
                 break;
             }
         }
-        if self.lanes[lane].ahead.is_empty() {
+        if self.lanes[lane].next.is_none() {
             self.lanes[lane].state = LaneState::Idle;
         }
         Ok(())
@@ -263,18 +319,26 @@ impl<'t> Process<'t> {
             return Ok(false);
         }
         let mut call = self.spare.pop().unwrap_or_default();
-        if !self.reader.read(&mut call)? {
-            self.exhausted = true;
-            return Ok(false);
+        let is_there = self.reader.read(&mut call)?;
+        Ok(self.file(call, is_there))
+    }
+
+    /// Hands a call to the lane of its thread, if it is there; else the stream has ended.
+    fn file(&mut self, call: Box<Call>, is_there: bool) -> bool {
+        self.exhausted = !is_there;
+        if is_there {
+            self.calls += 1;
+            let lane = self.lane_of(&call);
+            let lane = &mut self.lanes[lane];
+            match lane.next {
+                None => lane.next = Some(call),
+                Some(_) => lane.later.push_back(call),
+            }
+            if matches!(lane.state, LaneState::Idle) {
+                lane.state = LaneState::Ready;
+            }
         }
-        self.calls += 1;
-        let lane = self.lane_of(&call);
-        let lane = &mut self.lanes[lane];
-        lane.ahead.push_back(call);
-        if matches!(lane.state, LaneState::Idle) {
-            lane.state = LaneState::Ready;
-        }
-        Ok(true)
+        is_there
     }
 
     /// The lane whose next call was entered first in the traced run, and that call.
@@ -285,15 +349,15 @@ impl<'t> Process<'t> {
     #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
-            let call = lane.ahead.front().filter(|_| matches!(lane.state, LaneState::Ready))?;
-            return Some((0, &**call));
+            let call = lane.next.as_deref().filter(|_| matches!(lane.state, LaneState::Ready))?;
+            return Some((0, call));
         }
         self.first_of_all_to_enter()
     }
 
     fn first_of_all_to_enter(&self) -> Option<(usize, &Call)> {
         let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
-        let calls = ready.filter_map(|(at, lane)| Some((at, &**lane.ahead.front()?)));
+        let calls = ready.filter_map(|(at, lane)| Some((at, lane.next.as_deref()?)));
         let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;
         let unfinished = self.lanes.iter().filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         let is_free = unfinished.into_iter().all(|lane| lane.left_ns >= first.enter_ns);
@@ -305,7 +369,19 @@ impl<'t> Process<'t> {
         self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))
     }
 
+    /// A lane makes its next call.
+    #[inline]
+    pub fn take_next(&mut self, lane: usize) -> Option<Box<Call>> {
+        let lane = &mut self.lanes[lane];
+        let call = lane.next.take();
+        if !lane.later.is_empty() {
+            lane.next = lane.later.pop_front();
+        }
+        call
+    }
+
     /// Takes back a call that was made.
+    #[inline]
     pub fn give_back(&mut self, call: Box<Call>) {
         self.spare.push(call);
     }
@@ -323,7 +399,8 @@ impl<'t> Process<'t> {
             left_ns,
             state: LaneState::Ready,
             probe: None,
-            ahead: VecDeque::new(),
+            next: None,
+            later: VecDeque::new(),
         });
         self.lanes.len() - 1
     }

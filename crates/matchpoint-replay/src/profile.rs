@@ -14,7 +14,7 @@ use crate::arrivals::Arrivals;
 use crate::loggp::LogGp;
 use crate::progress::Progress;
 use crate::replay::{Prepared, run};
-use crate::step::{Kind, Sink, Step};
+use crate::step::{Brief, Kind, Sink};
 
 /// Replays `trace`, and counts what waits: the receives that name a source and find no message, the messages that find
 /// no receive. Receives from any source are nobody's. Memory is bounded by processes and their peers.
@@ -53,9 +53,9 @@ struct Counter {
 }
 
 impl Sink for Counters {
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: Brief) {
         let counter = &mut self.0[step.process as usize];
-        match step.kind {
+        match step.step().kind {
             Kind::Post { receive, took: None } => {
                 let number = counter.number(receive.selector.context());
                 if let Wild::Is(source) = receive.selector.source() {

@@ -20,7 +20,7 @@ use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
-use crate::step::{Sink, Step};
+use crate::step::{Brief, Sink};
 use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
@@ -129,7 +129,7 @@ pub(crate) fn run<S: Sink>(
 struct Ignore;
 
 impl Sink for Ignore {
-    fn step(&mut self, _: Step) {}
+    fn step(&mut self, _: Brief) {}
 }
 
 /// Receives that found their message waiting ÷ receives.

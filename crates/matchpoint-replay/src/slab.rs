@@ -12,6 +12,22 @@ impl<T> Default for Slab<T> {
     }
 }
 
+impl<T> std::ops::Index<u32> for Slab<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, place: u32) -> &T {
+        self.places[place as usize].as_ref().expect("the place is in use")
+    }
+}
+
+impl<T> std::ops::IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut T {
+        self.places[place as usize].as_mut().expect("the place is in use")
+    }
+}
+
 impl<T> Slab<T> {
     /// Where the next value will be inserted.
     #[inline]

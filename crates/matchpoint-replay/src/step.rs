@@ -2,13 +2,13 @@
 
 use matchpoint::{Message, MsgId, Receive, RecvId, Selector};
 
+use crate::label::{Label, Open};
+
 /// One event at one rank.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     /// When, in nanoseconds of the replay.
     pub at_ns: i64,
-    /// At which: counts the ranks that have a stream.
-    pub process: u32,
     pub kind: Kind,
 }
 
@@ -43,7 +43,115 @@ pub(crate) enum Kind {
     },
 }
 
+/// A step in half the bytes, as the simulation writes it and another thread reads it: the engines' types are made
+/// there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Brief {
+    at_ns: i64,
+    /// At which rank: counts those that have a stream.
+    pub process: u32,
+    what: What,
+    /// It found something: what `other` names.
+    found: bool,
+    /// What the receive that took an arriving message leaves open.
+    taken_open: Open,
+    label: Label,
+    from: u32,
+    id: u64,
+    other: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    Post,
+    Arrive,
+    Probe,
+    MatchedProbe,
+    Cancel,
+    Retract,
+}
+
+/// When and where a step happens.
+#[derive(Clone, Copy)]
+pub(crate) struct Point {
+    pub at_ns: i64,
+    pub process: usize,
+}
+
+impl Point {
+    #[inline]
+    fn brief(self, what: What, label: Label, id: u64, other: Option<u64>) -> Brief {
+        Brief {
+            at_ns: self.at_ns,
+            process: self.process as u32,
+            what,
+            found: other.is_some(),
+            taken_open: label.open(),
+            label,
+            from: u32::MAX,
+            id,
+            other: other.unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    pub fn post(self, receive: RecvId, asked: Label, took: Option<MsgId>) -> Brief {
+        self.brief(What::Post, asked, receive.0, took.map(|message| message.0))
+    }
+
+    /// `from` is the sender's rank in `MPI_COMM_WORLD`.
+    #[inline]
+    pub fn arrive(self, message: MsgId, label: Label, from: u32, took: Option<(RecvId, Label)>) -> Brief {
+        let taken_open = took.map_or(label.open(), |(_, asked)| asked.open());
+        let brief = self.brief(What::Arrive, label, message.0, took.map(|(receive, _)| receive.0));
+        Brief { from, taken_open, ..brief }
+    }
+
+    pub fn probe(self, asked: Label, found: Option<MsgId>) -> Brief {
+        self.brief(What::Probe, asked, 0, found.map(|message| message.0))
+    }
+
+    pub fn matched_probe(self, asked: Label, took: Option<MsgId>) -> Brief {
+        self.brief(What::MatchedProbe, asked, 0, took.map(|message| message.0))
+    }
+
+    pub fn cancel(self, receive: RecvId, was_posted: bool) -> Brief {
+        self.brief(What::Cancel, Label::exact(0, 0, 0), receive.0, was_posted.then_some(0))
+    }
+
+    pub fn retract(self, message: MsgId) -> Brief {
+        self.brief(What::Retract, Label::exact(0, 0, 0), message.0, None)
+    }
+}
+
+impl Brief {
+    /// The step, in the engines' types.
+    #[inline]
+    pub fn step(&self) -> Step {
+        let Brief { label, .. } = *self;
+        let other = self.found.then_some(MsgId(self.other));
+        let kind = match self.what {
+            What::Post => {
+                Kind::Post { receive: Receive::new(RecvId(self.id), label.selector()), took: other }
+            }
+            What::Arrive => {
+                let taken = || Receive::new(RecvId(self.other), label.opened(self.taken_open).selector());
+                Kind::Arrive {
+                    message: Message::new(MsgId(self.id), label.envelope()),
+                    from: self.from,
+                    took: self.found.then(taken),
+                }
+            }
+            What::Probe => Kind::Probe { selector: label.selector(), found: other },
+            What::MatchedProbe => Kind::MatchedProbe { selector: label.selector(), took: other },
+            What::Cancel => Kind::Cancel { receive: RecvId(self.id), was_posted: self.found },
+            What::Retract => Kind::Retract { message: MsgId(self.id) },
+        };
+        Step { at_ns: self.at_ns, kind }
+    }
+}
+
 /// Takes the steps of all ranks; those of one rank come in order.
 pub(crate) trait Sink {
-    fn step(&mut self, step: Step);
+    fn step(&mut self, step: Brief);
 }

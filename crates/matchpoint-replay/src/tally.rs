@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use matchpoint::{Selector, Wild};
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{Peer, ReceiveArgs, SendArgs, TagArg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::label::Label;
 use crate::measurements::{CommunicationMatrix, Totals};
 use crate::process::Process;
 use crate::reported::Reported;
@@ -126,16 +126,16 @@ impl Tally {
     }
 
     /// A receive was posted; `late` if its message waited already.
-    pub fn posted(&mut self, function: Function, selector: &Selector, late: bool) {
+    pub fn posted(&mut self, function: Function, asked: Label, late: bool) {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
         self.late[function as usize] += u64::from(late);
         let wildcards = &mut self.totals.wildcards;
-        *match (selector.source(), selector.tag()) {
-            (Wild::Is(_), Wild::Is(_)) => &mut wildcards.none,
-            (Wild::Any, Wild::Is(_)) => &mut wildcards.any_source,
-            (Wild::Is(_), _) => &mut wildcards.any_tag,
-            (Wild::Any, _) => &mut wildcards.both,
+        *match (asked.any_source(), asked.any_tag()) {
+            (false, false) => &mut wildcards.none,
+            (true, false) => &mut wildcards.any_source,
+            (false, true) => &mut wildcards.any_tag,
+            (true, true) => &mut wildcards.both,
         } += 1;
     }
 
@@ -148,8 +148,11 @@ impl Tally {
     }
 
     /// A receive or probe got a message with that source and tag; `expected` is what it reported in the traced run.
-    pub fn reproduced(&mut self, selector: &Selector, expected: Option<Reported>, got: Option<(u32, i32)>) {
-        if let (Some(expected), Some(got), None) = (expected, got, selector.exact()) {
+    pub fn reproduced(&mut self, asked: Label, expected: Option<Reported>, got: Option<(u32, i32)>) {
+        if asked.is_exact() {
+            return;
+        }
+        if let (Some(expected), Some(got)) = (expected, got) {
             self.reproduced_as(expected, got);
         }
     }

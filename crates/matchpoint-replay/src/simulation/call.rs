@@ -7,12 +7,13 @@ use matchpoint_trace::{Class, Function};
 
 use super::Simulation;
 use super::collective::Joining;
-use super::message::{End, selector};
+use super::message::End;
 use crate::arrivals::Arrivals;
+use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
-use crate::step::{Kind, Sink};
+use crate::step::{Point, Sink};
 
 /// Where a call takes place.
 #[derive(Clone, Copy)]
@@ -43,9 +44,10 @@ impl At {
 impl<S: Sink> Simulation<'_, S> {
     /// The lane makes its next call, at `now_ns`.
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
-        let Some(call) = self.processes[index].lanes[lane].ahead.pop_front() else { return };
+        let process = &mut self.processes[index];
+        let Some(call) = process.take_next(lane) else { return };
+        process.clock_ns = now_ns;
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
-        self.processes[index].clock_ns = now_ns;
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
         if self.setting.arrivals == Arrivals::Timestamps {
             blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
@@ -265,33 +267,32 @@ impl<S: Sink> Simulation<'_, S> {
             return at.leave(at.now_ns);
         }
         self.tally.probed(args, found);
-        let selector = selector(self.seat(at.index, args.comm), args);
+        let asked = Label::asked(self.seat(at.index, args.comm), args);
         let soon = self.soon(at);
         // A matched probe that found nothing took nothing.
-        let got = self.probe(at.index, at.now_ns, &selector, handle.filter(|_| found));
+        let got = self.probe(at.index, at.now_ns, asked, handle.filter(|_| found));
         match got {
-            Some(_) if found => self.tally.reproduced(&selector, Reported::of(status), got),
-            None if found => return self.wait_for_probe(at, selector, call),
+            Some(_) if found => self.tally.reproduced(asked, Reported::of(status), got),
+            None if found => return self.wait_for_probe(at, asked, call),
             _ => {}
         }
         soon
     }
 
-    fn wait_for_probe(&mut self, at: At, selector: matchpoint::Selector, call: &Call) -> Blocked {
+    fn wait_for_probe(&mut self, at: At, asked: Label, call: &Call) -> Blocked {
         let Action::Probe { ref args, status, handle, .. } = call.action else { return at.leave(at.now_ns) };
         let seat = self.seat(at.index, args.comm);
         if self.is_absent(at.index, seat, args.source, Reported::of(status)) {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        let probe = Probe { selector, handle, expected: Reported::of(status) };
+        let probe = Probe { asked, handle, expected: Reported::of(status) };
         self.processes[at.index].lanes[at.lane].probe = Some(probe);
         at.until(None, Reason::Probe)
     }
 
     fn matched_receive(&mut self, at: At, handle: HandleId, request: Option<RequestId>) -> Blocked {
         let place = self.processes[at.index].handles.remove(&handle);
-        let message = place.and_then(|place| Some(self.flights.get(place)?.message.id));
-        let end = message.map_or(at.now_ns, |message| self.transfer(at.now_ns, message).0);
+        let end = place.map_or(at.now_ns, |place| self.transfer(at.now_ns, place).0);
         let Some(id) = request else { return at.leave(end) };
         self.begin_request(at.index, id, Request::new(RequestKind::Received, state(Some(end), 1)));
         self.soon(at)
@@ -300,9 +301,9 @@ impl<S: Sink> Simulation<'_, S> {
     fn cancel(&mut self, at: At, id: RequestId) {
         let process = &mut self.processes[at.index];
         let Some(place) = process.requests.get(id).and_then(Request::receive) else { return };
-        let Some(receive) = process.receives.get(place).map(|receive| receive.id) else { return };
-        let was_posted = process.matcher.cancel(receive);
-        self.step(at.index, at.now_ns, Kind::Cancel { receive, was_posted });
+        let Some(receive) = process.receives.get(place).map(|receive| receive.id(place)) else { return };
+        let was_posted = process.matcher.cancel(&mut process.receives, place);
+        self.sink.step(Point { at_ns: at.now_ns, process: at.index }.cancel(receive, was_posted));
         if was_posted {
             self.tally.totals.cancelled += 1;
             self.processes[at.index].receives.remove(place);

@@ -1,14 +1,14 @@
 //! The ends of sends, receives and collectives, and who waits for them.
 
-use matchpoint::Message;
 use matchpoint_trace::call::{Completion, RequestId, Status};
 
 use super::Simulation;
 use super::message::Got;
+use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason};
 use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState};
-use crate::step::{Kind, Sink};
+use crate::step::{Point, Sink};
 
 impl<S: Sink> Simulation<'_, S> {
     /// What `owner` began ended at `at_ns`; a receive got a message with that source and tag.
@@ -142,12 +142,13 @@ impl<S: Sink> Simulation<'_, S> {
                 receive.owner = heir;
                 receive.expected = old.expected;
             }
-        } else if matches!(old.state, RequestState::Pending(_)) {
+        } else if matches!(old.state, RequestState::Pending(_)) && self.processes[index].waited_sends > 0 {
             let rank = self.processes[index].rank;
             let flights = self.flights.iter_mut().filter(|flight| flight.from == rank);
-            flights
-                .filter(|flight| flight.sender == Owner::Request(id))
-                .for_each(|flight| flight.sender = heir);
+            for flight in flights.filter(|flight| flight.sender == Owner::Request(id)) {
+                flight.sender = heir;
+                self.processes[index].waited_sends -= u32::from(heir == Owner::Nobody);
+            }
         }
     }
 
@@ -161,15 +162,15 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// A message joined the unexpected queue: who probes for it goes on.
-    pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: &Message) {
+    pub(super) fn wake_probes(&mut self, index: usize, at_ns: i64, message: Label) {
         for lane in 0..self.processes[index].lanes.len() {
             let waiting = &self.processes[index].lanes[lane];
             let LaneState::Blocked(Blocked { reason: Reason::Probe, .. }) = waiting.state else { continue };
-            let Some(Probe { selector, handle, expected }) = waiting.probe else { continue };
-            if selector.matches(&message.envelope) {
-                let found = self.probe(index, at_ns, &selector, handle);
+            let Some(Probe { asked, handle, expected }) = waiting.probe else { continue };
+            if asked.accepts(message) {
+                let found = self.probe(index, at_ns, asked, handle);
                 if found.is_some() {
-                    self.tally.reproduced(&selector, expected, found);
+                    self.tally.reproduced(asked, expected, found);
                     self.unblock(index, lane as u16, at_ns + self.setting.loggp.overhead);
                 }
             }
@@ -181,23 +182,23 @@ impl<S: Sink> Simulation<'_, S> {
         &mut self,
         index: usize,
         at_ns: i64,
-        selector: &matchpoint::Selector,
+        asked: Label,
         handle: Option<matchpoint_trace::call::HandleId>,
     ) -> Got {
         let process = &mut self.processes[index];
         let found = match handle {
-            None => process.matcher.probe(selector),
-            Some(_) => process.matcher.matched_probe(selector),
+            None => process.matcher.probe(asked, &self.flights),
+            Some(_) => process.matcher.matched_probe(asked, &mut self.flights),
         };
-        if let (Some(handle), Some(message)) = (handle, found) {
-            process.handles.insert(handle, message.index());
+        if let (Some(handle), Some(place)) = (handle, found) {
+            process.handles.insert(handle, place);
         }
-        let kind = match handle {
-            None => Kind::Probe { selector: *selector, found },
-            Some(_) => Kind::MatchedProbe { selector: *selector, took: found },
-        };
-        self.step(index, at_ns, kind);
-        let envelope = self.flights.get(found?.index())?.message.envelope;
-        Some((envelope.source.0 as u32, envelope.tag.0 as u32 as i32))
+        let (point, message) =
+            (Point { at_ns, process: index }, found.map(|place| self.flights[place].id(place)));
+        self.sink.step(match handle {
+            None => point.probe(asked, message),
+            Some(_) => point.matched_probe(asked, message),
+        });
+        Some(self.flights[found?].label.reported())
     }
 }

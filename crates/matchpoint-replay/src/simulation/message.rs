@@ -1,21 +1,31 @@
 //! Messages: sent, under way, arrived, matched. Times after LogGP.
 
-use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, Selector, Tag, Wild};
+use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::Function;
-use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode, TagArg};
+use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode};
 
 use super::Simulation;
+use crate::label::Label;
+use crate::matcher::{Linked, NIL};
 use crate::process::{Owner, PostedReceive, Seat};
 use crate::reported::Reported;
-use crate::step::{Kind, Sink};
+use crate::step::{Point, Sink};
 
-/// A message on its way, or unexpected.
-pub(super) struct Flight {
-    pub message: Message,
+/// A message on its way, or unexpected. There may be millions: it takes 56 bytes.
+pub(crate) struct Flight {
+    pub label: Label,
+    pub bytes: u64,
+    /// The lower half of its number among all receives and messages.
+    pub number: u32,
     /// World rank of the sender.
     pub from: u32,
-    pub bytes: u64,
+    /// For the matcher: the next in its bin, and its neighbours in the list of arrivals.
+    pub next: u32,
+    pub older: u32,
+    pub newer: u32,
     pub protocol: Protocol,
+    /// It waits for a receive.
+    pub is_queued: bool,
     /// Who waits at the sending process for its end, unless it was eager.
     pub sender: Owner,
     /// The sender has no stream: this is what its receiver recorded.
@@ -24,9 +34,52 @@ pub(super) struct Flight {
     pub withdrawn: bool,
 }
 
+impl Flight {
+    /// An eager message of no bytes, from nobody.
+    pub fn of(label: Label, number: u32) -> Self {
+        Flight {
+            label,
+            bytes: 0,
+            number,
+            from: u32::MAX,
+            next: NIL,
+            older: NIL,
+            newer: NIL,
+            protocol: Protocol::Eager,
+            is_queued: false,
+            sender: Owner::Nobody,
+            made_up: false,
+            withdrawn: false,
+        }
+    }
+
+    /// What engines know it by, at that place.
+    #[inline]
+    pub fn id(&self, place: u32) -> MsgId {
+        MsgId::new(place, self.number)
+    }
+}
+
+impl Linked for Flight {
+    #[inline]
+    fn label(&self) -> Label {
+        self.label
+    }
+
+    #[inline]
+    fn next(&self) -> u32 {
+        self.next
+    }
+
+    #[inline]
+    fn set_next(&mut self, next: u32) {
+        self.next = next;
+    }
+}
+
 /// How a message travels.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     /// All at once; the sender does not wait.
     Eager,
     /// All at once; the sender waits for the match (`MPI_Ssend`).
@@ -40,11 +93,6 @@ pub(super) type End = Option<i64>;
 
 /// Source and tag of the message that a receive got, if that came from the trace.
 pub(super) type Got = Option<(u32, i32)>;
-
-/// MPI's tag as the engines see it.
-pub(super) fn tag(tag: i32) -> Tag {
-    Tag(u64::from(tag as u32))
-}
 
 impl<S: Sink> Simulation<'_, S> {
     /// Starts a message at `now_ns`.
@@ -74,46 +122,49 @@ impl<S: Sink> Simulation<'_, S> {
         let process = &mut self.processes[index];
         let start_ns = begin_ns.max(process.nic_free_ns);
         process.nic_free_ns = start_ns + loggp.gap + wire_ns;
-        let envelope = Envelope::new(ContextId(seat.context), Rank(seat.rank.into()), tag(args.tag));
         let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
+        process.waited_sends += u32::from(sender != Owner::Nobody);
         let arrival_ns = start_ns + loggp.latency + wire_ns;
-        let flight = Flight {
-            message: nameless(envelope),
-            from,
-            bytes,
-            protocol,
-            sender,
-            made_up: false,
-            withdrawn: false,
-        };
+        let label = Label::exact(seat.context, seat.rank, args.tag as u32);
+        let flight = Flight { bytes, from, protocol, sender, ..Flight::of(label, self.next_number() as u32) };
         let message = self.launch(to as usize, arrival_ns, flight);
         Sent { end: (protocol == Protocol::Eager).then_some(start_ns), message: Some((to, message)) }
     }
 
     /// A send was cancelled in the traced run: its message has not been received, and will not be.
     pub(super) fn withdraw(&mut self, now_ns: i64, (to, message): (u32, MsgId)) {
-        let Some(flight) =
-            self.flights.get_mut(message.index()).filter(|flight| flight.message.id == message)
-        else {
+        let place = message.index();
+        let Some(flight) = self.flights.get_mut(place).filter(|flight| flight.id(place) == message) else {
             return;
         };
         flight.withdrawn = true;
         let process = &mut self.processes[to as usize];
-        if process.matcher.retract(message) {
+        if process.matcher.retract(&mut self.flights, place) {
             let at_ns = now_ns.max(process.clock_ns);
-            self.flights.remove(message.index());
-            self.step(to as usize, at_ns, Kind::Retract { message });
+            self.forget_flight(place);
+            self.sink.step(Point { at_ns, process: to as usize }.retract(message));
         }
     }
 
     /// Puts a message on its way.
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> MsgId {
-        let id = self.next_msg_id(self.flights.next_place());
-        let message = Message::new(id, flight.message.envelope);
-        let place = self.flights.insert(Flight { message, ..flight });
+        let number = flight.number;
+        let place = self.flights.insert(flight);
         self.processes[to].inbox.push(arrival_ns, place);
         self.schedule(to, arrival_ns);
-        id
+        MsgId::new(place, number)
+    }
+
+    /// Takes a message out of the table.
+    #[inline]
+    fn forget_flight(&mut self, place: u32) -> Flight {
+        let flight = self.flights.remove(place).expect("a message that is let go is in the table");
+        if flight.sender != Owner::Nobody {
+            if let Some(Some(sender)) = self.present.get(flight.from as usize) {
+                self.processes[*sender as usize].waited_sends -= 1;
+            }
+        }
+        flight
     }
 
     /// Posts a receive at `now_ns`. Its end is known if its message waits already.
@@ -131,22 +182,31 @@ impl<S: Sink> Simulation<'_, S> {
             return Posted { end: Some(now_ns), place: None, got: None };
         }
         let seat = self.seat(index, args.comm);
-        let selector = selector(seat, args);
-        let absent = self.is_absent(index, seat, args.source, expected);
-        let id = self.next_recv_id(self.processes[index].receives.next_place());
-        let receive = Receive::new(id, selector);
+        let asked = Label::asked(seat, args);
+        let number = self.next_number();
         let process = &mut self.processes[index];
-        let took = process.matcher.post(receive);
-        self.tally.posted(function, &selector, took.is_some());
-        self.step(index, now_ns, Kind::Post { receive, took });
+        let took = process.matcher.post(asked, &mut self.flights);
+        self.tally.posted(function, asked, took.is_some());
+        let id = RecvId::new(process.receives.next_place(), number as u32);
+        let message = took.map(|place| self.flights[place].id(place));
+        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, message));
         let Some(message) = took else {
-            let posted = PostedReceive { owner, id, selector, comm: args.comm, expected, absent, made_up: 0 };
-            let place = self.processes[index].receives.insert(posted);
+            let absent = self.is_absent(index, seat, args.source, expected);
+            let posted = PostedReceive {
+                owner,
+                comm: args.comm,
+                expected,
+                absent,
+                ..PostedReceive::of(asked, number)
+            };
+            let process = &mut self.processes[index];
+            let place = process.receives.insert(posted);
+            process.matcher.queue_receive(&mut process.receives, place);
             return Posted { end: None, place: Some(place), got: None };
         };
         let (end_ns, got) = self.transfer(now_ns, message);
-        self.tally.reproduced(&selector, expected, got);
-        Posted { end: Some(end_ns), place: None, got: got.filter(|_| selector.exact().is_none()) }
+        self.tally.reproduced(asked, expected, got);
+        Posted { end: Some(end_ns), place: None, got: got.filter(|_| !asked.is_exact()) }
     }
 
     /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each receive.
@@ -164,35 +224,32 @@ impl<S: Sink> Simulation<'_, S> {
     /// The next message under way to a process arrives.
     pub(super) fn deliver_next(&mut self, index: usize) {
         let Some((at_ns, place)) = self.processes[index].inbox.pop() else { return };
-        let flight = self.flights.get(place).expect("a message under way is in the table");
+        let flight = &self.flights[place];
         if flight.withdrawn {
-            self.flights.remove(place);
+            self.forget_flight(place);
             return;
         }
-        let (message, from) = (flight.message, flight.from);
-        let took = self.processes[index].matcher.arrive(message);
-        let receives = &self.processes[index].receives;
-        let receive =
-            took.and_then(|id| receives.get(id.index()).map(|posted| Receive::new(id, posted.selector)));
-        self.step(index, at_ns, Kind::Arrive { message, from, took: receive });
-        match took {
-            Some(receive) => self.matched(index, at_ns, receive.index(), message.id),
-            None => self.wake_probes(index, at_ns, &message),
-        }
-    }
-
-    /// A message that arrives at `at_ns` found its receive.
-    fn matched(&mut self, index: usize, at_ns: i64, place: u32, message: MsgId) {
-        let (end_ns, got) = self.transfer(at_ns, message);
-        let receive = self.processes[index].receives.remove(place).expect("a posted receive is in the table");
-        self.tally.reproduced(&receive.selector, receive.expected, got);
-        self.end(index, receive.owner, end_ns, got.filter(|_| receive.selector.exact().is_none()));
+        let (label, from, id) = (flight.label, flight.from, flight.id(place));
+        let process = &mut self.processes[index];
+        let point = Point { at_ns, process: index };
+        let Some(receive) = process.matcher.arrive(label, &mut process.receives) else {
+            process.matcher.queue_message(&mut self.flights, place);
+            self.sink.step(point.arrive(id, label, from, None));
+            return self.wake_probes(index, at_ns, label);
+        };
+        let posted = &process.receives[receive];
+        let (asked, expected, owner) = (posted.asked, posted.expected, posted.owner);
+        self.sink.step(point.arrive(id, label, from, Some((posted.id(receive), asked))));
+        process.receives.remove(receive);
+        let (end_ns, got) = self.transfer(at_ns, place);
+        self.tally.reproduced(asked, expected, got);
+        self.end(index, owner, end_ns, got.filter(|_| !asked.is_exact()));
     }
 
     /// Brings a matched message over: when the receive is complete, and the source and tag it reports. Lets the
     /// sender know.
-    pub(super) fn transfer(&mut self, matched_ns: i64, message: MsgId) -> (i64, Got) {
-        let flight = self.flights.remove(message.index()).expect("a matched message is in the table");
+    pub(super) fn transfer(&mut self, matched_ns: i64, place: u32) -> (i64, Got) {
+        let flight = self.forget_flight(place);
         let loggp = self.setting.loggp;
         let (latency, overhead, wire) = (loggp.latency, loggp.overhead, loggp.wire(flight.bytes));
         let (receiver_ns, sender_ns) = match flight.protocol {
@@ -206,9 +263,7 @@ impl<S: Sink> Simulation<'_, S> {
         if let (Some(at_ns), Some(Some(sender))) = (sender_ns, self.present.get(flight.from as usize)) {
             self.end(*sender as usize, flight.sender, at_ns, None);
         }
-        let Envelope { source, tag, .. } = flight.message.envelope;
-        let got = (source.0 as u32, tag.0 as u32 as i32);
-        (receiver_ns, (!flight.made_up).then_some(got))
+        (receiver_ns, (!flight.made_up).then_some(flight.label.reported()))
     }
 
     /// The body of a rendezvous message leaves once its sender was told, and has its network interface: when the
@@ -263,15 +318,12 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn make_up(&mut self, index: usize, place: u32, at_ns: i64, expected: Option<Reported>) {
         let Some(receive) = self.processes[index].receives.get(place) else { return };
         let expected = expected.or(receive.expected);
-        let (selector, comm) = (receive.selector, receive.comm);
+        let (label, comm) = (receive.asked.made_up(expected), receive.comm);
         let seat = self.seat(index, comm);
-        let (source, tag) = made_up(&selector, expected);
-        let world = u32::try_from(source.0).ok().and_then(|source| self.world_rank(index, seat, source));
+        let world = label.source().and_then(|source| self.world_rank(index, seat, source));
         let from = world.unwrap_or(u32::MAX);
-        let message = nameless(Envelope::new(selector.context(), source, tag));
         self.tally.made_up_messages += 1;
-        let (protocol, sender) = (Protocol::Eager, Owner::Nobody);
-        let flight = Flight { message, from, bytes: 0, protocol, sender, made_up: true, withdrawn: false };
+        let flight = Flight { from, made_up: true, ..Flight::of(label, self.next_number() as u32) };
         self.launch(index, at_ns, flight);
     }
 }
@@ -291,38 +343,4 @@ pub(super) struct Posted {
     pub place: Option<u32>,
     /// Source and tag of the message it got.
     pub got: Got,
-}
-
-/// A message whose name is given when it is put into the table.
-fn nameless(envelope: Envelope) -> Message {
-    Message::new(MsgId(0), envelope)
-}
-
-/// What a receive's arguments ask the engine for.
-pub(crate) fn selector(seat: Seat, args: &ReceiveArgs) -> Selector {
-    let source = match args.source {
-        Peer::Rank(rank) => Wild::Is(Rank(rank.into())),
-        _ => Wild::Any,
-    };
-    let tag = match args.tag {
-        TagArg::Is(value) => Wild::Is(self::tag(value)),
-        TagArg::Any => Wild::Any,
-    };
-    Selector::new(ContextId(seat.context), source, tag)
-}
-
-/// Source and tag of a message that a receive with `selector` got: what it asked for, else what it reported, else
-/// something that only a receive as open as this one accepts.
-pub(crate) fn made_up(selector: &Selector, expected: Option<Reported>) -> (Rank, Tag) {
-    let source = match (selector.source(), expected.and_then(|expected| expected.source)) {
-        (Wild::Is(rank), _) => rank,
-        (_, Some(rank)) => Rank(rank.into()),
-        _ => Rank::UNKNOWN,
-    };
-    let tag = match (selector.tag(), expected.and_then(|expected| expected.tag)) {
-        (Wild::Is(tag), _) => tag,
-        (_, Some(value)) => self::tag(value),
-        _ => Tag(u64::MAX),
-    };
-    (source, tag)
 }

@@ -15,7 +15,6 @@ mod stall;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
-use matchpoint::{MsgId, RecvId};
 use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
@@ -30,13 +29,11 @@ use crate::process::Process;
 use crate::progress::Progress;
 use crate::schedule::{NEVER, Schedule};
 use crate::slab::Slab;
-use crate::step::{Kind, Sink, Step};
+use crate::step::Sink;
 use crate::tally::Tally;
 
 use collective::Meeting;
-use message::Flight;
-
-pub(crate) use message::{made_up, selector};
+pub(crate) use message::Flight;
 
 /// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
@@ -80,7 +77,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let mut processes = Vec::new();
         for (index, &rank) in trace.present().iter().enumerate() {
             present[rank as usize] = Some(index as u32);
-            processes.push(Process::new(rank, trace.rank(rank)?, Matcher::new()?));
+            processes.push(Process::new(rank, trace.rank(rank)?, Matcher::new()));
         }
         Ok(Simulation {
             setting,
@@ -203,18 +200,10 @@ impl<'t, S: Sink> Simulation<'t, S> {
         Some((at, enter_ns.max(process.clock_ns)))
     }
 
-    fn step(&mut self, index: usize, at_ns: i64, kind: Kind) {
-        self.sink.step(Step { at_ns, process: index as u32, kind });
-    }
-
-    fn next_recv_id(&mut self, place: u32) -> RecvId {
+    /// The number of the next receive or message.
+    fn next_number(&mut self) -> u64 {
         self.sequence += 1;
-        RecvId::new(place, self.sequence as u32)
-    }
-
-    fn next_msg_id(&mut self, place: u32) -> MsgId {
-        self.sequence += 1;
-        MsgId::new(place, self.sequence as u32)
+        self.sequence
     }
 }
 

@@ -1,0 +1,174 @@
+//! What a receive asks for, or what a message says of itself, as traces can have it: 16 bytes, where the engines'
+//! types, made for tags and addresses of 64 bits and for masks, take up to 32.
+
+use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+use matchpoint_trace::call::{Peer, ReceiveArgs, TagArg};
+
+use crate::process::Seat;
+use crate::reported::Reported;
+
+const SOURCE: u8 = 1;
+const TAG: u8 = 2;
+
+/// See the [module's documentation](self).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label {
+    context: u32,
+    source: u32,
+    tag: u32,
+    /// What a receive leaves open. A message that was made up for such a receive, with nothing known of it, has the
+    /// same left open, and only such receives accept it.
+    open: u8,
+}
+
+/// Which fields a label leaves open: what it takes to say, beside a message, what took it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Open(u8);
+
+impl Label {
+    /// With nothing open.
+    #[inline]
+    pub fn exact(context: u32, source: u32, tag: u32) -> Self {
+        Label { context, source, tag, open: 0 }
+    }
+
+    /// What a receive's arguments ask for.
+    #[inline]
+    pub fn asked(seat: Seat, args: &ReceiveArgs) -> Self {
+        let (source, open_source) = match args.source {
+            Peer::Rank(rank) => (rank, 0),
+            _ => (0, SOURCE),
+        };
+        let (tag, open_tag) = match args.tag {
+            TagArg::Is(tag) => (tag as u32, 0),
+            TagArg::Any => (0, TAG),
+        };
+        Label { context: seat.context, source, tag, open: open_source | open_tag }
+    }
+
+    /// Of a message that a receive which asked for this got: what it asked for, else what it reported, else something
+    /// that only a receive as open as this one accepts.
+    pub fn made_up(self, expected: Option<Reported>) -> Self {
+        let mut label = self;
+        if let (true, Some(source)) = (self.any_source(), expected.and_then(|expected| expected.source)) {
+            label = Label { source, open: label.open & !SOURCE, ..label };
+        }
+        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(|expected| expected.tag)) {
+            label = Label { tag: tag as u32, open: label.open & !TAG, ..label };
+        }
+        label
+    }
+
+    /// The same with another's fields open.
+    #[inline]
+    pub fn opened(self, open: Open) -> Self {
+        Label { open: open.0, ..self }
+    }
+
+    #[inline]
+    pub fn open(self) -> Open {
+        Open(self.open)
+    }
+
+    /// Nothing is left open.
+    #[inline]
+    pub fn is_exact(self) -> bool {
+        self.open == 0
+    }
+
+    #[inline]
+    pub fn any_source(self) -> bool {
+        self.open & SOURCE != 0
+    }
+
+    #[inline]
+    pub fn any_tag(self) -> bool {
+        self.open & TAG != 0
+    }
+
+    #[inline]
+    pub fn context(self) -> u32 {
+        self.context
+    }
+
+    /// The source, unless that is open.
+    #[inline]
+    pub fn source(self) -> Option<u32> {
+        (!self.any_source()).then_some(self.source)
+    }
+
+    /// Source and tag as a status has them. Of no meaning if they are open.
+    #[inline]
+    pub fn reported(self) -> (u32, i32) {
+        (self.source, self.tag as i32)
+    }
+
+    /// The rule, for a receive that asks for this.
+    #[inline]
+    pub fn accepts(self, message: Label) -> bool {
+        let (open, same_source, same_tag) =
+            (self.open, self.source == message.source, self.tag == message.tag);
+        self.context == message.context
+            && (open & SOURCE != 0 || (same_source && message.open & SOURCE == 0))
+            && (open & TAG != 0 || (same_tag && message.open & TAG == 0))
+    }
+
+    /// 64 bits of which the upper ones are the best (multiply-shift, Dietzfelbinger et al. 1997).
+    #[inline]
+    pub fn hash(self) -> u64 {
+        let key = u64::from(self.source) << 32 | u64::from(self.tag);
+        let context = u64::from(self.context).wrapping_mul(0xA076_1D64_78BD_642F);
+        key.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(context)
+    }
+
+    /// What engines have for a message's.
+    pub fn envelope(self) -> Envelope {
+        let source = self.source().map_or(Rank::UNKNOWN, |source| Rank(source.into()));
+        let tag = if self.any_tag() { Tag(u64::MAX) } else { Tag(self.tag.into()) };
+        Envelope::new(ContextId(self.context), source, tag)
+    }
+
+    /// What engines have for a receive's.
+    pub fn selector(self) -> Selector {
+        let source = self.source().map_or(Wild::Any, |source| Wild::Is(Rank(source.into())));
+        let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
+        Selector::new(ContextId(self.context), source, tag)
+    }
+}
+
+#[cfg(test)]
+impl Label {
+    pub fn any(context: u32) -> Self {
+        Label { context, source: 0, tag: 0, open: SOURCE | TAG }
+    }
+
+    pub fn open_source(self) -> Self {
+        Label { source: 0, open: self.open | SOURCE, ..self }
+    }
+
+    pub fn open_tag(self) -> Self {
+        Label { tag: 0, open: self.open | TAG, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_is_the_engines() {
+        let some =
+            [Label::exact(0, 1, 2), Label::exact(0, 1, 3), Label::exact(0, 2, 2), Label::exact(1, 1, 2)];
+        let all: Vec<Label> =
+            some.iter().flat_map(|l| [*l, l.open_source(), l.open_tag(), Label::any(l.context)]).collect();
+        for asked in &all {
+            for message in &all {
+                let expected = asked.selector().matches(&message.envelope());
+                assert_eq!(asked.accepts(*message), expected, "{asked:?} {message:?}");
+                if asked.is_exact() {
+                    assert_eq!(asked == message, expected, "{asked:?} {message:?}");
+                }
+            }
+        }
+    }
+}
