@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use crate::schedule::NEVER;
+
 /// How far from its end the sorted queue is searched for a message's place.
 const NEAR: usize = 8;
 
@@ -37,13 +39,13 @@ impl Inbox {
         }
     }
 
-    /// When the next message arrives.
+    /// When the next message arrives, or [`NEVER`].
     #[inline]
-    pub fn next_ns(&self) -> Option<i64> {
-        let first = self.sorted.front().map(|due| due.0);
+    pub fn next_ns(&self) -> i64 {
+        let first_ns = self.sorted.front().map_or(NEVER, |due| due.0);
         match self.overtaking.peek() {
-            None => first,
-            Some(Reverse(other)) => Some(first.map_or(other.0, |first| first.min(other.0))),
+            None => first_ns,
+            Some(Reverse(other)) => first_ns.min(other.0),
         }
     }
 
@@ -93,7 +95,7 @@ mod tests {
         let order: Vec<_> = std::iter::from_fn(|| {
             let next_ns = inbox.next_ns();
             let next = inbox.pop();
-            assert_eq!(next_ns, next.map(|next| next.0));
+            assert_eq!(next_ns, next.map_or(NEVER, |next| next.0));
             next
         })
         .collect();

@@ -50,10 +50,10 @@ impl Label {
     /// that only a receive as open as this one accepts.
     pub fn made_up(self, expected: Option<Reported>) -> Self {
         let mut label = self;
-        if let (true, Some(source)) = (self.any_source(), expected.and_then(|expected| expected.source)) {
+        if let (true, Some(source)) = (self.any_source(), expected.and_then(Reported::source)) {
             label = Label { source, open: label.open & !SOURCE, ..label };
         }
-        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(|expected| expected.tag)) {
+        if let (true, Some(tag)) = (self.any_tag(), expected.and_then(Reported::tag)) {
             label = Label { tag: tag as u32, open: label.open & !TAG, ..label };
         }
         label

@@ -10,7 +10,8 @@ use crate::slab::Slab;
 /// Ids below this are looked up by index: tracers number requests from zero, and recycle.
 const DENSE: usize = 4096;
 
-/// A request.
+/// A request: 64 bytes that are copied as they are, for every other call begins one or ends one.
+#[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub what: RequestKind,
     pub state: RequestState,
@@ -22,9 +23,12 @@ pub(crate) struct Request {
     pub got: Option<(u32, i32)>,
 }
 
+#[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
+    /// The place is free.
+    None,
     /// With its message: index of the receiving process, and name.
-    Send(Option<(u32, MsgId)>),
+    Send(Option<Sent>),
     /// A receive whose message waited already.
     Received,
     /// With its place among the receives while it is pending.
@@ -32,8 +36,30 @@ pub(crate) enum RequestKind {
     Collective,
     /// A combined send and receive: two ends to wait for.
     SendReceive,
-    PersistentSend(Box<SendArgs>),
-    PersistentReceive(Box<ReceiveArgs>, u32),
+    /// With the place of its arguments among [`RequestTable::persistent`].
+    PersistentSend(u32),
+    /// With the place of its arguments, and its own as above.
+    PersistentReceive(u32, u32),
+}
+
+/// A message that was sent to a process with a stream.
+#[derive(Clone, Copy)]
+pub(crate) struct Sent {
+    /// The process's index.
+    pub to: u32,
+    /// The message's place among the flights, and number.
+    place: u32,
+    number: u32,
+}
+
+impl Sent {
+    pub fn new(to: u32, message: MsgId) -> Self {
+        Sent { to, place: message.index(), number: (message.0 >> 32) as u32 }
+    }
+
+    pub fn message(self) -> MsgId {
+        MsgId::new(self.place, self.number)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,20 +72,38 @@ pub(crate) enum RequestState {
     Done(i64),
 }
 
+/// What a persistent request begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Persistent {
+    Send(SendArgs),
+    Receive(ReceiveArgs),
+}
+
 impl Request {
     /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
+    #[inline]
     pub fn receive(&self) -> Option<u32> {
-        match (&self.what, self.state) {
+        match (self.what, self.state) {
             (
                 RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
                 RequestState::Pending(_),
-            ) => Some(*place),
+            ) => Some(place),
             _ => None,
         }
     }
 
+    #[inline]
     pub fn new(what: RequestKind, state: RequestState) -> Self {
         Request { what, state, waiter: None, expected: None, got: None }
+    }
+
+    /// The place of its arguments, if it is persistent.
+    #[inline]
+    fn persistent(&self) -> Option<u32> {
+        match self.what {
+            RequestKind::PersistentSend(args) | RequestKind::PersistentReceive(args, _) => Some(args),
+            _ => None,
+        }
     }
 }
 
@@ -69,59 +113,109 @@ pub(crate) struct RequestTable {
     /// By id: one more than the place among `active`, zero for none.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
-    active: Slab<Request>,
+    active: Vec<Request>,
+    /// Places among `active`.
+    free: Vec<u32>,
+    /// The arguments of persistent requests.
+    pub persistent: Slab<Persistent>,
 }
 
 impl RequestTable {
+    /// Where the request of that id is, until it is removed.
     #[inline]
-    fn place(&self, id: RequestId) -> Option<u32> {
+    pub fn place(&self, id: RequestId) -> Option<u32> {
         match self.dense.get(id.0 as usize) {
             Some(place) => place.checked_sub(1),
-            None => self.sparse.get(&id).copied(),
+            None => self.sparse_place(id),
         }
+    }
+
+    fn sparse_place(&self, id: RequestId) -> Option<u32> {
+        if self.sparse.is_empty() { None } else { self.sparse.get(&id).copied() }
+    }
+
+    /// The request at a place that [`place`](Self::place) gave.
+    #[inline]
+    pub fn at(&mut self, place: u32) -> &mut Request {
+        &mut self.active[place as usize]
     }
 
     #[inline]
     pub fn get(&self, id: RequestId) -> Option<&Request> {
-        self.active.get(self.place(id)?)
+        self.active.get(self.place(id)? as usize)
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: RequestId) -> Option<&mut Request> {
         let place = self.place(id)?;
-        self.active.get_mut(place)
+        self.active.get_mut(place as usize)
     }
 
     pub fn insert(&mut self, id: RequestId, request: Request) {
-        if let Some(known) = self.get_mut(id) {
-            *known = request;
+        if let Some(place) = self.place(id) {
+            self.let_go(place);
+            self.active[place as usize] = request;
             return;
         }
-        let place = self.active.insert(request);
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.active[place as usize] = request;
+                place
+            }
+            None => {
+                self.active.push(request);
+                (self.active.len() - 1) as u32
+            }
+        };
+        match self.dense.get_mut(id.0 as usize) {
+            Some(known) => *known = place + 1,
+            None => self.enter(id, place),
+        }
+    }
+
+    #[cold]
+    fn enter(&mut self, id: RequestId, place: u32) {
         let at = id.0 as usize;
         if at >= DENSE {
             self.sparse.insert(id, place);
             return;
         }
-        if at >= self.dense.len() {
-            self.dense.resize(at + 1, 0);
-        }
+        self.dense.resize(at + 1, 0);
         self.dense[at] = place + 1;
     }
 
+    #[inline]
     pub fn remove(&mut self, id: RequestId) -> Option<Request> {
-        let place = match self.dense.get_mut(id.0 as usize) {
-            Some(place) => std::mem::take(place).checked_sub(1)?,
-            None => self.sparse.remove(&id)?,
-        };
-        self.active.remove(place)
+        let place = self.place(id)?;
+        let request = self.active[place as usize];
+        self.remove_at(id, place);
+        Some(request)
+    }
+
+    /// Removes the request of that id, whose place that is.
+    #[inline]
+    pub fn remove_at(&mut self, id: RequestId, place: u32) {
+        match self.dense.get_mut(id.0 as usize) {
+            Some(known) => *known = 0,
+            None => drop(self.sparse.remove(&id)),
+        }
+        self.let_go(place);
+        self.active[place as usize].what = RequestKind::None;
+        self.free.push(place);
+    }
+
+    #[inline]
+    fn let_go(&mut self, place: u32) {
+        if let Some(args) = self.active[place as usize].persistent() {
+            self.persistent.remove(args);
+        }
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.active.iter().map(|(_, request)| request)
+        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None))
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.active.iter_mut()
+        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None))
     }
 }

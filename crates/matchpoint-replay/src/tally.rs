@@ -159,7 +159,7 @@ impl Tally {
 
     /// The same, of one that is known to have left something open.
     pub fn reproduced_as(&mut self, expected: Reported, got: (u32, i32)) {
-        if let (Some(source), Some(tag)) = (expected.source, expected.tag) {
+        if let (Some(source), Some(tag)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
             self.totals.reproduced_wildcards += u64::from((source, tag) == got);
         }

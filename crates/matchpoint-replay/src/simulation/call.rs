@@ -12,7 +12,7 @@ use crate::arrivals::Arrivals;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
 use crate::reported::Reported;
-use crate::requests::{Request, RequestKind, RequestState};
+use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{Point, Sink};
 
 /// Where a call takes place.
@@ -74,12 +74,8 @@ impl<S: Sink> Simulation<'_, S> {
                 self.begin_receive(at, call.function, args, id)
             }
             Action::SendReceive { .. } => self.send_receive(at, call),
-            Action::SendInit { args, request } => {
-                self.set_up(at, request, RequestKind::PersistentSend(Box::new(args)))
-            }
-            Action::ReceiveInit { args, request } => {
-                self.set_up(at, request, RequestKind::PersistentReceive(Box::new(args), u32::MAX))
-            }
+            Action::SendInit { args, request } => self.set_up(at, request, Persistent::Send(args)),
+            Action::ReceiveInit { args, request } => self.set_up(at, request, Persistent::Receive(args)),
             Action::Start => {
                 call.requests.iter().for_each(|&id| self.start(at, call.function, id));
                 self.soon(at)
@@ -155,8 +151,16 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Sets up a persistent request.
-    fn set_up(&mut self, at: At, id: RequestId, what: RequestKind) -> Blocked {
+    fn set_up(&mut self, at: At, id: RequestId, begins: Persistent) -> Blocked {
+        if id == RequestId::NULL {
+            return self.soon(at);
+        }
         self.replace(at.index, id);
+        let args = self.processes[at.index].requests.persistent.insert(begins);
+        let what = match begins {
+            Persistent::Send(_) => RequestKind::PersistentSend(args),
+            Persistent::Receive(_) => RequestKind::PersistentReceive(args, u32::MAX),
+        };
         self.begin_request(at.index, id, Request::new(what, RequestState::Inactive));
         self.soon(at)
     }
@@ -230,32 +234,26 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn start(&mut self, at: At, function: Function, id: RequestId) {
-        let Some(request) = self.processes[at.index].requests.get_mut(id) else { return };
-        request.waiter = None;
-        (request.got, request.expected) = (None, None);
-        request.state = RequestState::Pending(1);
-        match &request.what {
-            RequestKind::PersistentSend(args) => {
-                let args = **args;
+        let requests = &mut self.processes[at.index].requests;
+        let Some(place) = requests.place(id) else { return };
+        let request = requests.at(place);
+        *request = Request::new(request.what, RequestState::Pending(1));
+        let (RequestKind::PersistentSend(args) | RequestKind::PersistentReceive(args, _)) = request.what
+        else {
+            return;
+        };
+        // Neither removes the request: its place stays.
+        match requests.persistent[args] {
+            Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
-                self.set_state(at.index, id, state(end, 1));
+                self.processes[at.index].requests.at(place).state = state(end, 1);
             }
-            RequestKind::PersistentReceive(args, _) => {
-                let args = **args;
-                let posted = self.receive(at.index, at.now_ns, function, &args, Owner::Request(id), None);
-                let Some(request) = self.processes[at.index].requests.get_mut(id) else { return };
-                if let RequestKind::PersistentReceive(_, place) = &mut request.what {
-                    *place = posted.place.unwrap_or(u32::MAX);
-                }
+            Persistent::Receive(begins) => {
+                let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);
+                let request = self.processes[at.index].requests.at(place);
+                request.what = RequestKind::PersistentReceive(args, posted.place.unwrap_or(u32::MAX));
                 (request.got, request.state) = (posted.got, state(posted.end, 1));
             }
-            _ => {}
-        }
-    }
-
-    fn set_state(&mut self, index: usize, id: RequestId, state: RequestState) {
-        if let Some(request) = self.processes[index].requests.get_mut(id) {
-            request.state = state;
         }
     }
 

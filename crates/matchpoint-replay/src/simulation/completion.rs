@@ -21,14 +21,16 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     fn end_request(&mut self, index: usize, id: RequestId, at_ns: i64, got: Got) {
-        let Some(request) = self.processes[index].requests.get_mut(id) else { return };
+        let requests = &mut self.processes[index].requests;
+        let Some(place) = requests.place(id) else { return };
+        let request = requests.at(place);
         request.got = got.or(request.got);
         match request.state {
             RequestState::Pending(ends) if ends > 1 => request.state = RequestState::Pending(ends - 1),
             RequestState::Pending(_) => {
                 request.state = RequestState::Done(at_ns);
                 if let Some(lane) = request.waiter.take() {
-                    self.retire(index, id);
+                    self.retire(index, id, place);
                     self.unblock(index, lane, at_ns);
                 }
             }
@@ -37,9 +39,10 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// A complete request is returned to the application: gone, or inactive if it is persistent.
-    fn retire(&mut self, index: usize, id: RequestId) {
+    #[inline]
+    fn retire(&mut self, index: usize, id: RequestId, place: u32) {
         let requests = &mut self.processes[index].requests;
-        let Some(request) = requests.get_mut(id) else { return };
+        let request = requests.at(place);
         if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
             self.tally.reproduced_as(expected, got);
         }
@@ -48,7 +51,7 @@ impl<S: Sink> Simulation<'_, S> {
                 request.state = RequestState::Inactive;
             }
             _ => {
-                requests.remove(id);
+                requests.remove_at(id, place);
             }
         }
     }
@@ -83,19 +86,24 @@ impl<S: Sink> Simulation<'_, S> {
             if let Some(Status { cancelled: true, .. }) = completion.status {
                 self.withdraw_request(index, id, now_ns);
             }
-            let Some(request) = self.processes[index].requests.get_mut(id) else { continue };
+            let requests = &mut self.processes[index].requests;
+            let Some(place) = requests.place(id) else { continue };
+            let request = requests.at(place);
             request.expected = Reported::of(completion.status);
             match request.state {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
                     blocked.leave_ns = blocked.leave_ns.max(at_ns);
-                    self.retire(index, id);
+                    self.retire(index, id, place);
                 }
                 RequestState::Pending(_) if request.waiter.is_some() => {}
                 RequestState::Pending(_) => {
                     request.waiter = Some(lane as u16);
                     blocked.remaining += 1;
-                    self.make_up_if_absent(index, id, now_ns + waited_ns);
+                    // Where every process has a stream, nothing is made up for want of one.
+                    if self.processes.len() < self.present.len() {
+                        self.make_up_if_absent(index, id, now_ns + waited_ns);
+                    }
                 }
             }
         }
@@ -105,9 +113,9 @@ impl<S: Sink> Simulation<'_, S> {
     /// The traced run found this request cancelled: if it was a send, that is over.
     fn withdraw_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
         let Some(request) = self.processes[index].requests.get_mut(id) else { return };
-        if let RequestKind::Send(Some(message)) = request.what {
+        if let RequestKind::Send(Some(sent)) = request.what {
             request.state = RequestState::Done(now_ns);
-            self.withdraw(now_ns, message);
+            self.withdraw(now_ns, sent);
         }
     }
 
@@ -135,7 +143,12 @@ impl<S: Sink> Simulation<'_, S> {
     /// it (the library freed the id before that thread's call returned), what it began now concerns that thread;
     /// else its completion was not traced, and concerns nobody.
     pub(super) fn replace(&mut self, index: usize, id: RequestId) {
-        let Some(old) = self.processes[index].requests.remove(id) else { return };
+        if let Some(old) = self.processes[index].requests.remove(id) {
+            self.inherit(index, id, &old);
+        }
+    }
+
+    fn inherit(&mut self, index: usize, id: RequestId, old: &Request) {
         let heir = old.waiter.map_or(Owner::Nobody, Owner::Lane);
         if let Some(place) = old.receive() {
             if let Some(receive) = self.processes[index].receives.get_mut(place) {

@@ -9,6 +9,7 @@ use crate::label::Label;
 use crate::matcher::{Linked, NIL};
 use crate::process::{Owner, PostedReceive, Seat};
 use crate::reported::Reported;
+use crate::requests;
 use crate::step::{Point, Sink};
 
 /// A message on its way, or unexpected. There may be millions: it takes 56 bytes.
@@ -128,11 +129,15 @@ impl<S: Sink> Simulation<'_, S> {
         let label = Label::exact(seat.context, seat.rank, args.tag as u32);
         let flight = Flight { bytes, from, protocol, sender, ..Flight::of(label, self.next_number() as u32) };
         let message = self.launch(to as usize, arrival_ns, flight);
-        Sent { end: (protocol == Protocol::Eager).then_some(start_ns), message: Some((to, message)) }
+        Sent {
+            end: (protocol == Protocol::Eager).then_some(start_ns),
+            message: Some(requests::Sent::new(to, message)),
+        }
     }
 
     /// A send was cancelled in the traced run: its message has not been received, and will not be.
-    pub(super) fn withdraw(&mut self, now_ns: i64, (to, message): (u32, MsgId)) {
+    pub(super) fn withdraw(&mut self, now_ns: i64, sent: requests::Sent) {
+        let (to, message) = (sent.to, sent.message());
         let place = message.index();
         let Some(flight) = self.flights.get_mut(place).filter(|flight| flight.id(place) == message) else {
             return;
@@ -251,12 +256,12 @@ impl<S: Sink> Simulation<'_, S> {
     pub(super) fn transfer(&mut self, matched_ns: i64, place: u32) -> (i64, Got) {
         let flight = self.forget_flight(place);
         let loggp = self.setting.loggp;
-        let (latency, overhead, wire) = (loggp.latency, loggp.overhead, loggp.wire(flight.bytes));
+        let (latency, overhead) = (loggp.latency, loggp.overhead);
         let (receiver_ns, sender_ns) = match flight.protocol {
             Protocol::Eager => (matched_ns + overhead, None),
             Protocol::Synchronous => (matched_ns + overhead, Some(matched_ns + latency)),
             Protocol::Rendezvous => {
-                let sent_ns = self.send_body(flight.from, matched_ns + latency, wire);
+                let sent_ns = self.send_body(flight.from, matched_ns + latency, loggp.wire(flight.bytes));
                 (sent_ns + latency + overhead, Some(sent_ns))
             }
         };
@@ -307,7 +312,10 @@ impl<S: Sink> Simulation<'_, S> {
         }
         let source = match (source, expected) {
             (Peer::Rank(rank), _) => rank,
-            (_, Some(Reported { source: Some(rank), .. })) => rank,
+            (_, Some(reported)) => match reported.source() {
+                Some(rank) => rank,
+                None => return false,
+            },
             _ => return false,
         };
         let world = self.world_rank(index, seat, source);
@@ -333,7 +341,7 @@ pub(super) struct Sent {
     /// Known if nothing has to be waited for.
     pub end: End,
     /// Index of the receiving process, and the message's name.
-    pub message: Option<(u32, MsgId)>,
+    pub message: Option<requests::Sent>,
 }
 
 /// What posting a receive came to.

@@ -167,10 +167,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
     fn turn(&mut self, index: usize) -> Result<i64, ReplayError> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
-            self.processes[index].look_ahead()?;
-            let next_call = self.next_call(index);
-            let next_arrival = self.processes[index].inbox.next_ns();
-            let due_ns = next_call.map_or(NEVER, |(_, at_ns)| at_ns).min(next_arrival.unwrap_or(NEVER));
+            let process = &mut self.processes[index];
+            process.look_ahead()?;
+            let (lane, call_ns) = next_call(self.setting, index, process);
+            let arrival_ns = process.inbox.next_ns();
+            let due_ns = call_ns.min(arrival_ns);
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
                 // Whoever is due earlier than the others would have the next turn as well.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
@@ -179,25 +180,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
                 return Ok(due_ns.min(self.own_ns));
             }
-            match next_call {
-                Some((lane, at_ns)) if next_arrival.is_none_or(|arrival_ns| at_ns < arrival_ns) => {
-                    self.make_call(index, lane, at_ns);
-                }
-                _ => self.deliver_next(index),
+            if call_ns < arrival_ns {
+                self.make_call(index, lane, call_ns);
+            } else {
+                self.deliver_next(index);
             }
         }
-    }
-
-    /// The lane that makes the next call, and when.
-    fn next_call(&self, index: usize) -> Option<(usize, i64)> {
-        let process = &self.processes[index];
-        let (at, call) = process.first_to_enter()?;
-        let lane = &process.lanes[at];
-        let enter_ns = match self.setting.arrivals {
-            Arrivals::Timestamps => lane.now_ns.max(self.setting.clocks.common(index, call.enter_ns)),
-            _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
-        };
-        Some((at, enter_ns.max(process.clock_ns)))
     }
 
     /// The number of the next receive or message.
@@ -205,6 +193,18 @@ impl<'t, S: Sink> Simulation<'t, S> {
         self.sequence += 1;
         self.sequence
     }
+}
+
+/// The lane of a process that makes the next call, and when, or [`NEVER`].
+#[inline]
+fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usize, i64) {
+    let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };
+    let lane = &process.lanes[at];
+    let enter_ns = match setting.arrivals {
+        Arrivals::Timestamps => lane.now_ns.max(setting.clocks.common(index, call.enter_ns)),
+        _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
+    };
+    (at, enter_ns.max(process.clock_ns))
 }
 
 /// Counts of what had to be let go, by reason.
