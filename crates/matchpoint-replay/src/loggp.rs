@@ -56,7 +56,7 @@ impl Delays {
     /// Time on the wire for `bytes`.
     #[inline]
     pub fn wire(&self, bytes: u64) -> i64 {
-        (self.gap_per_byte_ns * bytes as f64) as i64
+        (self.gap_per_byte_ns * bytes.min(i64::MAX as u64) as i64 as f64) as i64
     }
 
     /// A collective over `processes`, each contributing `bytes`: a tree of messages.

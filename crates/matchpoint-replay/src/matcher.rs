@@ -293,7 +293,7 @@ impl Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use matchpoint::{Engine, Message, MsgId, Receive, RecvId};
+    use matchpoint::{Message, MsgId, Receive, RecvId};
 
     #[test]
     fn growing_keeps_what_is_queued_in_order() {

@@ -55,6 +55,23 @@ impl Schedule {
         }
     }
 
+    /// The process is due at `at_ns`, which is earlier than it was. Where another is due earlier still, nothing changes
+    /// further up, and mostly that is soon.
+    #[inline]
+    pub fn pull_forward(&mut self, process: usize, at_ns: i64) {
+        let mut node = self.width + process;
+        let own = Due { at_ns, process: process as u32 };
+        self.nodes[node] = own;
+        while node > 1 {
+            node /= 2;
+            let winner = &mut self.nodes[node];
+            if (winner.at_ns, winner.process) < (own.at_ns, own.process) {
+                break;
+            }
+            *winner = own;
+        }
+    }
+
     /// The earliest time of all processes but one.
     #[inline]
     pub fn earliest_but(&self, process: usize) -> i64 {
@@ -90,7 +107,11 @@ mod tests {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let process = (state >> 33) as usize % processes;
                 let at_ns = if state % 7 == 0 { NEVER } else { (state >> 50) as i64 % 50 };
-                schedule.set(process, at_ns);
+                if at_ns < times[process] && state % 2 == 0 {
+                    schedule.pull_forward(process, at_ns);
+                } else {
+                    schedule.set(process, at_ns);
+                }
                 times[process] = at_ns;
                 let least = *times.iter().min().unwrap();
                 let (at_ns, whose) = schedule.earliest();

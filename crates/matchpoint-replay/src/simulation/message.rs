@@ -105,9 +105,9 @@ impl<S: Sink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
-        let seat = self.seat(index, args.comm);
-        let from = self.processes[index].rank;
-        let to = self.world_rank(index, seat, dest);
+        let process = &mut self.processes[index];
+        let (seat, from) = (process.seat(args.comm), process.rank);
+        let to = self.setting.communicators.world_rank(from, seat, dest);
         self.tally.sent(index, from, to, seat.context, args);
         let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
             self.tally.lost(index, to);
@@ -152,6 +152,7 @@ impl<S: Sink> Simulation<'_, S> {
     }
 
     /// Puts a message on its way.
+    #[inline]
     pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> MsgId {
         let number = flight.number;
         let place = self.flights.insert(flight);

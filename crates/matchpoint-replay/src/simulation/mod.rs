@@ -157,7 +157,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         if index == self.current {
             self.own_ns = self.own_ns.min(at_ns);
         } else if at_ns < self.schedule.due(index) {
-            self.schedule.set(index, at_ns);
+            self.schedule.pull_forward(index, at_ns);
             self.others_ns = self.others_ns.min(at_ns);
         }
     }
