@@ -259,7 +259,12 @@ impl<'t> Process<'t> {
 
     /// A communicator is freed.
     pub fn leave(&mut self, comm: CommId) {
-        self.comms.remove(&comm);
+        if comm == CommId::WORLD || comm == CommId::SELF {
+            return;
+        }
+        if let Some(seat) = self.comms.remove(&comm) {
+            self.collectives.remove(&seat.context);
+        }
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
