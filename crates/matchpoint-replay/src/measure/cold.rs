@@ -18,6 +18,9 @@ const SIZES: usize = 10;
 const FIRST_INTERVAL: u64 = 4;
 const PER_STAGE: u64 = 8;
 
+/// Samples that a surcharge is taken from, at least, if there are so many.
+const ENOUGH: usize = 5;
+
 /// Whether the process did not compute for long between two steps.
 pub(crate) fn same_phase(one: &Step, next: &Step) -> bool {
     next.at_ns - one.at_ns < COMPUTE_PHASE_NS
@@ -104,13 +107,14 @@ impl Surcharge {
             let warm_ns = warm_ns(sample.process) * f64::from(sample.steps);
             by_size[size(sample.steps as usize)].push((sample.ns - warm_ns).max(0.0));
         }
-        let known = by_size.map(midmean);
-        // Of a size that nobody drew, the nearest one's: the smaller of two, which claims less.
-        let nearest = |of: usize| {
-            let distance = |from: &usize| (of.abs_diff(*from), *from);
-            (0..SIZES).filter(|size| known[*size].is_some()).min_by_key(distance).and_then(|size| known[size])
+        // Few of a size say little: those of its neighbours are taken with them.
+        let around = |size: usize, radius: usize| -> Vec<f64> {
+            let (from, to) = (size.saturating_sub(radius), (size + radius).min(SIZES - 1));
+            by_size[from..=to].concat()
         };
-        Surcharge(std::array::from_fn(|size| nearest(size).unwrap_or(0.0)))
+        let enough =
+            |size: usize| (0..SIZES).map(|radius| around(size, radius)).find(|of| of.len() >= ENOUGH);
+        Surcharge(std::array::from_fn(|size| median(enough(size).unwrap_or_else(|| around(size, SIZES)))))
     }
 
     /// Of all phases of a process.
@@ -119,13 +123,10 @@ impl Surcharge {
     }
 }
 
-/// The mean of the middle half: what interrupted a quarter of the samples does not move it, and it moves less from
-/// run to run than the median.
-fn midmean(mut values: Vec<f64>) -> Option<f64> {
+/// What made less than half of the samples longer does not move it. The lower of two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    let cut = values.len() / 4;
-    let middle = &values[cut..values.len() - cut];
-    (!middle.is_empty()).then(|| middle.iter().sum::<f64>() / middle.len() as f64)
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -149,16 +150,18 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_in_four_may_be_absurd() {
-        let sample = |ns| Sample { process: 0, steps: 1, ns };
-        let samples = [sample(500.0), sample(520.0), sample(4e6), sample(510.0)];
+    fn two_samples_in_five_may_be_absurd() {
+        let sample = |steps, ns| Sample { process: 0, steps, ns };
+        let samples = [500.0, 520.0, 4e6, 515.0, 9e9].map(|ns| sample(1, ns));
         let Surcharge(by_size) = Surcharge::of(&samples, |_| 10.0);
-        assert_eq!(by_size[0], 505.0);
-        assert_eq!(by_size[9], 505.0, "no other size is known");
+        assert_eq!(by_size[0], 510.0);
+        assert_eq!(by_size[9], 510.0, "no other size is known");
+        let one_more: Vec<Sample> = samples.into_iter().chain([sample(4, 7e7)]).collect();
+        assert_eq!(Surcharge::of(&one_more, |_| 10.0).0[2], 510.0, "one sample is not enough");
         let mut phases = Phases::default();
         phases.note(&at(0));
         phases.end();
-        assert_eq!(Surcharge(by_size).sum(&phases), 505.0);
+        assert_eq!(Surcharge(by_size).sum(&phases), 510.0);
     }
 
     #[test]

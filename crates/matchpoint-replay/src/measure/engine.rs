@@ -174,13 +174,18 @@ impl MeasuredEngine {
         }
         let at_rank = &mut self.ranks[process];
         let Some(live) = &mut at_rank.live else { return };
+        let mut laps = Laps::start();
         let ns = time(&mut *live.timed[0], steps, clock_ns);
+        let was_interrupted = laps.lap().was_interrupted();
         // The others must go through the same steps; their code is warm by now, so they are not timed.
         for engine in &mut live.timed[1..] {
             time(&mut **engine, steps, clock_ns);
         }
         at_rank.steps += steps.len() as u64;
-        self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
+        // A phase lasts microseconds, so what interrupts one is all that would be seen of it.
+        if !was_interrupted {
+            self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
+        }
     }
 
     /// Whether it goes on, and has an engine at this process.
