@@ -50,13 +50,14 @@ pub struct Timings {
     pub wall_s: f64,
     /// See `wall_s`.
     pub processor_s: f64,
-    /// Bursts that the first engine was timed on, and those of them that were interrupted.
+    /// Bursts that engines were timed on, each engine's for itself, and those of them that were interrupted.
     pub bursts: u64,
     /// See `bursts`.
     pub interrupted: u64,
     /// Phases played on flushed caches.
     pub cold_phases: u64,
-    /// By how much the median of the repetitions of a burst exceeds the shortest, which counts: 0.1 is a tenth.
+    /// By how much the median of the first engine's repetitions of a burst exceeds the shortest, which counts: 0.1 is a
+    /// tenth.
     pub repetition_excess: f64,
 }
 

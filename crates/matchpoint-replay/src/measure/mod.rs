@@ -181,8 +181,8 @@ impl Measurer {
         Timings {
             wall_s: self.timed.wall.as_secs_f64(),
             processor_s: self.timed.cpu.min(self.timed.wall).as_secs_f64(),
-            bursts: first.bursts,
-            interrupted: first.interrupted,
+            bursts: self.engines.iter().map(|engine| engine.spread.bursts).sum(),
+            interrupted: self.engines.iter().map(|engine| engine.spread.interrupted).sum(),
             cold_phases: self.cold_phases,
             repetition_excess: if excess.is_finite() { excess } else { 0.0 },
         }

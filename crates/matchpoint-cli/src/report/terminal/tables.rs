@@ -137,7 +137,7 @@ fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
 fn rank_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
     vec![
         rank.rank.to_string(),
-        share(*of_run),
+        share(*of_run).replace("under ", "<"),
         duration_ns(at.match_ns),
         duration_ns(at.match_cold_ns),
         count(rank.posted.length_max),
