@@ -74,8 +74,12 @@ pub fn odd_times(case: &Case<'_>) -> Option<Advice> {
         let named: Vec<_> = odd.outliers.iter().take(NAMED).map(u32::to_string).collect();
         let more = if odd.outliers.len() > NAMED { ", …" } else { "" };
         found.push(format!(
-            "{} begin or end at times far outside of the others' ({}{more})",
-            format::counted(odd.outliers.len() as u64, "rank"),
+            "{} at times far outside of the others' ({}{more})",
+            if odd.outliers.len() == 1 {
+                "1 rank begins or ends".to_owned()
+            } else {
+                format!("{} begin or end", format::counted(odd.outliers.len() as u64, "rank"))
+            },
             named.join(", ")
         ));
     }

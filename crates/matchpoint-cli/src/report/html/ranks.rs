@@ -76,9 +76,10 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    let worst = (0..engine.ranks.len())
-        .max_by(|a, b| cost_ns(&engine.ranks[*a]).total_cmp(&cost_ns(&engine.ranks[*b])));
-    let mark = worst.and_then(|index| Some((index, measurements.ranks.get(index)?, &engine.ranks[index])));
+    // The rank that the verdict is about: the largest share, which need not be the longest time.
+    let worst = measurements.ranks.iter().position(|rank| rank.rank == report.verdict.rank);
+    let mark =
+        worst.and_then(|index| Some((index, measurements.ranks.get(index)?, engine.ranks.get(index)?)));
     columns(&Columns {
         title: &format!("Time that {} spends on matching at each rank (light: on cold caches)", engine.name),
         series: "matching_ns",
@@ -87,8 +88,9 @@ pub fn times(report: &Report<'_>) -> String {
         top: &duration_ns(cold.iter().chain(&warm).copied().fold(0.0, f64::max)),
         first_rank: measurements.ranks.first().map_or(0, |rank| rank.rank),
         last_rank: measurements.ranks.last().map_or(0, |rank| rank.rank),
-        mark: mark
-            .map(|(index, rank, at)| (index, format!("rank {}: {}", rank.rank, duration_ns(cost_ns(at))))),
+        mark: mark.map(|(index, rank, at)| {
+            (index, format!("worst rank, {}: {}", rank.rank, duration_ns(cost_ns(at))))
+        }),
     })
 }
 
