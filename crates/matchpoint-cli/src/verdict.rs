@@ -189,7 +189,7 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
     verdict
 }
 
-/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper.
+/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper than both.
 fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
         return Vec::new();
@@ -203,7 +203,7 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
     let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
-    let bar = reference.map_or(worst.share(), |reference| reference.share);
+    let bar = reference.map_or(worst.share(), |reference| reference.share.min(worst.share()));
     let cheaper = cheapest.filter(|cheapest| cheapest.share * FASTER < bar);
     reference.into_iter().chain(cheaper).cloned().collect()
 }

@@ -1,20 +1,20 @@
 //! One engine at all ranks: played, counted, timed, and stopped where it takes too much.
 
-use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::wrap::Counted;
 use matchpoint::wrap::counted::{Counts, QueueCounts};
-use matchpoint::{Engine, MsgId, Refused};
+use matchpoint::{Engine, Refused};
 
 use super::clock::{Lap, Laps};
 use super::cold::{Phases, Sample, Surcharge};
+use super::play::{answer, expected, time};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
 use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
 use crate::observer::{Observer, Searched};
-use crate::step::{Kind, Step};
+use crate::step::Step;
 
 /// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
 /// only ever makes a burst longer.
@@ -374,14 +374,6 @@ impl AtRank {
     }
 }
 
-fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f64 {
-    let begin = Instant::now();
-    for step in steps {
-        let _ = black_box(answer(engine, step));
-    }
-    (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
-}
-
 impl QueueMeasurements {
     fn add(&mut self, counts: &QueueCounts, longest: u32) {
         self.length_max = self.length_max.max(longest.into());
@@ -406,30 +398,5 @@ fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
     sums.resize(sums.len().max(counts.len()), 0);
     for (sum, &count) in sums.iter_mut().zip(counts) {
         *sum += u64::from(count);
-    }
-}
-
-/// What an engine answers to an event, in a form that all events share.
-#[inline]
-fn answer(engine: &mut dyn Engine, step: &Step) -> Result<Option<u64>, Refused> {
-    Ok(match &step.kind {
-        Kind::Post { receive, .. } => engine.post(*receive)?.map(|message| message.0),
-        Kind::Arrive { message, .. } => engine.arrive(*message)?.map(|receive| receive.0),
-        Kind::Probe { selector, .. } => engine.probe(selector).map(|message| message.0),
-        Kind::MatchedProbe { selector, .. } => engine.matched_probe(selector).map(|message| message.0),
-        Kind::Cancel { receive, .. } => engine.cancel(*receive).then_some(1),
-        Kind::Retract { message } => engine.retract(*message).then_some(1),
-    })
-}
-
-/// What the replay's own matcher answered.
-fn expected(step: &Step) -> Option<u64> {
-    let message = |id: Option<MsgId>| id.map(|id| id.0);
-    match step.kind {
-        Kind::Post { took, .. } | Kind::MatchedProbe { took, .. } => message(took),
-        Kind::Probe { found, .. } => message(found),
-        Kind::Arrive { took, .. } => took.map(|receive| receive.id.0),
-        Kind::Cancel { was_posted, .. } => was_posted.then_some(1),
-        Kind::Retract { .. } => Some(1),
     }
 }

@@ -5,13 +5,14 @@
 //! clock is read twice per burst, never within. Some phases are played cold, all engines after one flush. An engine that
 //! takes too much is stopped ([`budget`](crate::budget)).
 //!
-//! * [`engine`]: one engine at all ranks.
+//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
 //! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
 //! * [`clock`]: the time that passed, and what this thread had of it.
 
 mod clock;
 mod cold;
 mod engine;
+mod play;
 mod warm;
 
 use std::hint::black_box;
