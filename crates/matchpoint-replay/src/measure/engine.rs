@@ -93,14 +93,14 @@ impl Live {
 }
 
 impl MeasuredEngine {
-    /// An engine of this name, for the processes of these ranks among `world`. One is made for the first of them, so
-    /// that a wrong name is found at once; the others when something happens there.
+    /// An engine of this name, for the processes of these ranks among `world`. One is made at once, so that a wrong name
+    /// is found; and one for each rank if the name says something else to each. Others when something happens there.
     pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
-        let probe = engines::create(&engines::at_process(
-            name,
-            present.first().copied().unwrap_or(0).into(),
-            world.into(),
-        ))?;
+        let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
+        let probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
+        for own in present.iter().skip(1).map(|&rank| at(rank)).take_while(|own| *own != name) {
+            engines::create(&own)?;
+        }
         let limit = if is_first { REPEATED_RANKS_FIRST } else { REPEATED_RANKS };
         Ok(MeasuredEngine {
             name: name.to_owned(),
