@@ -44,7 +44,7 @@ fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<Str
     vec![
         name.to_owned(),
         count(queue.length_max),
-        digits(mean_length),
+        if mean_length > 0.0 && mean_length < 0.001 { "<0.001".to_owned() } else { digits(mean_length) },
         count(queue.searches),
         digits(queue.length_mean),
         share(ratio(queue.hits as f64, queue.searches as f64)),
@@ -124,10 +124,7 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
 fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
     let worst = worst_ranks(report.measurements, engine);
     let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
-    page.table(
-        &["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "longest at"],
-        &rows,
-    );
+    page.table(&["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "when"], &rows);
     page.footnote(&format!(
         "Cost of `{}` there; longest queues, late receives, and when the longest queue was searched.",
         engine.name
