@@ -107,9 +107,10 @@ pub fn cost_ns(at: &EngineAtRank) -> f64 {
     between(at.match_ns, at.match_cold_ns)
 }
 
-/// The same at the rank where it is most.
-pub fn cost_max_ns(engine: &EngineMeasurements) -> f64 {
-    engine.ranks.iter().map(cost_ns).fold(0.0, f64::max)
+/// The same at one rank.
+pub fn cost_at_ns(measurements: &Measurements, engine: &EngineMeasurements, rank: u32) -> f64 {
+    let index = measurements.ranks.iter().position(|of| of.rank == rank);
+    index.and_then(|index| engine.ranks.get(index)).map_or(0.0, cost_ns)
 }
 
 /// Entries an engine compared, in both queues, and per search.

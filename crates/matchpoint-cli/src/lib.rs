@@ -10,6 +10,7 @@ pub mod check;
 pub mod cli;
 pub mod delivery;
 pub mod derived;
+pub mod doubt;
 pub mod engines;
 pub mod failure;
 pub mod format;

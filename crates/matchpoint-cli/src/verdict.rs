@@ -3,11 +3,15 @@
 //! The cost is that of the first engine's own operations, replayed on this host: on warm caches (the low end) and on
 //! cold ones (the high end). A rank's share is its cost ÷ its recorded run time, and the verdict is about the rank
 //! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor.
+//!
+//! An answer is given where both ends, and the replay's time beside the recorded one, lead to the same. Else it is
+//! *Cannot tell*, with the reason and what would decide ([`doubt`](crate::doubt)).
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
-use crate::derived::between;
+use crate::derived::{between, cost_ns};
+use crate::doubt::{self, Doubt};
 use crate::format;
 
 /// Below this share of the run time nothing that is done about matching can be noticed: run times vary by more.
@@ -16,6 +20,13 @@ pub const NEGLIGIBLE: f64 = 0.01;
 /// Above this share matching is worth work: a better engine gives back what a compiler upgrade would.
 pub const WORTHWHILE: f64 = 0.05;
 
+/// An engine must be this much faster to be worth naming: timings of the same engine differ by a fifth on a shared
+/// machine.
+pub const FASTER: f64 = 1.25;
+
+/// The engine that stands for what could be: ours.
+pub const REFERENCE: &str = "hybrid";
+
 /// Recorded run time ÷ replayed run time from which on the share of the former says little: the run was mostly
 /// waiting, on shared cores or in polling, and what it waited for is not what a user would run on.
 pub const SLOWER: f64 = 4.0;
@@ -23,7 +34,7 @@ pub const SLOWER: f64 = 4.0;
 /// The answer in one word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// The measurements do not tell.
+    /// The measurements do not tell: they lead to different answers, or show too little.
     Unknown,
     /// There is no message, so there is no matching.
     NoMessages,
@@ -48,6 +59,10 @@ pub struct Verdict {
     pub high: f64,
     /// Cost at `rank` ÷ run time of the replay, whose computing is the trace's and whose network LogGP's; at most 1.
     pub share_of_replay: f64,
+    /// The same with warm caches, and with cold ones.
+    pub range_of_replay: (f64, f64),
+    /// What another engine would cost there: the reference, and the cheapest if that is another.
+    pub others: Vec<Other>,
     /// The rank with the largest share.
     pub rank: u32,
     /// When it searched its longest queue.
@@ -56,24 +71,74 @@ pub struct Verdict {
     pub text: String,
 }
 
+impl Answer {
+    /// What a share amounts to.
+    pub fn to(share: f64) -> Self {
+        match share {
+            below if below < NEGLIGIBLE => Answer::No,
+            below if below < WORTHWHILE => Answer::Little,
+            _ => Answer::Yes,
+        }
+    }
+
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Answer::Unknown => "Cannot tell",
+            Answer::NoMessages => "No messages",
+            Answer::No => "No",
+            Answer::Little => "A little",
+            Answer::Yes => "Yes",
+        }
+    }
+
+    /// For programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Unknown => "cannot_tell",
+            Answer::NoMessages => "no_messages",
+            Answer::No => "no",
+            Answer::Little => "a_little",
+            Answer::Yes => "yes",
+        }
+    }
+}
+
+/// What another engine would cost.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Other {
+    /// Which.
+    pub name: String,
+    /// Share of the run time of the rank that the verdict is about.
+    pub share: f64,
+}
+
+/// Whose way of searching an engine's is, in words that go into a sentence.
+pub fn stands_for(engine: &str) -> Option<&'static str> {
+    match engine.split(':').next()? {
+        "list" => Some("MPICH"),
+        "rank_array" => Some("Open MPI"),
+        _ => None,
+    }
+}
+
 /// Judges.
 pub fn verdict(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
-        return without(Answer::Unknown, "Unknown: no engine was replayed.");
+        return without(Answer::Unknown, "no engine was replayed.");
     };
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
         return without(
             Answer::NoMessages,
-            "No messages: the trace has no point-to-point message, so there is nothing to match \
+            "the trace has no point-to-point message, so there is nothing to match \
              and no engine can change its run time.",
         );
     }
     match worst(measurements, engine) {
         Some(worst) => judged(measurements, engine, &worst),
-        None => without(
-            Answer::Unknown,
-            "Unknown: the trace records no run time to compare the cost of matching with.",
-        ),
+        None => {
+            without(Answer::Unknown, "the trace records no run time to compare the cost of matching with.")
+        }
     }
 }
 
@@ -102,45 +167,77 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank) -> Option<Worst<'
 }
 
 fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
-    let share = worst.share();
-    let answer = match share {
-        below if below < NEGLIGIBLE => Answer::No,
-        below if below < WORTHWHILE => Answer::Little,
-        _ => Answer::Yes,
-    };
-    Verdict {
-        answer,
-        share,
+    let of_replay = worst.rank.elapsed_s / measurements.replayed_s;
+    let of_replay = |share: f64| if of_replay.is_finite() { (share * of_replay).min(1.0) } else { 0.0 };
+    let mut verdict = Verdict {
+        answer: Answer::to(worst.share()),
+        share: worst.share(),
         low: worst.low,
         high: worst.high,
-        share_of_replay: share_of_replay(measurements, worst),
+        share_of_replay: of_replay(worst.share()),
+        range_of_replay: (of_replay(worst.low), of_replay(worst.high)),
+        others: others(measurements, worst),
         rank: worst.rank.rank,
         at_s: worst.rank.worst_at_s,
-        text: text(measurements, engine, worst, answer),
+        text: String::new(),
+    };
+    let doubt = doubt::doubt(measurements, &verdict);
+    if doubt.is_some() {
+        verdict.answer = Answer::Unknown;
     }
+    verdict.text = text(measurements, engine, worst, &verdict, doubt.as_ref());
+    verdict
+}
+
+/// What the reference would cost at that rank, and the cheapest, if that is clearly cheaper than both.
+fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
+    let Some(index) = measurements.ranks.iter().position(|rank| rank.rank == worst.rank.rank) else {
+        return Vec::new();
+    };
+    let share = |engine: &EngineMeasurements| {
+        engine.ranks.get(index).map_or(0.0, |at| cost_ns(at) / (worst.rank.elapsed_s * 1e9))
+    };
+    let sound =
+        measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);
+    let others = sound.map(|engine| Other { name: engine.name.clone(), share: share(engine) });
+    let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
+    let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
+    let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
+    let bar = reference.map_or(worst.share(), |reference| reference.share.min(worst.share()));
+    let cheaper = cheapest.filter(|cheapest| cheapest.share * FASTER < bar);
+    reference.into_iter().chain(cheaper).cloned().collect()
 }
 
 fn text(
     measurements: &Measurements,
     engine: &EngineMeasurements,
     worst: &Worst<'_>,
-    answer: Answer,
+    verdict: &Verdict,
+    doubt: Option<&Doubt>,
 ) -> String {
-    let opening = match answer {
-        Answer::Little => "A little",
-        Answer::Yes => "Yes",
-        Answer::No | Answer::NoMessages | Answer::Unknown => "No",
-    };
-    let share = format::share(worst.share());
-    let range = format::share_range(worst.low, worst.high);
+    let share = format::share(verdict.share);
+    let range = format::share_range(verdict.low, verdict.high);
     let range = if range == share { String::new() } else { format!(" ({range})") };
+    let way = stands_for(&engine.name).map_or(String::new(), |of| format!(", which searches as {of} does"));
+    let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
+    let with = if why.is_empty() { "with" } else { "With" };
+    let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
-        "{opening}: with engine `{}`, matching costs {share}{range} of the run time of the worst rank, {}{}.{}",
+        "{}: {why}{with} engine `{}`{way}, matching costs {share}{range} of the run time of the worst rank, \
+         {}{}{}.{decides}{}",
+        verdict.answer.word(),
         engine.name,
         worst.rank.rank,
+        instead(verdict),
         longest_search(worst.rank),
-        caveat(measurements, worst)
+        caveat(measurements)
     )
+}
+
+fn instead(verdict: &Verdict) -> String {
+    let named = verdict.others.iter().map(|other| format!("`{}` {}", other.name, format::share(other.share)));
+    let named: Vec<_> = named.collect();
+    if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
 }
 
 fn longest_search(rank: &RankMeasurements) -> String {
@@ -155,23 +252,9 @@ fn longest_search(rank: &RankMeasurements) -> String {
     )
 }
 
-fn share_of_replay(measurements: &Measurements, worst: &Worst<'_>) -> f64 {
-    let share = worst.share() * worst.rank.elapsed_s / measurements.replayed_s;
-    if share.is_finite() { share.min(1.0) } else { 0.0 }
-}
-
 /// What the user must know before believing the answer.
-fn caveat(measurements: &Measurements, worst: &Worst<'_>) -> String {
+fn caveat(measurements: &Measurements) -> String {
     let mut caveats = String::new();
-    let share = share_of_replay(measurements, worst);
-    if measurements.elapsed_s >= SLOWER * measurements.replayed_s && share >= NEGLIGIBLE {
-        let factor = measurements.elapsed_s / measurements.replayed_s;
-        caveats += &format!(
-            " But the traced run took {} times as long as its replay: of the replay's time it is {}.",
-            format::digits(factor),
-            format::share(share)
-        );
-    }
     if !measurements.trace.missing.is_empty() {
         let missing = measurements.trace.missing.len();
         let verb = if missing == 1 { "is" } else { "are" };
@@ -186,6 +269,16 @@ fn caveat(measurements: &Measurements, worst: &Worst<'_>) -> String {
 }
 
 fn without(answer: Answer, text: &str) -> Verdict {
-    let text = text.to_owned();
-    Verdict { answer, share: 0.0, low: 0.0, high: 0.0, share_of_replay: 0.0, rank: 0, at_s: 0.0, text }
+    Verdict {
+        answer,
+        share: 0.0,
+        low: 0.0,
+        high: 0.0,
+        share_of_replay: 0.0,
+        range_of_replay: (0.0, 0.0),
+        others: Vec::new(),
+        rank: 0,
+        at_s: 0.0,
+        text: format!("{}: {text}", answer.word()),
+    }
 }

@@ -26,6 +26,7 @@ fn profile(trace: &str, file: &Path) -> Profile {
 
 fn measured(trace: &str, engines: &[&str]) -> Measurements {
     let options = Options {
+        sampled: false,
         engines: engines.iter().map(|&name| name.to_owned()).collect(),
         arrivals: Arrivals::default(),
         loggp: LogGp::default(),

@@ -2,19 +2,19 @@
 //!
 //! The simulation writes one long row of steps, of all ranks as they come, and sends it in chunks; the measuring
 //! thread, which has less to do, sorts each chunk by rank, and makes the engines' types of what the simulation wrote in
-//! half the bytes. A chunk has some dozen steps of each rank, so that a clock
-//! need be read only once for those of one rank.
+//! half the bytes. A chunk has a few hundred steps of each rank, so that clocks need be read only once for those of one
+//! rank, and caches are warm for most of them.
 
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use crate::step::{Brief, Sink, Step};
 
 /// Steps per rank in a chunk, on average.
-const STEPS_PER_RANK: usize = 32;
+const STEPS_PER_RANK: usize = 256;
 
 /// Steps in a chunk, at least and at most.
 const CHUNK_MIN: usize = 4096;
-const CHUNK_MAX: usize = 16_384;
+const CHUNK_MAX: usize = 32_768;
 
 /// Chunks that may wait to be measured.
 pub(crate) const IN_FLIGHT: usize = 2;

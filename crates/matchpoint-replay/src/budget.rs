@@ -4,7 +4,7 @@
 //! all engines did not ask for that. One that has used up its time stops, at all ranks. Its answers are known (every
 //! engine gives the same); what it compared, and the time that took, is estimated in proportion to the entries that
 //! were queued when it would have searched. That is right for those that compare every entry, and too much for others,
-//! which do not get here. How much was played is told with every figure that comes of it.
+//! which do not get here. Times are of the processor, not of the clock on the wall: a busy machine plays no less. How much was played is told with every figure that comes of it.
 
 use std::time::Duration;
 
@@ -13,11 +13,41 @@ use matchpoint::wrap::counted::QueueCounts;
 use crate::measurements::QueueMeasurements;
 use crate::observer::Searched;
 
-/// Time that all engines together may take whatever the length of the run, and that one may have of it at most.
+/// Why an engine was stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stopped {
+    /// It took too long.
+    Time,
+    /// It held too much memory.
+    Memory,
+    /// A table of fixed size was full.
+    Full,
+    /// One could not be made for a rank.
+    Unmade,
+}
+
+/// Memory that all engines together may hold at all ranks.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Whether one of so many engines holds too much.
+pub(crate) fn is_too_large(held_bytes: u64, engines: usize) -> bool {
+    held_bytes > MEMORY_BYTES / engines.max(1) as u64
+}
+
+/// Time that an engine which nobody asked for may take: at first, and of what has passed.
+const UNASKED_AT_FIRST: Duration = Duration::from_millis(200);
+const UNASKED_SHARE: u32 = 64;
+
+/// Whether an engine that nobody asked for was played enough of a long trace.
+pub(crate) fn is_sampled_enough(spent: Duration, passed: Duration) -> bool {
+    spent > UNASKED_AT_FIRST + passed / UNASKED_SHARE
+}
+
+/// Processor time that all engines together may take whatever the length of the run, and that one may have of it at most.
 const AT_FIRST: Duration = Duration::from_secs(16);
 const AT_FIRST_EACH: Duration = Duration::from_secs(4);
 
-/// An engine may take so many times its equal share of the time that has passed, but not more than half of it all:
+/// An engine may take so many times its equal share of the processor time that the replay has had, but not more than half of it all:
 /// ordinary engines share it equally.
 const SHARES: u32 = 2;
 

@@ -79,6 +79,7 @@ mod tests {
             membership: Vec::new(),
             any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),
+            times: Default::default(),
         }
     }
 

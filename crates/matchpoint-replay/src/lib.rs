@@ -20,6 +20,7 @@ mod matcher;
 mod measure;
 pub mod measurements;
 mod observer;
+mod plausible;
 mod proc_null;
 mod process;
 mod profile;
@@ -51,6 +52,8 @@ use matchpoint_trace::TraceError;
 pub struct Options {
     /// Names of the engines. The verdict is about the first.
     pub engines: Vec<String>,
+    /// Engines but the first are played as far as a fraction of a second goes, each; what remains is estimated.
+    pub sampled: bool,
     /// In which order messages arrive.
     pub arrivals: Arrivals,
     /// The network.

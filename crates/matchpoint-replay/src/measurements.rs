@@ -36,6 +36,42 @@ pub struct Measurements {
     pub matrix: CommunicationMatrix,
     /// The machine that the engines were timed on: processor, cores, operating system.
     pub host: String,
+    /// How the timing went there.
+    pub timings: Timings,
+    /// What is odd about the recorded times.
+    pub odd_times: OddTimes,
+}
+
+/// How timing the engines went: whether the machine had anything else to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timings {
+    /// Time that passed while bursts were played on warm caches, and the processor time that the measuring thread had
+    /// in it. What is missing it spent waiting for a processor.
+    pub wall_s: f64,
+    /// See `wall_s`.
+    pub processor_s: f64,
+    /// Bursts that engines were timed on, each engine's for itself, and those of them that were interrupted.
+    pub bursts: u64,
+    /// See `bursts`.
+    pub interrupted: u64,
+    /// Phases played on flushed caches.
+    pub cold_phases: u64,
+    /// By how much the median of the first engine's repetitions of a burst exceeds the shortest, which counts: 0.1 is a
+    /// tenth.
+    pub repetition_excess: f64,
+}
+
+/// Recorded times that cannot be true, or can hardly be.
+#[derive(Clone, Debug, Default)]
+pub struct OddTimes {
+    /// Calls that end before they begin, over all ranks.
+    pub negative: u64,
+    /// Calls that begin before an earlier call of the same thread does.
+    pub backward: u64,
+    /// The first rank with either.
+    pub first_rank: Option<u32>,
+    /// Ranks whose first or last time is far outside of those of the others.
+    pub outliers: Vec<u32>,
 }
 
 /// What was read.
@@ -176,6 +212,8 @@ pub struct EngineMeasurements {
     pub sampled: f64,
     /// Its table of fixed size was full ([`Refused::Full`](matchpoint::Refused::Full)), which is why it was stopped.
     pub full: bool,
+    /// It held too much memory, which is why it was stopped.
+    pub too_large: bool,
     /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
     /// The same, the core's private caches flushed wherever the process computed between two operations.

@@ -34,12 +34,14 @@ pub fn replay(
     options: &Options,
     progress: &Progress,
 ) -> Result<Measurements, ReplayError> {
-    let measurer = Measurer::new(&options.engines, trace.present(), trace.description().ranks)?;
+    let mut measurer =
+        Measurer::new(&options.engines, options.sampled, trace.present(), trace.description().ranks)?;
     let others =
         Arrivals::ALL.into_iter().filter(|mode| options.compare_arrivals && *mode != options.arrivals);
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
     let prepared = Prepared::new(trace, progress)?;
+    measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
     let setting = |arrivals| prepared.setting(arrivals, options.loggp);
     let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;
     let mut compared = vec![(options.arrivals, unexpected_share(&tally))];
@@ -192,6 +194,8 @@ impl Found<'_> {
             ranks,
             matrix: tally.matrix,
             host: crate::host::host(),
+            timings: measurer.timings(),
+            odd_times: crate::plausible::odd_times(self.surveys, self.clocks),
         }
     }
 

@@ -8,6 +8,7 @@ use matchpoint_trace::{Call, Function, RankReader, Trace, TraceError};
 use rayon::prelude::*;
 
 use crate::ReplayError;
+use crate::plausible::Times;
 use crate::proc_null::AnySources;
 use crate::progress::Progress;
 use crate::tally::by_function;
@@ -33,6 +34,8 @@ pub(crate) struct RankSurvey {
     pub any_sources: AnySources,
     /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
     pub synchronisations: Vec<(i64, i64)>,
+    /// Whether its times can be true.
+    pub times: Times,
 }
 
 /// A call that says something about who belongs to which communicator.
@@ -57,6 +60,7 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
         membership: Vec::new(),
         any_sources: AnySources::default(),
         synchronisations: Vec::new(),
+        times: Times::default(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
     let mut counts = vec![0; Function::ALL.len()];
@@ -87,6 +91,7 @@ impl RankSurvey {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
+        self.times.note(call.thread, call.enter_ns, call.leave_ns);
         self.any_sources.note(call, |_, _| {});
         match call.action {
             Action::CommCreate { .. }

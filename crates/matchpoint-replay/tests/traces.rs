@@ -14,7 +14,8 @@ fn replayed(name: &str, arrivals: Arrivals) -> Measurements {
 }
 
 fn replayed_under(name: &str, engines: Vec<String>, arrivals: Arrivals) -> Measurements {
-    let options = Options { engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
+    let options =
+        Options { sampled: false, engines, arrivals, loggp: LogGp::default(), compare_arrivals: false };
     replay(&*opened(&REAL[name].folder), &options, &Progress::default()).unwrap()
 }
 

@@ -5,38 +5,38 @@ use matchpoint_replay::measurements::EngineMeasurements;
 use super::{Advice, Case, change};
 use crate::derived::cost_ns;
 use crate::format;
-use crate::verdict::{Answer, NEGLIGIBLE};
-
-/// An engine must be this much faster to be worth naming: timings of the same engine differ by a fifth on a shared
-/// machine.
-const FASTER: f64 = 1.25;
+use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
 
 pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
-    // Where the run was mostly waiting, a small share of it says little.
-    if case.verdict.answer != Answer::No || case.verdict.share_of_replay.max(case.verdict.share) >= NEGLIGIBLE
-    {
+    if case.verdict.answer != Answer::No {
         return None;
     }
     change(
         "Matching needs no change",
         format!(
-            "Even at the worst rank all matching together takes {} of the run time: no engine or hint can \
-             win more than that. Look elsewhere first.",
-            format::share(case.verdict.share)
+            "Even at the worst rank, on cold caches, all matching together takes {} of the run time: no engine or \
+             hint can save more than that. Look elsewhere first.",
+            format::share(case.verdict.high)
         ),
-        vec![("share", case.verdict.share)],
+        vec![("share", case.verdict.share), ("share_saved_max", case.verdict.high)],
     )
 }
 
 pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
-    if case.verdict.share < NEGLIGIBLE {
+    if case.verdict.high < NEGLIGIBLE {
         return None;
     }
     let index = case.measurements.ranks.iter().position(|rank| rank.rank == case.verdict.rank)?;
     let cost = |engine: &EngineMeasurements| engine.ranks.get(index).map_or(0.0, cost_ns);
     let (first, others) = case.measurements.engines.split_first()?;
-    let sound = others.iter().filter(|engine| engine.disagreements == 0 && cost(engine) > 0.0);
-    let best = sound.min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let usable =
+        |engine: &&EngineMeasurements| engine.disagreements == 0 && !engine.full && cost(engine) > 0.0;
+    let sound = others.iter().filter(usable);
+    let cheapest = sound.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    // Of engines that timing cannot tell apart, the one that loses nowhere.
+    let is_reference = |engine: &&EngineMeasurements| engine.name.split(':').next() == Some(REFERENCE);
+    let reference = sound.clone().find(is_reference).filter(|of| cost(of) <= FASTER * cost(cheapest));
+    let best = reference.unwrap_or(cheapest);
     let factor = cost(first) / cost(best);
     if factor < FASTER {
         return none_better(case, first, others.len());
@@ -45,8 +45,8 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     change(
         "Another engine would help",
         format!(
-            "At rank {} `{}` spends {} on the same messages where `{}` spends {} ({} times less): {} of the run \
-             time. Its largest table there is {}, against {}.",
+            "At rank {} `{}` spends {} on the same messages where `{}` spends {} ({} times less): it would save {} of \
+             the run time. Its largest table there is {}, against {}.",
             case.verdict.rank,
             best.name,
             format::duration_ns(cost(best)),

@@ -11,6 +11,8 @@ mod trust;
 
 use matchpoint_replay::Measurements;
 
+use crate::derived::{cost_ns, ratio};
+use crate::format;
 use crate::verdict::Verdict;
 
 /// One finding.
@@ -58,8 +60,11 @@ const CHECKS: &[Check] = &[
     tags::many_tags,
     tags::wide_header,
     trust::disagreement,
+    trust::busy,
+    trust::odd_times,
     trust::full,
     trust::sampled,
+    trust::too_large,
     trust::missing_ranks,
     trust::calls_left_out,
     trust::released,
@@ -82,4 +87,17 @@ fn change(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Optio
 
 fn trust(title: &str, text: String, numbers: Vec<(&'static str, f64)>) -> Option<Advice> {
     Some(Advice { kind: Kind::Trust, title: title.to_owned(), text, numbers })
+}
+
+/// The most that shorter searches at a rank can save: all that matching costs there under the first engine.
+fn at_stake(case: &Case<'_>, rank: u32) -> String {
+    let measurements = case.measurements;
+    let index = measurements.ranks.iter().position(|of| of.rank == rank);
+    let cost = index.and_then(|index| Some((measurements.engines.first()?.ranks.get(index)?, index)));
+    let Some((at, index)) = cost else { return String::new() };
+    format!(
+        "In time it can save what matching costs there, {} ({} of its run time).",
+        format::duration_ns(cost_ns(at)),
+        format::share(ratio(cost_ns(at), measurements.ranks[index].elapsed_s * 1e9))
+    )
 }

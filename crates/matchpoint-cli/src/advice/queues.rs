@@ -1,6 +1,6 @@
 //! Queues that grow long.
 
-use super::{Advice, Case, change};
+use super::{Advice, Case, at_stake, change};
 use crate::format;
 
 /// From here on the match entries of a network card, which all processes of a node share, may run out.
@@ -29,10 +29,11 @@ pub fn gather(case: &Case<'_>) -> Option<Advice> {
         "One rank collects for all",
         format!(
             "At rank {} up to {} messages wait, at an ordinary rank {}. A gather written with sends and receives \
-             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead.",
+             piles up like this: let MPI_Gatherv do it, collect in a tree, or let senders wait for a go-ahead. {}",
             worst.rank,
             format::count(length),
-            format::count(median)
+            format::count(median),
+            at_stake(case, worst.rank)
         ),
         vec![
             ("rank", f64::from(worst.rank)),
@@ -53,9 +54,10 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
         format!(
             "Rank {} has up to {} receives posted. Networks that match in hardware have a limited number of match \
              entries per node: on HPE Slingshot (cxi) set FI_CXI_RX_MATCH_MODE=hybrid, or post in portions, before \
-             you meet \"LE resources not recovered\".",
+             you meet \"LE resources not recovered\". {}",
             worst.rank,
-            format::count(length)
+            format::count(length),
+            at_stake(case, worst.rank)
         ),
         vec![("rank", f64::from(worst.rank)), ("posted_length_max", length as f64)],
     )
@@ -71,9 +73,10 @@ pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
         "Many messages wait for their receive",
         format!(
             "At rank {} up to {} messages wait at once. The library stores them: memory grows, and event or \
-             completion queues may overflow. Post receives earlier, or hold senders back.",
+             completion queues may overflow. Post receives earlier, or hold senders back. {}",
             worst.rank,
-            format::count(length)
+            format::count(length),
+            at_stake(case, worst.rank)
         ),
         vec![("rank", f64::from(worst.rank)), ("unexpected_length_max", length as f64)],
     )

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use matchpoint_trace::Function;
 
-use super::{Advice, Case, change};
+use super::{Advice, Case, at_stake, change};
 use crate::derived::{calls_to, late, late_share, left_open, ratio};
 use crate::format;
-use crate::verdict::Answer;
+use crate::verdict::NEGLIGIBLE;
 
 /// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
 const LATE: f64 = 0.2;
@@ -25,6 +25,9 @@ const HABIT: u64 = 1000;
 /// A share of receives with open source from which on engines that sort by source are decided by them.
 const MANY_OPEN: f64 = 0.1;
 
+/// Receives with open source below which their share is chance.
+const MANY_OPEN_MIN: u64 = 1000;
+
 /// How many functions a sentence names.
 const NAMED: usize = 3;
 
@@ -34,17 +37,16 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
     if share < LATE || late(totals) < LATE_MIN {
         return None;
     }
-    let but =
-        if case.verdict.answer == Answer::No { "Finding it costs little here, but under" } else { "Under" };
     change(
         "Post receives earlier",
         format!(
-            "{} of the receives ({}) found their message already waiting, most of them in {}. {but} any engine \
-             such a message is stored and copied once more, or waits for its transfer: post these receives before \
-             the work that precedes them.",
+            "{} of the receives ({}) found their message already waiting, most of them in {}. Under any engine such a \
+             message is stored and copied once more, or waits for its transfer: post these receives before the work \
+             that precedes them. That saves the copy of up to {}, which is not part of the verdict.",
             format::share(share),
             format::count(late(totals)),
-            most(&totals.late_by_function)
+            most(&totals.late_by_function),
+            format::bytes((totals.bytes as f64 * ratio(late(totals) as f64, totals.sends as f64)) as u64)
         ),
         vec![("late_receives", late(totals) as f64), ("late_share", share)],
     )
@@ -72,9 +74,11 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
         "Use MPI_Improbe and MPI_Mrecv instead of MPI_Iprobe and MPI_Recv",
         format!(
             "{} of {} found a message, which the receive after it then searched for again. A matched probe hands \
-             the message over: one search instead of two, and no other thread can take it in between.",
+             the message over: that saves one of two searches for each, {} in all, and no other thread can take it in \
+             between.",
             format::count(found),
-            format::counted(found + measurements.totals.probes_missed, "probe")
+            format::counted(found + measurements.totals.probes_missed, "probe"),
+            format::counted(found, "search")
         ),
         vec![
             ("probes_found", found as f64),
@@ -87,7 +91,7 @@ pub fn matched_probe(case: &Case<'_>) -> Option<Advice> {
 pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     // A promise that one unseen call breaks makes the program wrong.
-    if case.measurements.trace.calls_left_out > 0 || case.verdict.answer == Answer::No {
+    if case.measurements.trace.calls_left_out > 0 || case.verdict.high < NEGLIGIBLE {
         return None;
     }
     let (any_source, any_tag) = left_open(totals);
@@ -110,10 +114,11 @@ pub fn assert_no_wildcards(case: &Case<'_>) -> Option<Advice> {
         "Say that wildcards are not used",
         format!(
             "Of {} receives and probes {} left the source open and {} the tag. If that holds for every input, set \
-             {keys} on the communicators (MPI-4.0 §7.4.4): {effect}. Not every library makes use of it.",
+             {keys} on the communicators (MPI-4.0 §7.4.4): {effect}. Not every library makes use of it. {}",
             format::count(totals.receives + totals.probes_found + totals.probes_missed),
             none_or_count(any_source),
-            none_or_count(any_tag)
+            none_or_count(any_tag),
+            at_stake(case, case.verdict.rank)
         ),
         vec![
             ("receives", totals.receives as f64),
@@ -131,16 +136,17 @@ pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     let (any_source, _) = left_open(totals);
     let share = ratio(any_source as f64, totals.receives as f64);
-    if share < MANY_OPEN {
+    if share < MANY_OPEN || any_source < MANY_OPEN_MIN || case.verdict.high < NEGLIGIBLE {
         return None;
     }
     change(
         "Receives from any source are common",
         format!(
             "{} of the receives ({}) take a message from any source. Engines with a queue per source look at every \
-             one of them then; where the sender is known in fact, name it.",
+             one of them then; where the sender is known in fact, name it. {}",
             format::share(share),
-            format::count(any_source)
+            format::count(any_source),
+            at_stake(case, case.verdict.rank)
         ),
         vec![("any_source", any_source as f64), ("any_source_share", share)],
     )

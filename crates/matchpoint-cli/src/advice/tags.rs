@@ -1,11 +1,15 @@
 //! What tags and sources look like.
 
-use super::{Advice, Case, change};
+use super::{Advice, Case, at_stake, change};
 use crate::derived::{HEADER_BITS, compatible_runs, header_bits, median_over_receivers};
 use crate::format;
+use crate::verdict::NEGLIGIBLE;
 
 /// At an ordinary rank one (source, tag) with this share of the messages makes one hash bin of most of them.
 const HOT: f64 = 0.5;
+
+/// Messages below which their looking alike is no concern.
+const HOT_MIN: u64 = 1000;
 
 /// Fewer tags than this fit the bins and blocks of any engine.
 const MANY_TAGS: u64 = 1024;
@@ -13,7 +17,7 @@ const MANY_TAGS: u64 = 1024;
 pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
     let measurements = case.measurements;
     let share = median_over_receivers(measurements, |rank| rank.tuple_share_max);
-    if share < HOT {
+    if share < HOT || measurements.totals.receives < HOT_MIN || case.verdict.high < NEGLIGIBLE {
         return None;
     }
     let (runs, mean) = compatible_runs(&measurements.totals);
@@ -22,10 +26,11 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
         format!(
             "At an ordinary rank {} of the messages carry the same source and tag. Hash bins cannot tell them apart; \
              but they match in the order they come, which the first entry of a queue answers: receives of the same \
-             source and tag come in runs of {} on average, {} at most.",
+             source and tag come in runs of {} on average, {} at most. {}",
             format::share(share),
             format::digits(mean),
-            format::count(measurements.totals.compatible_run_max)
+            format::count(measurements.totals.compatible_run_max),
+            at_stake(case, case.verdict.rank)
         ),
         vec![
             ("tuple_share_median", share),
@@ -38,7 +43,7 @@ pub fn hot_tuple(case: &Case<'_>) -> Option<Advice> {
 
 pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
-    if totals.tags_unique < MANY_TAGS {
+    if totals.tags_unique < MANY_TAGS || case.verdict.high < NEGLIGIBLE {
         return None;
     }
     let bound = if totals.tags_exact { "" } else { "at least " };
@@ -47,9 +52,10 @@ pub fn many_tags(case: &Case<'_>) -> Option<Advice> {
         format!(
             "The program uses {bound}{} different tags, {} sends each on average. Engines that hash the tag gain \
              from it, and linear queues walk past all of them; if tags only number the messages of one sender, \
-             order already does.",
+             order already does. {}",
             format::count(totals.tags_unique),
-            format::digits(totals.sends as f64 / totals.tags_unique as f64)
+            format::digits(totals.sends as f64 / totals.tags_unique as f64),
+            at_stake(case, case.verdict.rank)
         ),
         vec![("tags_unique", totals.tags_unique as f64), ("sends", totals.sends as f64)],
     )
@@ -64,11 +70,12 @@ pub fn wide_header(case: &Case<'_>) -> Option<Advice> {
         "Tags are too wide for hardware",
         format!(
             "Context ({} bits), source ({}) and tag ({}) need {} bits; network cards match on {HEADER_BITS}. Smaller \
-             tags would let matching be offloaded.",
+             tags would let matching be offloaded. {}",
             bits.context,
             bits.source,
             bits.tag,
-            bits.total()
+            bits.total(),
+            at_stake(case, case.verdict.rank)
         ),
         vec![("header_bits", f64::from(bits.total())), ("tag_bits", f64::from(bits.tag))],
     )

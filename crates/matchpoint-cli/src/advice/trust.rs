@@ -4,6 +4,7 @@ use matchpoint_replay::Arrivals;
 
 use super::{Advice, Case, trust};
 use crate::derived::{late_share, ratio};
+use crate::doubt::if_all_searched;
 use crate::format;
 use crate::verdict::SLOWER;
 
@@ -12,6 +13,114 @@ const REPRODUCED: f64 = 0.9;
 
 /// A difference between the orders of arrival, in receives that are late, that changes what one would do.
 const SENSITIVE: f64 = 0.1;
+
+/// Time that the measuring thread spent waiting for a processor, as a share, and how far repetitions of the same burst
+/// may be apart, on a machine that does nothing else.
+const WAITED: f64 = 0.05;
+const APART: f64 = 0.5;
+
+/// Bursts below which it says little: the first ones of an engine get their memory from the system.
+const BURSTS: u64 = 200;
+
+pub fn busy(case: &Case<'_>) -> Option<Advice> {
+    let timings = case.measurements.timings;
+    let waited = 1.0 - ratio(timings.processor_s, timings.wall_s);
+    if timings.wall_s <= 0.0
+        || waited < WAITED && (timings.repetition_excess < APART || timings.bursts < BURSTS)
+    {
+        return None;
+    }
+    trust(
+        "This machine was busy while engines were timed",
+        format!(
+            "The timing thread had to wait for a processor {} of the time (in {} of {}), and the same burst took {} \
+             longer in the median of its repetitions than in the shortest, which counts. Where that matters, repeat on \
+             a machine that does nothing else.",
+            format::share(waited),
+            format::count(timings.interrupted),
+            format::counted(timings.bursts, "burst"),
+            format::share(timings.repetition_excess)
+        ),
+        vec![
+            ("waited_share", waited),
+            ("bursts", timings.bursts as f64),
+            ("bursts_interrupted", timings.interrupted as f64),
+            ("repetition_excess", timings.repetition_excess),
+        ],
+    )
+}
+
+/// How many ranks a sentence names.
+const NAMED: usize = 5;
+
+pub fn odd_times(case: &Case<'_>) -> Option<Advice> {
+    let odd = &case.measurements.odd_times;
+    let mut found = Vec::new();
+    if odd.negative > 0 {
+        let verb = if odd.negative == 1 { "ends before it begins" } else { "end before they begin" };
+        found.push(format!("{} {verb}", format::counted(odd.negative, "call")));
+    }
+    if odd.backward > 0 {
+        let verb = if odd.backward == 1 { "begins" } else { "begin" };
+        found.push(format!(
+            "{} {verb} before an earlier one of the same thread",
+            format::counted(odd.backward, "call")
+        ));
+    }
+    if let Some(rank) = odd.first_rank {
+        found.push(format!("the first of them at rank {rank}"));
+    }
+    if !odd.outliers.is_empty() {
+        let named: Vec<_> = odd.outliers.iter().take(NAMED).map(u32::to_string).collect();
+        let more = if odd.outliers.len() > NAMED { ", …" } else { "" };
+        found.push(format!(
+            "{} at times far outside of the others' ({}{more})",
+            if odd.outliers.len() == 1 {
+                "1 rank begins or ends".to_owned()
+            } else {
+                format!("{} begin or end", format::counted(odd.outliers.len() as u64, "rank"))
+            },
+            named.join(", ")
+        ));
+    }
+    if found.is_empty() {
+        return None;
+    }
+    trust(
+        "Recorded times are implausible",
+        format!(
+            "{}: a damaged trace, or a clock that was set. Run times, and every share of them, may be wrong.",
+            capital(&found.join("; "))
+        ),
+        vec![
+            ("calls_negative", odd.negative as f64),
+            ("calls_backward", odd.backward as f64),
+            ("ranks_outside", odd.outliers.len() as f64),
+        ],
+    )
+}
+
+fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+pub fn too_large(case: &Case<'_>) -> Option<Advice> {
+    let engines = case.measurements.engines.iter().filter(|engine| engine.too_large);
+    let named: Vec<_> = engines.map(|engine| format!("`{}`", engine.name)).collect();
+    if named.is_empty() {
+        return None;
+    }
+    trust(
+        "An engine held too much memory here (≈)",
+        format!(
+            "{}: stopped before its tables, at all ranks together, took their part of a gibibyte of this machine. Its \
+             figures are scaled up from the part that it was played. Name it alone (--engine) to give it more.",
+            named.join(", ")
+        ),
+        vec![("too_large", named.len() as f64)],
+    )
+}
 
 pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     let wrong: Vec<_> = case.measurements.engines.iter().filter(|engine| engine.disagreements > 0).collect();
@@ -49,7 +158,11 @@ pub fn full(case: &Case<'_>) -> Option<Advice> {
 }
 
 pub fn sampled(case: &Case<'_>) -> Option<Advice> {
-    let engines = case.measurements.engines.iter().filter(|engine| engine.sampled < 1.0 && !engine.full);
+    let engines = case
+        .measurements
+        .engines
+        .iter()
+        .filter(|engine| engine.sampled < 1.0 && !engine.full && !engine.too_large);
     let stopped: Vec<_> =
         engines.map(|engine| format!("`{}` ({})", engine.name, format::share(engine.sampled))).collect();
     let sampled = case.measurements.engines.iter().filter(|engine| !engine.full).map(|engine| engine.sampled);
@@ -60,9 +173,10 @@ pub fn sampled(case: &Case<'_>) -> Option<Advice> {
     trust(
         "Some engines' figures are estimates (≈)",
         format!(
-            "Played to the end, they would have taken far longer than the others; they were stopped after a part of \
-             their searches: {}. Their times, attempts and depths are scaled up by the entries that were queued at the \
-             searches left out, and their memory is that of the part played.",
+            "Playing all of them to the end would have taken too long; they were stopped after a part of their \
+             searches: {}. Their times, attempts and depths are scaled up by the entries that were queued at the \
+             searches left out, and their memory is that of the part played. An engine that you name (--engine) is \
+             given more time.",
             stopped.join(", ")
         ),
         vec![("sampled_min", least)],
@@ -76,7 +190,8 @@ pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
         "Ranks are missing",
         format!(
             "{} of {} ranks have no readable stream (rank {first}: {why}). Their messages are known only from their \
-             partners.",
+             partners, what matching costs them is not known, and collectives that they belong to take the time \
+             recorded: waiting for them is part of it.",
             trace.missing.len(),
             trace.ranks
         ),
@@ -94,11 +209,16 @@ pub fn calls_left_out(case: &Case<'_>) -> Option<Advice> {
         "Calls are missing from the streams",
         format!(
             "The tracer did not write {} of {} calls. Receives and probes among them search queues too: what matching \
-             costs is more than what is seen here.",
+             costs is more than what is seen here; had they all been such, and searched as those in the trace do, up to \
+             {}.",
             format::count(trace.calls_left_out),
-            format::count(all)
+            format::count(all),
+            format::share(if_all_searched(case.measurements, case.verdict))
         ),
-        vec![("calls_left_out", trace.calls_left_out as f64)],
+        vec![
+            ("calls_left_out", trace.calls_left_out as f64),
+            ("share_if_all_searched", if_all_searched(case.measurements, case.verdict)),
+        ],
     )
 }
 

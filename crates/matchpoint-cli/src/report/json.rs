@@ -55,6 +55,17 @@ pub struct Document<'a> {
     communicator_list: Vec<Communicator<'a>>,
     replay: Replay<'a>,
     host: &'a str,
+    timings: Timings,
+}
+
+#[derive(Serialize)]
+struct Timings {
+    wall_s: f64,
+    processor_s: f64,
+    bursts: u64,
+    bursts_interrupted: u64,
+    cold_phases: u64,
+    repetition_excess: f64,
 }
 
 #[derive(Serialize)]
@@ -116,12 +127,23 @@ struct Verdict<'a> {
     rank: u32,
     at_s: f64,
     text: &'a str,
+    answer: &'static str,
+    share_of_replay_low: f64,
+    share_of_replay_high: f64,
+    others: Vec<Other<'a>>,
+}
+
+#[derive(Serialize)]
+struct Other<'a> {
+    name: &'a str,
+    share: f64,
 }
 
 #[derive(Serialize)]
 struct Engine<'a> {
     name: &'a str,
     sampled: f64,
+    stopped: Option<&'static str>,
     matched: u64,
     match_ns: f64,
     match_cold_ns: f64,

@@ -56,7 +56,7 @@ impl Program {
 
     pub fn replay_on(&self, arrivals: Arrivals, loggp: LogGp) -> Measurements {
         let engines = vec!["list".into(), "rank_array".into(), "bins:n=4".into()];
-        let options = Options { engines, arrivals, loggp, compare_arrivals: false };
+        let options = Options { sampled: false, engines, arrivals, loggp, compare_arrivals: false };
         let measurements = matchpoint_replay::replay(self, &options, &Progress::default()).unwrap();
         for engine in &measurements.engines {
             assert_eq!(engine.disagreements, 0, "{}", engine.name);

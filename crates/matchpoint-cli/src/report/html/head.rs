@@ -7,10 +7,11 @@ use crate::advice::Kind;
 use crate::derived::{late_share, left_open, ratio};
 use crate::format::{bytes, count, seconds, share, share_range};
 use crate::report::Report;
-use crate::verdict::{Answer, NEGLIGIBLE, WORTHWHILE};
+use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, WORTHWHILE};
 
 /// The left end of the gauge: a hundredth of a percent.
 const GAUGE_DECADES: f64 = 4.0;
+const GAUGE_FROM: f64 = 1e-4;
 
 pub fn trace(report: &Report<'_>) -> String {
     let trace = &report.measurements.trace;
@@ -20,7 +21,7 @@ pub fn trace(report: &Report<'_>) -> String {
 pub fn verdict(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
     let (class, word) = match verdict.answer {
-        Answer::Unknown => ("unknown", "Cannot tell"),
+        Answer::Unknown => ("unknown", Answer::Unknown.word()),
         Answer::No | Answer::NoMessages => ("no", "No"),
         Answer::Little => ("little", "A little"),
         Answer::Yes => ("yes", "Yes"),
@@ -30,7 +31,7 @@ pub fn verdict(report: &Report<'_>) -> String {
         Answer::NoMessages => &verdict.text,
         _ => verdict.text.split_once(": ").map_or(verdict.text.as_str(), |(_, sentence)| sentence),
     };
-    let measured = !matches!(verdict.answer, Answer::Unknown | Answer::NoMessages);
+    let measured = verdict.high > 0.0;
     format!(
         "<div class=\"answer {class}\"><p class=\"word\">{word}</p>\
          <p class=\"sentence\" id=\"verdict\" data-text=\"{}\">{}</p>{}</div>",
@@ -50,7 +51,28 @@ fn capital(sentence: &str) -> String {
 
 fn gauge(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
-    let (from, to) = (place(verdict.low), place(verdict.high));
+    let recorded = range("range", verdict.low, verdict.high, Some(verdict.share));
+    // Where the run was mostly waiting, the other share is part of the answer.
+    let waiting = report.measurements.elapsed_s >= SLOWER * report.measurements.replayed_s;
+    let (low, high) = verdict.range_of_replay;
+    let of_replay = if waiting { range("range replay", low, high, None) } else { String::new() };
+    let legend = match (waiting, verdict.high < GAUGE_FROM) {
+        (true, true) => format!(
+            "Outlined: share of the replay&#39;s time, from warm to cold caches. The share of the recorded run time, {}, \
+             lies below this scale.",
+            share_range(verdict.low, verdict.high)
+        ),
+        (true, false) => {
+            "Solid: share of the recorded run time, from warm to cold caches; outlined: of the replay&#39;s \
+                          time."
+                .to_owned()
+        }
+        (false, true) => format!(
+            "The share of the run time, {}, lies below this scale.",
+            share_range(verdict.low, verdict.high)
+        ),
+        (false, false) => "Share of the run time, from warm to cold caches.".to_owned(),
+    };
     let mut ticks = String::new();
     for (value, label) in
         [(1e-4, "0.01 %"), (1e-3, "0.1 %"), (NEGLIGIBLE, "1 %"), (WORTHWHILE, "5 %"), (1.0, "100 %")]
@@ -62,15 +84,27 @@ fn gauge(report: &Report<'_>) -> String {
          <i class=\"zone no\" style=\"left:0;width:{no:.2}%\"></i>\
          <i class=\"zone little\" style=\"left:{no:.2}%;width:{little:.2}%\"></i>\
          <i class=\"zone yes\" style=\"left:{yes:.2}%;right:0\"></i>\
-         <i class=\"range\" style=\"left:{from:.2}%;width:{width:.2}%\"></i>\
-         <i class=\"point\" style=\"left:{point:.2}%\"></i></div><div class=\"ticks\">{ticks}</div>\
-         <p>share of the run time, from warm to cold caches</p></div>",
+         {recorded}{of_replay}</div><div class=\"ticks\">{ticks}</div><p>{legend}</p></div>",
         escape(&share_range(verdict.low, verdict.high)),
         no = place(NEGLIGIBLE),
         little = place(WORTHWHILE) - place(NEGLIGIBLE),
         yes = place(WORTHWHILE),
-        width = (to - from).max(0.4),
-        point = place(verdict.share),
+    )
+}
+
+/// From the low end to the high one, as far as the scale goes, with a mark at the share; nothing if all is below it.
+fn range(class: &str, low: f64, high: f64, share: Option<f64>) -> String {
+    if high < GAUGE_FROM {
+        return String::new();
+    }
+    let (from, to) = (place(low), place(high));
+    let point = share.filter(|share| *share >= GAUGE_FROM).map_or(String::new(), |share| {
+        format!("<i class=\"point\" style=\"left:{:.2}%\"></i>", place(share))
+    });
+    let open = if low < GAUGE_FROM { " open" } else { "" };
+    format!(
+        "<i class=\"{class}{open}\" style=\"left:{from:.2}%;width:{:.2}%\"></i>{point}",
+        (to - from).max(0.4)
     )
 }
 

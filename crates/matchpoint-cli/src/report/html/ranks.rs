@@ -6,9 +6,10 @@ use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::chart::{Columns, columns};
 use super::escape::escape;
-use crate::derived::{RankCost, attempts, cost_max_ns, cost_ns, ratio, worst_ranks};
+use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
 use crate::format::{bytes, count, digits, duration_ns, seconds, share};
 use crate::report::Report;
+use crate::verdict::stands_for;
 
 /// Ranks in the table.
 const WORST: usize = 8;
@@ -16,40 +17,42 @@ const WORST: usize = 8;
 pub fn engines(report: &Report<'_>) -> String {
     let engines = &report.measurements.engines;
     let slowest = engines.iter().map(|of| of.match_cold_ns.max(of.match_ns)).fold(0.0, f64::max);
-    let mut html =
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Engines\"><table class=\"grid \
-                    engines\"><thead><tr><th scope=\"col\">Engine</th><th scope=\"col\">Attempts</th><th \
-                    scope=\"col\">per search</th><th scope=\"col\" class=\"wide\">Time of all ranks, warm to \
-                    cold</th><th scope=\"col\">Worst rank</th><th scope=\"col\">Memory at most</th><th \
-                    scope=\"col\">Matched</th></tr></thead><tbody>"
-            .to_owned();
+    let rank = report.verdict.rank;
+    let mut html = format!(
+        "<p class=\"about\">Every engine answers alike; what differs is what it compares, what that costs on the machine \
+         named below, and the memory that it takes.</p><div class=\"scroll\" tabindex=\"0\" role=\"region\" \
+         aria-label=\"Engines\"><table class=\"grid engines\"><thead><tr><th scope=\"col\">Engine</th><th \
+         scope=\"col\">Compared</th><th scope=\"col\">per search</th><th scope=\"col\" class=\"wide\">Time of all ranks, \
+         warm to cold</th><th scope=\"col\">At rank {rank}</th><th scope=\"col\">Memory of a rank, at most</th></tr></thead>\
+         <tbody>"
+    );
     for engine in engines {
-        html.push_str(&engine_row(engine, slowest));
+        html.push_str(&engine_row(report, engine, slowest));
     }
     html + "</tbody></table></div>"
 }
 
-fn engine_row(engine: &EngineMeasurements, slowest: f64) -> String {
+fn engine_row(report: &Report<'_>, engine: &EngineMeasurements, slowest: f64) -> String {
     let (attempts, per_search) = attempts(engine);
     let wrong = match engine.disagreements {
         0 => String::new(),
         number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
     };
+    let way = stands_for(&engine.name).map_or(String::new(), |of| format!(" <small>as in {of}</small>"));
     let estimated = if engine.sampled < 1.0 {
         format!(" <abbr title=\"estimated from {} of its searches\">≈</abbr>", share(engine.sampled))
     } else {
         String::new()
     };
     format!(
-        "<tr><th scope=\"row\"><code>{}</code>{estimated}{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td><td>{}</td>\
+        "<tr><th scope=\"row\"><code>{}</code>{way}{estimated}{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td>\
          <td>{}</td><td>{}</td></tr>",
         escape(&engine.name),
         count(attempts),
         digits(per_search),
         span(engine, slowest),
-        duration_ns(cost_max_ns(engine)),
-        bytes(engine.bytes_max),
-        count(engine.matched)
+        duration_ns(cost_at_ns(report.measurements, engine, report.verdict.rank)),
+        bytes(engine.bytes_max)
     )
 }
 
@@ -73,19 +76,21 @@ pub fn times(report: &Report<'_>) -> String {
     };
     let warm: Vec<f64> = engine.ranks.iter().map(|at| at.match_ns).collect();
     let cold: Vec<f64> = engine.ranks.iter().map(|at| at.match_cold_ns).collect();
-    let worst = (0..engine.ranks.len())
-        .max_by(|a, b| cost_ns(&engine.ranks[*a]).total_cmp(&cost_ns(&engine.ranks[*b])));
-    let mark = worst.and_then(|index| Some((index, measurements.ranks.get(index)?, &engine.ranks[index])));
+    // The rank that the verdict is about: the largest share, which need not be the longest time.
+    let worst = measurements.ranks.iter().position(|rank| rank.rank == report.verdict.rank);
+    let mark =
+        worst.and_then(|index| Some((index, measurements.ranks.get(index)?, engine.ranks.get(index)?)));
     columns(&Columns {
-        title: "Cumulative matching time of each rank (light: cold caches)",
+        title: &format!("Time that {} spends on matching at each rank (light: on cold caches)", engine.name),
         series: "matching_ns",
         back: &cold,
         front: &warm,
         top: &duration_ns(cold.iter().chain(&warm).copied().fold(0.0, f64::max)),
         first_rank: measurements.ranks.first().map_or(0, |rank| rank.rank),
         last_rank: measurements.ranks.last().map_or(0, |rank| rank.rank),
-        mark: mark
-            .map(|(index, rank, at)| (index, format!("rank {}: {}", rank.rank, duration_ns(cost_ns(at))))),
+        mark: mark.map(|(index, rank, at)| {
+            (index, format!("worst rank, {}: {}", rank.rank, duration_ns(cost_ns(at))))
+        }),
     })
 }
 
@@ -97,13 +102,15 @@ pub fn worst(report: &Report<'_>) -> String {
         return String::new();
     }
     let ranks = worst_ranks(report.measurements, engine);
-    let mut html = "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Worst ranks\"><table \
-                    class=\"grid\"><caption>The ranks where matching takes the largest share of the run</caption>\
-                    <thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Worst ranks\"><table \
+                    class=\"grid\"><caption>The ranks where matching with <code>{}</code> takes the largest share of their run \
+                    time</caption><thead><tr><th scope=\"col\">Rank</th><th scope=\"col\">Share</th><th scope=\"col\">Warm</th><th \
                     scope=\"col\">Cold</th><th scope=\"col\">Messages</th><th scope=\"col\">Posted</th><th \
                     scope=\"col\">Unexpected</th><th scope=\"col\">Late</th><th scope=\"col\">Longest queue searched</th></tr>\
-                    </thead><tbody>"
-        .to_owned();
+                    </thead><tbody>",
+        escape(&engine.name)
+    );
     for rank in ranks.iter().take(WORST) {
         let _ = write!(html, "<tr>{}</tr>", worst_cells(rank));
     }

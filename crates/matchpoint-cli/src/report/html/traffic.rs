@@ -68,9 +68,9 @@ fn runs(totals: &Totals) -> String {
         row(label, *runs, most)
     });
     format!(
-        "{}<p class=\"about\">{}, {} receives long on average, {} at most. {} of the blocks of {CONFLICT_BLOCK} \
-         arrivals hold a conflict: {} would take a receive that an earlier one of the block takes.</p>",
-        bars("Runs of receives for the same source and tag, by length", "", &rows.collect::<Vec<_>>()),
+        "{}<p class=\"about\">{}, {} receives long on average, {} at most. Matched {CONFLICT_BLOCK} arrivals at a time, {} of \
+         the blocks would have a conflict: {} would take a receive that an earlier one of its block takes.</p>",
+        bars("Equal receives posted in a row: runs by length", "", &rows.collect::<Vec<_>>()),
         counted(runs, "run"),
         digits(mean),
         count(totals.compatible_run_max),
@@ -105,11 +105,11 @@ pub fn peers(report: &Report<'_>) -> String {
     let ordinary = |of: fn(&RankMeasurements) -> f64| derived::median_over_receivers(measurements, of);
     let facts = [
         ("Peers per rank", format!("{} on average, {most} at most", digits(mean))),
-        ("Weight of the first peer", share(ordinary(|rank| rank.peer_weight_max))),
-        ("Uniformity of peers", digits(ordinary(|rank| rank.peer_uniformity))),
-        ("Largest share of one (source, tag)", share(ordinary(|rank| rank.tuple_share_max))),
+        ("Messages from the most frequent peer", share(ordinary(|rank| rank.peer_weight_max))),
+        ("Evenness of peers (1: all send alike)", digits(ordinary(|rank| rank.peer_uniformity))),
+        ("Messages with the most frequent source and tag", share(ordinary(|rank| rank.tuple_share_max))),
         (
-            "Unique (source, tag) among receives",
+            "Distinct (source, tag) ÷ receives",
             share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive)),
         ),
     ];

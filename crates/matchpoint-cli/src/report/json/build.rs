@@ -10,8 +10,8 @@ use matchpoint_trace::{Class, Function};
 
 use super::{
     Advice, Calls, Communicator, CompatibleRuns, Conflicts, Counts, Document, Engine, EngineAtRank,
-    HeaderBits, Messages, Missing, Peers, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags, Trace,
-    Verdict, Wildcards,
+    HeaderBits, Messages, Missing, Other, Peers, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags,
+    Timings, Trace, Verdict, Wildcards,
 };
 use crate::advice::Kind;
 use crate::derived;
@@ -49,6 +49,7 @@ pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         communicator_list: measurements.communicators.iter().map(communicator).collect(),
         replay: replay(measurements),
         host: &measurements.host,
+        timings: timings(measurements),
     }
 }
 
@@ -110,6 +111,32 @@ fn verdict<'a>(report: &'a Report<'_>) -> Verdict<'a> {
         rank: of.rank,
         at_s: of.at_s,
         text: &of.text,
+        answer: of.answer.name(),
+        share_of_replay_low: of.range_of_replay.0,
+        share_of_replay_high: of.range_of_replay.1,
+        others: of.others.iter().map(|other| Other { name: &other.name, share: other.share }).collect(),
+    }
+}
+
+fn timings(measurements: &Measurements) -> Timings {
+    let of = measurements.timings;
+    Timings {
+        wall_s: of.wall_s,
+        processor_s: of.processor_s,
+        bursts: of.bursts,
+        bursts_interrupted: of.interrupted,
+        cold_phases: of.cold_phases,
+        repetition_excess: of.repetition_excess,
+    }
+}
+
+/// Why an engine was stopped, if it was.
+fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
+    match of {
+        _ if of.full => Some("full"),
+        _ if of.too_large => Some("memory"),
+        _ if of.sampled < 1.0 => Some("time"),
+        _ => None,
     }
 }
 
@@ -117,6 +144,7 @@ fn engine(of: &EngineMeasurements) -> Engine<'_> {
     Engine {
         name: &of.name,
         sampled: of.sampled,
+        stopped: stopped(of),
         matched: of.matched,
         match_ns: of.match_ns,
         match_cold_ns: of.match_cold_ns,

@@ -27,7 +27,7 @@ pub fn write(report: &Report<'_>, page: &mut Page) {
         ("Peers", peers(measurements)),
         ("Tags", tags(measurements)),
         ("(source, tag)", tuples(measurements)),
-        ("Compatible", compatible(&measurements.totals)),
+        ("Equal receives", compatible(&measurements.totals)),
         ("Conflicts", conflicts(&measurements.totals)),
     ];
     for (label, text) in lines {
@@ -133,7 +133,8 @@ fn peers(measurements: &Measurements) -> String {
     let uniformity = derived::median_over_receivers(measurements, |rank| rank.peer_uniformity);
     let weight = derived::median_over_receivers(measurements, |rank| rank.peer_weight_max);
     format!(
-        "{} per rank, {max} at most; at an ordinary rank the first has {}, uniformity {}",
+        "{} per rank on average, {max} at most; at an ordinary rank the most frequent one sends {} of the messages, and \
+         evenness is {} (1: all send alike)",
         digits(mean),
         share(weight),
         digits(uniformity)
@@ -166,7 +167,8 @@ fn tags(measurements: &Measurements) -> String {
 fn tuples(measurements: &Measurements) -> String {
     let worst = measurements.ranks.iter().map(|rank| rank.tuple_share_max).fold(0.0, f64::max);
     format!(
-        "one pair has {} of the messages at an ordinary rank, {} at most; {} of receives are unique",
+        "the most frequent pair has {} of the messages at an ordinary rank, {} at most; of the receives' pairs {} are \
+         distinct",
         share(derived::median_over_receivers(measurements, |rank| rank.tuple_share_max)),
         share(worst),
         share(derived::mean_over_ranks(measurements, |rank| rank.tuples_per_receive))
@@ -174,10 +176,9 @@ fn tuples(measurements: &Measurements) -> String {
 }
 
 fn compatible(totals: &Totals) -> String {
-    let (runs, mean) = derived::compatible_runs(totals);
+    let (_, mean) = derived::compatible_runs(totals);
     format!(
-        "{} of receives for the same source and tag, {} long on average, {} at most",
-        counted(runs, "run"),
+        "{} in a row on average, {} at most, for the same communicator, source and tag",
         digits(mean),
         count(totals.compatible_run_max)
     )
@@ -185,7 +186,8 @@ fn compatible(totals: &Totals) -> String {
 
 fn conflicts(totals: &Totals) -> String {
     format!(
-        "in {} of the blocks of {CONFLICT_BLOCK} arrivals; {} would take a receive already taken",
+        "matched {CONFLICT_BLOCK} at a time, {} of the blocks would have a conflict; {} would take a receive that \
+         another of its block takes",
         share(ratio(totals.blocks_with_conflict as f64, totals.blocks as f64)),
         counted(totals.conflicts, "message")
     )

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-/// Columns of a page; more are hard to read, and fewer fit no table.
-const WIDTH: usize = 100;
+/// Columns of a page: what every terminal has.
+const WIDTH: usize = 80;
 
 /// Columns of the labels on the left.
 const LABEL: usize = 15;
@@ -35,6 +35,14 @@ impl Page {
         for line in wrap(text, WIDTH) {
             let _ = writeln!(self.text, "{style}{line}{style:#}");
         }
+    }
+
+    /// What explains the table above.
+    pub fn footnote(&mut self, text: &str) {
+        for line in wrap(text, WIDTH) {
+            let _ = writeln!(self.text, "{DIM}{line}{DIM:#}");
+        }
+        self.blank();
     }
 
     /// A title line.
@@ -69,9 +77,16 @@ impl Page {
         let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
         let _ = writeln!(self.text, "{BOLD}{}{BOLD:#}", aligned(&header, &widths));
         for row in rows {
-            let _ = writeln!(self.text, "{}", aligned(row, &widths));
+            // A name that is too long has a line of its own.
+            if row[0].chars().count() > widths[0].max(LABEL - 2) {
+                let _ = writeln!(self.text, "{}", row[0]);
+                let unnamed: Vec<String> =
+                    [String::new()].into_iter().chain(row[1..].iter().cloned()).collect();
+                let _ = writeln!(self.text, "{}", aligned(&unnamed, &widths));
+            } else {
+                let _ = writeln!(self.text, "{}", aligned(row, &widths));
+            }
         }
-        self.blank();
     }
 }
 
@@ -80,7 +95,11 @@ fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].chars().count()]).max().unwrap_or(0)
     };
-    (0..header.len()).map(of).collect()
+    let mut widths: Vec<usize> = (0..header.len()).map(of).collect();
+    let others: usize = widths[1..].iter().map(|width| width + 2).sum();
+    let shortest = header[0].chars().count().max(LABEL - 2);
+    widths[0] = widths[0].min(WIDTH.saturating_sub(others).max(shortest));
+    widths
 }
 
 fn aligned(row: &[String], widths: &[usize]) -> String {

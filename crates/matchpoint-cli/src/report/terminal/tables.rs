@@ -3,9 +3,10 @@
 use matchpoint_replay::measurements::{EngineMeasurements, QueueMeasurements, RankMeasurements, RankQueue};
 
 use super::layout::Page;
-use crate::derived::{RankCost, attempts, cost_max_ns, mean_over_ranks, ratio, worst_ranks};
+use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use crate::report::Report;
+use crate::verdict::stands_for;
 
 /// How many ranks are shown.
 const WORST: usize = 5;
@@ -30,7 +31,12 @@ fn queues(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
         queue_row("posted", &engine.posted, mean(|rank| &rank.posted)),
         queue_row("unexpected", &engine.unexpected, mean(|rank| &rank.unexpected)),
     ];
-    page.table(&["Queue", "longest", "mean", "searches", "mean then", "hits", "per hit", "per miss"], &rows);
+    page.table(&["Queue", "longest", "mean", "searches", "length met", "hits", "per hit", "per miss"], &rows);
+    page.footnote(&format!(
+        "mean: length over time and ranks. length met: mean over searches. per hit, per miss: entries that `{}` \
+         compares in a search that finds something, and in one that does not.",
+        engine.name
+    ));
 }
 
 fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<String> {
@@ -38,7 +44,7 @@ fn queue_row(name: &str, queue: &QueueMeasurements, mean_length: f64) -> Vec<Str
     vec![
         name.to_owned(),
         count(queue.length_max),
-        digits(mean_length),
+        if mean_length > 0.0 && mean_length < 0.001 { "<0.001".to_owned() } else { digits(mean_length) },
         count(queue.searches),
         digits(queue.length_mean),
         share(ratio(queue.hits as f64, queue.searches as f64)),
@@ -56,11 +62,12 @@ fn depths(engine: &EngineMeasurements, page: &mut Page) {
     ];
     let used = all.iter().filter_map(|(_, bins)| bins.iter().rposition(|searches| *searches > 0)).max();
     let columns = used.map_or(1, |last| last + 1).min(BINS);
-    let title = format!("Depth (`{}`)", engine.name);
+    let title = format!("Depth, % (`{}`)", engine.name);
     let labels: Vec<_> = (0..columns).map(|bin| label(bin, columns, used)).collect();
     let header: Vec<&str> = [title.as_str()].into_iter().chain(labels.iter().map(String::as_str)).collect();
     let rows: Vec<_> = all.iter().map(|(name, bins)| depth_row(name, bins, columns)).collect();
     page.table(&header, &rows);
+    page.footnote("Searches by the number of entries compared; a line adds up to 100 %.");
 }
 
 fn label(bin: usize, columns: usize, used: Option<usize>) -> String {
@@ -76,33 +83,40 @@ fn depth_row(name: &str, bins: &[u64], columns: usize) -> Vec<String> {
     let cell = |bin: usize| {
         let last = if bin + 1 == columns { bins.len() } else { bin + 1 };
         let searches: u64 = bins.get(bin..last.max(bin)).unwrap_or(&[]).iter().sum();
-        if searches == 0 {
-            "·".to_owned()
-        } else {
-            share(ratio(searches as f64, whole)).replace("under ", "<")
-        }
+        if searches == 0 { "·".to_owned() } else { percent(ratio(searches as f64, whole)) }
     };
     [name.to_owned()].into_iter().chain((0..columns).map(cell)).collect()
 }
 
-fn engines(report: &Report<'_>, page: &mut Page) {
-    let rows: Vec<_> = report.measurements.engines.iter().map(engine_row).collect();
-    page.table(
-        &["Engine", "matched", "attempts", "per search", "time warm", "cold", "worst rank", "memory"],
-        &rows,
-    );
+fn percent(of: f64) -> String {
+    if of < 0.0005 { "<0.1".to_owned() } else { format!("{:.1}", of * 100.0) }
 }
 
-fn engine_row(engine: &EngineMeasurements) -> Vec<String> {
+fn engines(report: &Report<'_>, page: &mut Page) {
+    let engines = &report.measurements.engines;
+    let rank = report.verdict.rank;
+    let rows: Vec<_> = engines.iter().map(|engine| engine_row(report, engine)).collect();
+    let at_rank = format!("at rank {rank}");
+    page.table(&["Engine", "compared", "per search", "warm", "cold", &at_rank, "memory"], &rows);
+    let ways = engines
+        .iter()
+        .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, stands_for(&of.name)?)));
+    let ways: Vec<_> =
+        ways.chain([format!("time is of all ranks, at rank {rank} between warm and cold")]).collect();
+    let estimated =
+        if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
+    page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
+}
+
+fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
     let (attempts, per_search) = attempts(engine);
     vec![
         format!("{}{}", engine.name, if engine.sampled < 1.0 { " ≈" } else { "" }),
-        count(engine.matched),
         count(attempts),
         digits(per_search),
         duration_ns(engine.match_ns),
         duration_ns(engine.match_cold_ns),
-        duration_ns(cost_max_ns(engine)),
+        duration_ns(cost_at_ns(report.measurements, engine, report.verdict.rank)),
         bytes(engine.bytes_max),
     ]
 }
@@ -110,16 +124,17 @@ fn engine_row(engine: &EngineMeasurements) -> Vec<String> {
 fn ranks(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
     let worst = worst_ranks(report.measurements, engine);
     let rows: Vec<_> = worst.iter().take(WORST).map(rank_row).collect();
-    page.table(
-        &["Worst ranks", "matching", "warm", "cold", "posted", "unexpected", "late", "longest queue at"],
-        &rows,
-    );
+    page.table(&["Worst ranks", "of run", "warm", "cold", "posted", "unexpected", "late", "when"], &rows);
+    page.footnote(&format!(
+        "Cost of `{}` there; longest queues, late receives, and when the longest queue was searched.",
+        engine.name
+    ));
 }
 
 fn rank_row((rank, at, of_run): &RankCost<'_>) -> Vec<String> {
     vec![
         rank.rank.to_string(),
-        share(*of_run),
+        share(*of_run).replace("under ", "<"),
         duration_ns(at.match_ns),
         duration_ns(at.match_cold_ns),
         count(rank.posted.length_max),

@@ -1,0 +1,75 @@
+//! `matchpoint bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::engine_name;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint bench
+  matchpoint bench --engine list --engine bins:n=64 --workload last --workload many_sources:1024
+  matchpoint bench --workload trace:traces/lulesh-27 --cold
+  matchpoint bench --json results.json --plot results.html
+  matchpoint bench --latency --engine bins
+
+Every number is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads.";
+
+/// `matchpoint bench`.
+#[derive(Args, Debug)]
+pub struct Bench {
+    /// An engine, as name:key=value,… (repeat for several) [default: all]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_name)]
+    pub engines: Vec<String>,
+
+    /// A workload, in its usual sizes or in size N, or trace:PATH (repeat for several) [default: all but traces]
+    #[arg(short, long = "workload", value_name = "NAME[:N]", value_parser = workload_name)]
+    pub workloads: Vec<String>,
+
+    /// Flush the caches before every call that is timed, as a compute phase would
+    #[arg(long)]
+    pub cold: bool,
+
+    /// Time every single call, while queues grow, wildcards come into use and all is cleaned up: percentiles
+    #[arg(long, conflicts_with_all = ["cold", "workloads", "plot"])]
+    pub latency: bool,
+
+    /// With --latency: how many entries queues grow to
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
+    pub entries: u32,
+
+    /// Seconds that one engine may spend on one workload before it is given up
+    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds)]
+    pub budget: Duration,
+
+    /// Write the results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Draw time against size into this file: .svg, or .html with the table
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
+}
+
+fn workload_name(name: &str) -> Result<String, String> {
+    match name.strip_prefix(TRACE) {
+        Some("") => Err("trace: needs the path of a trace".to_owned()),
+        Some(_) => Ok(name.to_owned()),
+        None => matchpoint_bench::workloads::parse(name).map(|_| name.to_owned()),
+    }
+}
+
+/// What a workload that is a trace begins with.
+pub const TRACE: &str = "trace:";
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration
+        .filter(|duration| *duration >= LEAST_BUDGET)
+        .ok_or_else(|| "give seconds, 0.001 at least".to_owned())
+}
+
+/// A shorter budget measures nothing.
+const LEAST_BUDGET: Duration = Duration::from_millis(1);

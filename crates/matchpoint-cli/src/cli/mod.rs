@@ -1,0 +1,46 @@
+//! What the command line says: one command, one file.
+
+mod analyze;
+mod bench;
+mod check;
+mod profile;
+
+use clap::{Parser, Subcommand};
+
+pub use analyze::Analyze;
+pub use bench::{Bench, TRACE};
+pub use check::{Check, OrderName};
+pub use profile::Profile;
+
+/// MPI message matching: whether it costs you time, where, and what would help.
+#[derive(Parser, Debug)]
+#[command(name = "matchpoint", version, propagate_version = true)]
+#[command(after_help = "Start with:\n  matchpoint analyze TRACE --html report.html")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Replay a trace and say whether matching is the problem, at which rank, and when
+    #[command(after_help = analyze::EXAMPLES)]
+    Analyze(Analyze),
+    /// Measure engines on the standard workloads: time, memory, entries examined
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(Bench),
+    /// Count who sends most of what waits, for the engine partner in its static mode
+    #[command(after_help = profile::EXAMPLE)]
+    Profile(Profile),
+    /// Check the laws of matching on engines: ours, or those of a library with the C interface
+    #[command(after_help = check::EXAMPLES)]
+    Check(Check),
+    /// List the matching engines, with their parameters
+    Engines,
+}
+
+fn engine_name(name: &str) -> Result<String, String> {
+    matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,31 @@
+//! `matchpoint profile`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use matchpoint_replay::{Arrivals, LogGp};
+
+pub(super) const EXAMPLE: &str = "Example:
+  matchpoint profile traces/fillboundary-27 -o app.partners
+  matchpoint analyze traces/fillboundary-27 -e list -e partner:mode=static,profile=app.partners
+
+Each rank's engine finds its own part of the profile.";
+
+/// `matchpoint profile`.
+#[derive(Args, Debug)]
+pub struct Profile {
+    /// The trace: a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    pub trace: PathBuf,
+
+    /// Write the profile to this file (- is standard output)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// How the order of arrivals is found, which no trace knows: simulated, timestamps or at_wait
+    #[arg(short, long, value_name = "MODE", default_value_t)]
+    pub arrivals: Arrivals,
+
+    /// The network: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
+    pub loggp: LogGp,
+}

@@ -1,0 +1,402 @@
+//! One engine at all ranks: played, counted, timed, and stopped where it takes too much.
+
+use std::time::Duration;
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::wrap::Counted;
+use matchpoint::wrap::counted::{Counts, QueueCounts};
+use matchpoint::{Engine, Refused};
+
+use super::clock::{Lap, Laps};
+use super::cold::{Phases, Sample, Surcharge};
+use super::play::{answer, expected, time};
+use super::warm::{Timing, Usual};
+use crate::budget::{self, Stopped};
+use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
+use crate::observer::{Observer, Searched};
+use crate::step::Step;
+
+/// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
+/// only ever makes a burst longer.
+const REPETITIONS: usize = 3;
+
+/// Ranks up to which that is done, memory being what it takes: of the first engine, which the verdict is about, and of
+/// the others. Beyond, ranks are so many that what happens to one burst matters little.
+const REPEATED_RANKS_FIRST: usize = 4096;
+const REPEATED_RANKS: usize = 128;
+
+/// Processor time that playing again may take: at the beginning, and of what has passed since. A long run has so many
+/// bursts that none of them matters much.
+const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
+const REPEATING_SHARE: u32 = 32;
+
+/// Between two looks at how much memory an engine has.
+const BURSTS_PER_LOOK: u64 = 8;
+
+/// An engine, everywhere.
+pub(crate) struct MeasuredEngine {
+    name: String,
+    world: u32,
+    is_first: bool,
+    ranks: Vec<AtRank>,
+    /// Footprint of an engine that nothing was ever played.
+    empty_bytes: u64,
+    disagreements: u64,
+    repetitions: usize,
+    repeating: Duration,
+    /// Processor time and memory that it takes in all; why it was stopped.
+    spent: Duration,
+    held_bytes: u64,
+    pub stopped: Option<Stopped>,
+    warm: Timing,
+    cold: Vec<Sample>,
+    pub spread: Spread,
+}
+
+/// How far repetitions of the same bursts were apart, and how many bursts were interrupted.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Spread {
+    pub shortest_ns: f64,
+    pub median_ns: f64,
+    pub bursts: u64,
+    pub interrupted: u64,
+}
+
+#[derive(Default)]
+struct AtRank {
+    live: Option<Live>,
+    /// What remains of it once the engine was stopped.
+    counts: Counts,
+    bytes: u64,
+    held_bytes: u64,
+    bursts: u64,
+    warm: Timing,
+    usual: Usual,
+    steps: u64,
+}
+
+/// One engine that counts, whose answers are compared, and some that do not and are timed.
+struct Live {
+    counted: Counted,
+    timed: Vec<Box<dyn Engine>>,
+}
+
+impl Live {
+    fn new(name: &str, repetitions: usize) -> Result<Self, NameError> {
+        let timed = (0..repetitions).map(|_| engines::create(name)).collect::<Result<_, _>>()?;
+        Ok(Live { counted: Counted::new(engines::create_counting(name)?), timed })
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.timed[0].footprint().now_bytes() * (1 + self.timed.len() as u64)
+    }
+}
+
+impl MeasuredEngine {
+    /// An engine of this name, for the processes of these ranks among `world`. One is made at once, so that a wrong name
+    /// is found; and one for each rank if the name says something else to each. Others when something happens there.
+    pub fn new(name: &str, is_first: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
+        let at = |rank: u32| engines::at_process(name, rank.into(), world.into());
+        let probe = engines::create(&at(present.first().copied().unwrap_or(0)))?;
+        for own in present.iter().skip(1).map(|&rank| at(rank)).take_while(|own| *own != name) {
+            engines::create(&own)?;
+        }
+        let limit = if is_first { REPEATED_RANKS_FIRST } else { REPEATED_RANKS };
+        Ok(MeasuredEngine {
+            name: name.to_owned(),
+            world,
+            is_first,
+            ranks: present.iter().map(|_| AtRank::default()).collect(),
+            empty_bytes: probe.footprint().peak_bytes,
+            disagreements: 0,
+            repetitions: if present.len() <= limit { REPETITIONS } else { 1 },
+            repeating: Duration::ZERO,
+            spent: Duration::ZERO,
+            held_bytes: 0,
+            stopped: None,
+            warm: Timing::default(),
+            cold: Vec::new(),
+            spread: Spread::default(),
+        })
+    }
+
+    /// Plays a burst on caches as they are.
+    pub fn play_warm(
+        &mut self,
+        process: usize,
+        rank: u32,
+        steps: &[Step],
+        clock_ns: f64,
+        laps: &mut Laps,
+    ) -> Lap {
+        if !self.is_ready(process, rank) || !self.count(process, steps) {
+            return laps.lap();
+        }
+        let live = self.ranks[process].live.as_mut();
+        let mut times = [f64::MAX; REPETITIONS];
+        let mut played = 0;
+        for engine in live.into_iter().flat_map(|live| &mut live.timed) {
+            times[played] = time(&mut **engine, steps, clock_ns);
+            played += 1;
+        }
+        let times = &mut times[..played];
+        times.sort_by(f64::total_cmp);
+        let lap = laps.lap();
+        self.add_warm(process, steps.len(), times, lap);
+        self.spend(lap, played);
+        lap
+    }
+
+    fn add_warm(&mut self, process: usize, steps: usize, times: &[f64], lap: Lap) {
+        let Some(&shortest_ns) = times.first() else { return };
+        let at_rank = &mut self.ranks[process];
+        let (ns, interrupted) = at_rank.usual.unless_interrupted(shortest_ns, steps, lap.was_interrupted());
+        at_rank.warm.add(ns, steps);
+        at_rank.steps += steps as u64;
+        self.warm.add(ns, steps);
+        self.spread.bursts += 1;
+        self.spread.interrupted += u64::from(interrupted || lap.was_interrupted());
+        if times.len() == REPETITIONS {
+            self.spread.shortest_ns += shortest_ns;
+            self.spread.median_ns += times[REPETITIONS / 2];
+        }
+    }
+
+    /// The part of playing cold that comes before the caches are flushed. Whether there is anything to flush them for.
+    pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
+        self.is_ready(process, rank) && self.count(process, steps)
+    }
+
+    /// Plays a phase on caches that were flushed.
+    pub fn play_cold(&mut self, process: usize, steps: &[Step], clock_ns: f64) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let at_rank = &mut self.ranks[process];
+        let Some(live) = &mut at_rank.live else { return };
+        let mut laps = Laps::start();
+        let ns = time(&mut *live.timed[0], steps, clock_ns);
+        let was_interrupted = laps.lap().was_interrupted();
+        // The others must go through the same steps; their code is warm by now, so they are not timed.
+        for engine in &mut live.timed[1..] {
+            time(&mut **engine, steps, clock_ns);
+        }
+        at_rank.steps += steps.len() as u64;
+        // A phase lasts microseconds, so what interrupts one is all that would be seen of it.
+        if !was_interrupted {
+            self.cold.push(Sample { process: process as u32, steps: steps.len() as u32, ns });
+        }
+    }
+
+    /// Whether it goes on, and has an engine at this process.
+    fn is_ready(&mut self, process: usize, rank: u32) -> bool {
+        if self.stopped.is_none() && self.ranks[process].live.is_none() {
+            let name = engines::at_process(&self.name, rank.into(), self.world.into());
+            match Live::new(&name, self.repetitions) {
+                Ok(live) => self.ranks[process].live = Some(live),
+                // Its name was understood for another rank: what it refers to has gone.
+                Err(_) => self.stop(Stopped::Unmade),
+            }
+        }
+        self.stopped.is_none()
+    }
+
+    /// Plays a burst to the engine that counts, and compares. False: it was stopped.
+    fn count(&mut self, process: usize, steps: &[Step]) -> bool {
+        let Some(live) = &mut self.ranks[process].live else { return false };
+        for step in steps {
+            match answer(&mut live.counted, step) {
+                // Its caller would go on with another engine, so nothing that it answers from here on counts.
+                Err(Refused::Full) => {
+                    self.stop(Stopped::Full);
+                    return false;
+                }
+                answered => self.disagreements += u64::from(answered != Ok(expected(step))),
+            }
+        }
+        true
+    }
+
+    fn spend(&mut self, lap: Lap, played: usize) {
+        self.spent += lap.cpu;
+        if played > 1 {
+            // The one that counts takes as long as one that does not, or a little longer.
+            self.repeating += lap.cpu * (played as u32 - 1) / (played as u32 + 1);
+        }
+    }
+
+    /// Stops what takes too much: repetitions first. Called after a burst, since what is counted and what is timed must
+    /// be the same.
+    pub fn limit(&mut self, process: usize, engines: usize, sampled: bool, passed: Duration) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let at_rank = &mut self.ranks[process];
+        at_rank.bursts += 1;
+        if at_rank.bursts % BURSTS_PER_LOOK == 1 {
+            let held = at_rank.live.as_ref().map_or(0, Live::held_bytes);
+            self.held_bytes = self.held_bytes + held - at_rank.held_bytes;
+            at_rank.held_bytes = held;
+        }
+        let too_large = budget::is_too_large(self.held_bytes, engines);
+        if self.repetitions > 1
+            && (too_large || self.repeating > REPEATING_AT_FIRST + passed / REPEATING_SHARE)
+        {
+            self.play_once();
+        } else if too_large && !self.is_first {
+            self.stop(Stopped::Memory);
+        } else if budget::is_used_up(self.spent, engines, passed)
+            || sampled && !self.is_first && budget::is_sampled_enough(self.spent, passed)
+        {
+            self.stop(Stopped::Time);
+        }
+    }
+
+    fn play_once(&mut self) {
+        self.repetitions = 1;
+        self.held_bytes = 0;
+        for at_rank in &mut self.ranks {
+            let Some(live) = &mut at_rank.live else { continue };
+            live.timed.truncate(1);
+            at_rank.held_bytes = live.held_bytes();
+            self.held_bytes += at_rank.held_bytes;
+        }
+    }
+
+    /// Keeps what it counted, and gives its memory back.
+    fn stop(&mut self, why: Stopped) {
+        self.stopped = Some(why);
+        self.ranks.iter_mut().for_each(AtRank::retire);
+    }
+
+    /// Its measurements, once all was played.
+    pub fn measurements(&self, observers: &[Observer], phases: &[Phases]) -> EngineMeasurements {
+        let ranks = self.at_ranks(observers, phases);
+        let (mut posted, mut unexpected) = (QueueMeasurements::default(), QueueMeasurements::default());
+        let (mut posted_searched, mut unexpected_searched) = (Searched::default(), Searched::default());
+        for (rank, observer) in self.ranks.iter().zip(observers) {
+            let counts = rank.counts();
+            posted.add(&counts.posted, observer.posted.longest());
+            unexpected.add(&counts.unexpected, observer.unexpected.longest());
+            posted_searched += &observer.posted_searched;
+            unexpected_searched += &observer.unexpected_searched;
+        }
+        let (posted, unexpected) = (posted.averaged(), unexpected.averaged());
+        let searches = posted_searched.searches + unexpected_searched.searches;
+        let sampled = (posted.searches + unexpected.searches) as f64 / searches.max(1) as f64;
+        let (posted, unexpected) = if self.stopped.is_some() {
+            (posted.extrapolated(&posted_searched), unexpected.extrapolated(&unexpected_searched))
+        } else {
+            (posted, unexpected)
+        };
+        let (unmatched_receives, unmatched_messages) = self.unmatched(observers);
+        EngineMeasurements {
+            name: self.name.clone(),
+            sampled: if self.stopped.is_some() { sampled } else { 1.0 },
+            full: self.stopped == Some(Stopped::Full),
+            too_large: self.stopped == Some(Stopped::Memory),
+            match_ns: ranks.iter().map(|rank| rank.match_ns).sum(),
+            match_cold_ns: ranks.iter().map(|rank| rank.match_cold_ns).sum(),
+            matched: posted.hits + unexpected.hits,
+            unmatched_receives,
+            unmatched_messages,
+            disagreements: self.disagreements,
+            posted,
+            unexpected,
+            bytes_max: ranks.iter().map(|rank| rank.bytes).max().unwrap_or(0),
+            bytes_sum: ranks.iter().map(|rank| rank.bytes).sum(),
+            ranks,
+        }
+    }
+
+    fn unmatched(&self, observers: &[Observer]) -> (u64, u64) {
+        if self.stopped.is_some() {
+            let sum =
+                |of: fn(&Observer) -> u32| observers.iter().map(|observer| u64::from(of(observer))).sum();
+            return (sum(|observer| observer.posted.length()), sum(|observer| observer.unexpected.length()));
+        }
+        let live = || self.ranks.iter().filter_map(|rank| rank.live.as_ref());
+        let sum = |of: fn(&Counted) -> usize| live().map(|live| of(&live.counted) as u64).sum();
+        (sum(|counted| counted.posted_len()), sum(|counted| counted.unexpected_len()))
+    }
+
+    fn at_ranks(&self, observers: &[Observer], phases: &[Phases]) -> Vec<EngineAtRank> {
+        let warm_ns = self.warm.per_step().unwrap_or(0.0);
+        let per_step = |process: u32| self.ranks[process as usize].warm.per_step().unwrap_or(warm_ns);
+        let surcharge = Surcharge::of(&self.cold, per_step);
+        // Of a rank where it was not played, what it took at the others is all that is known.
+        let sum = |of: fn(&AtRank) -> f64| self.ranks.iter().map(of).sum::<f64>();
+        let played = sum(AtRank::played).max(1.0);
+        let (steps_each, attempts_each) =
+            (sum(|rank| rank.steps as f64) / played, sum(|rank| rank.attempts() as f64) / played);
+        let one = |process: usize| {
+            let (rank, observer) = (&self.ranks[process], &observers[process]);
+            let asked = budget::asked(&[&observer.posted_searched, &observer.unexpected_searched]);
+            let (steps, attempts) = match rank.played() {
+                _ if self.stopped.is_none() => (rank.steps as f64, rank.attempts() as f64),
+                0.0 => (steps_each * asked, attempts_each * asked),
+                own => (rank.steps as f64 * asked / own, rank.attempts() as f64 * asked / own),
+            };
+            let match_ns = per_step(process as u32) * steps;
+            EngineAtRank {
+                match_ns,
+                match_cold_ns: match_ns + surcharge.sum(&phases[process]),
+                attempts: attempts as u64,
+                bytes: rank.peak_bytes().max(self.empty_bytes),
+            }
+        };
+        (0..self.ranks.len()).map(one).collect()
+    }
+}
+
+impl AtRank {
+    fn counts(&self) -> Counts {
+        self.live.as_ref().map_or(self.counts, |live| *live.counted.counts())
+    }
+
+    fn peak_bytes(&self) -> u64 {
+        self.live.as_ref().map_or(self.bytes, |live| live.timed[0].footprint().peak_bytes)
+    }
+
+    fn retire(&mut self) {
+        (self.counts, self.bytes, self.live) = (self.counts(), self.peak_bytes(), None);
+    }
+
+    /// What it was asked, in entries.
+    fn played(&self) -> f64 {
+        let counts = self.counts();
+        budget::played(&[&counts.posted, &counts.unexpected])
+    }
+
+    fn attempts(&self) -> u64 {
+        let counts = self.counts();
+        counts.posted.attempts() + counts.unexpected.attempts()
+    }
+}
+
+impl QueueMeasurements {
+    fn add(&mut self, counts: &QueueCounts, longest: u32) {
+        self.length_max = self.length_max.max(longest.into());
+        // A sum, until `averaged`.
+        self.length_mean += counts.length_sum as f64;
+        self.attempts += counts.attempts();
+        self.searches += counts.searches;
+        self.hits += counts.hits;
+        self.attempts_hit += counts.attempts_hit;
+        self.attempts_miss += counts.attempts_miss;
+        add_up(&mut self.depth_hit, &counts.depth_hit);
+        add_up(&mut self.depth_miss, &counts.depth_miss);
+    }
+
+    fn averaged(mut self) -> Self {
+        self.length_mean /= self.searches.max(1) as f64;
+        self
+    }
+}
+
+fn add_up(sums: &mut Vec<u64>, counts: &[u32]) {
+    sums.resize(sums.len().max(counts.len()), 0);
+    for (sum, &count) in sums.iter_mut().zip(counts) {
+        *sum += u64::from(count);
+    }
+}

@@ -1,0 +1,200 @@
+//! Plays the events of all ranks through the engines: what they cost, what they examine, what they hold.
+//!
+//! Every rank has each engine several times: once to count, and to compare its answers with those of the replay's own
+//! matcher; the others are timed, one after the other on the same burst of steps, of which the shortest time counts. A
+//! clock is read twice per burst, never within. Some phases are played cold, all engines after one flush. An engine that
+//! takes too much is stopped ([`budget`](crate::budget)).
+//!
+//! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
+//! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
+//! * [`clock`]: the time that passed, and what this thread had of it.
+
+mod clock;
+mod cold;
+mod engine;
+mod play;
+mod warm;
+
+use std::hint::black_box;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use matchpoint::engines::NameError;
+
+use crate::batch::Sorted;
+use crate::flush::Flush;
+use crate::measurements::{EngineMeasurements, Timings};
+use crate::observer::{Observer, Shared};
+use crate::step::{Brief, Step};
+use clock::{Lap, Laps, Passed};
+use cold::{Draw, Phases, same_phase};
+use engine::MeasuredEngine;
+
+/// Processor time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush
+/// takes a millisecond or two, and the simulation waits for whoever falls behind: without a limit, one run in five
+/// seconds of it did nothing else. A short trace gets more, or a handful of phases would decide.
+const COLD_AT_FIRST: Duration = Duration::from_millis(20);
+const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
+const COLD_SHARE: u32 = 16;
+
+/// A trace of fewer calls is short.
+const SHORT_CALLS: u64 = 1 << 20;
+
+/// Events played in one go, at most: an engine is not stopped within.
+const BURST: usize = 512;
+
+/// All engines at all ranks.
+pub(crate) struct Measurer {
+    pub observers: Vec<Observer>,
+    pub shared: Shared,
+    engines: Vec<MeasuredEngine>,
+    ranks: Vec<u32>,
+    phases: Vec<Phases>,
+    /// Engines but the first are played as far as a little time goes.
+    sampled: bool,
+    flush: Flush,
+    draw: Draw,
+    clock_ns: f64,
+    bursts: u64,
+    cold_phases: u64,
+    cold_at_first: Duration,
+    cold_time: Duration,
+    passed: Duration,
+    timed: Lap,
+}
+
+impl Measurer {
+    /// Engines of these names, for the processes of these ranks among `world`.
+    pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
+        let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
+        Ok(Measurer {
+            observers: present.iter().map(|_| Observer::default()).collect(),
+            shared: Shared::default(),
+            engines: names.iter().enumerate().map(engine).collect::<Result<_, _>>()?,
+            ranks: present.to_vec(),
+            phases: vec![Phases::default(); present.len()],
+            sampled,
+            flush: Flush::default(),
+            draw: Draw::default(),
+            clock_ns: clock_ns(),
+            bursts: 0,
+            cold_phases: 0,
+            cold_at_first: COLD_AT_FIRST,
+            cold_time: Duration::ZERO,
+            passed: Duration::ZERO,
+            timed: Lap::default(),
+        })
+    }
+
+    /// What the first pass found: how many calls there are.
+    pub fn expect(&mut self, calls: u64) {
+        self.cold_at_first = if calls < SHORT_CALLS { COLD_AT_FIRST_SHORT } else { COLD_AT_FIRST };
+    }
+
+    /// Measures until the simulation has sent its last chunk.
+    pub fn run(mut self, full: &Receiver<Vec<Brief>>, returned: &Sender<Vec<Brief>>) -> Self {
+        let begun = Passed::start();
+        let mut sorted = Sorted::default();
+        for chunk in full {
+            sorted.sort(&chunk, self.observers.len());
+            // Nobody takes chunks back once the simulation has ended.
+            let _ = returned.send(chunk);
+            for process in 0..self.observers.len() {
+                self.passed = begun.passed();
+                sorted.of(process).chunks(BURST).for_each(|burst| self.play(process, burst));
+            }
+        }
+        self.observers.iter_mut().for_each(|observer| observer.finish(&mut self.shared));
+        self.phases.iter_mut().for_each(Phases::end);
+        self
+    }
+
+    fn play(&mut self, process: usize, steps: &[Step]) {
+        let observer = &mut self.observers[process];
+        steps.iter().for_each(|step| observer.observe(step, &mut self.shared));
+        let begins = self.phases[process].begins(&steps[0]);
+        steps.iter().for_each(|step| self.phases[process].note(step));
+        // In turn, each engine is the first, which finds the caches as something else left them.
+        let first = self.bursts as usize / self.observers.len() + process;
+        self.bursts += 1;
+        let (mut warm, mut at) = (0, 0);
+        for phase in steps.chunk_by(same_phase) {
+            let whole = begins || at > 0;
+            if whole && self.may_flush() && self.draw.is_drawn(phase.len()) {
+                self.play_warm(process, &steps[warm..at], first);
+                self.play_cold(process, phase, first);
+                warm = at + phase.len();
+            }
+            at += phase.len();
+        }
+        self.play_warm(process, &steps[warm..], first);
+        let count = self.engines.len();
+        for engine in &mut self.engines {
+            engine.limit(process, count, self.sampled, self.passed);
+        }
+    }
+
+    fn play_warm(&mut self, process: usize, steps: &[Step], first: usize) {
+        if steps.is_empty() {
+            return;
+        }
+        let (count, rank) = (self.engines.len(), self.ranks[process]);
+        let mut laps = Laps::start();
+        for at in first..first + count {
+            let engine = &mut self.engines[at % count];
+            let lap = engine.play_warm(process, rank, steps, self.clock_ns, &mut laps);
+            self.timed.wall += lap.wall;
+            self.timed.cpu += lap.cpu;
+        }
+    }
+
+    /// One flush for all engines: they share no memory but the steps, which are brought back first.
+    fn play_cold(&mut self, process: usize, phase: &[Step], first: usize) {
+        let mut laps = Laps::start();
+        let (count, rank) = (self.engines.len(), self.ranks[process]);
+        for engine in &mut self.engines {
+            engine.prepare_cold(process, rank, phase);
+        }
+        self.flush.flush();
+        for step in phase {
+            black_box(*step);
+        }
+        for at in first..first + count {
+            self.engines[at % count].play_cold(process, phase, self.clock_ns);
+        }
+        self.cold_phases += 1;
+        self.cold_time += laps.lap().cpu;
+    }
+
+    fn may_flush(&self) -> bool {
+        self.cold_time < self.cold_at_first + self.passed / COLD_SHARE
+    }
+
+    /// The measurements of every engine.
+    pub fn engines(&self) -> Vec<EngineMeasurements> {
+        self.engines.iter().map(|engine| engine.measurements(&self.observers, &self.phases)).collect()
+    }
+
+    /// How the measuring itself went.
+    pub fn timings(&self) -> Timings {
+        let first = self.engines.first().map(|engine| engine.spread).unwrap_or_default();
+        let excess = first.median_ns / first.shortest_ns - 1.0;
+        Timings {
+            wall_s: self.timed.wall.as_secs_f64(),
+            processor_s: self.timed.cpu.min(self.timed.wall).as_secs_f64(),
+            bursts: self.engines.iter().map(|engine| engine.spread.bursts).sum(),
+            interrupted: self.engines.iter().map(|engine| engine.spread.interrupted).sum(),
+            cold_phases: self.cold_phases,
+            repetition_excess: if excess.is_finite() { excess } else { 0.0 },
+        }
+    }
+}
+
+/// Time that reading the clock twice takes.
+fn clock_ns() -> f64 {
+    let mut shortest = Duration::MAX;
+    for _ in 0..1000 {
+        shortest = shortest.min(Instant::now().elapsed());
+    }
+    shortest.as_nanos() as f64
+}

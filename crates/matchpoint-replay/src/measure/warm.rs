@@ -1,0 +1,67 @@
+//! Time of an engine's operations on warm caches.
+
+/// Time of some steps.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Timing {
+    pub ns: f64,
+    pub steps: u64,
+}
+
+impl Timing {
+    pub fn add(&mut self, ns: f64, steps: usize) {
+        self.ns += ns;
+        self.steps += steps as u64;
+    }
+
+    pub fn per_step(self) -> Option<f64> {
+        (self.steps > 0).then(|| self.ns / self.steps as f64)
+    }
+}
+
+/// What a step took lately, to tell a burst in which the system ran something else from one that was long.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Usual {
+    per_step_ns: f64,
+}
+
+/// A burst was interrupted if it took longer than this, and that many times what is usual. If the clocks tell that the
+/// thread had to wait, less is enough.
+const INTERRUPTION_NS: f64 = 20_000.0;
+const INTERRUPTION_FACTOR: f64 = 8.0;
+const KNOWN_FACTOR: f64 = 2.0;
+
+/// Weight of the last burst in what is usual.
+const LATEST: f64 = 0.125;
+
+impl Usual {
+    /// The time of a burst, or what is usual if it was interrupted; and whether it was.
+    pub fn unless_interrupted(&mut self, ns: f64, steps: usize, waited: bool) -> (f64, bool) {
+        let usual_ns = self.per_step_ns * steps as f64;
+        let known = self.per_step_ns > 0.0;
+        let factor = if waited { KNOWN_FACTOR } else { INTERRUPTION_FACTOR };
+        let interrupted = known && ns > INTERRUPTION_NS && ns > factor * usual_ns;
+        let ns_per_step = ns / steps as f64;
+        // What stays long is not interrupted but slow: the usual follows.
+        let latest = if interrupted { factor * self.per_step_ns } else { ns_per_step };
+        let weight = if known { LATEST } else { 1.0 };
+        self.per_step_ns += weight * (latest - self.per_step_ns);
+        (if interrupted { usual_ns } else { ns }, interrupted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Usual;
+
+    #[test]
+    fn an_interrupted_burst_counts_as_usual_and_a_lasting_change_does_not() {
+        let mut usual = Usual::default();
+        for _ in 0..10 {
+            assert_eq!(usual.unless_interrupted(320.0, 32, false), (320.0, false));
+        }
+        let (counted, interrupted) = usual.unless_interrupted(5_000_000.0, 32, true);
+        assert!(interrupted && (counted - 320.0).abs() < 1e-6, "{counted}");
+        let slow: Vec<f64> = (0..20).map(|_| usual.unless_interrupted(320_000.0, 32, false).0).collect();
+        assert_eq!(slow[19], 320_000.0);
+    }
+}

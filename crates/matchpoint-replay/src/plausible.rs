@@ -1,0 +1,108 @@
+//! Whether the recorded times can be true. A flipped bit in a time field is read without an error; what it does to the
+//! replay, and to the run time that costs are compared with, may be anything.
+
+use crate::clocks::Clocks;
+use crate::measurements::OddTimes;
+use crate::survey::RankSurvey;
+
+/// Times at which a process may begin or end apart from the others, whatever the length of the run.
+const APART_NS: i64 = 1_000_000_000;
+
+/// Of one process, while its calls are read.
+#[derive(Default)]
+pub(crate) struct Times {
+    /// Calls that end before they begin.
+    pub negative: u64,
+    /// Calls that begin before an earlier one of the same thread.
+    pub backward: u64,
+    /// When each thread last entered a call. There are few.
+    entered: Vec<(u16, i64)>,
+}
+
+impl Times {
+    #[inline]
+    pub fn note(&mut self, thread: u16, enter_ns: i64, leave_ns: i64) {
+        self.negative += u64::from(leave_ns < enter_ns);
+        match self.entered.iter_mut().find(|(of, _)| *of == thread) {
+            Some((_, last_ns)) => {
+                self.backward += u64::from(enter_ns < *last_ns);
+                *last_ns = enter_ns;
+            }
+            None => self.entered.push((thread, enter_ns)),
+        }
+    }
+}
+
+/// What is odd about the times of all processes.
+pub(crate) fn odd_times(surveys: &[RankSurvey], clocks: &Clocks) -> OddTimes {
+    let odd = |survey: &&RankSurvey| survey.times.negative + survey.times.backward > 0;
+    OddTimes {
+        negative: surveys.iter().map(|survey| survey.times.negative).sum(),
+        backward: surveys.iter().map(|survey| survey.times.backward).sum(),
+        first_rank: surveys.iter().find(odd).map(|survey| survey.rank),
+        outliers: outliers(surveys, clocks),
+    }
+}
+
+/// The ranks that begin or end at a time that is further from an ordinary rank's than an ordinary rank runs: all begin
+/// with `MPI_Init` and end with `MPI_Finalize`, together.
+fn outliers(surveys: &[RankSurvey], clocks: &Clocks) -> Vec<u32> {
+    let used = || surveys.iter().enumerate().filter(|(_, survey)| survey.calls > 0);
+    let first = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.first_ns);
+    let last = |(process, survey): (usize, &RankSurvey)| clocks.common(process, survey.last_ns);
+    let (Some(begin), Some(end)) = (median(used().map(first)), median(used().map(last))) else {
+        return Vec::new();
+    };
+    let far = end.saturating_sub(begin).max(APART_NS);
+    let is_far = |time: i64, from: i64| time.saturating_sub(from).saturating_abs() > far;
+    let outside = used().filter(|&of| is_far(first(of), begin) || is_far(last(of), end));
+    outside.map(|(_, survey)| survey.rank).collect()
+}
+
+fn median(times: impl Iterator<Item = i64>) -> Option<i64> {
+    let mut times: Vec<i64> = times.collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn survey(rank: u32, calls: &[(i64, i64)]) -> RankSurvey {
+        let mut times = Times::default();
+        calls.iter().for_each(|&(enter, leave)| times.note(0, enter, leave));
+        RankSurvey {
+            rank,
+            calls: calls.len() as u64,
+            by_function: Vec::new(),
+            first_ns: calls.iter().map(|call| call.0).min().unwrap_or(0),
+            last_ns: calls.iter().map(|call| call.1).max().unwrap_or(0),
+            membership: Vec::new(),
+            any_sources: Default::default(),
+            synchronisations: Vec::new(),
+            times,
+        }
+    }
+
+    #[test]
+    fn times_in_order_are_not_odd_and_others_are_told() {
+        let fine = survey(0, &[(0, 10), (10, 20), (25, 2_000_000_000)]);
+        let found = odd_times(std::slice::from_ref(&fine), &Clocks::align(std::slice::from_ref(&fine)));
+        assert_eq!((found.negative, found.backward, found.first_rank), (0, 0, None));
+        let all = [fine, survey(1, &[(0, 10), (20, 15), (12, 30)]), survey(2, &[(0, 10), (11, 1 << 40)])];
+        let found = odd_times(&all, &Clocks::align(&all));
+        assert_eq!((found.negative, found.backward, found.first_rank), (1, 1, Some(1)));
+        // Two of three end within a second of each other; the third a quarter of an hour later.
+        assert_eq!(found.outliers, [2]);
+    }
+
+    #[test]
+    fn threads_have_an_order_each() {
+        let mut times = Times::default();
+        for (thread, enter) in [(0, 10), (1, 5), (0, 11), (1, 6)] {
+            times.note(thread, enter, enter + 1);
+        }
+        assert_eq!(times.backward, 0);
+    }
+}
