@@ -7,6 +7,8 @@ use matchpoint::{Engine, Event, Order};
 
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
+use crate::deep;
+use crate::disguise::Disguise;
 use crate::generate::{self, SHAPES};
 use crate::law::Broken;
 use crate::run::run;
@@ -18,12 +20,14 @@ use crate::terms::{Calls, Terms};
 pub struct Options {
     /// The first seed. The same seed makes the same streams.
     pub seed: u64,
-    /// Random streams of each shape.
+    /// Random streams of each shape. Every other has its numbers [disguised](Disguise).
     pub streams: u64,
     /// Events in each.
     pub events: usize,
     /// Entries queued by the adversarial streams: each is played at every one of these.
     pub depths: Vec<u64>,
+    /// Entries queued by the [deep] streams, which are left out if it is 0.
+    pub deep: u64,
     /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
     /// The order it is held to; if none is given, the one it promises.
@@ -40,6 +44,7 @@ impl Options {
             streams: 20,
             events: 400,
             depths: vec![1, 2, 7, 70],
+            deep: 0,
             fixed_table: false,
             order: None,
             calls: Calls::default(),
@@ -48,7 +53,8 @@ impl Options {
 
     /// Streams that [`check()`] plays on an engine that keeps the laws.
     pub fn streams_total(&self) -> u64 {
-        (SCENARIOS.len() * self.depths.len()) as u64 + self.streams * SHAPES.len() as u64
+        let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
+        (SCENARIOS.len() * self.depths.len() + deep) as u64 + self.streams * SHAPES.len() as u64
     }
 
     fn terms(&self) -> Terms {
@@ -90,7 +96,7 @@ impl std::error::Error for Violation {}
 
 type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 
-/// Plays all adversarial streams and `options.streams` random ones of each shape, each on a new engine.
+/// Plays all adversarial streams, the deep ones if they are wanted, and `options.streams` random ones of each shape, each on a new engine.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -119,11 +125,20 @@ pub fn check_watched(
     for stream in 0..options.streams {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
-            let name = format!("{name}, seed {seed}");
+            let mut events = generate::stream(*shape, Choices::Seed(seed), options.events);
+            let mut name = format!("{name}, seed {seed}");
+            if stream % 2 == 1 {
+                Disguise::new(seed).put_on(&mut events);
+                name += ", disguised";
+            }
             each(&report, &name);
-            let events = generate::stream(*shape, Choices::Seed(seed), options.events);
             report.add(check_events(factory, events, options.terms(), || name)?);
         }
+    }
+    for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {
+        let name = format!("{name}, {} entries", options.deep);
+        each(&report, &name);
+        report.add(check_events(factory, scenario(options.deep), options.terms(), || name)?);
     }
     Ok(report)
 }
