@@ -28,6 +28,8 @@ pub struct Options {
     pub depths: Vec<u64>,
     /// Entries queued by the [deep] streams, which are left out if it is 0.
     pub deep: u64,
+    /// Those may be too long for the engine: it may refuse as [`Refused::Full`](matchpoint::Refused::Full) then.
+    pub deep_may_fill: bool,
     /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
     /// The order it is held to; if none is given, the one it promises.
@@ -45,6 +47,7 @@ impl Options {
             events: 400,
             depths: vec![1, 2, 7, 70],
             deep: 0,
+            deep_may_fill: false,
             fixed_table: false,
             order: None,
             calls: Calls::default(),
@@ -138,7 +141,9 @@ pub fn check_watched(
     for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {
         let name = format!("{name}, {} entries", options.deep);
         each(&report, &name);
-        report.add(check_events(factory, scenario(options.deep), options.terms(), || name)?);
+        let fixed_table = options.fixed_table || options.deep_may_fill;
+        let terms = Terms { fixed_table, ..options.terms() };
+        report.add(check_events(factory, scenario(options.deep), terms, || name)?);
     }
     Ok(report)
 }

@@ -35,6 +35,21 @@ fn every_engine_keeps_the_laws() {
     }
 }
 
+/// Queues of 70,000 entries, which grow, are looked into from all sides and drained. Of other variants less: what they
+/// vary shows in queues of thousands, and `.ci/deep` takes the time.
+#[test]
+fn every_engine_keeps_the_laws_in_long_queues() {
+    for Variant { name, .. } in variants() {
+        let spec = engines::REGISTRY.iter().find(|spec| name.starts_with(spec.name)).expect("it is listed");
+        let deep_may_fill = !spec.tight.is_empty();
+        let deep = if name == spec.name { 70_000 } else { 5_000 };
+        let options = Options { streams: 0, depths: Vec::new(), deep, deep_may_fill, ..Options::quick() };
+        let report = check(&|| create(&name), &options);
+        let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+        assert!(deep_may_fill || report.matches > 3 * deep, "{name}: {report:?}");
+    }
+}
+
 #[test]
 fn a_table_that_fills_breaks_a_law_unless_it_may() {
     for Variant { name, .. } in variants().filter(|variant| variant.tight) {

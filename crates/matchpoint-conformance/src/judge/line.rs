@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag};
+use matchpoint::{ContextId, Envelope, Message, Rank, Receive, Selector, Tag, Wild};
 
 /// What waits in a queue.
 pub(super) trait Waiting {
@@ -140,6 +140,15 @@ impl Line<Message> {
             None => self.iter().find(|message| selector.matches(&message.envelope)),
         }
     }
+
+    /// The earliest message of `source` that matches `selector`, but for what that asks of the source. O(messages of
+    /// the source).
+    pub(super) fn first_of(&self, source: Rank, selector: &Selector) -> Option<&Message> {
+        let any = Selector::new(selector.context(), Wild::Any, selector.tag());
+        let of = |tag, age| ((selector.context(), source, Tag(tag)), age);
+        let here = self.exact.range(of(0, 0)..=of(u64::MAX, u64::MAX)).map(|(_, age)| age);
+        here.filter(|age| any.matches(&self.by_age[age].envelope)).min().map(|age| &self.by_age[age])
+    }
 }
 
 #[cfg(test)]
@@ -161,6 +170,10 @@ mod tests {
                         let scan =
                             unexpected.iter().find(|m: &&Message| receive.selector.matches(&m.envelope));
                         assert_eq!(unexpected.first_for(&receive.selector), scan, "{name}");
+                        if let (Some(first), Wild::Any) = (scan, receive.selector.source()) {
+                            let of = first.envelope.source;
+                            assert_eq!(unexpected.first_of(of, &receive.selector), scan, "{name}");
+                        }
                         posted.remove(receive.id.0);
                         posted.push(receive);
                     }

@@ -40,10 +40,8 @@ impl Judge {
 
     /// The message that `taken` may not overtake. Nameless messages might all be of one source, and count as such.
     fn overtaken_within_source(&self, selector: &Selector, taken: &Message) -> Option<MsgId> {
-        let mut earlier = self.unexpected.iter().take_while(|message| message.id != taken.id);
-        let source = taken.envelope.source;
-        let first = earlier.find(|m| m.envelope.source == source && selector.matches(&m.envelope));
-        first.map(|message| message.id)
+        let first = self.unexpected.first_of(taken.envelope.source, selector);
+        first.map(|message| message.id).filter(|&id| id != taken.id)
     }
 
     /// Whether it is what the probe just before said.
