@@ -34,6 +34,8 @@ pub struct Options {
     pub fixed_table: bool,
     /// The order it is held to; if none is given, the one it promises.
     pub order: Option<Order>,
+    /// It is for MPI alone: [`is_mpi`](crate::is_mpi) says what it is given then.
+    pub mpi_only: bool,
     /// The calls it has.
     pub calls: Calls,
 }
@@ -50,6 +52,7 @@ impl Options {
             deep_may_fill: false,
             fixed_table: false,
             order: None,
+            mpi_only: false,
             calls: Calls::default(),
         }
     }
@@ -61,7 +64,8 @@ impl Options {
     }
 
     fn terms(&self) -> Terms {
-        Terms { fixed_table: self.fixed_table, order: self.order, calls: self.calls }
+        let Options { fixed_table, order, mpi_only, calls, .. } = *self;
+        Terms { fixed_table, order, mpi_only, calls }
     }
 }
 

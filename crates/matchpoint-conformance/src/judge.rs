@@ -13,7 +13,7 @@ use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receiv
 
 use self::line::Line;
 use crate::law::{Broken, Law};
-use crate::terms::Terms;
+use crate::terms::{Terms, is_mpi};
 
 /// Watches one engine from its first call on.
 ///
@@ -56,10 +56,10 @@ impl Judge {
         }
     }
 
-    /// Whether a caller may make this call: the engine has it, and no id is given to two things that are queued at
-    /// once.
+    /// Whether a caller may make this call: the engine has it and is for it, and no id is given to two things that
+    /// are queued at once.
     pub fn admits(&self, event: &Event) -> bool {
-        if !self.terms.calls.include(event) {
+        if !self.terms.calls.include(event) || self.terms.mpi_only && !is_mpi(event) {
             return false;
         }
         match event {

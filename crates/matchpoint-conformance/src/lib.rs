@@ -35,4 +35,4 @@ pub use judge::Judge;
 pub use law::{Broken, Law};
 pub use run::{Run, run};
 pub use shrink::shrink;
-pub use terms::{Calls, Terms};
+pub use terms::{Calls, Terms, is_mpi};

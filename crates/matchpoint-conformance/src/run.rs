@@ -19,8 +19,10 @@ pub struct Run {
     pub broken: Option<Broken>,
 }
 
-/// Queues up to this long are compared in full after each event, longer ones after each 64th and after what is rare.
+/// Queues up to this long are compared in full after each event, longer ones after each 64th, or after a call that is rare if it is
+/// the fourth.
 const SHORT: usize = 32;
+const RARE: usize = 4;
 
 /// Queues longer than this are compared so seldom that it comes to these entries for each event: all of 140,000 after
 /// each event would take hours.
@@ -66,7 +68,7 @@ fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize)
     judge.judge(event, &outcome)?;
     let compared = match judge.queued() {
         ..=SHORT => true,
-        ..=LONG => since >= 64 || !is_frequent(event) || is_refusal(&outcome),
+        ..=LONG => since >= if is_frequent(event) { 64 } else { RARE } || is_refusal(&outcome),
         queued => since * EACH >= queued,
     };
     guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })??;

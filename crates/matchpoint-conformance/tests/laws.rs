@@ -28,7 +28,7 @@ fn create(name: &str) -> Box<dyn Engine> {
 #[test]
 fn every_engine_keeps_the_laws() {
     for Variant { name, tight } in variants() {
-        let options = Options { streams: 100, fixed_table: tight, ..Options::quick() };
+        let options = Options { streams: 80, fixed_table: tight, ..Options::quick() };
         let report = check(&|| create(&name), &options);
         let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
         assert!(report.matches > 10_000, "{name}: {report:?}");

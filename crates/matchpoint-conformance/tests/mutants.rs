@@ -35,6 +35,19 @@ fn the_original_has_no_fault() {
     }
 }
 
+/// An engine that keeps ranks and tags as `int`s and knows no masks is right for MPI, and wrong for more.
+#[test]
+fn what_is_for_mpi_alone_is_given_no_more() {
+    for fault in [Fault::SourcesIn32Bits, Fault::MasksTakenForAnyTag, Fault::SourceBit40Ignored] {
+        let engine = || Box::new(Mutant::new(Some(fault))) as Box<dyn Engine>;
+        let mpi_only = Options { mpi_only: true, ..options() };
+        let report = check(&engine, &mpi_only).unwrap_or_else(|violation| panic!("{fault:?}\n{violation}"));
+        assert!(report.matches > 5_000, "{report:?}");
+    }
+    let engine = || Box::new(Mutant::new(Some(Fault::TagBit20Ignored))) as Box<dyn Engine>;
+    check(&engine, &Options { mpi_only: true, ..options() }).expect_err("a tag has 31 bits");
+}
+
 #[test]
 fn what_is_promised_less_is_required_less() {
     for (order, fault) in [

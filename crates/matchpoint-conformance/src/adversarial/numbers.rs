@@ -5,16 +5,14 @@ use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
 use super::{ANY_SOURCE, ANY_TAG, Script, from, tagged};
 use crate::choices::Choices;
 
-/// The bits besides the one that differs: none, all, some.
-const BASES: [u64; 3] = [0, u64::MAX, 0x5A0F_3C69_A5F0_C396];
+/// The bits besides the one that differs: none, all, some; one of these at each depth.
+fn base(n: u64) -> u64 {
+    [0, u64::MAX, 0x5A0F_3C69_A5F0_C396][n as usize % 10 % 3]
+}
 
 /// Two numbers that differ in one bit, for each bit of so many, once.
-fn pairs(bits: u32, each: &mut dyn FnMut(u64, u64)) {
-    for base in BASES {
-        for bit in 0..bits {
-            each(base, base ^ 1 << bit);
-        }
-    }
+fn pairs(base: u64, bits: u32, each: &mut dyn FnMut(u64, u64)) {
+    (0..bits).for_each(|bit| each(base, base ^ 1 << bit));
 }
 
 /// Two envelopes that differ in one bit wait, and the younger is asked for first: who loses the bit takes the older.
@@ -35,11 +33,11 @@ pub(super) fn every_bit_of_an_envelope(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    pairs(32, &mut |one, other| either(script, (one as u32, 1, 1), (other as u32, 1, 1)));
+    pairs(base(n), 32, &mut |one, other| either(script, (one as u32, 1, 1), (other as u32, 1, 1)));
     // The last source of all is the one that is not known.
     let known = |source: u64| source.min(u64::MAX - 1);
-    pairs(64, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
-    pairs(64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
+    pairs(base(n), 64, &mut |one, other| either(script, (0, known(one), 1), (0, known(other), 1)));
+    pairs(base(n), 64, &mut |one, other| either(script, (0, 1, one), (0, 1, other)));
 }
 
 /// Who keeps less than all of an id withdraws, names or returns another.
@@ -48,7 +46,7 @@ pub(super) fn every_bit_of_an_id(script: &mut Script, n: u64) {
         script.post_as(1 << 62 | at, 77, from(at % 5), tagged(at));
         script.arrive_as(1 << 61 | at, 78, at % 5, at);
     }
-    pairs(64, &mut |one, other| {
+    pairs(base(n), 64, &mut |one, other| {
         script.post_as(one, 0, from(1), tagged(1));
         let id = script.post_as(other, 0, from(1), tagged(1));
         script.events.extend([Event::Cancel(id), Event::Cancel(id)]);
@@ -74,18 +72,17 @@ pub(super) fn every_bit_of_a_mask(script: &mut Script, n: u64) {
     for at in 0..n {
         script.post(77, from(at % 5), tagged(at));
     }
-    for base in BASES {
-        for bit in 0..64 {
-            let (this, next) = (base ^ 1 << bit, base ^ 1 << ((bit + 1) % 64));
-            for (ignore, good, bad) in [(1 << bit, this, next), (!(1 << bit), next, this)] {
-                let source = if bit % 2 == 0 { ANY_SOURCE } else { from(1) };
-                script.post(0, source, masked(base, ignore));
-                script.arrive(0, 1, bad);
-                script.arrive(0, 1, good);
-                script.arrive(0, 1, good);
-                script.post(0, source, masked(base, ignore));
-                script.post(0, source, tagged(bad));
-            }
+    let base = base(n);
+    for bit in 0..64 {
+        let (this, next) = (base ^ 1 << bit, base ^ 1 << ((bit + 1) % 64));
+        for (ignore, good, bad) in [(1 << bit, this, next), (!(1 << bit), next, this)] {
+            let source = if bit % 2 == 0 { ANY_SOURCE } else { from(1) };
+            script.post(0, source, masked(base, ignore));
+            script.arrive(0, 1, bad);
+            script.arrive(0, 1, good);
+            script.arrive(0, 1, good);
+            script.post(0, source, masked(base, ignore));
+            script.post(0, source, tagged(bad));
         }
     }
 }
