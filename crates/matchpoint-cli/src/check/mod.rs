@@ -75,7 +75,10 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     }
     match json {
         Some(file) => outputs.fill(file, |out| Ok(serde_json::to_writer_pretty(out, &findings)?))?,
-        None if silent => say(&serde_json::to_string_pretty(&findings).unwrap_or_default())?,
+        None if silent => {
+            let text = serde_json::to_string_pretty(&findings);
+            say(&format!("{}\n", text.map_err(|error| Failure::Message(error.to_string()))?))?;
+        }
         None => {}
     }
     if !silent && broken < suspects.len() {
