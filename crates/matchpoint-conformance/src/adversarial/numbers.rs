@@ -130,7 +130,7 @@ pub(super) fn many_contexts(script: &mut Script, n: u64) {
 /// One process of each node, or addresses instead of ranks.
 pub(super) fn strided_ranks(script: &mut Script, n: u64) {
     for stride in [3, 24, 64, 4096, 1 << 16, 1 << 32, 1 << 56] {
-        let rank = |at: u64| (at * stride).min(u64::MAX - 1);
+        let rank = |at: u64| at.saturating_mul(stride).min(u64::MAX - 1);
         for at in 0..n {
             script.post(0, from(rank(at)), tagged(at % 2));
             script.post(0, ANY_SOURCE, tagged(2));
