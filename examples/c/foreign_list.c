@@ -27,6 +27,7 @@ struct entry {
 
 struct queue {
     struct entry *first;
+    struct entry **end; /* where the next one is linked; only read if there is a first */
     int64_t length;
 };
 
@@ -53,13 +54,13 @@ static int matches(const mp_selector *asked, const mp_selector *envelope) {
 }
 
 static int32_t append(struct queue *queue, uint64_t id, const mp_selector *selector) {
-    struct entry **end = &queue->first, *entry = malloc(sizeof *entry);
+    struct entry **end = queue->first ? queue->end : &queue->first, *entry = malloc(sizeof *entry);
     if (!entry) return MP_REFUSED_MEMORY;
-    while (*end) end = &(*end)->next;
     entry->next = NULL;
     entry->id = id;
     entry->selector = *selector;
     *end = entry;
+    queue->end = &entry->next;
     queue->length++;
     return MP_QUEUED;
 }
@@ -68,6 +69,7 @@ static uint64_t take(struct queue *queue, struct entry **link) {
     struct entry *entry = *link;
     uint64_t id = entry->id;
     *link = entry->next;
+    if (!entry->next) queue->end = link;
     queue->length--;
     free(entry);
     return id;

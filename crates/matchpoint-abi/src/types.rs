@@ -37,7 +37,8 @@ pub const MP_BUSY: i32 = -6;
 /// As the `source` of a selector: any source (MPI_ANY_SOURCE).
 pub const MP_ANY_SOURCE: u64 = u64::MAX;
 /// As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
-/// until `mp_engine_readdress` names its source.
+/// until `mp_engine_readdress` names its source. Such messages keep their order among themselves, as if of one source;
+/// once named, a message has its age among those of its source.
 pub const MP_UNKNOWN_SOURCE: u64 = u64::MAX;
 /// As the `ignore` mask of a selector: any tag (MPI_ANY_TAG).
 pub const MP_ANY_TAG: u64 = u64::MAX;
@@ -56,7 +57,7 @@ pub const MP_HINT_NO_UNEXPECTED: u32 = 16;
 /// Order: the earliest, over all sources.
 pub const MP_ORDER_TOTAL: i32 = 0;
 /// Order: receives in the order they were posted; of the unexpected messages the earliest of its source, from
-/// whichever source (MPI's minimum, MPI-4.1 section 3.5).
+/// whichever source (MPI's minimum, MPI-4.1 section 3.5). Those with MP_UNKNOWN_SOURCE count as being of one.
 pub const MP_ORDER_PER_SOURCE: i32 = 1;
 /// Order: any that matches.
 pub const MP_ORDER_NONE: i32 = 2;

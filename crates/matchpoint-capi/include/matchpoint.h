@@ -91,7 +91,8 @@
 
 /**
  * As the `source` of an envelope: not known yet (libfabric's FI_ADDR_UNSPEC). Only receives from any source match it,
- * until `mp_engine_readdress` names its source.
+ * until `mp_engine_readdress` names its source. Such messages keep their order among themselves, as if of one source;
+ * once named, a message has its age among those of its source.
  */
 #define MP_UNKNOWN_SOURCE UINT64_MAX
 
@@ -132,7 +133,7 @@
 
 /**
  * Order: receives in the order they were posted; of the unexpected messages the earliest of its source, from
- * whichever source (MPI's minimum, MPI-4.1 section 3.5).
+ * whichever source (MPI's minimum, MPI-4.1 section 3.5). Those with MP_UNKNOWN_SOURCE count as being of one.
  */
 #define MP_ORDER_PER_SOURCE 1
 

@@ -15,6 +15,8 @@ const INTERRUPTED: u8 = 130;
 pub enum Failure {
     /// A sentence for the user: what was read, where, and what to do.
     Message(String),
+    /// The same, with an exit code of its own.
+    Coded(u8, String),
     /// The user interrupted it.
     Interrupted,
     /// A process of ours has told the user, and ended with this code.
@@ -63,6 +65,10 @@ pub fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Message(message)) => {
             anstream::eprintln!("matchpoint: error: {message}");
             ExitCode::FAILURE
+        }
+        Err(Failure::Coded(code, message)) => {
+            anstream::eprintln!("matchpoint: error: {message}");
+            ExitCode::from(code)
         }
         Err(Failure::Told(code)) => ExitCode::from(code),
         Err(Failure::Interrupted) => {

@@ -49,21 +49,24 @@ fn example(defined: &[&str]) -> Option<Example> {
 
 #[test]
 fn every_engine_is_checked_unless_some_are_named() {
-    let output = matchpoint(&["check", "--streams=1", "--events=100"]);
+    let output = matchpoint(&["check", "--streams=1", "--events=100", "--deep=300"]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     let lines: Vec<_> = stdout(&output).lines().collect();
-    assert_eq!(lines.len(), REGISTRY.len());
+    assert_eq!(lines.len(), REGISTRY.len() + 1);
+    assert!(lines[REGISTRY.len()].starts_with("not covered: calls of several threads"), "{lines:?}");
     for (line, spec) in lines.iter().zip(REGISTRY) {
         assert!(line.starts_with(&format!("{}: ", spec.name)) && line.ends_with("no law broken"), "{line}");
     }
-    let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100"]);
-    assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 1);
+    let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100", "--deep=0"]);
+    assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 2);
 }
 
 #[test]
 fn an_engine_is_held_to_the_order_asked_for() {
     let relaxed = "rank_array:order=per_source";
-    assert!(matchpoint(&["check", relaxed, "--streams=3", "--order=per-source"]).status.success());
+    assert!(
+        matchpoint(&["check", relaxed, "--streams=3", "--deep=300", "--order=per-source"]).status.success()
+    );
     let output = matchpoint(&["check", relaxed, "--streams=3", "--order=total"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stdout(&output).contains("though m1 is earlier"), "{}", stdout(&output));
@@ -72,7 +75,7 @@ fn an_engine_is_held_to_the_order_asked_for() {
 #[test]
 fn a_library_that_is_right_passes_and_what_it_lacks_is_told() {
     let Some(example) = example(&[]) else { return };
-    let output = matchpoint(&["check", "--library", &example.library, "--streams=20"]);
+    let output = matchpoint(&["check", "--library", &example.library, "--streams=20", "--deep=2000"]);
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("no law broken"));
     let lacks = stdout(&output).lines().nth(1).unwrap();
@@ -129,9 +132,39 @@ fn what_cannot_be_checked_is_one_clear_error() {
         outputs.push(output);
     }
     for output in outputs {
-        assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(1), 1));
+        assert_eq!((output.status.code(), stderr(&output).lines().count()), (Some(2), 1));
         assert_eq!(stdout(&output), "");
     }
+}
+
+#[test]
+fn what_came_of_it_is_json_as_well() {
+    let relaxed = "rank_array:order=per_source";
+    let asked = ["check", "list", relaxed, "--order=total", "--streams=3", "--deep=0", "--json=-"];
+    let output = matchpoint(&asked);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!((json["schema"].as_u64(), json["engines"][0]["engine"].as_str()), (Some(1), Some("list")));
+    assert!(
+        json["engines"][0]["matches"].as_u64() > Some(1000) && json["engines"][0]["law_broken"].is_null()
+    );
+    let broken = &json["engines"][1]["law_broken"];
+    assert!(broken["law"].as_str().unwrap().contains("takes the earliest unexpected message"), "{broken}");
+    assert_eq!(broken["script"].as_array().unwrap().len(), 3, "{broken}");
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("found.json").display().to_string();
+    let output = matchpoint(&["check", "list", "--streams=1", "--deep=0", "--json", &file]);
+    assert!(output.status.success() && stdout(&output).contains("no law broken"));
+    assert!(fs::read_to_string(&file).unwrap().contains("\"law_broken\": null"));
+    // Nobody looks at a bar in a pipe.
+    assert_eq!(stderr(&output), format!("matchpoint: wrote {file}\n"));
+}
+
+#[test]
+fn a_wrong_option_is_no_broken_law() {
+    assert_eq!(matchpoint(&["check", "--streams=many"]).status.code(), Some(2));
+    let help = matchpoint(&["check", "--help"]);
+    assert!(stdout(&help).contains("Ends with 0 if no law is broken, 1 if one is"), "{}", stdout(&help));
 }
 
 #[cfg(unix)]
@@ -163,7 +196,9 @@ fn our_library_keeps_every_law() {
     let library = built.join(name).display().to_string();
     let engines: Vec<_> =
         REGISTRY.iter().map(|spec| spec.name).chain(["rank_array:order=per_source"]).collect();
-    let output = matchpoint(&[&["check", "--library", &library, "--streams=20"], &engines[..]].concat());
+    let output = matchpoint(
+        &[&["check", "--library", &library, "--streams=20", "--deep=2000"], &engines[..]].concat(),
+    );
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(stdout(&output).matches("no law broken").count(), engines.len());
     assert!(!stdout(&output).contains("not checked"), "{}", stdout(&output));

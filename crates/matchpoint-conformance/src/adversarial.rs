@@ -1,5 +1,7 @@
 //! Streams made to hurt: each aims at a mistake that some engine has made, or could.
 
+mod numbers;
+
 use matchpoint::{
     ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
 };
@@ -24,6 +26,16 @@ pub const SCENARIOS: &[Scenario] = &[
     ("down to the last and up again", down_to_the_last),
     ("batches refused midway", batches_refused_midway),
     ("polling", polling),
+    ("old wildcard, young exact", old_and_young),
+    ("nameless among themselves", nameless),
+    ("every bit of an envelope", numbers::every_bit_of_an_envelope),
+    ("every bit of an id", numbers::every_bit_of_an_id),
+    ("every bit of a mask", numbers::every_bit_of_a_mask),
+    ("distinct masks", numbers::distinct_masks),
+    ("many contexts", numbers::many_contexts),
+    ("strided ranks", numbers::strided_ranks),
+    ("remarkable numbers", numbers::remarkable),
+    ("recycled ids", numbers::recycled_ids),
 ];
 
 /// The events of one scenario.
@@ -55,7 +67,11 @@ fn tagged(tag: u64) -> Wild<Tag> {
 impl Script {
     fn post(&mut self, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> RecvId {
         self.receives += 1;
-        let id = RecvId(self.receives);
+        self.post_as(self.receives, context, source, tag)
+    }
+
+    fn post_as(&mut self, id: u64, context: u32, source: Wild<Rank>, tag: Wild<Tag>) -> RecvId {
+        let id = RecvId(id);
         self.events.push(Event::Post(Receive::new(id, Selector::new(ContextId(context), source, tag))));
         id
     }
@@ -64,6 +80,12 @@ impl Script {
         self.messages += 1;
         let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
         Message::new(MsgId(self.messages), envelope)
+    }
+
+    fn arrive_as(&mut self, id: u64, context: u32, source: u64, tag: u64) -> MsgId {
+        let envelope = Envelope::new(ContextId(context), Rank(source), Tag(tag));
+        self.events.push(Event::Arrive(Message::new(MsgId(id), envelope)));
+        MsgId(id)
     }
 
     fn arrive(&mut self, context: u32, source: u64, tag: u64) -> MsgId {
@@ -293,4 +315,57 @@ fn polling(script: &mut Script, n: u64) {
             script.post(0, source, tagged(at % 3));
         }
     }
+}
+
+/// What came first wins, however many others stand between: an index that keeps entries in blocks compares blocks.
+fn old_and_young(script: &mut Script, n: u64) {
+    let any = (ANY_SOURCE, tagged(5));
+    let exact = (from(1), tagged(5));
+    for (old, young) in [(any, exact), (exact, any), (any, (from(1), ANY_TAG)), ((from(1), ANY_TAG), exact)] {
+        script.post(0, old.0, old.1);
+        for at in 0..n {
+            script.post(0, from(1 + at % 2), tagged(9));
+        }
+        script.post(0, young.0, young.1);
+        script.arrive(0, 1, 5);
+        script.arrive(0, 1, 5);
+        for at in 0..n {
+            script.arrive(0, 1 + at % 2, 9);
+        }
+        script.arrive(0, 1, 5);
+        for at in 0..n {
+            script.arrive(0, 1 + at % 2, 9);
+        }
+        script.arrive(0, 1, 5);
+        script.post(0, young.0, young.1);
+        script.post(0, old.0, old.1);
+        script.close(0);
+    }
+}
+
+/// Messages whose source is not known might all be of one: they keep their order among themselves, whatever is named
+/// in between, and so do the receives that may take them.
+fn nameless(script: &mut Script, n: u64) {
+    let unknown = Rank::UNKNOWN.0;
+    for at in 0..n {
+        script.arrive(0, unknown, 1);
+        script.arrive(0, at % 3, 1);
+    }
+    for at in 0..n {
+        script.post(0, from(at % 3), tagged(1));
+    }
+    for at in 0..n {
+        script.post(0, ANY_SOURCE, if at % 2 == 0 { ANY_TAG } else { tagged(1) });
+    }
+    let ids: Vec<_> = (0..n).map(|at| script.arrive(0, unknown, at % 2)).collect();
+    for &id in ids.iter().rev().step_by(3) {
+        script.events.push(Event::Readdress(id, Rank(7)));
+    }
+    for at in 0..n {
+        script.post(0, if at % 3 == 0 { from(7) } else { ANY_SOURCE }, tagged(at % 2));
+    }
+    for at in 0..n {
+        script.post(1, if at % 3 == 0 { from(7) } else { ANY_SOURCE }, ANY_TAG);
+    }
+    (0..n).for_each(|_| _ = script.arrive(1, unknown, 0));
 }

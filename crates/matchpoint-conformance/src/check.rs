@@ -7,6 +7,8 @@ use matchpoint::{Engine, Event, Order};
 
 use crate::adversarial::{self, SCENARIOS};
 use crate::choices::Choices;
+use crate::deep;
+use crate::disguise::Disguise;
 use crate::generate::{self, SHAPES};
 use crate::law::Broken;
 use crate::run::run;
@@ -18,16 +20,22 @@ use crate::terms::{Calls, Terms};
 pub struct Options {
     /// The first seed. The same seed makes the same streams.
     pub seed: u64,
-    /// Random streams of each shape.
+    /// Random streams of each shape. Every other has its numbers [disguised](Disguise).
     pub streams: u64,
     /// Events in each.
     pub events: usize,
     /// Entries queued by the adversarial streams: each is played at every one of these.
     pub depths: Vec<u64>,
+    /// Entries queued by the [deep] streams, which are left out if it is 0.
+    pub deep: u64,
+    /// Those may be too long for the engine: it may refuse as [`Refused::Full`](matchpoint::Refused::Full) then.
+    pub deep_may_fill: bool,
     /// The engine's table has a fixed size: it may refuse as [`Refused::Full`](matchpoint::Refused::Full).
     pub fixed_table: bool,
     /// The order it is held to; if none is given, the one it promises.
     pub order: Option<Order>,
+    /// It is for MPI alone: [`is_mpi`](crate::is_mpi) says what it is given then.
+    pub mpi_only: bool,
     /// The calls it has.
     pub calls: Calls,
 }
@@ -40,19 +48,24 @@ impl Options {
             streams: 20,
             events: 400,
             depths: vec![1, 2, 7, 70],
+            deep: 0,
+            deep_may_fill: false,
             fixed_table: false,
             order: None,
+            mpi_only: false,
             calls: Calls::default(),
         }
     }
 
     /// Streams that [`check()`] plays on an engine that keeps the laws.
     pub fn streams_total(&self) -> u64 {
-        (SCENARIOS.len() * self.depths.len()) as u64 + self.streams * SHAPES.len() as u64
+        let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
+        (SCENARIOS.len() * self.depths.len() + deep) as u64 + self.streams * SHAPES.len() as u64
     }
 
     fn terms(&self) -> Terms {
-        Terms { fixed_table: self.fixed_table, order: self.order, calls: self.calls }
+        let Options { fixed_table, order, mpi_only, calls, .. } = *self;
+        Terms { fixed_table, order, mpi_only, calls }
     }
 }
 
@@ -90,7 +103,7 @@ impl std::error::Error for Violation {}
 
 type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 
-/// Plays all adversarial streams and `options.streams` random ones of each shape, each on a new engine.
+/// Plays all adversarial streams, the deep ones if they are wanted, and `options.streams` random ones of each shape, each on a new engine.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -119,11 +132,22 @@ pub fn check_watched(
     for stream in 0..options.streams {
         for (number, (name, shape)) in (0..).zip(SHAPES) {
             let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
-            let name = format!("{name}, seed {seed}");
+            let mut events = generate::stream(*shape, Choices::Seed(seed), options.events);
+            let mut name = format!("{name}, seed {seed}");
+            if stream % 2 == 1 {
+                Disguise::new(seed).put_on(&mut events);
+                name += ", disguised";
+            }
             each(&report, &name);
-            let events = generate::stream(*shape, Choices::Seed(seed), options.events);
             report.add(check_events(factory, events, options.terms(), || name)?);
         }
+    }
+    for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {
+        let name = format!("{name}, {} entries", options.deep);
+        each(&report, &name);
+        let fixed_table = options.fixed_table || options.deep_may_fill;
+        let terms = Terms { fixed_table, ..options.terms() };
+        report.add(check_events(factory, scenario(options.deep), terms, || name)?);
     }
     Ok(report)
 }

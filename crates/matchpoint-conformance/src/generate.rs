@@ -6,6 +6,7 @@ use matchpoint::{
 };
 
 use crate::choices::Choices;
+use crate::disguise::Disguise;
 
 /// What a random stream looks like. Weights are relative; the sum of all is what counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +25,8 @@ pub struct Shape {
     pub any_tag_percent: u64,
     /// Those with a masked tag, in percent of the rest.
     pub masked_percent: u64,
+    /// Number of masks: the first few are those that programs use, the others anything.
+    pub masks: u64,
     /// Messages whose source is not known, in percent.
     pub unknown_percent: u64,
     /// Weight of posts.
@@ -40,6 +43,9 @@ pub struct Shape {
     pub upkeep: u64,
 }
 
+/// Bits to ignore: the lowest, some, all but a sign, one half, the other, all but the lowest.
+const PLAIN: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
+
 /// A few of everything: the other shapes change what they are about.
 const MIXED: Shape = Shape {
     contexts: 2,
@@ -49,6 +55,7 @@ const MIXED: Shape = Shape {
     any_source_percent: 15,
     any_tag_percent: 10,
     masked_percent: 10,
+    masks: PLAIN.len() as u64,
     unknown_percent: 5,
     posts: 40,
     arrivals: 40,
@@ -77,6 +84,11 @@ pub const SHAPES: &[(&str, Shape)] = &[
     ),
     ("nameless", Shape { unknown_percent: 50, withdrawals: 30, ..MIXED }),
     ("withdrawn", Shape { withdrawals: 60, contexts: 1, sources: 2, tags: 2, ..MIXED }),
+    ("many contexts", Shape { contexts: 300, sources: 2, tags: 2, ..MIXED }),
+    (
+        "many masks",
+        Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
+    ),
     ("upkeep", Shape { upkeep: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
 ];
 
@@ -91,12 +103,17 @@ pub fn stream(shape: Shape, choices: Choices<'_>, events: usize) -> Vec<Event> {
     stream
 }
 
-/// The stream that a fuzzer's bytes stand for: the first chooses the shape, some three more make an event. Total, and
-/// nothing is rejected.
+/// The stream that a fuzzer's bytes stand for: the first chooses the shape, the second a [disguise](Disguise) or none,
+/// some three more make an event. Total, and nothing is rejected.
 pub fn decode(bytes: &[u8]) -> Vec<Event> {
     let mut choices = Choices::Bytes(bytes);
     let shape = SHAPES[choices.below(SHAPES.len() as u64) as usize].1;
-    stream(shape, choices, usize::MAX)
+    let disguise = choices.below(256);
+    let mut events = stream(shape, choices, usize::MAX);
+    if disguise > 0 {
+        Disguise::new(disguise).put_on(&mut events);
+    }
+    events
 }
 
 struct Generator<'a> {
@@ -174,8 +191,16 @@ impl Generator<'_> {
     }
 
     fn masked(&mut self) -> Wild<Tag> {
-        const IGNORED: [u64; 6] = [1, 6, u64::MAX >> 1, u32::MAX as u64, !(u32::MAX as u64), u64::MAX ^ 1];
-        let ignore = IGNORED[self.choices.below(IGNORED.len() as u64) as usize];
+        let at = self.choices.below(self.shape.masks);
+        // Beyond the plain ones: a bit, all but a bit, and bits at random, of which few tags need to have the same.
+        let random = Choices::Seed(at).below(u64::MAX);
+        let ignore = match (PLAIN.get(at as usize), at % 4) {
+            (Some(&plain), _) => plain,
+            (None, 0) => 1 << (random % 64),
+            (None, 1) => !(1 << (random % 64)),
+            (None, 2) => random,
+            (None, _) => random | 0x3F,
+        };
         Wild::Masked(TagMask { value: self.tag(), ignore })
     }
 

@@ -1,6 +1,7 @@
 //! The judge: holds both queues itself, and says of each outcome whether the contract permits it.
 
 mod compare;
+mod line;
 mod matching;
 mod upkeep;
 
@@ -10,8 +11,9 @@ use std::collections::BTreeMap;
 
 use matchpoint::{ContextId, Event, Hints, Message, MsgId, Order, Outcome, Receive, Selector};
 
+use self::line::Line;
 use crate::law::{Broken, Law};
-use crate::terms::Terms;
+use crate::terms::{Terms, is_mpi};
 
 /// Watches one engine from its first call on.
 ///
@@ -21,8 +23,8 @@ use crate::terms::Terms;
 pub struct Judge {
     order: Order,
     terms: Terms,
-    posted: Vec<Receive>,
-    unexpected: Vec<Message>,
+    posted: Line<Receive>,
+    unexpected: Line<Message>,
     hints: BTreeMap<ContextId, Hints>,
     /// What the last event, a probe, said that a receive would take.
     promise: Option<(Selector, Option<MsgId>)>,
@@ -46,22 +48,22 @@ impl Judge {
         Judge {
             order: terms.order.unwrap_or(order),
             terms,
-            posted: Vec::new(),
-            unexpected: Vec::new(),
+            posted: Line::default(),
+            unexpected: Line::default(),
             hints: BTreeMap::new(),
             promise: None,
             matches: 0,
         }
     }
 
-    /// Whether a caller may make this call: the engine has it, and no id is given to two things that are queued at
-    /// once.
+    /// Whether a caller may make this call: the engine has it and is for it, and no id is given to two things that
+    /// are queued at once.
     pub fn admits(&self, event: &Event) -> bool {
-        if !self.terms.calls.include(event) {
+        if !self.terms.calls.include(event) || self.terms.mpi_only && !is_mpi(event) {
             return false;
         }
         match event {
-            Event::Post(receive) => self.posted.iter().all(|posted| posted.id != receive.id),
+            Event::Post(receive) => self.posted.get(receive.id.0).is_none(),
             Event::Arrive(message) => self.is_new(message),
             Event::ArriveBatch(messages) => messages.iter().enumerate().all(|(at, message)| {
                 self.is_new(message) && messages[..at].iter().all(|earlier| earlier.id != message.id)
@@ -71,7 +73,7 @@ impl Judge {
     }
 
     fn is_new(&self, message: &Message) -> bool {
-        self.unexpected.iter().all(|waiting| waiting.id != message.id)
+        self.unexpected.get(message.id.0).is_none()
     }
 
     /// What the engine is granted, and which calls it has.

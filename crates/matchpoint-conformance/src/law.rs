@@ -76,7 +76,7 @@ impl Law {
                 "A call is refused if it breaks an assertion or finds no room, and then leaves the engine as it was."
             }
             Law::Queues => "The queues hold what was put in and not taken out, oldest first.",
-            Law::Footprint => "The peak is no less than what is held now.",
+            Law::Footprint => "What is held now includes the ids of what is queued, and the peak is no less.",
             Law::Panic => "No call panics, or gives an answer that is none.",
         }
     }

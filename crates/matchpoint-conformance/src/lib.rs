@@ -11,24 +11,28 @@
 //!
 //! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
 //! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
-//! events, [random](generate) and [adversarial], and when a law breaks shrinks the stream to the shortest
+//! events, [random](generate), [adversarial] and [deep], and when a law breaks shrinks the stream to the shortest
 //! script that breaks the same law. Saved in this crate's `scripts/`, with a comment that says what it is about, such a
 //! script is played on every engine from then on.
 
 pub mod adversarial;
 mod check;
 mod choices;
+pub mod deep;
+mod disguise;
 pub mod generate;
 mod judge;
 mod law;
+mod renumber;
 mod run;
 mod shrink;
 mod terms;
 
 pub use check::{Options, Report, Violation, check, check_events, check_watched};
 pub use choices::Choices;
+pub use disguise::Disguise;
 pub use judge::Judge;
 pub use law::{Broken, Law};
 pub use run::{Run, run};
 pub use shrink::shrink;
-pub use terms::{Calls, Terms};
+pub use terms::{Calls, Terms, is_mpi};

@@ -19,20 +19,32 @@ pub struct Run {
     pub broken: Option<Broken>,
 }
 
-/// Queues up to this long are compared in full after each event, longer ones after each 64th.
+/// Queues up to this long are compared in full after each event, longer ones after each 64th, or after a call that is rare if it is
+/// the fourth.
 const SHORT: usize = 32;
+const RARE: usize = 4;
+
+/// Queues longer than this are compared so seldom that it comes to these entries for each event: all of 140,000 after
+/// each event would take hours.
+const LONG: usize = 4096;
+const EACH: usize = 4;
 
 /// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
     let mut judge = Judge::new(engine.order(), terms);
     let mut played = Vec::with_capacity(events.len());
-    let mut broken = None;
+    let (mut broken, mut since) = (None, 0);
     for event in events {
         if judge.admits(event) {
             played.push(event.clone());
-            if let Err(found) = step(engine, &mut judge, event, played.len()) {
-                broken = Some(found);
-                break;
+            since += 1;
+            match step(engine, &mut judge, event, since) {
+                Ok(compared) if compared => since = 0,
+                Ok(_) => {}
+                Err(found) => {
+                    broken = Some(found);
+                    break;
+                }
             }
         }
     }
@@ -50,11 +62,17 @@ fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     })
 }
 
-fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, number: usize) -> Result<(), Broken> {
+/// Plays one event, the `since`th after both queues were compared in full. Whether they were again.
+fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize) -> Result<bool, Broken> {
     let outcome = guarded(|| event.play(engine))?;
     judge.judge(event, &outcome)?;
-    let compared = judge.queued() <= SHORT || number % 64 == 0 || !is_frequent(event) || is_refusal(&outcome);
-    guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })?
+    let compared = match judge.queued() {
+        ..=SHORT => true,
+        ..=LONG => since >= if is_frequent(event) { 64 } else { RARE } || is_refusal(&outcome),
+        queued => since * EACH >= queued,
+    };
+    guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })??;
+    Ok(compared)
 }
 
 fn is_frequent(event: &Event) -> bool {

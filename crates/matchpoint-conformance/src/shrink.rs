@@ -1,33 +1,50 @@
 //! From a stream that breaks a law to the shortest and plainest one found that still does.
 
-use std::collections::HashMap;
+mod long;
+mod numbers;
 
-use matchpoint::{
-    ContextId, Envelope, Event, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild,
-};
+use std::cell::Cell;
+
+use matchpoint::{Event, Hints, Message, Rank, Receive, Selector, Tag, Wild};
+
+use self::numbers::plainer_numbers;
+
+/// Streams longer than this are shortened by whole runs of events first: one by one takes the square of their length.
+const LONG: usize = 2000;
+
+/// Events played in all before it is content with what it has: about a minute.
+const BUDGET: usize = 40_000_000;
+
+/// Whether a law is still broken.
+type Fails<'a> = &'a dyn Fn(&[Event]) -> bool;
 
 /// Shortens `events` while `fails` holds for what is left: first by leaving events out (delta debugging, Zeller &
 /// Hildebrandt 2002), then by plainer fields and smaller numbers, until neither helps.
-pub fn shrink(mut events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
-    loop {
+pub fn shrink(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    let played = Cell::new(0);
+    let fails = |events: &[Event]| {
+        played.set(played.get() + events.len() + 1);
+        played.get() < BUDGET && fails(events)
+    };
+    if events.len() > LONG {
+        events = long::shorten(events, &fails);
+    }
+    while events.len() <= LONG {
         let before = events.clone();
-        events = leave_out(events, fails);
-        events = simplify(events, fails);
-        for kind in KINDS {
-            let renumbered = renumber(&events, kind);
-            if renumbered != events && fails(&renumbered) {
-                events = renumbered;
-            }
-        }
+        events = leave_out(events, 1, &fails);
+        events = simplify(events, &fails);
+        events = plainer_numbers(events, &fails);
         if events == before {
-            return events;
+            break;
         }
     }
+    events
 }
 
-fn leave_out(mut events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
+/// Leaves out halves, quarters and so on, down to this many events at a time.
+fn leave_out(mut events: Vec<Event>, smallest: usize, fails: Fails<'_>) -> Vec<Event> {
     let mut chunk = events.len().div_ceil(2);
-    while chunk > 0 {
+    while chunk >= smallest.max(1) {
         let mut at = 0;
         while at < events.len() {
             let end = (at + chunk).min(events.len());
@@ -43,7 +60,7 @@ fn leave_out(mut events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Ev
     events
 }
 
-fn simplify(mut events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
+fn simplify(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
     for at in 0..events.len() {
         while let Some(simpler) = simpler(&events[at]).into_iter().find(|simpler| {
             let mut tried = events.clone();
@@ -61,6 +78,9 @@ fn simpler(event: &Event) -> Vec<Event> {
     match event {
         Event::Post(receive) => {
             simpler_selectors(receive.selector).map(|s| Event::Post(Receive::new(receive.id, s))).collect()
+        }
+        Event::Arrive(message) if message.hashes.is_some() => {
+            vec![Event::Arrive(Message::new(message.id, message.envelope))]
         }
         Event::Probe(selector) => simpler_selectors(*selector).map(Event::Probe).collect(),
         Event::MatchedProbe(selector) => simpler_selectors(*selector).map(Event::MatchedProbe).collect(),
@@ -102,100 +122,4 @@ fn simpler_selectors(selector: Selector) -> impl Iterator<Item = Selector> {
     };
     let by_source = sources.into_iter().map(move |source| Selector::new(context, source, tag));
     by_source.chain(tags.into_iter().map(move |tag| Selector::new(context, source, tag)))
-}
-
-/// What can be numbered anew by itself: where one kind of number is the point, the others still become plain.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Contexts,
-    Sources,
-    Tags,
-    Receives,
-    Messages,
-}
-
-const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
-
-/// Numbers given anew in the order in which they appear.
-struct Renumbering {
-    kind: Kind,
-    seen: HashMap<u64, u64>,
-}
-
-/// The same events with one kind of number given anew: ids from 1, the others from 0. Masks stay as they are.
-fn renumber(events: &[Event], kind: Kind) -> Vec<Event> {
-    let mut renumbering = Renumbering { kind, seen: HashMap::new() };
-    events.iter().map(|event| renumbering.event(event)).collect()
-}
-
-impl Renumbering {
-    fn number(&mut self, kind: Kind, number: u64) -> u64 {
-        if kind != self.kind {
-            return number;
-        }
-        let from = if matches!(kind, Kind::Receives | Kind::Messages) { 1 } else { 0 };
-        let next = from + self.seen.len() as u64;
-        *self.seen.entry(number).or_insert(next)
-    }
-
-    fn event(&mut self, event: &Event) -> Event {
-        match event {
-            Event::Post(receive) => {
-                Event::Post(Receive::new(self.receive(receive.id), self.selector(&receive.selector)))
-            }
-            Event::Arrive(message) => Event::Arrive(self.message(message)),
-            Event::Probe(selector) => Event::Probe(self.selector(selector)),
-            Event::MatchedProbe(selector) => Event::MatchedProbe(self.selector(selector)),
-            Event::Cancel(id) => Event::Cancel(self.receive(*id)),
-            Event::Retract(id) => Event::Retract(self.message_id(*id)),
-            Event::Readdress(id, source) => Event::Readdress(self.message_id(*id), self.source(*source)),
-            Event::SetHints(context, hints) => Event::SetHints(self.context(*context), *hints),
-            Event::Close(context) => Event::Close(self.context(*context)),
-            Event::FailSource(context, source) => {
-                Event::FailSource(self.context(*context), self.source(*source))
-            }
-            Event::ArriveBatch(messages) => {
-                Event::ArriveBatch(messages.iter().map(|message| self.message(message)).collect())
-            }
-        }
-    }
-
-    fn context(&mut self, context: ContextId) -> ContextId {
-        ContextId(self.number(Kind::Contexts, context.0.into()) as u32)
-    }
-
-    fn source(&mut self, source: Rank) -> Rank {
-        if source == Rank::UNKNOWN { source } else { Rank(self.number(Kind::Sources, source.0)) }
-    }
-
-    fn tag(&mut self, tag: Tag) -> Tag {
-        Tag(self.number(Kind::Tags, tag.0))
-    }
-
-    fn receive(&mut self, id: RecvId) -> RecvId {
-        RecvId(self.number(Kind::Receives, id.0))
-    }
-
-    fn message_id(&mut self, id: MsgId) -> MsgId {
-        MsgId(self.number(Kind::Messages, id.0))
-    }
-
-    fn message(&mut self, message: &Message) -> Message {
-        let Envelope { context, source, tag } = message.envelope;
-        let envelope = Envelope::new(self.context(context), self.source(source), self.tag(tag));
-        Message::new(self.message_id(message.id), envelope)
-    }
-
-    fn selector(&mut self, selector: &Selector) -> Selector {
-        let context = self.context(selector.context());
-        let source = match selector.source() {
-            Wild::Is(source) => Wild::Is(self.source(source)),
-            any => any,
-        };
-        let tag = match selector.tag() {
-            Wild::Is(tag) => Wild::Is(self.tag(tag)),
-            open => open,
-        };
-        Selector::new(context, source, tag)
-    }
 }

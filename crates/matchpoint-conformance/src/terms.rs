@@ -1,6 +1,6 @@
 //! What the judge is to grant an engine, and what it cannot ask of it.
 
-use matchpoint::{Event, Order};
+use matchpoint::{ContextId, Event, Message, Order, Selector, Wild};
 
 /// The terms under which an engine is judged. The default grants nothing and asks for every call; `true` stands for
 /// the default with a fixed table, `false` for the default.
@@ -10,8 +10,37 @@ pub struct Terms {
     pub fixed_table: bool,
     /// The order it is held to; if none is given, the one it [promises](matchpoint::Engine::order).
     pub order: Option<Order>,
+    /// It is for MPI alone, and is given nothing that no MPI program has: see [`is_mpi`].
+    pub mpi_only: bool,
     /// The calls it has.
     pub calls: Calls,
+}
+
+/// Whether an MPI library could have made this call: ranks and tags are non-negative `int`s, contexts have 16 bits (as
+/// in MPICH), a tag is left open as a whole or not at all, and sources are known.
+pub fn is_mpi(event: &Event) -> bool {
+    let int = |number: u64| number <= i32::MAX as u64;
+    let context = |context: ContextId| context.0 <= u16::MAX.into();
+    let message = |message: &Message| {
+        let of = &message.envelope;
+        context(of.context) && int(of.source.0) && int(of.tag.0)
+    };
+    let selector = |asked: &Selector| {
+        let source =
+            matches!(asked.source(), Wild::Any) || matches!(asked.source(), Wild::Is(of) if int(of.0));
+        let tag = matches!(asked.tag(), Wild::Any) || matches!(asked.tag(), Wild::Is(of) if int(of.0));
+        context(asked.context()) && source && tag
+    };
+    match event {
+        Event::Post(receive) => selector(&receive.selector),
+        Event::Arrive(sent) => message(sent),
+        Event::ArriveBatch(sent) => sent.iter().all(message),
+        Event::Probe(asked) | Event::MatchedProbe(asked) => selector(asked),
+        Event::Cancel(_) | Event::Retract(_) => true,
+        Event::Readdress(..) => false,
+        Event::SetHints(of, _) | Event::Close(of) => context(*of),
+        Event::FailSource(of, source) => context(*of) && int(source.0),
+    }
 }
 
 impl From<bool> for Terms {

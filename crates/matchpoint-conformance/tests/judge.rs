@@ -47,6 +47,20 @@ fn the_order_promised_decides_what_may_be_taken() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::None, id)), [None; 3]);
 }
 
+/// They may all be of one source; whether they are of one that is named besides, nobody knows yet.
+#[test]
+fn nameless_messages_keep_their_order_among_themselves() {
+    let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n arrive m3 0/?/7\n post r1 0/*/7";
+    let taking = |order, id| verdict(order, text, &[QUEUED, QUEUED, QUEUED, posted(id)]);
+    assert_eq!([1, 2, 3].map(|id| taking(Order::Total, id)), [None, Some(Law::Post), Some(Law::Post)]);
+    assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
+    // Named, it is the earliest of its source: it kept its age.
+    let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 3\n post r1 0/*/7";
+    let outcomes = |id| [QUEUED, QUEUED, Outcome::Done(true), posted(id)];
+    let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
+    assert_eq!([1, 2].map(taking), [None, Some(Law::Post)]);
+}
+
 #[test]
 fn overtaking_is_allowed_where_it_was_asserted() {
     let text = |context| {

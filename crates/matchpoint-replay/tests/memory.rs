@@ -166,7 +166,7 @@ fn memory_is_bounded_by_ranks_and_waiting_messages() {
         let trace = cube(edge, times);
         let options = Options {
             engines: vec!["bins".into()],
-            sampled: 0,
+            sampled: false,
             arrivals: Arrivals::Simulated,
             loggp: LogGp::default(),
             compare_arrivals: false,

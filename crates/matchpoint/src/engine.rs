@@ -8,6 +8,12 @@
 //!
 //! * Arrivals for a context that nothing was posted to yet are queued, never refused: peers may finish creating a
 //!   communicator first.
+//! * Messages whose source is not known yet ([`Rank::UNKNOWN`]) are ordered among themselves as if all came from one
+//!   source, for they might have: the earliest is taken first, whatever [`Order`] but `None` is promised. Once named, a
+//!   message is ordered by its age among those of its source, however late it was named. Before that, a promise of
+//!   `PerSource` does not order it among named ones: a caller who needs that names it before receives are posted.
+//! * Receives are taken in the order in which they were posted, those from any source included, by nameless messages as
+//!   by others; no [`Order`] but `None` relaxes this.
 //! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
 //! * A [`Refused`] call leaves the engine as it was (of a batch, as the last message before it left it). No call aborts
 //!   for want of memory.

@@ -26,7 +26,7 @@ pub enum Order {
     #[default]
     Total,
     /// Receives in the order they were posted; of the unexpected messages the earliest *of its source*, from
-    /// whichever source (MPI's minimum, §3.5).
+    /// whichever source (MPI's minimum, §3.5). Those whose source is not known yet count as being of one.
     PerSource,
     /// Any that matches ([`Hints::allow_overtaking`]).
     None,

@@ -5,6 +5,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
+use super::{BROKEN, UNABLE};
 use crate::failure::Failure;
 
 /// Runs this same command once more, in a process that loads the library.
@@ -12,28 +13,34 @@ use crate::failure::Failure;
 /// # Errors
 /// What that process told the user already, or that it crashed.
 pub(super) fn run(library: &Path) -> Result<(), Failure> {
-    let started = |error: io::Error| Failure::Message(format!("cannot start a process to check in: {error}"));
+    let started = |error: io::Error| {
+        Failure::Coded(
+            UNABLE,
+            format!("cannot start a process to check in: {error}; --trail FILE needs none"),
+        )
+    };
     let trail = tempfile::NamedTempFile::new().map_err(started)?;
     let mut again = Command::new(std::env::current_exe().map_err(started)?);
     let status = again.args(std::env::args_os().skip(1)).arg("--trail").arg(trail.path()).status();
     let status = status.map_err(started)?;
     match (status.success(), status.code()) {
         (true, _) => Ok(()),
-        (_, Some(code)) => Err(Failure::Told(code.try_into().unwrap_or(1))),
+        (_, Some(code)) => Err(Failure::Told(code.try_into().unwrap_or(UNABLE))),
         (_, None) => Err(crashed(library, status, trail.path())),
     }
 }
 
 fn crashed(library: &Path, status: ExitStatus, trail: &Path) -> Failure {
     let played = fs::read_to_string(trail).unwrap_or_default();
-    let played = match played.lines().next() {
-        Some(stream) if !stream.is_empty() => format!("while the stream `{stream}` was played"),
-        _ => "while it was loaded".to_owned(),
+    let (code, played) = match played.lines().next() {
+        Some(stream) if !stream.is_empty() => (BROKEN, format!("while the stream `{stream}` was played")),
+        _ => (UNABLE, "while it was loaded".to_owned()),
     };
-    Failure::Message(format!(
+    let text = format!(
         "{} crashed {played} ({status}); the same command with --trail FILE loads it into one process, for a debugger",
         library.display()
-    ))
+    );
+    Failure::Coded(code, text)
 }
 
 /// Where the process that may crash writes down what it is about to do.

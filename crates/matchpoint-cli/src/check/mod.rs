@@ -1,6 +1,7 @@
 //! `matchpoint check`: the laws of matching on our engines, or on those of any library with the C interface.
 
 mod apart;
+mod tell;
 
 use std::io::Write as _;
 use std::panic;
@@ -12,25 +13,38 @@ use matchpoint_abi::{Function, Library};
 use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
 
 use self::apart::Trail;
+use self::tell::{Finding, Findings};
 use crate::cli::Check;
 use crate::failure::Failure;
-use crate::format::{count, counted};
 use crate::output::Outputs;
 
 const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}  {eta} left";
 
-/// An engine to be checked: what it is called in the output, how one is made, and which calls it lacks.
+/// An engine to be checked: what it is called in the output, how one is made, which calls it lacks, and whether its
+/// table is known to have a fixed size, which long streams may fill.
 struct Suspect {
     title: String,
     make: Box<dyn Fn() -> Box<dyn Engine>>,
     lacks: Vec<Function>,
+    fixed_table: bool,
 }
+
+/// Exit codes: a law is broken; nothing could be checked, as for options that are wrong. 0 says that no law is broken.
+const BROKEN: u8 = 1;
+const UNABLE: u8 = 2;
 
 /// Runs the command.
 ///
 /// # Errors
 /// An engine breaks a law, there is no such engine, or the library cannot be loaded.
 pub fn run(arguments: &Check) -> Result<(), Failure> {
+    checked(arguments).map_err(|failure| match failure {
+        Failure::Message(message) => Failure::Coded(UNABLE, message),
+        other => other,
+    })
+}
+
+fn checked(arguments: &Check) -> Result<(), Failure> {
     if let (Some(library), None) = (&arguments.library, &arguments.trail) {
         return apart::run(library);
     }
@@ -40,19 +54,35 @@ pub fn run(arguments: &Check) -> Result<(), Failure> {
     if let Some(folder) = &arguments.save {
         outputs.folder(folder)?;
     }
+    let to_file = arguments.json.as_deref().filter(|path| *path != Path::new("-"));
+    let json = to_file.map(|path| outputs.reserve(path)).transpose()?;
+    let silent = arguments.json.is_some() && json.is_none();
+    let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
     for suspect in &suspects {
-        let text = match judged(suspect, &arguments.options(calls(&suspect.lacks)), &mut trail) {
-            Ok(report) => innocent(suspect, &report),
-            Err(violation) => {
-                broken += 1;
-                if let Some(folder) = &arguments.save {
-                    save(&mut outputs, folder, suspect, &violation)?;
-                }
-                format!("{}: BREAKS A LAW\n{violation}", suspect.title)
-            }
-        };
-        anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))?;
+        let mut options = arguments.options(calls(&suspect.lacks));
+        options.deep_may_fill = suspect.fixed_table;
+        let judged = judged(suspect, &options, &mut trail);
+        let finding = Finding::new(suspect, &judged);
+        if let (Err(violation), Some(folder)) = (&judged, &arguments.save) {
+            save(&mut outputs, folder, suspect, violation)?;
+        }
+        broken += usize::from(judged.is_err());
+        if !silent {
+            say(&finding.text(judged.as_ref().err().map(|violation| &**violation)))?;
+        }
+        findings.engines.push(finding);
+    }
+    match json {
+        Some(file) => outputs.fill(file, |out| Ok(serde_json::to_writer_pretty(out, &findings)?))?,
+        None if silent => {
+            let text = serde_json::to_string_pretty(&findings);
+            say(&format!("{}\n", text.map_err(|error| Failure::Message(error.to_string()))?))?;
+        }
+        None => {}
+    }
+    if !silent && broken < suspects.len() {
+        say(&format!("{}\n", tell::NOT_COVERED))?;
     }
     for path in outputs.commit()? {
         anstream::eprintln!("matchpoint: wrote {}", path.display());
@@ -60,14 +90,17 @@ pub fn run(arguments: &Check) -> Result<(), Failure> {
     verdict(broken, suspects.len())
 }
 
+fn say(text: &str) -> Result<(), Failure> {
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+}
+
 fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
-    match (broken, checked) {
-        (0, _) => Ok(()),
-        (_, 1) => Err(Failure::Message("the engine breaks a law; the script above shows it".to_owned())),
-        _ => Err(Failure::Message(format!(
-            "{broken} of {checked} engines break a law; the scripts above show it"
-        ))),
-    }
+    let text = match (broken, checked) {
+        (0, _) => return Ok(()),
+        (_, 1) => "the engine breaks a law; the script above shows it".to_owned(),
+        _ => format!("{broken} of {checked} engines break a law; the scripts above show it"),
+    };
+    Err(Failure::Coded(BROKEN, text))
 }
 
 fn suspects(arguments: &Check) -> Result<Vec<Suspect>, Failure> {
@@ -84,7 +117,10 @@ fn of_registry(named: &[String]) -> Result<Vec<Suspect>, Failure> {
         engines::create(&name).map_err(|error| Failure::Message(error.to_string()))?;
         let called = name.clone();
         let make = move || engines::create(&called).unwrap_or_else(|error| panic!("{error}"));
-        Ok(Suspect { title: name, make: Box::new(make), lacks: Vec::new() })
+        let bare = name.split(':').next();
+        let fixed_table =
+            engines::REGISTRY.iter().any(|spec| Some(spec.name) == bare && !spec.tight.is_empty());
+        Ok(Suspect { title: name, make: Box::new(make), lacks: Vec::new(), fixed_table })
     };
     names.into_iter().map(suspect).collect()
 }
@@ -101,7 +137,7 @@ fn of_library(path: &Path, named: &[String]) -> Result<Vec<Suspect>, Failure> {
         let make = move || -> Box<dyn Engine> {
             Box::new(library.create(&name).unwrap_or_else(|error| panic!("{error}")))
         };
-        Ok(Suspect { title, make: Box::new(make), lacks })
+        Ok(Suspect { title, make: Box::new(make), lacks, fixed_table: false })
     };
     names.into_iter().map(suspect).collect()
 }
@@ -134,21 +170,6 @@ fn judged(suspect: &Suspect, options: &Options, trail: &mut Trail) -> Result<Rep
     panic::set_hook(hook);
     bar.finish_and_clear();
     judged
-}
-
-fn innocent(suspect: &Suspect, report: &Report) -> String {
-    let mut text = format!(
-        "{}: {}, {}, {} matches: no law broken\n",
-        suspect.title,
-        counted(report.streams, "stream"),
-        counted(report.events, "event"),
-        count(report.matches)
-    );
-    if !suspect.lacks.is_empty() {
-        let names: Vec<_> = suspect.lacks.iter().map(|function| function.name()).collect();
-        text += &format!("  not checked, since the library has no such function: {}\n", names.join(", "));
-    }
-    text
 }
 
 /// One script for each engine, named after it.

@@ -10,9 +10,11 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint check
   matchpoint check bins:n=3 --streams 20000
   matchpoint check --library ./libother.so --save scripts
+  matchpoint check --library ./libmpi_shim.so --mpi --order per-source
 
-Ends with 0 if no law is broken. A script that shows a broken law is as short as could be found; it begins with the
-law, and what the engine answered.";
+A script that shows a broken law is as short as could be found; it begins with the law, and what the engine answered.
+Ends with 0 if no law is broken, 1 if one is (a library that crashes while it is called breaks one), 2 if there was
+nothing to check: no such engine, no such library, a wrong option.";
 
 /// `matchpoint check`.
 #[derive(Args, Debug)]
@@ -34,9 +36,17 @@ pub struct Check {
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub events: usize,
 
+    /// Entries in each queue of the long streams, of which there are four; 0 leaves them out
+    #[arg(long, value_name = "N", default_value_t = 70_000)]
+    pub deep: u64,
+
     /// The first seed: the same seed makes the same streams
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
+
+    /// It is for MPI alone: ranks and tags are ints, contexts have 16 bits, no masks, no sources learned late
+    #[arg(long)]
+    pub mpi: bool,
 
     /// The engine's table has a fixed size: it may refuse what does not fit
     #[arg(long)]
@@ -54,6 +64,10 @@ pub struct Check {
     /// Save the script of every engine that breaks a law in this folder
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
+
+    /// Write what came of it as JSON (docs/check.md), too; `-` is standard output, and nothing else is written there then
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// Which of several messages that match may be taken.
@@ -86,8 +100,11 @@ impl Check {
             streams: self.streams,
             events: self.events,
             depths: vec![1, 2, 7, 70, 700],
+            deep: self.deep,
+            deep_may_fill: false,
             fixed_table: self.fixed_table,
             order: self.order.map(Order::from),
+            mpi_only: self.mpi,
             calls,
         }
     }

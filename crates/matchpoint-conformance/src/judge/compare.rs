@@ -56,7 +56,11 @@ impl Judge {
             return Ok(());
         }
         let footprint = engine.footprint();
-        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))
+        let least = 8 * self.queued() as u64;
+        require(footprint.peak_bytes >= footprint.now_bytes(), Law::Footprint, || format!("{footprint:?}."))?;
+        require(footprint.now_bytes() >= least, Law::Footprint, || {
+            format!("{footprint:?} is less than the {least} bytes of the ids of what is queued.")
+        })
     }
 
     fn compare_contents(&self, engine: &dyn Engine) -> Verdict {

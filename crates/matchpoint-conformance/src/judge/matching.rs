@@ -16,29 +16,32 @@ fn message_name(id: Option<MsgId>) -> String {
 impl Judge {
     /// Whether a receive with `selector` may take `found`.
     fn may_take(&self, selector: &Selector, found: Option<MsgId>, law: Law) -> Verdict {
-        let mut waiting = self.unexpected.iter().filter(|message| selector.matches(&message.envelope));
+        let first = self.unexpected.first_for(selector).map(|message| message.id);
         let Some(id) = found else {
-            let missed = waiting.next();
-            return missed.map_or(Ok(()), |missed| {
-                broken(law, format!("{selector} found nothing, though m{} waits.", missed.id.0))
+            return first.map_or(Ok(()), |missed| {
+                broken(law, format!("{selector} found nothing, though m{} waits.", missed.0))
             });
         };
-        let Some(taken) = self.unexpected.iter().find(|message| message.id == id) else {
+        let Some(taken) = self.unexpected.get(id.0) else {
             return broken(law, format!("{selector} found m{}, which is not queued.", id.0));
         };
         require(selector.matches(&taken.envelope), law, || {
             format!("{selector} found m{}, which is {}.", id.0, taken.envelope)
         })?;
-        let order = self.order(selector.context());
-        let before = |earlier: &&Message| match order {
-            Order::Total => true,
-            Order::PerSource => earlier.envelope.source == taken.envelope.source,
-            Order::None => false,
+        let overtaken = match self.order(selector.context()) {
+            Order::Total => first.filter(|&first| first != id),
+            Order::PerSource => self.overtaken_within_source(selector, taken),
+            Order::None => None,
         };
-        let overtaken = waiting.take_while(|message| message.id != id).find(before);
         overtaken.map_or(Ok(()), |earlier| {
-            broken(law, format!("{selector} found m{}, though m{} is earlier.", id.0, earlier.id.0))
+            broken(law, format!("{selector} found m{}, though m{} is earlier.", id.0, earlier.0))
         })
+    }
+
+    /// The message that `taken` may not overtake. Nameless messages might all be of one source, and count as such.
+    fn overtaken_within_source(&self, selector: &Selector, taken: &Message) -> Option<MsgId> {
+        let first = self.unexpected.first_of(taken.envelope.source, selector);
+        first.map(|message| message.id).filter(|&id| id != taken.id)
     }
 
     /// Whether it is what the probe just before said.
@@ -63,7 +66,7 @@ impl Judge {
     }
 
     fn take_unexpected(&mut self, id: MsgId) {
-        self.unexpected.retain(|message| message.id != id);
+        self.unexpected.remove(id.0);
         self.matches += 1;
     }
 
@@ -93,8 +96,7 @@ impl Judge {
     }
 
     fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
-        let mut waiting = self.posted.iter().filter(|receive| receive.selector.matches(envelope));
-        let first = waiting.next();
+        let first = self.posted.first_for(envelope);
         let (Some(id), Some(first)) = (found, first) else {
             let first = first.map(|receive| receive.id);
             return require(found == first, law, || {
@@ -102,8 +104,9 @@ impl Judge {
                 format!("{envelope} arrived and took {found}, where it was to take {first}.")
             });
         };
-        let any = self.order(envelope.context) == Order::None;
-        require(id == first.id || any && waiting.any(|receive| receive.id == id), law, || {
+        let any = self.order(envelope.context) == Order::None
+            && self.posted.get(id.0).is_some_and(|receive| receive.selector.matches(envelope));
+        require(id == first.id || any, law, || {
             format!("{envelope} arrived and took r{}, though r{} was posted first.", id.0, first.id.0)
         })
     }
@@ -127,7 +130,7 @@ impl Judge {
         }
         match found {
             Some(id) => {
-                self.posted.retain(|receive| receive.id != id);
+                self.posted.remove(id.0);
                 self.matches += 1;
             }
             None => self.unexpected.push(*message),

@@ -16,31 +16,25 @@ pub(crate) fn drained_text(drained: &Drained) -> String {
 
 impl Judge {
     pub(super) fn cancel(&mut self, id: RecvId, done: bool) -> Verdict {
-        let at = self.posted.iter().position(|receive| receive.id == id);
-        require(done == at.is_some(), Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))?;
-        at.map(|at| self.posted.remove(at));
-        Ok(())
+        let waits = self.posted.remove(id.0).is_some();
+        require(done == waits, Law::Cancel, || format!("Cancelling r{} returned {done}.", id.0))
     }
 
     pub(super) fn retract(&mut self, id: MsgId, done: bool) -> Verdict {
-        let at = self.unexpected.iter().position(|message| message.id == id);
-        require(done == at.is_some(), Law::Retract, || format!("Retracting m{} returned {done}.", id.0))?;
-        at.map(|at| self.unexpected.remove(at));
-        Ok(())
+        let waits = self.unexpected.remove(id.0).is_some();
+        require(done == waits, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
     }
 
     pub(super) fn readdress(&mut self, id: MsgId, source: Rank, done: bool) -> Verdict {
-        let posted = &self.posted;
-        let nameless = |message: &&mut Message| message.envelope.source == Rank::UNKNOWN;
-        let waiting = self.unexpected.iter_mut().find(|message| message.id == id).filter(nameless);
-        let waiting = waiting.filter(|message| {
-            let named = Envelope { source, ..message.envelope };
-            source != Rank::UNKNOWN && !posted.iter().any(|receive| receive.selector.matches(&named))
-        });
-        require(done == waiting.is_some(), Law::Readdress, || {
+        let nameless = |message: &&Message| message.envelope.source == Rank::UNKNOWN;
+        let waiting = self.unexpected.get(id.0).filter(nameless);
+        let named = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
+        let named = named
+            .filter(|message| source != Rank::UNKNOWN && self.posted.first_for(&message.envelope).is_none());
+        require(done == named.is_some(), Law::Readdress, || {
             format!("Readdressing m{} to {} returned {done}.", id.0, source.0)
         })?;
-        waiting.into_iter().for_each(|message| message.envelope.source = source);
+        named.into_iter().for_each(|message| self.unexpected.replace(id.0, message));
         Ok(())
     }
 
@@ -84,8 +78,8 @@ impl Judge {
                 drained_text(&expected)
             )
         })?;
-        self.posted.retain(|receive| receive.selector.context() != context);
-        self.unexpected.retain(|message| message.envelope.context != context);
+        self.posted.extract(|receive| receive.selector.context() == context);
+        self.unexpected.extract(|message| message.envelope.context == context);
         self.hints.remove(&context);
         Ok(())
     }
@@ -101,7 +95,7 @@ impl Judge {
             let (drained, expected) = (drained_text(drained), drained_text(&expected));
             format!("The failure of {} in {} drained {drained}, not {expected}.", source.0, context.0)
         })?;
-        self.posted.retain(|receive| !expected.receives.contains(&receive.id));
+        expected.receives.iter().for_each(|id| _ = self.posted.remove(id.0));
         Ok(())
     }
 }

@@ -1,125 +1,78 @@
 //! An engine that can be wrong in one way at a time.
 
+mod faults;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use matchpoint::hints::HintTable;
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Queue, Rank,
-    Receive, RecvId, Refused, Selector, Wild,
+    Receive, RecvId, Refused, Selector, Tag, TagMask, Wild,
 };
-use matchpoint_conformance::Law;
 
-/// One mistake.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fault {
-    AnySourceLosesToLaterDirected,
-    WildcardsBeforeExactWhateverTheAge,
-    UnexpectedTakenLastInFirstOut,
-    PostedTakenLastInFirstOut,
-    MasksTakenForAnyTag,
-    MaskLosesTheSignBit,
-    AnyTagForgetsTheContext,
-    DirectedTakesUnknownSource,
-    TagsCompareIn32Bits,
-    ProbeRemoves,
-    ProbeSeesTheYoungest,
-    MatchedProbeLeaves,
-    CancelLeaves,
-    CancelOfAStaleIdIsTrue,
-    RetractOfAMatchedIdIsTrue,
-    RetractTakesTheLast,
-    ReaddressMovesToTheTail,
-    ReaddressIgnoresPosted,
-    ReaddressRenamesTheNamed,
-    RefusedPostIsQueued,
-    NoUnexpectedIsIgnored,
-    HintsIgnoreWhatIsQueued,
-    CloseForgetsUnexpected,
-    CloseKeepsHints,
-    CloseTakesOtherContexts,
-    CloseReplacesWhatWasDrained,
-    CloseDrainsYoungestFirst,
-    FailSourceDropsAnySource,
-    FailSourceDropsMessages,
-    FailSourceTakesOtherContexts,
-    BatchInReverse,
-    BatchGoesOnAfterARefusal,
-    LastRemovedTakesItsNeighbour,
-    PanicsOnTheThirdEqual,
-    PeakForgotten,
-    VisitYoungestFirst,
-    OvertakesWithinASource,
-    ProbeChangesWhatIsTaken,
-}
+pub use self::faults::{DEEP_FAULTS, FAULTS, Fault};
 
-const RULES: &[Law] = &[Law::Arrive, Law::Post, Law::Probe, Law::MatchedProbe];
-
-/// Each fault, the laws any of which it may be caught by, and the most events that a script needs to show it.
-pub const FAULTS: &[(Fault, &[Law], usize)] = &[
-    (Fault::AnySourceLosesToLaterDirected, &[Law::Arrive], 3),
-    (Fault::WildcardsBeforeExactWhateverTheAge, &[Law::Arrive], 3),
-    (Fault::UnexpectedTakenLastInFirstOut, &[Law::Post], 3),
-    (Fault::PostedTakenLastInFirstOut, &[Law::Arrive], 3),
-    (Fault::MasksTakenForAnyTag, RULES, 2),
-    (Fault::MaskLosesTheSignBit, RULES, 2),
-    (Fault::AnyTagForgetsTheContext, RULES, 2),
-    (Fault::DirectedTakesUnknownSource, RULES, 2),
-    (Fault::TagsCompareIn32Bits, RULES, 2),
-    (Fault::ProbeRemoves, &[Law::Queues], 2),
-    (Fault::ProbeSeesTheYoungest, &[Law::Probe], 3),
-    (Fault::MatchedProbeLeaves, &[Law::Queues], 2),
-    (Fault::CancelLeaves, &[Law::Queues], 2),
-    (Fault::CancelOfAStaleIdIsTrue, &[Law::Cancel], 1),
-    (Fault::RetractOfAMatchedIdIsTrue, &[Law::Retract], 1),
-    (Fault::RetractTakesTheLast, &[Law::Queues], 3),
-    (Fault::ReaddressMovesToTheTail, &[Law::Queues], 3),
-    (Fault::ReaddressIgnoresPosted, &[Law::Readdress], 3),
-    (Fault::ReaddressRenamesTheNamed, &[Law::Readdress], 2),
-    (Fault::RefusedPostIsQueued, &[Law::Queues], 2),
-    (Fault::NoUnexpectedIsIgnored, &[Law::Refusal], 2),
-    (Fault::HintsIgnoreWhatIsQueued, &[Law::Hints], 2),
-    (Fault::CloseForgetsUnexpected, &[Law::Close], 1),
-    (Fault::CloseKeepsHints, &[Law::Refusal, Law::Post], 4),
-    (Fault::CloseTakesOtherContexts, &[Law::Close], 2),
-    (Fault::CloseReplacesWhatWasDrained, &[Law::Close], 1),
-    (Fault::CloseDrainsYoungestFirst, &[Law::Close], 2),
-    (Fault::FailSourceDropsAnySource, &[Law::FailSource], 2),
-    (Fault::FailSourceDropsMessages, &[Law::FailSource], 2),
-    (Fault::FailSourceTakesOtherContexts, &[Law::FailSource], 2),
-    (Fault::BatchInReverse, &[Law::Batch], 3),
-    (Fault::BatchGoesOnAfterARefusal, &[Law::Queues], 3),
-    (Fault::LastRemovedTakesItsNeighbour, &[Law::Queues], 3),
-    (Fault::PanicsOnTheThirdEqual, &[Law::Panic], 3),
-    (Fault::PeakForgotten, &[Law::Footprint], 1),
-    (Fault::VisitYoungestFirst, &[Law::Queues], 2),
-    (Fault::OvertakesWithinASource, RULES, 3),
-    (Fault::ProbeChangesWhatIsTaken, &[Law::Probe], 4),
-];
-
-/// `list`, in vectors, with a fault.
+/// `list` with a fault.
 pub struct Mutant {
     fault: Option<Fault>,
-    posted: Vec<Receive>,
-    unexpected: Vec<Message>,
+    posted: VecDeque<Receive>,
+    unexpected: VecDeque<Message>,
     hints: HintTable,
     order: Order,
     probes: u64,
     room: usize,
+    /// What some faults remember besides.
+    memory: Memory,
+}
+
+#[derive(Default)]
+struct Memory {
+    masks: Vec<u64>,
+    sequence: HashMap<RecvId, u16>,
+    posts: u16,
+    cancelled: HashSet<RecvId>,
+    closed: usize,
+    ghosts: Vec<Message>,
 }
 
 /// The first or, if `last`, the last for which `is` holds.
-fn find<T>(of: &[T], last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
+fn find<T>(of: &VecDeque<T>, last: bool, is: impl Fn(&T) -> bool) -> Option<usize> {
     if last { of.iter().rposition(is) } else { of.iter().position(is) }
 }
 
+/// A tag of which these bits do not count.
+fn ignore_tag(tag: &mut Wild<Tag>, ignore: u64) {
+    match tag {
+        Wild::Is(value) => *tag = Wild::Masked(TagMask { value: *value, ignore }),
+        Wild::Masked(mask) => mask.ignore |= ignore,
+        Wild::Any => {}
+    }
+}
+
+/// A source of which these bits do not count.
+fn ignore_source(source: &mut Wild<Rank>, envelope: &Envelope, ignore: u64) {
+    if let (Wild::Is(rank), Envelope { source: has, .. }) = (&mut *source, envelope) {
+        if (rank.0 ^ has.0) & !ignore == 0 && *has != Rank::UNKNOWN {
+            *source = Wild::Is(*has);
+        }
+    }
+}
+
+/// How long a queue is to some.
+const ROOM: usize = 1 << 16;
+
 impl Mutant {
     pub fn new(fault: Option<Fault>) -> Self {
-        let per_source = [Fault::OvertakesWithinASource, Fault::ProbeChangesWhatIsTaken];
+        let per_source =
+            [Fault::OvertakesWithinASource, Fault::ProbeChangesWhatIsTaken, Fault::NamelessOvertake];
         let relaxed = fault.is_some_and(|fault| per_source.contains(&fault));
         Mutant::promising(if relaxed { Order::PerSource } else { Order::Total }, fault)
     }
 
     pub fn promising(order: Order, fault: Option<Fault>) -> Self {
-        let (posted, unexpected) = (Vec::new(), Vec::new());
-        Mutant { fault, posted, unexpected, hints: HintTable::default(), order, probes: 0, room: usize::MAX }
+        let (posted, unexpected) = (VecDeque::new(), VecDeque::new());
+        let (hints, memory) = (HintTable::default(), Memory::default());
+        Mutant { fault, posted, unexpected, hints, order, probes: 0, room: usize::MAX, memory }
     }
 
     /// One whose queues hold no more than `room` entries each.
@@ -149,25 +102,76 @@ impl Mutant {
             wanted.0 &= 0xFFFF_FFFF;
             envelope.tag.0 &= 0xFFFF_FFFF;
         }
+        let (same, other) = (selector.context().0, envelope.context.0);
+        match self.fault {
+            Some(Fault::ContextsIn8Bits) if same as u8 == other as u8 => context = envelope.context,
+            Some(Fault::TagBit20Ignored) => ignore_tag(&mut tag, 1 << 20),
+            Some(Fault::SourceBit40Ignored) => ignore_source(&mut source, &envelope, 1 << 40),
+            Some(Fault::SourcesIn32Bits) => ignore_source(&mut source, &envelope, !0 << 32),
+            Some(Fault::SourceOf32OnesIsAny) if source == Wild::Is(Rank(u32::MAX.into())) => {
+                source = Wild::Any;
+            }
+            Some(Fault::AnyTagMissesNegative) if tag == Wild::Any && (envelope.tag.0 as i64) < 0 => {
+                return false;
+            }
+            _ => {}
+        }
         Selector::new(context, source, tag).matches(&envelope)
+    }
+
+    /// Some keep less of an id than they are given.
+    fn kept(&self, id: u64) -> u64 {
+        match self.fault {
+            Some(Fault::IdsIn16Bits) => id & 0xFFFF,
+            Some(Fault::IdsIn32Bits) => id & 0xFFFF_FFFF,
+            _ => id,
+        }
     }
 
     fn find_posted(&self, envelope: &Envelope) -> Option<usize> {
         let matches = |receive: &Receive| self.matches(&receive.selector, envelope);
+        let first = || find(&self.posted, false, matches);
+        let exact = || find(&self.posted, false, |r| r.selector.exact().is_some() && matches(r));
+        let open = || find(&self.posted, false, |r| r.selector.exact().is_none() && matches(r));
+        match self.fault {
+            Some(Fault::AnySourceLosesToLaterDirected | Fault::WildcardsBeforeExactWhateverTheAge) => {}
+            Some(Fault::OrderLostBeyond65536) => {
+                return find(&self.posted, self.posted.len() > ROOM, matches);
+            }
+            Some(Fault::OlderWildcardLosesAcrossABlock) => {
+                return match (exact(), open()) {
+                    (Some(exact), Some(open)) if exact > open + 64 => Some(exact),
+                    _ => first(),
+                };
+            }
+            Some(Fault::SequenceIn16Bits) => {
+                let sequence = |&at: &usize| self.memory.sequence[&self.posted[at].id];
+                return exact().into_iter().chain(open()).min_by_key(sequence);
+            }
+            other => return find(&self.posted, other == Some(Fault::PostedTakenLastInFirstOut), matches),
+        }
         let preferred = |receive: &Receive| match self.fault {
             Some(Fault::AnySourceLosesToLaterDirected) => receive.selector.source() != Wild::Any,
             Some(Fault::WildcardsBeforeExactWhateverTheAge) => receive.selector.exact().is_none(),
             _ => false,
         };
-        let first = find(&self.posted, false, |receive| preferred(receive) && matches(receive));
-        first.or_else(|| find(&self.posted, self.has(Fault::PostedTakenLastInFirstOut), matches))
+        find(&self.posted, false, |receive| preferred(receive) && matches(receive)).or_else(first)
     }
 
     fn find_unexpected(&self, selector: &Selector) -> Option<usize> {
         let last = self.has(Fault::UnexpectedTakenLastInFirstOut) || self.has(Fault::OvertakesWithinASource);
         let matches = |message: &Message| self.matches(selector, &message.envelope);
-        if !self.has(Fault::ProbeChangesWhatIsTaken) {
-            return find(&self.unexpected, last, matches);
+        match self.fault {
+            Some(Fault::ProbeChangesWhatIsTaken) => {}
+            Some(Fault::UnexpectedLookAt65536) => {
+                return find(&self.unexpected, false, matches).filter(|&at| at < ROOM);
+            }
+            Some(Fault::NamelessOvertake) => {
+                let nameless = |message: &Message| message.envelope.source == Rank::UNKNOWN;
+                let last = find(&self.unexpected, true, |m| nameless(m) && matches(m));
+                return last.or_else(|| find(&self.unexpected, false, matches));
+            }
+            _ => return find(&self.unexpected, last, matches),
         }
         // As ob1's ring of sources: each search that a probe makes starts the next one elsewhere.
         let sources = self.unexpected.iter().filter(|message| matches(message));
@@ -176,40 +180,80 @@ impl Mutant {
         find(&self.unexpected, false, |message| matches(message) && Some(message.envelope.source) == source)
     }
 
+    /// A message that was taken, and still lies where receives that leave something open look.
+    fn ghost(&self, selector: &Selector) -> Option<MsgId> {
+        let found = self.memory.ghosts.iter().find(|ghost| selector.matches(&ghost.envelope));
+        found.filter(|_| selector.exact().is_none()).map(|ghost| ghost.id)
+    }
+
+    /// What some faults note of a receive that is to wait.
+    fn remember(&mut self, receive: &mut Receive) {
+        self.memory.posts = self.memory.posts.wrapping_add(1);
+        match (self.fault, receive.selector.tag()) {
+            (Some(Fault::SequenceIn16Bits), _) => {
+                self.memory.sequence.insert(receive.id, self.memory.posts);
+            }
+            (Some(Fault::MasksBeyond64AreTheFirst), Wild::Masked(TagMask { value, ignore })) => {
+                let masks = &mut self.memory.masks;
+                if masks.contains(&ignore) {
+                    return;
+                }
+                masks.push(ignore);
+                let ignore = if masks.len() > 64 { masks[0] } else { ignore };
+                let tag = Wild::Masked(TagMask { value, ignore });
+                receive.selector = Selector::new(receive.selector.context(), receive.selector.source(), tag);
+            }
+            _ => {}
+        }
+    }
+
     fn take_posted(&mut self, at: usize) -> RecvId {
         let last = at + 1 == self.posted.len();
-        let id = self.posted.remove(at).id;
+        let id = self.posted.remove(at).expect("it was found").id;
         if self.has(Fault::LastRemovedTakesItsNeighbour) && last {
-            self.posted.pop();
+            self.posted.pop_back();
         }
         id
     }
 }
 
 impl Engine for Mutant {
-    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    fn post(&mut self, mut receive: Receive) -> Result<Option<MsgId>, Refused> {
+        receive.id.0 = self.kept(receive.id.0);
         if let Err(refused) = self.hints.admit(&receive.selector) {
             if self.has(Fault::RefusedPostIsQueued) {
-                self.posted.push(receive);
+                self.posted.push_back(receive);
             }
             return Err(refused);
         }
+        if let Some(ghost) = self.ghost(&receive.selector) {
+            return Ok(Some(ghost));
+        }
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.unexpected.remove(at).id));
+            let taken = self.unexpected.remove(at).expect("it was found");
+            if self.has(Fault::MatchedStaysInOneIndex) && receive.selector.exact().is_some() {
+                self.memory.ghosts.push(taken);
+            }
+            return Ok(Some(taken.id));
         }
         if self.posted.len() >= self.room {
             return Err(Refused::Full);
         }
-        self.posted.push(receive);
+        self.remember(&mut receive);
+        self.posted.push_back(receive);
+        if !self.has(Fault::PanicsOnTheThirdEqual) {
+            return Ok(None);
+        }
         let equal = self.posted.iter().filter(|other| other.selector == receive.selector).count();
-        if self.has(Fault::PanicsOnTheThirdEqual) && equal == 3 {
+        if equal == 3 {
             // A panic that says nothing on the terminal: the test makes thousands.
             std::panic::resume_unwind(Box::new("the third"));
         }
         Ok(None)
     }
 
-    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    fn arrive(&mut self, mut message: Message) -> Result<Option<RecvId>, Refused> {
+        message.id.0 = self.kept(message.id.0);
         if let Some(at) = self.find_posted(&message.envelope) {
             return Ok(Some(self.take_posted(at)));
         }
@@ -219,7 +263,7 @@ impl Engine for Mutant {
         if self.unexpected.len() >= self.room {
             return Err(Refused::Full);
         }
-        self.unexpected.push(message);
+        self.unexpected.push_back(message);
         Ok(None)
     }
 
@@ -249,25 +293,42 @@ impl Engine for Mutant {
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
-        let Some(at) = self.posted.iter().position(|posted| posted.id == receive) else {
+        let receive = RecvId(self.kept(receive.0));
+        let Some(mut at) = self.posted.iter().position(|posted| posted.id == receive) else {
             return self.has(Fault::CancelOfAStaleIdIsTrue);
         };
-        if !self.has(Fault::CancelLeaves) {
-            self.take_posted(at);
+        match self.fault {
+            Some(Fault::CancelLooksAt65536) if at >= ROOM => return false,
+            Some(Fault::RecycledHandleIsStale) if !self.memory.cancelled.insert(receive) => return false,
+            Some(Fault::CancelTakesTheFirstEqual) => {
+                let selector = self.posted[at].selector;
+                at = self.posted.iter().position(|posted| posted.selector == selector).unwrap_or(at);
+            }
+            Some(Fault::CancelLeaves) => return true,
+            _ => {}
         }
+        self.take_posted(at);
         true
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
-        let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
+        let message = MsgId(self.kept(message.0));
+        let Some(mut at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
             return self.has(Fault::RetractOfAMatchedIdIsTrue);
         };
-        let last = self.unexpected.len() - 1;
-        self.unexpected.remove(if self.has(Fault::RetractTakesTheLast) { last } else { at });
+        if self.has(Fault::RetractTakesTheLast) {
+            at = self.unexpected.len() - 1;
+        }
+        if self.has(Fault::RetractTakesTheFirstEqual) {
+            let envelope = self.unexpected[at].envelope;
+            at = self.unexpected.iter().position(|waiting| waiting.envelope == envelope).unwrap_or(at);
+        }
+        self.unexpected.remove(at);
         true
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let message = MsgId(self.kept(message.0));
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
             return false;
         };
@@ -281,7 +342,7 @@ impl Engine for Mutant {
         }
         self.unexpected[at].envelope = named;
         if self.has(Fault::ReaddressMovesToTheTail) {
-            self.unexpected[at..].rotate_left(1);
+            self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
         true
     }
@@ -302,6 +363,7 @@ impl Engine for Mutant {
         }
         let all = self.has(Fault::CloseTakesOtherContexts);
         let receives = self.posted.extract(|receive| all || receive.selector.context() == context);
+        self.memory.closed += receives.len();
         drained.receives.extend(receives.iter().map(|receive| receive.id));
         if self.has(Fault::CloseDrainsYoungestFirst) {
             drained.receives.reverse();
@@ -350,7 +412,8 @@ impl Engine for Mutant {
     }
 
     fn posted_len(&self) -> usize {
-        self.posted.len()
+        let more = if self.has(Fault::LengthsCountWhatWasClosed) { self.memory.closed } else { 0 };
+        self.posted.len() + more
     }
 
     fn unexpected_len(&self) -> usize {
@@ -383,7 +446,10 @@ impl Engine for Mutant {
     }
 
     fn footprint(&self) -> Footprint {
-        let bytes = (self.posted.len() + self.unexpected.len()) as u64;
+        if self.has(Fault::FootprintNeverCounts) {
+            return Footprint::default();
+        }
+        let bytes = 64 * (self.posted.len() + self.unexpected.len()) as u64;
         let peak_bytes = if self.has(Fault::PeakForgotten) { 0 } else { bytes };
         Footprint { entries_bytes: bytes, peak_bytes, ..Footprint::default() }
     }
@@ -394,7 +460,7 @@ trait Extract<T> {
     fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T>;
 }
 
-impl<T: Copy> Extract<T> for Vec<T> {
+impl<T: Copy> Extract<T> for VecDeque<T> {
     fn extract(&mut self, picks: impl Fn(&T) -> bool) -> Vec<T> {
         let picked = self.iter().copied().filter(|item| picks(item)).collect();
         self.retain(|item| !picks(item));

@@ -15,6 +15,7 @@
 //! set_hints 0                   back to MPI's full semantics
 //! close 0
 //! fail_source 0 3
+//! post r1..r70000 0/3/7         70,000 of them, named in turn; so are arrive, cancel and retract, upwards or downwards
 //! ```
 //!
 //! Numbers are decimal, or hexadecimal after `0x`.
@@ -33,14 +34,91 @@ use crate::hints::Hints;
 /// # Errors
 /// The first line that is no event, and what was expected there.
 pub fn parse(text: &str) -> Result<Vec<Event>, ScriptError> {
-    let lines = (1..).zip(text.lines()).map(|(number, line)| (number, bare(line)));
-    let events = lines.filter(|(_, line)| !line.is_empty());
-    events.map(|(number, line)| event(line).map_err(|error| error.at(number))).collect()
+    let mut events = Vec::new();
+    for (number, line) in (1..).zip(text.lines().map(bare)).filter(|(_, line)| !line.is_empty()) {
+        let range =
+            line.split_whitespace().nth(1).and_then(|word| word.split_once("..").map(|of| (word, of)));
+        let read = match range {
+            Some((word, (from, to))) => several(line, word, from, to, &mut events),
+            None => event(line).map(|event| events.push(event)),
+        };
+        read.map_err(|error| error.at(number))?;
+    }
+    Ok(events)
 }
 
-/// The script of these events.
+/// The script of these events. Long runs of events that differ by a name that counts up or down are one line.
 pub fn print(events: &[Event]) -> String {
-    events.iter().map(|event| format!("{event}\n")).collect()
+    let mut text = String::new();
+    let mut rest = events;
+    while let Some((first, others)) = rest.split_first() {
+        let run = 1 + run_length(first, others);
+        if run < RUN {
+            text += &format!("{first}\n");
+            rest = others;
+            continue;
+        }
+        let (line, last) = (first.to_string(), rest[run - 1].to_string());
+        let [name, last] = [&line, &last].map(|line| line.split_whitespace().nth(1).unwrap_or(""));
+        text += &format!("{}\n", line.replacen(name, &format!("{name}..{last}"), 1));
+        rest = &rest[run..];
+    }
+    text
+}
+
+/// Shorter runs are easier to read line by line.
+const RUN: usize = 8;
+
+/// A line stands for no more events than this, so that a script of a few bytes is none of a few gigabytes.
+const LONGEST: u64 = 1 << 22;
+
+/// The name of a receive or a message in an event that can be one of a run.
+fn name(event: &mut Event) -> Option<&mut u64> {
+    match event {
+        Event::Post(receive) => Some(&mut receive.id.0),
+        Event::Arrive(message) => Some(&mut message.id.0),
+        Event::Cancel(receive) => Some(&mut receive.0),
+        Event::Retract(message) => Some(&mut message.0),
+        _ => None,
+    }
+}
+
+/// How many of `others` go on as `first` begins: the same but for a name that counts up, or down, by one.
+fn run_length(first: &Event, others: &[Event]) -> usize {
+    let (mut next, mut step) = (first.clone(), 0);
+    let goes_on = |other: &&Event| {
+        let named = |event: &Event| name(&mut event.clone()).copied();
+        let (Some(was), Some(is)) = (named(&next), named(other)) else { return false };
+        if step == 0 {
+            step = if is == was.wrapping_sub(1) { -1 } else { 1 };
+        }
+        let follows = was.checked_add_signed(step);
+        name(&mut next).into_iter().for_each(|name| *name = follows.unwrap_or(was));
+        follows.is_some() && next == **other
+    };
+    others.iter().take_while(goes_on).count()
+}
+
+/// Reads a line that stands for a run: `from` and `to` are the two ends in `word`.
+fn several(line: &str, word: &str, from: &str, to: &str, out: &mut Vec<Event>) -> Result<(), ScriptError> {
+    const EXPECTED: &str = "two names of one kind (r1..r9) in a post, an arrival, a cancel or a retraction";
+    let [mut first, mut last] = [event(&line.replacen(word, from, 1))?, event(&line.replacen(word, to, 1))?];
+    let (Some(from), Some(to)) = (name(&mut first).copied(), name(&mut last).copied()) else {
+        return Err(error(word, EXPECTED));
+    };
+    if from.abs_diff(to) >= LONGEST {
+        return Err(error(word, "a run of no more than 4194304 events"));
+    }
+    let mut add = |at: u64| {
+        name(&mut first).into_iter().for_each(|name| *name = at);
+        out.push(first.clone());
+    };
+    if from <= to {
+        (from..=to).for_each(&mut add)
+    } else {
+        (to..=from).rev().for_each(&mut add)
+    }
+    Ok(())
 }
 
 /// A line that is no event: where, what was read, and what was expected.
@@ -287,6 +365,24 @@ fail_source 0 ?
     }
 
     #[test]
+    fn runs_are_one_line() {
+        let text = "\
+post r1..r70000 0/*/0x10~0xf
+arrive m18446744073709551600..m18446744073709551615 0/3/7^
+cancel r9..r2
+retract m10..m17
+retract m17
+post r1 0/0/0
+post r2 0/0/1
+";
+        let events = parse(text).unwrap();
+        assert_eq!(events.len(), 70_000 + 16 + 8 + 8 + 3);
+        assert_eq!(print(&events), text);
+        let few = "post r1..r3 0/0/0";
+        assert_eq!(print(&parse(few).unwrap()), "post r1 0/0/0\npost r2 0/0/0\npost r3 0/0/0\n");
+    }
+
+    #[test]
     fn errors_say_where_what_and_what_instead() {
         for (text, says) in [
             ("\n# fine\npost r1 0/1/2\nreceive r1", "line 4: read `receive`, expected post, arrive,"),
@@ -296,6 +392,9 @@ fail_source 0 ?
             ("arrive m1 0/*/2", "line 1: read `*`, expected context/source/tag, `?`"),
             ("close 4294967296", "line 1: read `4294967296`, expected a context id of 32 bits"),
             ("close 0 1", "line 1: read `1`, expected the end of the line"),
+            ("close 0..1", "line 1: read `0..1`, expected two names of one kind"),
+            ("arrive m1..r2 0/1/2", "line 1: read `r2`, expected a message's id (m1)"),
+            ("cancel r0..r4194304", "line 1: read `r0..r4194304`, expected a run of no more than"),
             ("set_hints 0 fast", "line 1: read `fast`, expected no_any_source,"),
         ] {
             let error = parse(text).unwrap_err().to_string();

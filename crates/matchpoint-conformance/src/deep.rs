@@ -1,0 +1,139 @@
+//! Long queues: growth, order beyond 65,536 entries, wildcards and withdrawals far from either end.
+//!
+//! An engine that searches from the front is to be through with them, too: nearly all matches are found at the front,
+//! and no more than a few hundred calls look deeper.
+
+use matchpoint::{
+    ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+};
+
+/// Such a stream: its name, and how to make it with `n` entries in a queue.
+pub type Scenario = (&'static str, fn(u64) -> Vec<Event>);
+
+/// All of them.
+pub const SCENARIOS: &[Scenario] = &[
+    ("filled and drained in order", in_order),
+    ("wildcards among the posted", posted),
+    ("looked into from all sides", unexpected),
+    ("sequence numbers", sequences),
+];
+
+/// Calls that look deep, of each sort.
+const LOOKS: u64 = 48;
+
+const ANY_SOURCE: Wild<Rank> = Wild::Any;
+
+fn is(source: u64) -> Wild<Rank> {
+    Wild::Is(Rank(source))
+}
+
+fn tagged(tag: u64) -> Wild<Tag> {
+    Wild::Is(Tag(tag))
+}
+
+fn post(id: u64, source: Wild<Rank>, tag: Wild<Tag>) -> Event {
+    Event::Post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)))
+}
+
+fn arrive(id: u64, source: u64, tag: u64) -> Event {
+    Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(tag))))
+}
+
+/// Each queue once to its full length and down to nothing, then up and down again some more.
+fn in_order(n: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut next = 0;
+    for n in [n, n / 16, n / 8] {
+        let ids = next..next + n;
+        next += n;
+        // Three sources, one tag: what is asked for is never far from the front.
+        events.extend(ids.clone().map(|id| post(id, is(id % 3), tagged(1))));
+        events.extend(ids.clone().map(|id| arrive(id, id % 3, 1)));
+        events.extend(ids.clone().map(|id| arrive(next + id, id % 3, 1)));
+        let open = |id: u64| if id % 64 == 0 { ANY_SOURCE } else { is(id % 3) };
+        events.extend(ids.map(|id| post(next + id, open(id), tagged(1))));
+        next += n;
+    }
+    events
+}
+
+/// So many numbers below `n`, spread evenly, both ends among them.
+fn spread(n: u64) -> impl DoubleEndedIterator<Item = u64> + Clone {
+    (0..LOOKS).map(move |at| at * (n.max(1) - 1) / (LOOKS - 1))
+}
+
+/// Receives that leave something open lie between many that do not; then some of each are asked for and withdrawn.
+fn posted(n: u64) -> Vec<Event> {
+    let masked = |value| Wild::Masked(TagMask { value: Tag(value), ignore: 0xFF });
+    let receive = |id: u64| match id % 1000 {
+        999 => (ANY_SOURCE, tagged(id % 64)),
+        500 => (is(id % 64), Wild::Any),
+        250 => (is(id % 64), masked(id % 64)),
+        _ => (is(id % 64), tagged(id / 64 << 8)),
+    };
+    let mut events: Vec<_> = (0..n).map(|id| post(id, receive(id).0, receive(id).1)).collect();
+    // An old exact one and a young wildcard, and the other way round, with all of them in between.
+    events.insert(0, post(n, is(1), tagged(u64::MAX)));
+    events.extend([post(n + 1, ANY_SOURCE, tagged(u64::MAX)), post(n + 2, is(1), tagged(u64::MAX))]);
+    let mut next = 0;
+    let mut message = |source, tag| {
+        next += 1;
+        arrive(next, source, tag)
+    };
+    events.extend((0..3).map(|_| message(1, u64::MAX)));
+    events.extend(spread(n).rev().map(|id| message(id % 64, id / 64 << 8)));
+    events.extend(spread(n).map(|id| message(100, id % 64)));
+    events.extend(spread(n).map(|id| message(id % 64, 0xFF)));
+    // From both ends inwards, and again: what is gone is not found.
+    let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
+    events.extend(ends.chain(spread(n)).map(|id| Event::Cancel(RecvId(id))));
+    events.extend([Event::FailSource(ContextId(0), Rank(3)), Event::Close(ContextId(0))]);
+    events.extend([post(1, is(1), tagged(1)), message(1, 1)]);
+    events
+}
+
+/// Messages wait and are found by all that a receive or probe may leave open.
+fn unexpected(n: u64) -> Vec<Event> {
+    let source = |id: u64| if id % 1000 == 7 { Rank::UNKNOWN.0 } else { id % 64 };
+    let mut events: Vec<_> = (0..n).map(|id| arrive(id, source(id), id / 64)).collect();
+    let mut next = 0;
+    let mut ask = |source, tag| {
+        next += 1;
+        [Event::Probe(Selector::new(ContextId(0), source, tag)), post(next, source, tag)]
+    };
+    let ones = |id: u64| Wild::Masked(TagMask { value: Tag(id / 64), ignore: 1 << 40 });
+    events.extend(spread(n).rev().flat_map(|id| ask(is(id % 64), tagged(id / 64))));
+    events.extend(spread(n).flat_map(|id| ask(ANY_SOURCE, tagged(id / 64))));
+    events.extend(spread(n).rev().flat_map(|id| ask(is(id % 64), ones(id))));
+    events.extend(spread(n).flat_map(|id| ask(is(id % 64), Wild::Any)));
+    events.extend((0..LOOKS).flat_map(|_| ask(ANY_SOURCE, Wild::Any)));
+    let nameless = (0..n).filter(|&id| source(id) == Rank::UNKNOWN.0);
+    events.extend(nameless.step_by(2).map(|id| Event::Readdress(MsgId(id), Rank(id % 64))));
+    let ends = (0..LOOKS).flat_map(|at| [n.saturating_sub(1 + at), at]);
+    events.extend(ends.chain(spread(n)).map(|id| Event::Retract(MsgId(id))));
+    // In order for a while: holes and all.
+    events.extend((0..n / 8).flat_map(|_| ask(ANY_SOURCE, Wild::Any).into_iter().skip(1)));
+    events.extend([Event::Close(ContextId(0)), arrive(1, 1, 1)]);
+    events.extend(ask(ANY_SOURCE, tagged(1)));
+    events
+}
+
+/// Queues stay short while what counts them goes on: two that may both be taken, again and again, in either order.
+fn sequences(n: u64) -> Vec<Event> {
+    let mut events = Vec::new();
+    for round in 0..n.div_ceil(2) {
+        let (id, tag) = (2 * round, round % 3);
+        let open = if round % 2 == 0 { [ANY_SOURCE, is(1)] } else { [is(1), ANY_SOURCE] };
+        events.extend([post(id, open[0], tagged(tag)), post(id + 1, open[1], tagged(tag))]);
+        events.extend([arrive(id, 1, tag), arrive(id + 1, 1, tag)]);
+        if round % 4 == 0 {
+            events.extend([arrive(id, 1, tag), arrive(id + 1, 2, tag)]);
+            events.extend([
+                post(id, ANY_SOURCE, tagged(tag)),
+                post(id + 1, open[round as usize % 2], Wild::Any),
+            ]);
+            events.push(post(id + 1, ANY_SOURCE, tagged(tag)));
+        }
+    }
+    events
+}

@@ -1,0 +1,157 @@
+//! Other numbers for the same stream: all 64 bits of them, where a generator and people count from 0.
+//!
+//! Bits change places and some are inverted. Numbers that differed in a low bit then differ in one bit anywhere, the
+//! others are set or clear at random, and a mask ignores the same tags as before, its bits having moved with theirs. So
+//! what matches what stays as it was, and a stream that has been shrunk can be given plain numbers again one bit at a
+//! time ([`shrink`](crate::shrink)).
+
+use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
+
+use crate::choices::Choices;
+use crate::renumber::{Numbers, map};
+
+/// A one-to-one mapping of `width` bits: bit `at` goes to `at * stride + shift`, then some are inverted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Bits {
+    width: u32,
+    stride: u32,
+    shift: u32,
+    inverted: u64,
+}
+
+impl Bits {
+    /// `turn` decides where the lowest bit goes: as many turns as there are bits put it everywhere.
+    fn new(width: u32, turn: u64, choices: &mut Choices<'_>) -> Self {
+        let stride = 2 * choices.below(u64::from(width) / 2) as u32 + 1;
+        let shift = (turn % u64::from(width)) as u32;
+        // One in four keeps small numbers sparse: bits move, and none is inverted. One in four is all ones at the top.
+        let inverted = match choices.below(4) {
+            0 => 0,
+            1 => u64::MAX << choices.below(48),
+            _ => choices.below(u64::MAX),
+        };
+        Bits { width, stride, shift, inverted: inverted & (u64::MAX >> (64 - width)) }
+    }
+
+    /// Bits in their new places.
+    fn moved(&self, number: u64) -> u64 {
+        let to = |at: u32| (at * self.stride + self.shift) % self.width;
+        (0..self.width).map(|at| (number >> at & 1) << to(at)).fold(0, |sum, bit| sum | bit)
+    }
+
+    fn number(&self, number: u64) -> u64 {
+        self.moved(number) ^ self.inverted
+    }
+}
+
+/// Other numbers, one mapping for each kind.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Disguise {
+    contexts: Bits,
+    sources: Bits,
+    tags: Bits,
+    receives: Bits,
+    messages: Bits,
+}
+
+impl Disguise {
+    /// The disguise of that number. Any 64 that follow each other put the lowest bit of each kind in every place.
+    pub fn new(number: u64) -> Self {
+        let mut choices = Choices::Seed(number ^ 0xD15_6015E);
+        let mut bits = |width, turn| Bits::new(width, turn, &mut choices);
+        Disguise {
+            contexts: bits(32, number),
+            sources: bits(64, number),
+            tags: bits(64, number),
+            receives: bits(64, number),
+            messages: bits(64, number),
+        }
+    }
+
+    /// Gives all events their other numbers.
+    pub fn put_on(&self, events: &mut [Event]) {
+        events.iter_mut().for_each(|event| *event = map(event, &mut self.clone()));
+    }
+}
+
+impl Numbers for Disguise {
+    fn context(&mut self, context: ContextId) -> ContextId {
+        ContextId(self.contexts.number(context.0.into()) as u32)
+    }
+
+    /// One-to-one but for the source that is not known, which stays: who would become it becomes what it would have.
+    fn source(&mut self, source: Rank) -> Rank {
+        match self.sources.number(source.0) {
+            u64::MAX => Rank(self.sources.number(u64::MAX)),
+            other => Rank(other),
+        }
+    }
+
+    fn tag(&mut self, tag: Tag) -> Tag {
+        Tag(self.tags.number(tag.0))
+    }
+
+    fn mask(&mut self, mask: TagMask) -> Wild<Tag> {
+        Wild::Masked(TagMask { value: self.tag(mask.value), ignore: self.tags.moved(mask.ignore) })
+    }
+
+    fn receive(&mut self, id: u64) -> u64 {
+        self.receives.number(id)
+    }
+
+    fn message(&mut self, id: u64) -> u64 {
+        self.messages.number(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::generate::{SHAPES, stream};
+    use crate::run::run;
+
+    #[test]
+    fn no_two_numbers_become_one() {
+        for number in 0..200 {
+            let mut disguise = Disguise::new(number);
+            let numbers: Vec<u64> = (0..64).map(|bit| 1 << bit).chain(0..1000).collect();
+            let distinct = numbers.iter().collect::<BTreeSet<_>>().len();
+            let sources: BTreeSet<_> = numbers.iter().map(|&at| disguise.source(Rank(at))).collect();
+            let tags: BTreeSet<_> = numbers.iter().map(|&at| disguise.tag(Tag(at))).collect();
+            assert_eq!((sources.len(), tags.len()), (distinct, distinct));
+            assert!(!sources.contains(&Rank::UNKNOWN));
+            let contexts: BTreeSet<_> = (0..1000).map(|at| disguise.context(ContextId(at))).collect();
+            assert_eq!(contexts.len(), 1000);
+        }
+    }
+
+    #[test]
+    fn the_lowest_bit_goes_everywhere() {
+        let mut union = [0, 0, 0];
+        for number in 1..65 {
+            let mut disguise = Disguise::new(number);
+            union[0] |= disguise.tag(Tag(0)).0 ^ disguise.tag(Tag(1)).0;
+            union[1] |= disguise.receive(0) ^ disguise.receive(1);
+            union[2] |= u64::from(disguise.context(ContextId(0)).0 ^ disguise.context(ContextId(1)).0);
+        }
+        assert_eq!(union, [u64::MAX, u64::MAX, u32::MAX.into()]);
+    }
+
+    /// What matches stays, so the disguised stream makes as many matches as the plain one.
+    #[test]
+    fn what_matches_stays() {
+        for (number, (name, shape)) in (0..).zip(SHAPES) {
+            let plain = stream(*shape, Choices::Seed(number), 500);
+            let mut other = plain.clone();
+            Disguise::new(number).put_on(&mut other);
+            assert_ne!(plain, other, "{name}");
+            let matches = [plain, other].map(|events| {
+                let run = run(&mut *matchpoint::engines::create("list").unwrap(), &events, false);
+                (run.matches, run.played.len(), run.broken)
+            });
+            assert_eq!(matches[0], matches[1], "{name}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A stream with other numbers: one place that knows where in an event which kind of number stands.
+
+use matchpoint::{
+    ContextId, Envelope, Event, Hashes, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, TagMask, Wild,
+};
+
+/// What becomes of each kind of number. Unless said otherwise it stays.
+pub(crate) trait Numbers {
+    fn context(&mut self, context: ContextId) -> ContextId {
+        context
+    }
+
+    /// Never asked of a source that is not known.
+    fn source(&mut self, source: Rank) -> Rank {
+        source
+    }
+
+    fn tag(&mut self, tag: Tag) -> Tag {
+        tag
+    }
+
+    fn mask(&mut self, mask: TagMask) -> Wild<Tag> {
+        Wild::Masked(mask)
+    }
+
+    fn receive(&mut self, id: u64) -> u64 {
+        id
+    }
+
+    fn message(&mut self, id: u64) -> u64 {
+        id
+    }
+}
+
+/// The same event with other numbers. A sender that hashed hashes these.
+pub(crate) fn map(event: &Event, to: &mut impl Numbers) -> Event {
+    match event {
+        Event::Post(receive) => {
+            Event::Post(Receive::new(RecvId(to.receive(receive.id.0)), selector(&receive.selector, to)))
+        }
+        Event::Arrive(sent) => Event::Arrive(message(sent, to)),
+        Event::Probe(asked) => Event::Probe(selector(asked, to)),
+        Event::MatchedProbe(asked) => Event::MatchedProbe(selector(asked, to)),
+        Event::Cancel(id) => Event::Cancel(RecvId(to.receive(id.0))),
+        Event::Retract(id) => Event::Retract(MsgId(to.message(id.0))),
+        Event::Readdress(id, of) => Event::Readdress(MsgId(to.message(id.0)), source(*of, to)),
+        Event::SetHints(context, hints) => Event::SetHints(to.context(*context), *hints),
+        Event::Close(context) => Event::Close(to.context(*context)),
+        Event::FailSource(context, of) => Event::FailSource(to.context(*context), source(*of, to)),
+        Event::ArriveBatch(sent) => Event::ArriveBatch(sent.iter().map(|sent| message(sent, to)).collect()),
+    }
+}
+
+fn source(source: Rank, to: &mut impl Numbers) -> Rank {
+    if source == Rank::UNKNOWN { source } else { to.source(source) }
+}
+
+fn message(sent: &Message, to: &mut impl Numbers) -> Message {
+    let Envelope { context, source: of, tag } = sent.envelope;
+    let envelope = Envelope::new(to.context(context), source(of, to), to.tag(tag));
+    let message = Message::new(MsgId(to.message(sent.id.0)), envelope);
+    if sent.hashes.is_some() { message.with_hashes(Hashes::of(&envelope)) } else { message }
+}
+
+fn selector(asked: &Selector, to: &mut impl Numbers) -> Selector {
+    let context = to.context(asked.context());
+    let source = match asked.source() {
+        Wild::Is(source) => Wild::Is(to.source(source)),
+        any => any,
+    };
+    let tag = match asked.tag() {
+        Wild::Is(tag) => Wild::Is(to.tag(tag)),
+        Wild::Masked(mask) => to.mask(mask),
+        Wild::Any => Wild::Any,
+    };
+    Selector::new(context, source, tag)
+}

@@ -1,0 +1,167 @@
+//! Streams of a hundred thousand events: what they do is to be done as often as it needs to be, which is found by
+//! halving, and shown by a script that counts ([`script::print`](matchpoint::event::script::print)).
+
+use std::ops::Range;
+
+use matchpoint::{ContextId, Envelope, Event, Message, Rank, Receive, Selector, Tag};
+
+use super::numbers::{Kind, all_alike, plainer_numbers};
+use super::{Fails, LONG, leave_out, simpler};
+
+/// At first no less than such a part of the stream is left out at once.
+const PART: usize = 64;
+
+/// More runs than this are no runs, and fewer than that need no fillers.
+const RUNS: usize = 300;
+const FEW: usize = 8;
+
+/// Shortens while that helps, and `events` are many.
+pub(super) fn shorten(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    loop {
+        let before = events.len();
+        events = alike(events, fails);
+        if runs(&events).len() > FEW {
+            let all = 0..events.len();
+            fill(&mut events, all, fails);
+        }
+        if runs(&events).len() > RUNS {
+            let smallest = events.len().div_ceil(PART);
+            events = leave_out(events, smallest, fails);
+        }
+        events = shorter_runs(events, fails);
+        if events.len() <= LONG {
+            return events;
+        }
+        // The last few may be left: each round takes a second.
+        if events.len() * 10 > before * 9 {
+            events = simpler_runs(alike(events, fails), fails);
+            return plainer_numbers(events, fails);
+        }
+    }
+}
+
+/// One envelope for all, else one number of each kind.
+fn alike(events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    let all: Vec<_> = events.iter().map(|event| with_tag(event, 0, 0)).collect();
+    if all == events || fails(&all) {
+        return all;
+    }
+    let kinds = [Kind::Contexts, Kind::Sources, Kind::Tags];
+    kinds.into_iter().fold(events, |events, kind| all_alike(events, kind, fails))
+}
+
+/// The same receive or message in context 0, from source 0, with the tag for receives or that for messages.
+fn with_tag(event: &Event, of_receives: u64, of_messages: u64) -> Event {
+    let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
+    match event {
+        Event::Post(receive) => {
+            Event::Post(Receive::new(receive.id, Selector::exactly(&envelope(of_receives))))
+        }
+        Event::Arrive(message) => Event::Arrive(Message::new(message.id, envelope(of_messages))),
+        other => other.clone(),
+    }
+}
+
+/// A receive or a message that only takes up room: no other asks for it.
+fn filler(event: &Event) -> Event {
+    with_tag(event, 1_000_000, 1_000_001)
+}
+
+/// Makes fillers of all in `range` that need not be more: of all, of half of them, of a quarter and so on.
+fn fill(events: &mut Vec<Event>, range: Range<usize>, fails: Fails<'_>) {
+    let mut tried = events.clone();
+    tried[range.clone()].iter_mut().for_each(|event| *event = filler(event));
+    if tried == *events {
+        return;
+    }
+    if fails(&tried) {
+        *events = tried;
+    } else if range.len() > 1 {
+        let middle = range.start + range.len() / 2;
+        fill(events, range.start..middle, fails);
+        fill(events, middle..range.end, fails);
+    }
+}
+
+/// The same call with the same fields, but for its id.
+fn goes_on(one: &Event, other: &Event) -> bool {
+    match (one, other) {
+        (Event::Post(one), Event::Post(other)) => one.selector == other.selector,
+        (Event::Arrive(one), Event::Arrive(other)) => one.envelope == other.envelope,
+        (Event::Cancel(_), Event::Cancel(_)) | (Event::Retract(_), Event::Retract(_)) => true,
+        (Event::Probe(one), Event::Probe(other)) => one == other,
+        (Event::MatchedProbe(one), Event::MatchedProbe(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// Where events go on as they began.
+fn runs(events: &[Event]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (at, event) in events.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if goes_on(&events[run.start], event) => run.end = at + 1,
+            _ => runs.push(at..at + 1),
+        }
+    }
+    runs
+}
+
+/// The last runs first: where those before them stand does not change then.
+fn shorter_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    if runs(&events).len() > RUNS {
+        return events;
+    }
+    for run in runs(&events).into_iter().rev() {
+        let first = |length| [&events[..run.start + length], &events[run.end..]].concat();
+        let length = fewest(run.len(), &|length| fails(&first(length)));
+        events = first(length);
+        // One of the last may be what a later event is about.
+        let end = run.start + length;
+        let last = |length| [&events[..run.start], &events[end - length..]].concat();
+        let length = fewest(length, &|length| fails(&last(length)));
+        events = last(length);
+    }
+    events
+}
+
+/// The fewest that do, of `all` that do, if more of them always do as well.
+fn fewest(all: usize, do_they: &dyn Fn(usize) -> bool) -> usize {
+    // Mostly all are needed, or none.
+    if all == 0 || do_they(0) {
+        return 0;
+    }
+    if !do_they(all - 1) {
+        return all;
+    }
+    let (mut low, mut high) = (1, all - 1);
+    while low < high {
+        let middle = (low + high) / 2;
+        if do_they(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    high
+}
+
+/// All events of a run a little plainer.
+fn simpler_runs(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    for run in runs(&events).into_iter().take(RUNS) {
+        let steps = simpler(&events[run.start]).len();
+        for step in 0..steps {
+            let mut tried = events.clone();
+            for event in &mut tried[run.clone()] {
+                if let Some(simpler) = simpler(event).into_iter().nth(step) {
+                    *event = simpler;
+                }
+            }
+            if fails(&tried) {
+                events = tried;
+                break;
+            }
+        }
+    }
+    events
+}

@@ -1,0 +1,119 @@
+//! Plainer numbers for all events at once. Each kind by itself: where one kind of number is the point, the others still
+//! become plain.
+
+use std::collections::HashMap;
+
+use matchpoint::{ContextId, Event, Rank, Tag, TagMask, Wild};
+
+use super::Fails;
+use crate::renumber::{Numbers, map};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Contexts,
+    Sources,
+    Tags,
+    Receives,
+    Messages,
+}
+
+const KINDS: [Kind; 5] = [Kind::Contexts, Kind::Sources, Kind::Tags, Kind::Receives, Kind::Messages];
+
+/// Smaller numbers if that will do, fewer bits in them if not.
+pub(super) fn plainer_numbers(mut events: Vec<Event>, fails: Fails<'_>) -> Vec<Event> {
+    for kind in KINDS {
+        let smaller = smaller(&events, kind);
+        events = if smaller == events || fails(&smaller) { smaller } else { fewer_bits(events, kind, fails) };
+    }
+    events
+}
+
+/// Numbers given anew in the order in which they appear: ids from 1, the others from 0. Masks stay as they are.
+fn smaller(events: &[Event], kind: Kind) -> Vec<Event> {
+    let from = if matches!(kind, Kind::Receives | Kind::Messages) { 1 } else { 0 };
+    let mut seen = HashMap::new();
+    let anew = |number| {
+        let next = from + seen.len() as u64;
+        *seen.entry(number).or_insert(next)
+    };
+    changed(events, Change { kind, number: anew, masks: false })
+}
+
+/// All numbers of a kind become 0. Masks then ignore nothing.
+pub(super) fn all_alike(events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
+    with(events, kind, |_| 0, fails)
+}
+
+/// Clears each bit in all numbers of a kind, masks included, and moves those that are needed down.
+fn fewer_bits(mut events: Vec<Event>, kind: Kind, fails: Fails<'_>) -> Vec<Event> {
+    for at in (0..64).rev() {
+        let clear = |number| number & !(1 << at);
+        events = with(events, kind, clear, fails);
+    }
+    for at in 1..64 {
+        let mut used = 0;
+        let look = |number| {
+            used |= number;
+            number
+        };
+        let _ = changed(&events, Change { kind, number: look, masks: true });
+        let free = (!used).trailing_zeros();
+        if used >> at & 1 == 1 && free < at {
+            let down = |number: u64| number & !(1 << at) | (number >> at & 1) << free;
+            events = with(events, kind, down, fails);
+        }
+    }
+    events
+}
+
+/// The same events with `number` done to all numbers of a kind, masks included; if it differs, and still fails.
+fn with(events: Vec<Event>, kind: Kind, number: impl FnMut(u64) -> u64, fails: Fails<'_>) -> Vec<Event> {
+    let changed = changed(&events, Change { kind, number, masks: true });
+    if changed != events && fails(&changed) { changed } else { events }
+}
+
+fn changed(events: &[Event], mut change: Change<impl FnMut(u64) -> u64>) -> Vec<Event> {
+    events.iter().map(|event| map(event, &mut change)).collect()
+}
+
+struct Change<N> {
+    kind: Kind,
+    number: N,
+    masks: bool,
+}
+
+impl<N: FnMut(u64) -> u64> Change<N> {
+    fn number(&mut self, kind: Kind, number: u64) -> u64 {
+        if kind == self.kind { (self.number)(number) } else { number }
+    }
+}
+
+impl<N: FnMut(u64) -> u64> Numbers for Change<N> {
+    fn context(&mut self, context: ContextId) -> ContextId {
+        ContextId(self.number(Kind::Contexts, context.0.into()) as u32)
+    }
+
+    fn source(&mut self, source: Rank) -> Rank {
+        Rank(self.number(Kind::Sources, source.0))
+    }
+
+    fn tag(&mut self, tag: Tag) -> Tag {
+        Tag(self.number(Kind::Tags, tag.0))
+    }
+
+    fn mask(&mut self, mask: TagMask) -> Wild<Tag> {
+        if !self.masks {
+            return Wild::Masked(mask);
+        }
+        let ignore = self.number(Kind::Tags, mask.ignore);
+        Wild::Masked(TagMask { value: self.tag(mask.value), ignore })
+    }
+
+    fn receive(&mut self, id: u64) -> u64 {
+        self.number(Kind::Receives, id)
+    }
+
+    fn message(&mut self, id: u64) -> u64 {
+        self.number(Kind::Messages, id)
+    }
+}
