@@ -7,13 +7,13 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scanning::{Scheme, Waiting};
 
-/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it; the context is spread over
-/// the key by exclusive or.
+/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it, for values that fit their
+/// windows; of those that do not, what lies beyond is folded into the window by exclusive or instead of cut off. The
+/// context is spread over the key by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
     rank_bits: u32,
-    rank: u32,
-    tag: u32,
+    tag_bits: u32,
 }
 
 /// A key, and the bits of it that count.
@@ -23,19 +23,44 @@ pub(crate) struct Masked {
     mask: u32,
 }
 
-fn window(bits: u32) -> u32 {
-    ((1u64 << bits) - 1) as u32
+fn window(bits: u32) -> u64 {
+    (1 << bits) - 1
+}
+
+/// The pieces of a word that is wider than a window of so many bits, joined by `join`.
+#[cold]
+fn pieces(mut word: u64, bits: u32, join: fn(u64, u64) -> u64) -> u64 {
+    let mut folded = 0;
+    while word != 0 && bits != 0 {
+        folded = join(folded, word & window(bits));
+        word >>= bits;
+    }
+    folded
+}
+
+/// A word, folded into a window of so many bits. Most fit, and are themselves.
+#[inline]
+fn fold(word: u64, bits: u32) -> u64 {
+    if word <= window(bits) { word } else { pieces(word, bits, |folded, piece| folded ^ piece) }
+}
+
+/// The bits of a window that count, where those of `ignore` do not in what is folded into it: a bit counts if all that
+/// are folded into it do.
+#[inline]
+fn counting(ignore: u64, bits: u32) -> u64 {
+    window(bits) & !pieces(ignore, bits, |folded, piece| folded | piece)
 }
 
 impl Windows {
     /// Of so many bits each, not more than 32 together.
     pub(super) fn new(rank_bits: u32, tag_bits: u32) -> Self {
-        Windows { rank_bits, rank: window(rank_bits), tag: window(tag_bits) }
+        Windows { rank_bits, tag_bits }
     }
 
+    /// What is in the windows, side by side.
     #[inline]
-    fn join(&self, source: u32, tag: u32) -> u32 {
-        (u64::from(tag & self.tag) << self.rank_bits) as u32 | source & self.rank
+    fn join(&self, source: u64, tag: u64) -> u32 {
+        (tag << self.rank_bits | source) as u32
     }
 }
 
@@ -87,22 +112,23 @@ impl Scheme for Windows {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> u32 {
-        self.join(envelope.source.0 as u32, envelope.tag.0 as u32) ^ spread(envelope.context)
+        let (source, tag) = (fold(envelope.source.0, self.rank_bits), fold(envelope.tag.0, self.tag_bits));
+        self.join(source, tag) ^ spread(envelope.context)
     }
 
     #[inline]
     fn query(&self, selector: &Selector) -> Masked {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (source.0 as u32, u32::MAX),
+            Wild::Is(source) => (fold(source.0, self.rank_bits), window(self.rank_bits)),
             _ => (0, 0),
         };
         let (tag, tag_mask) = match selector.tag() {
-            Wild::Is(tag) => (tag.0 as u32, u32::MAX),
-            Wild::Masked(mask) => (mask.value.0 as u32, !mask.ignore as u32),
+            Wild::Is(tag) => (fold(tag.0, self.tag_bits), window(self.tag_bits)),
+            Wild::Masked(mask) => (fold(mask.value.0, self.tag_bits), counting(mask.ignore, self.tag_bits)),
             Wild::Any => (0, 0),
         };
         // What no window covers counts as well: it is the same in every key of a context.
-        let uncovered = !self.join(u32::MAX, u32::MAX);
+        let uncovered = !self.join(window(self.rank_bits), window(self.tag_bits));
         let mask = self.join(source_mask, tag_mask) | uncovered;
         Masked { key: self.join(source, tag) ^ spread(selector.context()), mask }
     }
@@ -121,5 +147,28 @@ impl Scheme for Windows {
             return lanes.equal_32(&unexpected.0, query.key);
         }
         lanes.equal_32_under(&unexpected.0, query.mask, query.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_itself_and_nothing_is_cut_off() {
+        assert_eq!(
+            [fold(0xFF, 8), fold(0x1FF, 8), fold(0xAB_0000_0000_0000, 8), fold(u64::MAX, 0)],
+            [0xFF, 0xFE, 0xAB, 0]
+        );
+        assert_eq!(fold(0x7F00_0000_1000, 24), 0x7F_1000);
+    }
+
+    #[test]
+    fn a_bit_counts_if_all_that_are_folded_into_it_do() {
+        assert_eq!(
+            [counting(0, 8), counting(u64::MAX, 8), counting(0xF000, 8), counting(1 << 63, 8)],
+            [0xFF, 0, 0x0F, 0x7F]
+        );
+        assert_eq!(counting(0xFF, 0), 0);
     }
 }
