@@ -18,7 +18,7 @@
 //! choosing the engine.
 //!
 //! P is not known here, so it is a parameter (`ranks`). Sources beyond D⁴ (libfabric addresses, [`Rank::UNKNOWN`], or a
-//! job larger than was said) are in a sorted list, found in O(log of their number): folding them into the tree would
+//! job larger than was said) are hashed, found in O(1): folding them into the tree would
 //! have let one address's depth slow another down. A tree holds 4·D bytes for each array of branches, 8·D for each
 //! array of leaves: one source alone has 320 bytes at D = 16, all of 65536 ranks 8 bytes each and 17 KiB of branches.
 
