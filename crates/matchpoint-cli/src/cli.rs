@@ -17,11 +17,24 @@ const EXAMPLES: &str = "Examples:
 const BENCH_EXAMPLES: &str = "Examples:
   matchpoint bench
   matchpoint bench --engine list --engine bins:n=64 --workload last --workload many_sources:1024
+  matchpoint bench --workload masks --workload contexts --engine list --engine hybrid
   matchpoint bench --workload trace:traces/lulesh-27 --cold
-  matchpoint bench --json results.json --plot results.html
-  matchpoint bench --latency --engine bins
+  matchpoint bench --budget 10 --json results.json --plot results.html
+  matchpoint bench --latency --entries 100000 --engine bins
 
-Every number is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads.";
+Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
+`matchpoint engines` lists the engines.";
+
+/// The examples, and the workloads there are.
+fn bench_help() -> String {
+    let mut help = format!("{BENCH_EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
+    for workload in matchpoint_bench::workloads::WORKLOADS {
+        let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
+        help +=
+            &format!("  {:<18}  {}\n{:22}N is {}\n", workload.name, workload.summary, "", sizes.join(", "));
+    }
+    help + "  trace:PATH          what every rank of a trace did"
+}
 
 const PROFILE_EXAMPLE: &str = "Example:
   matchpoint profile traces/fillboundary-27 -o app.partners
@@ -54,7 +67,7 @@ pub enum Command {
     #[command(after_help = EXAMPLES)]
     Analyze(Analyze),
     /// Measure engines on the standard workloads: time, memory, entries examined
-    #[command(after_help = BENCH_EXAMPLES)]
+    #[command(after_help = bench_help())]
     Bench(Bench),
     /// Count who sends most of what waits, for the engine partner in its static mode
     #[command(after_help = PROFILE_EXAMPLE)]
