@@ -87,8 +87,11 @@ fn what_the_papers_keys_confuse_is_told_apart() {
     assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
 }
 
-/// Keys of the nth receive, by what programs do.
-const PATTERNS: [(&str, fn(u64) -> (u64, u64)); 14] = [
+/// The source and the tag of the nth receive.
+type Keys = fn(u64) -> (u64, u64);
+
+/// By what programs do.
+const PATTERNS: [(&str, Keys); 14] = [
     ("the tag is the rank", |at| (at, at)),
     ("the tag is the rank and 1", |at| (at, at + 1)),
     ("the tag is the rank and 1000", |at| (at, at + 1000)),

@@ -24,7 +24,7 @@ fn entry_of(key: u64, entries: usize) -> usize {
     let entries = entries as u64;
     let (round, place) = (key / entries, key % entries);
     // 2⁶⁴/φ: rounds that follow each other begin as far apart as they can.
-    let begin = (round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries >> 32;
+    let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
     ((place + begin) % entries) as usize
 }
 
