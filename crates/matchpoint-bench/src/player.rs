@@ -65,10 +65,6 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
 // Each loop is a function of its own, so that the code that is timed does not depend on what stands around it; and one of
 // its own for each form, which is known where the loop begins.
 
-fn each(keys: &Keys) -> impl Iterator<Item = (u64, Key)> {
-    (u64::from(keys.first_id)..).zip(keys.keys.iter().copied())
-}
-
 /// Calls a loop with the form of its keys as a constant.
 macro_rules! by_form {
     ($looped:ident, $engine:expr, $keys:expr) => {
@@ -90,18 +86,21 @@ const fn form_of(number: u8) -> Form {
 
 #[inline(never)]
 fn posts<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
-    each(keys).map(|(id, key)| post(engine, id, form_of(FORM), key)).sum()
+    let form = form_of(FORM);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| post(engine, id, form, key)).sum()
 }
 
 #[inline(never)]
 fn arrivals<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
-    each(keys).map(|(id, key)| arrive(engine, id, form_of(FORM), key)).sum()
+    let form = form_of(FORM);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| arrive(engine, id, form, key)).sum()
 }
 
 #[inline(never)]
 fn pairs<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
     let form = form_of(FORM);
-    each(keys).map(|(id, key)| post(engine, id, form, key) + arrive(engine, id, form, key)).sum()
+    let pair = |(id, &key)| post(engine, id, form, key) + arrive(engine, id, form, key);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(pair).sum()
 }
 
 #[inline(never)]
