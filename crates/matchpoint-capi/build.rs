@@ -3,7 +3,7 @@
 use std::env::var;
 
 /// `MP_ABI_VERSION`; a test of this crate compares them.
-const ABI_VERSION: u32 = 1;
+const ABI_VERSION: u32 = 0;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

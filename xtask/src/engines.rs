@@ -1,4 +1,5 @@
-//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call.
+//! A record of `matchpoint bench`: every engine on every workload, warm, cold and call by call; and the tables of the
+//! engines' pages, made of a record.
 
 use std::fs;
 use std::path::PathBuf;
@@ -55,6 +56,87 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Which table to make of a record.
+#[derive(clap::Args)]
+pub struct Table {
+    /// The record.
+    record: PathBuf,
+    /// Engines, in the order of columns; all of the record if none is named.
+    #[arg(short, long = "engine")]
+    engines: Vec<String>,
+    /// Workloads with their sizes, as last:64, in the order of rows; all of the record if none is named.
+    #[arg(short, long = "workload")]
+    workloads: Vec<String>,
+    /// Of the run with cold caches instead of the warm ones.
+    #[arg(long)]
+    cold: bool,
+}
+
+/// Prints a table in Markdown: least / median ns of each engine on each workload, and where they come from. Of several
+/// warm runs the one whose medians are the least in sum counts, as the one that was disturbed least.
+///
+/// # Errors
+/// The record cannot be read, or is none.
+pub fn table(arguments: &Table) -> Result<(), Failure> {
+    let record: Value = serde_json::from_str(&fs::read_to_string(&arguments.record)?)?;
+    println!("{}", markdown(&record, arguments).ok_or("this is no record of engines with such a run")?);
+    Ok(())
+}
+
+fn markdown(record: &Value, asked: &Table) -> Option<String> {
+    let is_wanted = |run: &&Value| run["options"] == if asked.cold { json!(["--cold"]) } else { json!([]) };
+    let runs = record["runs"].as_array()?.iter().filter(is_wanted);
+    let results = runs.filter_map(|run| run["results"]["results"].as_array());
+    let sum = |cells: &&Vec<Value>| cells.iter().filter_map(|cell| cell["ns_median"].as_f64()).sum::<f64>();
+    let cells = results.min_by(|one, other| sum(one).total_cmp(&sum(other)))?;
+    let name = |cell: &Value| format!("{}:{}", cell["workload"].as_str().unwrap_or_default(), cell["n"]);
+    let engine = |cell: &Value| cell["engine"].as_str().unwrap_or_default().to_owned();
+    let engines = chosen(&asked.engines, cells.iter().map(engine));
+    let workloads = chosen(&asked.workloads, cells.iter().map(name));
+    let mut text =
+        format!("| workload | {} |\n|---{}|\n", ticked(&engines).join(" | "), "|---".repeat(engines.len()));
+    for workload in &workloads {
+        let cell = |wanted: &String| {
+            let found = cells.iter().find(|cell| name(cell) == *workload && engine(cell) == *wanted);
+            found.map_or("·".to_owned(), times)
+        };
+        let row: Vec<String> = engines.iter().map(cell).collect();
+        text += &format!("| `{workload}` | {} |\n", row.join(" | "));
+    }
+    let of = |member: &Value| member.as_str().unwrap_or("?").to_owned();
+    let host = of(&record["host"]["processor"]);
+    Some(
+        text + &format!(
+            "\nMeasured {} at commit {}, {host}.",
+            of(&record["date"]),
+            of(&record["commit"]["id"])
+        ),
+    )
+}
+
+/// Those asked for, or all there are, each once.
+fn chosen(asked: &[String], there: impl Iterator<Item = String>) -> Vec<String> {
+    let mut all = asked.to_vec();
+    for name in there.filter(|_| asked.is_empty()) {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+fn ticked(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| format!("`{name}`")).collect()
+}
+
+fn times(cell: &Value) -> String {
+    match (cell["ns_min"].as_f64(), cell["ns_median"].as_f64(), cell["ns_above"].as_f64()) {
+        (Some(least), Some(median), _) => format!("{least:.1} / {median:.1}"),
+        (_, _, Some(above)) => format!("> {above:.0}"),
+        _ => "·".to_owned(),
+    }
+}
+
 fn bench(binary: &PathBuf, arguments: &Arguments, options: &[&str]) -> Result<Value, Failure> {
     let mut command = Command::new(binary);
     command.arg("bench").args(options);
@@ -69,4 +151,33 @@ fn bench(binary: &PathBuf, arguments: &Arguments, options: &[&str]) -> Result<Va
         return Err("matchpoint bench failed".into());
     }
     Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_made_of_the_run_that_was_disturbed_least() {
+        let cell = |engine: &str, ns: f64| json!({ "workload": "last", "n": 8, "engine": engine, "ns_min": ns - 1.0, "ns_median": ns });
+        let run = |options: Value, cells: Vec<Value>| json!({ "options": options, "results": { "results": cells } });
+        let slow = json!({ "workload": "last", "n": 64, "engine": "list", "ns_min": null, "ns_median": null, "ns_above": 77.0 });
+        let record = json!({
+            "date": "2026-11-21",
+            "commit": { "id": "abc" },
+            "host": { "processor": "a processor" },
+            "runs": [
+                run(json!([]), vec![cell("list", 20.0), cell("bins", 12.0)]),
+                run(json!([]), vec![cell("list", 15.0), cell("bins", 11.0), slow]),
+                run(json!(["--cold"]), vec![cell("list", 500.0)]),
+            ],
+        });
+        let asked = |cold| Table { record: PathBuf::new(), engines: Vec::new(), workloads: Vec::new(), cold };
+        let warm = markdown(&record, &asked(false)).unwrap();
+        let expected = "| workload | `list` | `bins` |\n|---|---|---|\n| `last:8` | 14.0 / 15.0 | 10.0 / 11.0 |\n\
+                        | `last:64` | > 77 | · |\n\nMeasured 2026-11-21 at commit abc, a processor.";
+        assert_eq!(warm, expected);
+        assert!(markdown(&record, &asked(true)).unwrap().contains("499.0 / 500.0"));
+        assert_eq!(markdown(&json!({}), &asked(false)), None);
+    }
 }

@@ -22,6 +22,8 @@ enum Chore {
     BenchAnalyze(bench::Arguments),
     /// Measure every engine on every workload with `matchpoint bench`, and write a record.
     BenchEngines(engines::Arguments),
+    /// Print a table of times for an engine's page, made of such a record.
+    EngineTable(engines::Table),
     /// Count what engines execute for a message, with valgrind, and compare with the record.
     Instructions(instructions::Arguments),
     /// Check that every dependency has a licence that we may pass on.
@@ -35,6 +37,7 @@ fn main() -> Result<(), Failure> {
         Chore::Amplify { from, to, times } => amplify::amplify(&from, &to, times),
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
         Chore::BenchEngines(arguments) => engines::run(&arguments),
+        Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),
         Chore::Tidy => verdict(tidy::complaints()?),

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_void};
 
 use crate::types::{
-    Attempts, DrainFn, Envelope, Footprint, Message, Opaque, Outcome, Selector, StatisticFn, VisitFn,
+    Attempts, DrainFn, Envelope, Footprint, HintsFn, Message, Opaque, Outcome, Selector, StatisticFn, VisitFn,
 };
 
 /// `mp_abi_version`.
@@ -27,6 +27,8 @@ pub type Length = unsafe extern "C" fn(*const Opaque) -> i64;
 pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, u64) -> i32;
 /// `mp_engine_set_hints`.
 pub type SetHints = unsafe extern "C" fn(*mut Opaque, u32, u32) -> i32;
+/// `mp_engine_hints`.
+pub type HintsOf = unsafe extern "C" fn(*const Opaque, HintsFn, *mut c_void) -> i32;
 /// `mp_engine_close`.
 pub type Close = unsafe extern "C" fn(*mut Opaque, u32, DrainFn, *mut c_void) -> i32;
 /// `mp_engine_fail_source`.

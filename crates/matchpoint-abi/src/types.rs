@@ -5,8 +5,9 @@
 
 use std::ffi::{c_char, c_void};
 
-/// The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`).
-pub const MP_ABI_VERSION: u32 = 1;
+/// The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`). 0 is the
+/// interface before its first release, which may still change.
+pub const MP_ABI_VERSION: u32 = 0;
 
 /// Status: done, and there is nothing to hand out.
 pub const MP_OK: i32 = 0;
@@ -24,8 +25,7 @@ pub const MP_REFUSED_HINT: i32 = -1;
 pub const MP_REFUSED_FULL: i32 = -2;
 /// Status: refused, since memory cannot be had. The engine is as it was.
 pub const MP_REFUSED_MEMORY: i32 = -3;
-/// Status: an argument is NULL, a reserved field is not 0, a flag is unknown, or a name is not understood. Nothing was
-/// done.
+/// Status: an argument is NULL, a reserved field is not 0, or a flag is unknown. Nothing was done.
 pub const MP_INVALID: i32 = -4;
 /// Status: the engine has a bug and is of no further use; standard error has a line about it. Every later call on it
 /// but `mp_engine_destroy` answers this.
@@ -33,6 +33,9 @@ pub const MP_PANICKED: i32 = -5;
 /// Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
 /// thread did so is not always noticed.
 pub const MP_BUSY: i32 = -6;
+/// Status of making an engine: the name is not understood, or cannot be had: there is no such engine, it does not take
+/// such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
+pub const MP_UNKNOWN_NAME: i32 = -7;
 
 /// As the `source` of a selector: any source (MPI_ANY_SOURCE).
 pub const MP_ANY_SOURCE: u64 = u64::MAX;
@@ -212,6 +215,9 @@ pub struct ParameterInfo {
 /// beside it, and only until that call returns. It must return, neither by longjmp nor by an exception, and must not
 /// call the same engine (such a call answers MP_BUSY).
 pub type DrainFn = Option<unsafe extern "C" fn(user: *mut c_void, kind: i32, id: u64)>;
+
+/// Told the assertions on a context: the sum of some of MP_HINT_..., never 0. For the rest see `mp_drain_fn`.
+pub type HintsFn = Option<unsafe extern "C" fn(user: *mut c_void, context: u32, hints: u32)>;
 
 /// Told what waits in a queue. `entry` lasts until it returns. For the rest see `mp_drain_fn`.
 pub type VisitFn = Option<unsafe extern "C" fn(user: *mut c_void, entry: *const Entry)>;

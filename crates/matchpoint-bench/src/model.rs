@@ -88,7 +88,7 @@ impl Model {
     /// # Panics
     /// On the calls of a trace: those know their answers.
     pub fn play(&mut self, phase: &Phase, answers: &mut Vec<u32>) {
-        let (Keys { keys, first_id }, posts, arrives) = match phase {
+        let (Keys { keys, first_id, .. }, posts, arrives) = match phase {
             Phase::Posts(keys) => (keys, true, false),
             Phase::Arrivals(keys) => (keys, false, true),
             Phase::Pairs(keys) => (keys, true, true),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use matchpoint::{Engine, Message, MsgId, Receive, RecvId, Refused};
 
 use crate::budget::Spent;
-use crate::script::{Call, Key, Keys, NONE, Part, Phase, Script};
+use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
 
 /// Calls between two looks at the clock where an engine may take for ever.
 const STRIDE: usize = 64;
@@ -29,16 +29,16 @@ pub(crate) fn sum(script: &Script) -> Sum {
 }
 
 #[inline(always)]
-fn post(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
-    match engine.post(Receive::new(RecvId(id), key.selector())) {
+fn post(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
+    match engine.post(Receive::new(RecvId(id), form.selector(key))) {
         Ok(found) => found.map_or(0, |message| message.0 + 1),
         Err(why) => refusal(why),
     }
 }
 
 #[inline(always)]
-fn arrive(engine: &mut dyn Engine, id: u64, key: Key) -> Sum {
-    match engine.arrive(Message::new(MsgId(id), key.envelope())) {
+fn arrive(engine: &mut dyn Engine, id: u64, form: Form, key: Key) -> Sum {
+    match engine.arrive(Message::new(MsgId(id), form.envelope(key))) {
         Ok(found) => found.map_or(0, |receive| receive.0 + 1),
         Err(why) => refusal(why),
     }
@@ -62,21 +62,44 @@ fn call(engine: &mut dyn Engine, call: &Call) -> Sum {
     }
 }
 
-// Each loop is a function of its own, so that the code that is timed does not depend on what stands around it.
+// Each loop is a function of its own, so that the code that is timed does not depend on what stands around it; and one of
+// its own for each form, which is known where the loop begins.
 
-#[inline(never)]
-fn posts(engine: &mut dyn Engine, keys: &Keys) -> Sum {
-    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| post(engine, id, key)).sum()
+/// Calls a loop with the form of its keys as a constant.
+macro_rules! by_form {
+    ($looped:ident, $engine:expr, $keys:expr) => {
+        match $keys.form {
+            Form::World => $looped::<{ Form::World as u8 }>($engine, $keys),
+            Form::Contexts => $looped::<{ Form::Contexts as u8 }>($engine, $keys),
+            Form::Masks => $looped::<{ Form::Masks as u8 }>($engine, $keys),
+        }
+    };
+}
+
+const fn form_of(number: u8) -> Form {
+    match number {
+        0 => Form::World,
+        1 => Form::Contexts,
+        _ => Form::Masks,
+    }
 }
 
 #[inline(never)]
-fn arrivals(engine: &mut dyn Engine, keys: &Keys) -> Sum {
-    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| arrive(engine, id, key)).sum()
+fn posts<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    let form = form_of(FORM);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| post(engine, id, form, key)).sum()
 }
 
 #[inline(never)]
-fn pairs(engine: &mut dyn Engine, keys: &Keys) -> Sum {
-    let pair = |(id, &key)| post(engine, id, key) + arrive(engine, id, key);
+fn arrivals<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    let form = form_of(FORM);
+    (u64::from(keys.first_id)..).zip(&keys.keys).map(|(id, &key)| arrive(engine, id, form, key)).sum()
+}
+
+#[inline(never)]
+fn pairs<const FORM: u8>(engine: &mut dyn Engine, keys: &Keys) -> Sum {
+    let form = form_of(FORM);
+    let pair = |(id, &key)| post(engine, id, form, key) + arrive(engine, id, form, key);
     (u64::from(keys.first_id)..).zip(&keys.keys).map(pair).sum()
 }
 
@@ -89,9 +112,9 @@ fn calls(engine: &mut dyn Engine, calls: &[Call]) -> Sum {
 #[inline]
 pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
     match phase {
-        Phase::Posts(keys) => posts(engine, keys),
-        Phase::Arrivals(keys) => arrivals(engine, keys),
-        Phase::Pairs(keys) => pairs(engine, keys),
+        Phase::Posts(keys) => by_form!(posts, engine, keys),
+        Phase::Arrivals(keys) => by_form!(arrivals, engine, keys),
+        Phase::Pairs(keys) => by_form!(pairs, engine, keys),
         Phase::Calls(each) => calls(engine, each),
     }
 }
@@ -100,13 +123,15 @@ pub(crate) fn play(engine: &mut dyn Engine, phase: &Phase) -> Sum {
 #[inline]
 pub(crate) fn step(engine: &mut dyn Engine, phase: &Phase, at: usize) -> Sum {
     match phase {
-        Phase::Posts(Keys { keys, first_id }) => post(engine, u64::from(*first_id) + at as u64, keys[at]),
-        Phase::Arrivals(Keys { keys, first_id }) => {
-            arrive(engine, u64::from(*first_id) + at as u64, keys[at])
+        Phase::Posts(Keys { keys, first_id, form }) => {
+            post(engine, u64::from(*first_id) + at as u64, *form, keys[at])
         }
-        Phase::Pairs(Keys { keys, first_id }) => {
+        Phase::Arrivals(Keys { keys, first_id, form }) => {
+            arrive(engine, u64::from(*first_id) + at as u64, *form, keys[at])
+        }
+        Phase::Pairs(Keys { keys, first_id, form }) => {
             let (id, key) = (u64::from(*first_id) + at as u64 / 2, keys[at / 2]);
-            if at % 2 == 0 { post(engine, id, key) } else { arrive(engine, id, key) }
+            if at % 2 == 0 { post(engine, id, *form, key) } else { arrive(engine, id, *form, key) }
         }
         Phase::Calls(each) => call(engine, &each[at]),
     }

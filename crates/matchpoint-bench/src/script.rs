@@ -1,14 +1,14 @@
 //! What a workload does, written down: phases of posts and arrivals, in the least memory that says it.
 //!
-//! The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes where a receive has 40, and the
+//! A [`Key`] says little by itself: the workload's [`Form`] says what a receive or a message makes of it. The list of calls competes with the engine for the caches. A [`Key`] has 8 bytes where a receive has 40, and the
 //! receive is made just before the call, as a library makes it of the arguments of `MPI_Irecv`.
 
-use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
 /// In a [`Key`]: left open.
 pub const ANY: u32 = u32::MAX;
 
-/// The one context of every workload but traces.
+/// The one context of every workload but `contexts` and traces.
 pub const WORLD: ContextId = ContextId(0);
 
 /// Source and tag, of a message or of what a receive asks for.
@@ -26,7 +26,7 @@ impl Key {
         Key { source: source as u32, tag: tag as u32 }
     }
 
-    /// What a receive with this key asks for.
+    /// What a receive with this key asks for, where the form is [`Form::World`].
     #[inline]
     pub fn selector(self) -> Selector {
         let source = if self.source == ANY { Wild::Any } else { Wild::Is(Rank(self.source.into())) };
@@ -34,11 +34,65 @@ impl Key {
         Selector::new(WORLD, source, tag)
     }
 
-    /// What a message with this key says of itself.
+    /// What a message with this key says of itself, where the form is [`Form::World`].
     #[inline]
     pub fn envelope(self) -> Envelope {
         Envelope::new(WORLD, Rank(self.source.into()), Tag(self.tag.into()))
     }
+}
+
+/// What is made of keys. In every form a message matches the receives that its key matches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Form {
+    /// Source and tag, in [`WORLD`].
+    #[default]
+    World,
+    /// Each source is rank 0 of a context of its own: context 1 + *source*.
+    Contexts,
+    /// The source is rank 0; receives ignore bits of the tag, those of mask *source*: all masks differ, and none is empty.
+    Masks,
+}
+
+/// The bits that a receive of source `source` ignores, of the lower half of its tag, which is nobody's name.
+#[inline]
+fn ignored(source: u32) -> u64 {
+    u64::from(source) + 1
+}
+
+impl Form {
+    /// What a receive with this key asks for.
+    // Always: where the form is known, what is left is one arm.
+    #[inline(always)]
+    pub fn selector(self, key: Key) -> Selector {
+        match self {
+            Form::World => key.selector(),
+            Form::Contexts => {
+                let context = ContextId(key.source + 1);
+                Selector::new(context, Wild::Is(Rank(0)), Wild::Is(Tag(key.tag.into())))
+            }
+            Form::Masks => {
+                let (value, ignore) = (Tag(named(key)), ignored(key.source));
+                Selector::new(WORLD, Wild::Is(Rank(0)), Wild::Masked(TagMask { value, ignore }))
+            }
+        }
+    }
+
+    /// What a message with this key says of itself.
+    #[inline(always)]
+    pub fn envelope(self, key: Key) -> Envelope {
+        match self {
+            Form::World => key.envelope(),
+            Form::Contexts => Envelope::new(ContextId(key.source + 1), Rank(0), Tag(key.tag.into())),
+            // All that is ignored is set: an engine that forgets the mask finds nothing.
+            Form::Masks => Envelope::new(WORLD, Rank(0), Tag(named(key) | ignored(key.source))),
+        }
+    }
+}
+
+/// Source and tag, in the upper half of a tag.
+#[inline]
+fn named(key: Key) -> u64 {
+    u64::from(key.source) << 44 | u64::from(key.tag) << 32
 }
 
 /// The nth key's receive or message has the id `first_id + n`. Ids of all that is queued at once differ, among
@@ -49,6 +103,8 @@ pub struct Keys {
     pub keys: Vec<Key>,
     /// The id of the first.
     pub first_id: u32,
+    /// What is made of them.
+    pub form: Form,
 }
 
 /// One call of a trace.
@@ -84,17 +140,25 @@ pub enum Phase {
 impl Phase {
     /// A post for each key.
     pub fn posts(keys: Vec<Key>, first_id: usize) -> Self {
-        Phase::Posts(Keys { keys, first_id: first_id as u32 })
+        Phase::Posts(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
     /// An arrival for each key.
     pub fn arrivals(keys: Vec<Key>, first_id: usize) -> Self {
-        Phase::Arrivals(Keys { keys, first_id: first_id as u32 })
+        Phase::Arrivals(Keys { keys, first_id: first_id as u32, form: Form::World })
     }
 
     /// A post and then an arrival for each key.
     pub fn pairs(keys: Vec<Key>, first_id: usize) -> Self {
-        Phase::Pairs(Keys { keys, first_id: first_id as u32 })
+        Phase::Pairs(Keys { keys, first_id: first_id as u32, form: Form::World })
+    }
+
+    /// The same, its keys of another form.
+    pub fn of_form(mut self, of: Form) -> Self {
+        if let Phase::Posts(keys) | Phase::Arrivals(keys) | Phase::Pairs(keys) = &mut self {
+            keys.form = of;
+        }
+        self
     }
 
     /// How many calls it makes.

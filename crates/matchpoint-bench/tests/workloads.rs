@@ -1,9 +1,9 @@
 //! Workloads do what `docs/bench.md` says, and never anything else.
 
 use matchpoint::event::script;
-use matchpoint::{Engine, Event, Message, MsgId, Outcome, Receive, RecvId, engines};
+use matchpoint::{Engine, Event, Message, MsgId, Outcome, Receive, RecvId, Wild, engines};
 use matchpoint_bench::script::{ANY, Key, NONE, Part, Phase, Script};
-use matchpoint_bench::workloads::{self, Job, WORKLOADS, trace};
+use matchpoint_bench::workloads::{self, Job, WORKLOADS, Workload, trace};
 
 fn job(text: &str) -> Job {
     workloads::parse(text).unwrap().pop().unwrap()
@@ -24,11 +24,11 @@ fn play(engine: &mut dyn Engine, phase: &Phase) -> Vec<u32> {
     let mut answers = Vec::new();
     for (id, key) in (u64::from(list.first_id)..).zip(&list.keys) {
         if !matches!(phase, Phase::Arrivals(_)) {
-            let found = engine.post(Receive::new(RecvId(id), key.selector())).unwrap();
+            let found = engine.post(Receive::new(RecvId(id), list.form.selector(*key))).unwrap();
             answers.push(found.map_or(NONE, |message| message.0 as u32));
         }
         if !matches!(phase, Phase::Posts(_)) {
-            let found = engine.arrive(Message::new(MsgId(id), key.envelope())).unwrap();
+            let found = engine.arrive(Message::new(MsgId(id), list.form.envelope(*key))).unwrap();
             answers.push(found.map_or(NONE, |receive| receive.0 as u32));
         }
     }
@@ -78,6 +78,9 @@ fn sizes_count_what_they_say() {
         assert_eq!(job(text).script().matched, messages, "{text}");
     }
     assert_eq!(job("halo:26").script().matched, 16 * 26 * 3);
+    for text in ["masks:64", "unexpected_masks:64", "contexts:64"] {
+        assert_eq!(job(text).script().matched, 4 * 64, "{text}");
+    }
     assert!(matches!(part("unexpected:100").round[0], Phase::Arrivals(_)));
     assert!(keys(&part("unexpected_any:100").round[1]).iter().all(|key| key.source == ANY));
     assert!(keys(&part("posted_any:100").round[0]).iter().all(|key| key.source == ANY));
@@ -109,12 +112,50 @@ fn gathered_messages_of_one_source_keep_their_order() {
     assert!(arriving.windows(2).filter(|pair| pair[0].source != pair[1].source).count() > arriving.len() / 2);
 }
 
+/// What receives ask for and messages say.
+fn said(phase: &Phase) -> Vec<String> {
+    let (Phase::Posts(list) | Phase::Arrivals(list) | Phase::Pairs(list)) = phase else { return Vec::new() };
+    let is_posted = !matches!(phase, Phase::Arrivals(_));
+    let word = |&key: &Key| match is_posted {
+        true => list.form.selector(key).to_string(),
+        false => list.form.envelope(key).to_string(),
+    };
+    list.keys.iter().map(word).collect()
+}
+
+#[test]
+fn masks_and_communicators_are_as_many_as_asked_for_and_tell_all_apart() {
+    for (text, expected) in [("masks:1024", 1024), ("unexpected_masks:64", 64), ("contexts:1000", 1000)] {
+        let part = job(text).script().parts.pop().unwrap();
+        let posts = part.round.iter().find(|phase| matches!(phase, Phase::Posts(_))).unwrap();
+        let Phase::Posts(list) = posts else { unreachable!("it was found") };
+        let distinct: std::collections::HashSet<String> = list
+            .keys
+            .iter()
+            .map(|&key| match (list.form.selector(key).tag(), list.form.selector(key).context()) {
+                (Wild::Masked(mask), _) => format!("{:x}", mask.ignore),
+                (_, context) => format!("context {}", context.0),
+            })
+            .collect();
+        assert_eq!(distinct.len(), expected, "{text}");
+        let all: std::collections::HashSet<String> = said(posts).into_iter().collect();
+        assert_eq!(all.len(), list.keys.len(), "{text}: no two receives ask for the same");
+    }
+}
+
 /// Figures are compared over years: no workload may change without another name.
 #[test]
 fn workloads_are_what_they_always_were() {
+    let (first, later) = WORKLOADS.split_at(14);
+    assert_eq!(fingerprint(first), 0xAF9B_F9EA_2ADD_A317, "{:#x}", fingerprint(first));
+    assert_eq!(fingerprint(later), LATER, "{:#x}", fingerprint(later));
+}
+
+fn fingerprint(of: &'static [Workload]) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325_u64;
     let mut add = |value: u64| hash = (hash ^ value).wrapping_mul(0x0000_0100_0000_01B3);
-    for job in workloads::all() {
+    let jobs = of.iter().flat_map(|workload| workload.sizes.iter().map(|&n| Job::Standard { workload, n }));
+    for job in jobs {
         job.name().bytes().for_each(|byte| add(byte.into()));
         for part in job.script().parts {
             for phase in part.standing.iter().chain(&part.round) {
@@ -123,10 +164,11 @@ fn workloads_are_what_they_always_were() {
             }
         }
     }
-    assert_eq!(hash, HASH, "{hash:#x}");
+    hash
 }
 
-const HASH: u64 = 0xAF9B_F9EA_2ADD_A317;
+/// Of the workloads that were added later.
+const LATER: u64 = 0x5C76_3C95_4B77_07F7;
 
 #[test]
 fn names_that_are_wrong_are_told_with_what_would_be_right() {

@@ -13,6 +13,7 @@
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.
+ * But for version 0, which is that of the time before the first release: build program and library of one source.
  */
 
 #ifndef MATCHPOINT_H
@@ -22,9 +23,10 @@
 #include <stddef.h>
 
 /**
- * The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`).
+ * The version of this interface. A library is fit for a program if both have the same (`mp_abi_version`). 0 is the
+ * interface before its first release, which may still change.
  */
-#define MP_ABI_VERSION 1
+#define MP_ABI_VERSION 0
 
 /**
  * Status: done, and there is nothing to hand out.
@@ -67,8 +69,7 @@
 #define MP_REFUSED_MEMORY (-3)
 
 /**
- * Status: an argument is NULL, a reserved field is not 0, a flag is unknown, or a name is not understood. Nothing was
- * done.
+ * Status: an argument is NULL, a reserved field is not 0, or a flag is unknown. Nothing was done.
  */
 #define MP_INVALID (-4)
 
@@ -83,6 +84,12 @@
  * thread did so is not always noticed.
  */
 #define MP_BUSY (-6)
+
+/**
+ * Status of making an engine: the name is not understood, or cannot be had: there is no such engine, it does not take
+ * such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
+ */
+#define MP_UNKNOWN_NAME (-7)
 
 /**
  * As the `source` of a selector: any source (MPI_ANY_SOURCE).
@@ -299,6 +306,11 @@ typedef struct mp_outcome {
 } mp_outcome;
 
 /**
+ * Told the assertions on a context: the sum of some of MP_HINT_..., never 0. For the rest see `mp_drain_fn`.
+ */
+typedef void (*mp_hints_fn)(void *user, uint32_t context, uint32_t hints);
+
+/**
  * Told what is taken out of an engine: one of MP_DRAINED_..., and the id.
  *
  * As every callback: called in the thread of the call that it was handed to, with the `user` pointer handed in
@@ -453,9 +465,11 @@ uint64_t mp_hashes(const struct mp_envelope *envelope);
  * Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
  * there are. The caller ends it by `mp_engine_destroy`.
  *
- * Returns MP_OK and writes `*engine`, or MP_INVALID and writes what is wrong with the name, and what would be right,
- * into `error`: `error_size` bytes, the last of them always zero, the text cut short where it is longer. `error` may
- * be NULL. The one function, with `mp_engine_create_counting`, that may abort the process if no memory is left.
+ * Returns MP_OK and writes `*engine`. Else `*engine` becomes NULL, and `error` what is wrong and what would be right:
+ * `error_size` bytes, the last of them always zero, the text cut short where it is longer; `error` may be NULL.
+ * MP_UNKNOWN_NAME: the name is not understood or cannot be had; a program that has it from its user says so, or goes on
+ * with "list". MP_INVALID: `name` or `engine` is NULL. MP_PANICKED: the engine has a bug. The one function, with
+ * `mp_engine_create_counting`, that may abort the process if no memory is left.
  *
  * What the caller sees to:
  * `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
@@ -525,8 +539,9 @@ int32_t mp_engine_arrive(struct mp_engine *engine,
                          uint64_t *receive);
 
 /**
- * The same as `mp_engine_arrive` on each of `count` messages in turn, for engines that do it faster together, and for
- * callers far from the engine. Stops at the first message that is refused.
+ * The same as `mp_engine_arrive` on each of `count` messages in turn: one crossing of the interface instead of `count`.
+ * None of this library's engines matches several messages at once; the order of matches is that of single calls.
+ * Stops at the first message that is refused.
  *
  * `*done` becomes the number of messages before that one, `count` if there is none; so many of `outcomes` are written.
  *
@@ -570,7 +585,11 @@ int32_t mp_engine_matched_probe(struct mp_engine *engine,
                                 uint64_t *message);
 
 /**
- * Withdraws a receive (MPI_Cancel).
+ * Withdraws a receive (MPI_Cancel), by the name that it was posted under: for a caller that names receives by pointers
+ * to its requests, the request.
+ *
+ * A name may be used again once its receive was taken, withdrawn or drained; a caller that withdraws requests which
+ * may be another's by then puts a generation into the name.
  *
  * Returns MP_FOUND: it was still posted, and no longer is. MP_NONE: it is not posted. Else MP_INVALID, MP_PANICKED,
  * MP_BUSY. Time: O(receives posted) unless the engine says better.
@@ -623,13 +642,27 @@ int32_t mp_engine_set_hints(struct mp_engine *engine,
                             uint32_t hints);
 
 /**
+ * Tells `each` the assertions that hold, for every context that has any, in the order of contexts: what a caller that
+ * goes on with another engine (MP_REFUSED_FULL) sets there before it posts what `mp_engine_visit` shows.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(contexts with assertions).
+ *
+ * What the caller sees to:
+ * As `mp_engine_post`; `each` is as `mp_hints_fn` says.
+ */
+int32_t mp_engine_hints(const struct mp_engine *engine,
+                        mp_hints_fn each,
+                        void *user);
+
+/**
  * Takes out all that is queued in a context, and forgets its hints (MPI_Comm_free): nothing of it can match any more,
  * and its id may be used again.
  *
  * `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
  *
- * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them, with nothing taken out; MP_INVALID, MP_PANICKED,
- * MP_BUSY. Time: O(entries queued), and sorting those of the context.
+ * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
+ * before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
+ * sorting those of the context; where a queue has more than 1024, all that are in it.
  *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -640,7 +673,7 @@ int32_t mp_engine_close(struct mp_engine *engine,
                         void *user);
 
 /**
- * Tells that a peer died (MPI-4.1's fault tolerance, ULFM): takes out the posted receives that name it, keeps the
+ * Tells that a peer died (the ULFM proposal to the MPI Forum; not in MPI-4.1): takes out the posted receives that name it, keeps the
  * messages that had arrived from it, and leaves the receives from any source of this context posted.
  *
  * `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING

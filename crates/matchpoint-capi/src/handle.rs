@@ -5,6 +5,7 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
+use matchpoint::hints::HintTable;
 use matchpoint::{Drained, Engine, Message, RecvId};
 use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque};
 
@@ -28,7 +29,9 @@ pub(crate) struct Handle {
 /// What a call may use.
 pub(crate) struct Held {
     pub(crate) engine: Box<dyn Engine>,
-    /// Kept, so that batches and drains allocate only until they have been at their largest.
+    /// The assertions made on it, to be told again.
+    pub(crate) hints: HintTable,
+    /// Kept, so that batches allocate only until one has been the largest, and drains of a few entries once.
     pub(crate) messages: Vec<Message>,
     pub(crate) outcomes: Vec<Option<RecvId>>,
     pub(crate) drained: Drained,
@@ -36,8 +39,8 @@ pub(crate) struct Held {
 
 impl Handle {
     pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
-        let (messages, outcomes, drained) = Default::default();
-        let held = UnsafeCell::new(Held { engine, messages, outcomes, drained });
+        let (hints, messages, outcomes, drained) = Default::default();
+        let held = UnsafeCell::new(Held { engine, hints, messages, outcomes, drained });
         Handle { state: AtomicU8::new(READY), held }
     }
 

@@ -29,6 +29,7 @@ mod tests {
         let _: [symbols::Withdraw; 2] = [upkeep::mp_engine_cancel, upkeep::mp_engine_retract];
         let _: symbols::Readdress = upkeep::mp_engine_readdress;
         let _: symbols::SetHints = upkeep::mp_engine_set_hints;
+        let _: symbols::HintsOf = upkeep::mp_engine_hints;
         let _: symbols::Close = upkeep::mp_engine_close;
         let _: symbols::FailSource = upkeep::mp_engine_fail_source;
         let _: [symbols::Length; 2] = [tell::mp_engine_posted_len, tell::mp_engine_unexpected_len];

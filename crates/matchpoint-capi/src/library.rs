@@ -8,7 +8,7 @@ use matchpoint::Hashes;
 use matchpoint::engines::REGISTRY;
 use matchpoint_abi::types::{
     EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_OK, MP_PANICKED,
-    MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, ParameterInfo,
+    MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
 };
 
 use crate::tell::hand_out;
@@ -35,9 +35,10 @@ pub extern "C" fn mp_status_text(status: i32) -> *const c_char {
         MP_REFUSED_HINT => c"refused: it breaks an assertion made on this context",
         MP_REFUSED_FULL => c"refused: the engine's table is full",
         MP_REFUSED_MEMORY => c"refused: out of memory",
-        MP_INVALID => c"an argument is NULL, reserved and not 0, or not understood",
+        MP_INVALID => c"an argument is NULL, reserved and not 0, or an unknown flag",
         MP_PANICKED => c"the engine has a bug, and is of no further use",
         MP_BUSY => c"the engine is in another call",
+        MP_UNKNOWN_NAME => c"there is no such engine, or not with such parameters",
         _ => c"no status of this library",
     };
     text.as_ptr()

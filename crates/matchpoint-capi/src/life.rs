@@ -4,16 +4,18 @@
 use std::ffi::{CStr, c_char};
 
 use matchpoint::engines::{self, Built};
-use matchpoint_abi::types::{MP_INVALID, MP_OK, Opaque};
+use matchpoint_abi::types::{MP_INVALID, MP_OK, MP_PANICKED, MP_UNKNOWN_NAME, Opaque};
 
 use crate::handle;
 
 /// Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
 /// there are. The caller ends it by `mp_engine_destroy`.
 ///
-/// Returns MP_OK and writes `*engine`, or MP_INVALID and writes what is wrong with the name, and what would be right,
-/// into `error`: `error_size` bytes, the last of them always zero, the text cut short where it is longer. `error` may
-/// be NULL. The one function, with `mp_engine_create_counting`, that may abort the process if no memory is left.
+/// Returns MP_OK and writes `*engine`. Else `*engine` becomes NULL, and `error` what is wrong and what would be right:
+/// `error_size` bytes, the last of them always zero, the text cut short where it is longer; `error` may be NULL.
+/// MP_UNKNOWN_NAME: the name is not understood or cannot be had; a program that has it from its user says so, or goes on
+/// with "list". MP_INVALID: `name` or `engine` is NULL. MP_PANICKED: the engine has a bug. The one function, with
+/// `mp_engine_create_counting`, that may abort the process if no memory is left.
 ///
 /// # Safety
 /// `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
@@ -66,22 +68,34 @@ unsafe fn create(
 ) -> i32 {
     if name.is_null() || engine.is_null() {
         // SAFETY: the caller's promise.
-        return unsafe { refuse("name or engine is NULL", error, error_size) };
+        unsafe { say("name or engine is NULL", error, error_size) };
+        return MP_INVALID;
     }
+    // SAFETY: not NULL, so room for a pointer.
+    unsafe { engine.write(std::ptr::null_mut()) };
     // SAFETY: not NULL, so a C string.
     let name = unsafe { CStr::from_ptr(name) };
+    let unknown = |what: String| (MP_UNKNOWN_NAME, what);
     let made = std::panic::catch_unwind(|| match name.to_str() {
-        Ok(name) => make(name).map_err(|error| error.to_string()),
-        Err(_) => Err("the name is not UTF-8".to_owned()),
+        Ok(name) => make(name).map_err(|error| unknown(error.to_string())),
+        Err(_) => Err(unknown("the name is not UTF-8".to_owned())),
     });
-    match made.unwrap_or_else(|_| Err("the engine has a bug: making it panicked".to_owned())) {
+    let made = made.unwrap_or_else(|panic| {
+        // What was thrown may throw when it is dropped: it is kept for ever instead.
+        std::mem::forget(panic);
+        Err((MP_PANICKED, "the engine has a bug: making it panicked".to_owned()))
+    });
+    match made {
         Ok(made) => {
             // SAFETY: not NULL, so room for a pointer.
             unsafe { engine.write(handle::give_out(made)) };
             MP_OK
         }
-        // SAFETY: the caller's promise.
-        Err(what) => unsafe { refuse(&what, error, error_size) },
+        Err((status, what)) => {
+            // SAFETY: the caller's promise.
+            unsafe { say(&what, error, error_size) };
+            status
+        }
     }
 }
 
@@ -89,7 +103,7 @@ unsafe fn create(
 ///
 /// # Safety
 /// `error` is NULL or room for `error_size` bytes.
-unsafe fn refuse(what: &str, error: *mut c_char, error_size: usize) -> i32 {
+unsafe fn say(what: &str, error: *mut c_char, error_size: usize) {
     if !error.is_null() && error_size > 0 {
         let mut length = what.len().min(error_size - 1);
         while !what.is_char_boundary(length) {
@@ -101,5 +115,4 @@ unsafe fn refuse(what: &str, error: *mut c_char, error_size: usize) -> i32 {
             error.add(length).write(0);
         }
     }
-    MP_INVALID
 }

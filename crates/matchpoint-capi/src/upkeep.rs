@@ -3,11 +3,11 @@
 
 use std::ffi::c_void;
 
-use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
+use matchpoint::{ContextId, Drained, Entry, MsgId, Queue, Rank, RecvId};
 use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
-    DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID, MP_NONE,
-    MP_OK, MP_REFUSED_MEMORY, Opaque,
+    DrainFn, HintsFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID,
+    MP_NONE, MP_OK, MP_REFUSED_MEMORY, Opaque,
 };
 
 use crate::handle::{self, Held};
@@ -16,7 +16,11 @@ fn found(found: bool) -> i32 {
     if found { MP_FOUND } else { MP_NONE }
 }
 
-/// Withdraws a receive (MPI_Cancel).
+/// Withdraws a receive (MPI_Cancel), by the name that it was posted under: for a caller that names receives by pointers
+/// to its requests, the request.
+///
+/// A name may be used again once its receive was taken, withdrawn or drained; a caller that withdraws requests which
+/// may be another's by then puts a generation into the name.
 ///
 /// Returns MP_FOUND: it was still posted, and no longer is. MP_NONE: it is not posted. Else MP_INVALID, MP_PANICKED,
 /// MP_BUSY. Time: O(receives posted) unless the engine says better.
@@ -71,7 +75,29 @@ pub unsafe extern "C" fn mp_engine_set_hints(engine: *mut Opaque, context: u32, 
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {
-            held.engine.set_hints(ContextId(context), hints).map_or_else(refusal_status, |()| MP_OK)
+            // Room first: what the engine has taken can then be noted.
+            let set = held.hints.reserve().and_then(|()| held.engine.set_hints(ContextId(context), hints));
+            let noted = set.and_then(|()| held.hints.set(ContextId(context), hints));
+            noted.map_or_else(refusal_status, |()| MP_OK)
+        })
+    }
+}
+
+/// Tells `each` the assertions that hold, for every context that has any, in the order of contexts: what a caller that
+/// goes on with another engine (MP_REFUSED_FULL) sets there before it posts what `mp_engine_visit` shows.
+///
+/// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(contexts with assertions).
+///
+/// # Safety
+/// As `mp_engine_post`; `each` is as `mp_hints_fn` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_engine_hints(engine: *const Opaque, each: HintsFn, user: *mut c_void) -> i32 {
+    let Some(each) = each else { return MP_INVALID };
+    // SAFETY: the caller's promise.
+    unsafe {
+        handle::with(engine, |held| {
+            held.hints.iter().for_each(|(context, hints)| each(user, context.0, convert::hint_bits(hints)));
+            MP_OK
         })
     }
 }
@@ -81,8 +107,9 @@ pub unsafe extern "C" fn mp_engine_set_hints(engine: *mut Opaque, context: u32, 
 ///
 /// `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
 ///
-/// Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them, with nothing taken out; MP_INVALID, MP_PANICKED,
-/// MP_BUSY. Time: O(entries queued), and sorting those of the context.
+/// Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
+/// before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
+/// sorting those of the context; where a queue has more than 1024, all that are in it.
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -93,11 +120,16 @@ pub unsafe extern "C" fn mp_engine_close(
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {
+    let context = ContextId(context);
+    let call = |held: &mut Held| {
+        held.engine.close(context, &mut held.drained);
+        held.hints.forget(context);
+    };
     // SAFETY: the caller's promise.
-    unsafe { drain(engine, each, user, |held| held.engine.close(ContextId(context), &mut held.drained)) }
+    unsafe { drain(engine, each, user, context, call) }
 }
 
-/// Tells that a peer died (MPI-4.1's fault tolerance, ULFM): takes out the posted receives that name it, keeps the
+/// Tells that a peer died (the ULFM proposal to the MPI Forum; not in MPI-4.1): takes out the posted receives that name it, keeps the
 /// messages that had arrived from it, and leaves the receives from any source of this context posted.
 ///
 /// `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
@@ -115,41 +147,115 @@ pub unsafe extern "C" fn mp_engine_fail_source(
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {
-    let call = |held: &mut Held| {
-        held.engine.fail_source(ContextId(context), Rank(source), &mut held.drained);
-    };
+    let context = ContextId(context);
+    let call = |held: &mut Held| held.engine.fail_source(context, Rank(source), &mut held.drained);
     // SAFETY: the caller's promise.
-    unsafe { drain(engine, each, user, call) }
+    unsafe { drain(engine, each, user, context, call) }
 }
 
 /// # Safety
 /// As `mp_engine_close`.
-unsafe fn drain(engine: *mut Opaque, each: DrainFn, user: *mut c_void, call: impl FnOnce(&mut Held)) -> i32 {
+unsafe fn drain(
+    engine: *mut Opaque,
+    each: DrainFn,
+    user: *mut c_void,
+    context: ContextId,
+    call: impl FnOnce(&mut Held),
+) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {
-            if !make_room(held) {
+            if !make_room(held, context) {
                 return MP_REFUSED_MEMORY;
             }
             call(held);
-            let Some(each) = each else { return MP_OK };
-            let Drained { receives, messages, pending } = &held.drained;
-            receives.iter().for_each(|id| each(user, MP_DRAINED_RECEIVE, id.0));
-            messages.iter().for_each(|id| each(user, MP_DRAINED_MESSAGE, id.0));
-            pending.iter().for_each(|id| each(user, MP_DRAINED_PENDING, id.0));
+            if let Some(each) = each {
+                let Drained { receives, messages, pending } = &held.drained;
+                receives.iter().for_each(|id| each(user, MP_DRAINED_RECEIVE, id.0));
+                messages.iter().for_each(|id| each(user, MP_DRAINED_MESSAGE, id.0));
+                pending.iter().for_each(|id| each(user, MP_DRAINED_PENDING, id.0));
+            }
+            empty(&mut held.drained);
             MP_OK
         })
     }
 }
 
-/// Empties the list of what was drained, and makes it as long as it can become.
-fn make_room(held: &mut Held) -> bool {
-    let Drained { receives, messages, pending } = &mut held.drained;
+/// Ids of each kind that the list of what was drained keeps room for: 8 KiB each.
+const KEPT: usize = 1024;
+
+/// Makes the list of what was drained, which is empty, as long as it can become. Where that is more than is kept, the
+/// entries of the context are counted: what waits in others takes no room.
+fn make_room(held: &mut Held, context: ContextId) -> bool {
+    let Held { engine, drained, .. } = held;
+    let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
+    if posted > KEPT {
+        posted = 0;
+        engine.visit(Queue::Posted, &mut |entry| posted += usize::from(is_in(&entry, context)));
+    }
+    if unexpected > KEPT {
+        unexpected = 0;
+        engine.visit(Queue::Unexpected, &mut |entry| unexpected += usize::from(is_in(&entry, context)));
+    }
+    drained.receives.try_reserve(posted).is_ok()
+        && drained.messages.try_reserve(unexpected).is_ok()
+        && drained.pending.try_reserve(posted).is_ok()
+}
+
+fn is_in(entry: &Entry, context: ContextId) -> bool {
+    match entry {
+        Entry::Receive(receive) => receive.selector.context() == context,
+        Entry::Message(message) => message.envelope.context == context,
+    }
+}
+
+/// Empties the list of what was drained, and gives back what a large context took.
+fn empty(drained: &mut Drained) {
+    let Drained { receives, messages, pending } = drained;
     receives.clear();
     messages.clear();
     pending.clear();
-    let (posted, unexpected) = (held.engine.posted_len(), held.engine.unexpected_len());
-    receives.try_reserve(posted).is_ok()
-        && messages.try_reserve(unexpected).is_ok()
-        && pending.try_reserve(posted).is_ok()
+    receives.shrink_to(KEPT);
+    messages.shrink_to(KEPT);
+    pending.shrink_to(KEPT);
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::{Envelope, Message, engines};
+
+    use super::*;
+
+    /// Closes contexts of so many messages each, and tells the most that is kept for the list.
+    fn kept_after(counts: &[u32]) -> (usize, usize) {
+        let mut engine = engines::create("list").unwrap();
+        let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
+        for (id, context) in (0..).zip(contexts) {
+            let envelope = Envelope::new(ContextId(context), Rank(0), matchpoint::Tag(0));
+            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+        }
+        let mut held = Held {
+            engine,
+            hints: Default::default(),
+            messages: Vec::new(),
+            outcomes: Vec::new(),
+            drained: Drained::default(),
+        };
+        let mut most = 0;
+        for context in (0..).take(counts.len()) {
+            assert!(make_room(&mut held, ContextId(context)));
+            most = most.max(held.drained.messages.capacity());
+            held.engine.close(ContextId(context), &mut held.drained);
+            assert_eq!(held.drained.messages.len(), counts[context as usize] as usize);
+            empty(&mut held.drained);
+        }
+        (most, held.drained.messages.capacity())
+    }
+
+    #[test]
+    fn a_drain_takes_room_for_its_context_and_gives_it_back() {
+        assert_eq!(kept_after(&[0, 100_000]).0, 100_000);
+        let (most, kept) = kept_after(&[3, 5000, 0]);
+        assert!(most < 8000 && kept <= KEPT, "{most}, {kept}");
+    }
 }

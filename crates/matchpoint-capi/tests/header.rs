@@ -18,7 +18,7 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// Rust's names, and C's.
-const NAMES: [(&str, &str); 13] = [
+const NAMES: [(&str, &str); 14] = [
     ("Opaque", "mp_engine"),
     ("Selector", "mp_selector"),
     ("Envelope", "mp_envelope"),
@@ -31,6 +31,7 @@ const NAMES: [(&str, &str); 13] = [
     ("ParameterInfo", "mp_parameter_info"),
     ("DrainFn", "mp_drain_fn"),
     ("VisitFn", "mp_visit_fn"),
+    ("HintsFn", "mp_hints_fn"),
     ("StatisticFn", "mp_statistic_fn"),
 ];
 
@@ -50,6 +51,7 @@ const TOP: &str = "\
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.
+ * But for version 0, which is that of the time before the first release: build program and library of one source.
  */";
 
 fn generated() -> String {

@@ -30,11 +30,42 @@ fn the_example_runs_with_every_engine_and_either_library() {
         let said = stdout(here.run(&program).arg(spec.name));
         assert!(said.contains("all as it should be") && said.contains(env!("CARGO_PKG_VERSION")), "{said}");
     }
-    output(here.run(&here.c_static(&example)).env_remove("LD_LIBRARY_PATH"));
+    output(here.run(&here.c_static(&example)).env_remove("LD_LIBRARY_PATH").env_remove("DYLD_LIBRARY_PATH"));
     let lost = here.run(&program).arg("lost").output().unwrap();
     assert_eq!(lost.status.code(), Some(1));
     let says = String::from_utf8(lost.stderr).unwrap();
     assert!(says.starts_with("there is no engine `lost`; there are list, "), "{says}");
+}
+
+/// What a tool prints of each symbol: its name comes last.
+#[cfg(target_os = "linux")]
+fn symbols(options: &[&str], library: &Path) -> Vec<String> {
+    let text = stdout(std::process::Command::new("nm").args(options).arg(library));
+    text.lines().filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned)).collect()
+}
+
+/// Of another Rust library in the same program nothing may meet ours; and what users install is stripped.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_libraries_show_the_interface_and_no_more() {
+    if !tools() || !has("nm") || !has("objcopy") {
+        return;
+    }
+    let here = Installed::get();
+    let shared = format!("libmatchpoint.so.{}", matchpoint_abi::types::MP_ABI_VERSION);
+    let shown = symbols(&["-D", "--defined-only"], &here.library(&shared));
+    let linked = symbols(&["-g", "--defined-only"], &here.library("libmatchpoint.a"));
+    for symbols in [&shown, &linked] {
+        let other = symbols.iter().find(|symbol| !symbol.starts_with("mp_"));
+        assert!(symbols.len() > 20 && other.is_none(), "{} symbols, {other:?}", symbols.len());
+    }
+    assert_eq!(shown, {
+        let mut same = linked;
+        same.sort();
+        same
+    });
+    let sections = stdout(std::process::Command::new("objdump").arg("-h").arg(here.library(&shared)));
+    assert!(sections.contains(".text") && !sections.contains(".debug_info"), "{sections}");
 }
 
 #[test]
@@ -106,8 +137,8 @@ fn layouts_are_those_of_the_version() {
         ("mp_engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
         ("mp_parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
     ];
-    let version_1 = [(32, 24), (32, 24), (40, 8), (16, 8), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
-    for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(version_1) {
+    let given_out = [(32, 24), (32, 24), (40, 8), (16, 8), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
+    for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(given_out) {
         assert_eq!((size, place), (size_1, place_1), "{name}");
     }
     if !tools() {

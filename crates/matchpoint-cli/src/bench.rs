@@ -36,12 +36,13 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.latency {
         let latencies = measure_latency(arguments, &progress)?;
         files.write_json(|out| json::write_latency(&latencies, out))?;
-        return files.finish(&terminal::latency(&latencies), |out| json::write_latency(&latencies, out));
+        return files
+            .finish(&terminal::latency(&latencies, columns()), |out| json::write_latency(&latencies, out));
     }
     let results = measure(arguments, &progress)?;
     files.write_json(|out| json::write(&results, out))?;
     files.write_plot(&results)?;
-    files.finish(&terminal::render(&results), |out| json::write(&results, out))?;
+    files.finish(&terminal::render(&results, columns()), |out| json::write(&results, out))?;
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
@@ -77,6 +78,20 @@ impl Files {
 
     fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {
         let Some((index, form)) = self.plot else { return Ok(()) };
+        let lone = plot::of_one_size(results);
+        if !lone.is_empty() {
+            anstream::eprintln!(
+                "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as \
+                 -w {}:64 -w {}:1024",
+                if lone.len() == 1 {
+                    format!("{} was", lone[0])
+                } else {
+                    format!("{} were", lone.join(", "))
+                },
+                lone[0],
+                lone[0]
+            );
+        }
         self.outputs.fill(index, |out| out.write_all(plot::render(results, form).as_bytes()))
     }
 
@@ -95,6 +110,12 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// Columns that tables may take: those of the terminal, or of a usual one.
+fn columns() -> usize {
+    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    terminal.filter(|&width| width > 0).unwrap_or(80).clamp(60, 240)
 }
 
 fn unknown_form(path: &Path) -> Failure {

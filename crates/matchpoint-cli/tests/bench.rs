@@ -66,6 +66,59 @@ fn tables_name_the_best_and_where_each_engine_loses() {
 }
 
 #[test]
+fn tables_of_all_engines_fit_a_terminal() {
+    for options in [&["-w", "last:8", "-w", "unexpected_sources:1024"][..], &["-w", "halo", "--cold"]] {
+        let output = bench(&[&QUICK[..], options].concat());
+        assert!(output.status.success());
+        let page = text(&output.stdout);
+        for line in page.lines() {
+            assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
+        }
+        for spec in matchpoint::engines::REGISTRY {
+            let headers = page.lines().filter(|line| line.starts_with("workload"));
+            let columns = headers.filter(|line| line.split_whitespace().any(|word| word == spec.name));
+            assert!(columns.count() >= 4, "times, spread, ratios, entries and memory of {}", spec.name);
+        }
+        assert_eq!(page.contains("each call from cold caches"), options.contains(&"--cold"));
+        assert!(page.contains("p25–p75"));
+    }
+    let output = bench(&["--latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
+    let wide = text(&output.stdout).lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None);
+}
+
+#[test]
+fn a_spread_is_around_its_median() {
+    let value = json(&[&QUICK[..], &["-e", "list", "-w", "last:8"]].concat());
+    let result = &value["results"][0];
+    let of = |member: &str| result[member].as_f64().unwrap();
+    assert!(
+        of("ns_min") <= of("ns_p25") && of("ns_p25") <= of("ns_median") && of("ns_median") <= of("ns_p75")
+    );
+}
+
+#[test]
+fn what_has_one_size_is_not_drawn_and_that_is_told() {
+    let folder = tempdir().unwrap();
+    let plot = folder.path().join("a.svg").display().to_string();
+    let output =
+        bench(&[&QUICK[..], &["-e", "list", "-w", "last", "-w", "identical", "--plot", &plot]].concat());
+    assert!(output.status.success());
+    let said = text(&output.stderr);
+    assert!(said.contains("identical was measured at one size") && !said.contains("last was"), "{said}");
+    let svg = fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains(">last<") && !svg.contains(">identical<"));
+}
+
+#[test]
+fn help_lists_every_workload() {
+    let output = bench(&["--help"]);
+    for workload in WORKLOADS {
+        assert!(text(&output.stdout).contains(&format!("  {} ", workload.name)), "{}", workload.name);
+    }
+}
+
+#[test]
 fn a_real_trace_is_a_workload() {
     let trace = concat!("trace:", env!("CARGO_MANIFEST_DIR"), "/../../traces/quicksilver-8");
     let value = json(&[&QUICK[..], &["-w", trace]].concat());

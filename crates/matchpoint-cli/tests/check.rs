@@ -123,7 +123,7 @@ fn what_cannot_be_checked_is_one_clear_error() {
     let mut outputs = vec![lost, unknown];
     for (defined, arguments, says) in [
         (&["LACKS_PROBE"][..], &[][..], "has no function mp_engine_probe"),
-        (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 1"),
+        (&["ABI_VERSION=7"], &[], "version 7 of the C interface, this is version 0"),
         (&[], &["fast"], "there is one engine here, without a name"),
     ] {
         let Some(example) = example(defined) else { return };

@@ -72,17 +72,58 @@ fn hits_in_vain(name: &str, first: (u64, u64), wanted: (u64, u64)) -> f64 {
 }
 
 #[test]
-fn false_positives_are_where_the_paper_has_them() {
-    // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag of 2."
-    assert_eq!(hits_in_vain("fuzzy:bits=8", (2, 1), (1, 2)), 1.0);
-    assert_eq!(hits_in_vain("fuzzy:bits=16", (2, 1), (1, 2)), 1.0);
-    assert_eq!(hits_in_vain("fuzzy:bits=32", (2, 1), (1, 2)), 0.0);
-    assert_eq!(hits_in_vain("vector", (2, 1), (1, 2)), 0.0);
-    // A tag's ninth bit is outside its window; the other keys have it.
-    assert_eq!(hits_in_vain("fuzzy:bits=32", (1, 256), (1, 0)), 1.0);
-    assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 256), (1, 0)), 0.0);
-    for name in ["fuzzy:bits=8", "fuzzy:bits=16", "vector"] {
-        assert_eq!(hits_in_vain(name, (1, 256), (1, 0)), 0.0, "{name}");
+fn what_the_papers_keys_confuse_is_told_apart() {
+    // "A message from rank 2 with a tag of 1 becomes a false positive with a message from rank 1 with a tag of 2." So
+    // does, where the tag is the rank, every message with every other.
+    for name in ["fuzzy:bits=8", "fuzzy:bits=16", "fuzzy:bits=32", "vector"] {
+        for (first, wanted) in
+            [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1))]
+        {
+            assert_eq!(hits_in_vain(name, first, wanted), 0.0, "{name}, {first:?}");
+        }
+    }
+    // What is folded into a window may meet what is there: 256 · 1 + 1 and 0.
+    assert_eq!(hits_in_vain("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
+    assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
+}
+
+/// The source and the tag of the nth receive.
+type Keys = fn(u64) -> (u64, u64);
+
+/// By what programs do.
+const PATTERNS: [(&str, Keys); 14] = [
+    ("the tag is the rank", |at| (at, at)),
+    ("the tag is the rank and 1", |at| (at, at + 1)),
+    ("the tag is the rank and 1000", |at| (at, at + 1000)),
+    ("the tag is twice the rank", |at| (at, 2 * at)),
+    ("the tag is thrice the rank", |at| (at, 3 * at)),
+    ("the tag is a hundred times the rank", |at| (at, 100 * at)),
+    ("the tag falls as the rank grows", |at| (at, 1000 - at)),
+    ("the tag differs from the rank in a bit", |at| (at, at ^ 1)),
+    ("one source, tags in a row", |at| (3, at)),
+    ("one tag, sources in a row", |at| (at, 7)),
+    ("four tags each", |at| (at / 4, at % 4)),
+    ("26 neighbours, a tag for each step", |at| (at % 26, 100_000 + at / 26)),
+    ("addresses a cache line apart", |at| (0x7F00_0000_1000 + 64 * at, 0)),
+    ("tags in the upper half", |at| (1, at << 32)),
+];
+
+#[test]
+fn common_patterns_are_told_apart() {
+    for (pattern, keys) in PATTERNS {
+        for (name, most) in [("fuzzy:bits=8", 32), ("fuzzy:bits=16", 1), ("fuzzy:bits=32", 1)] {
+            let mut engine = engines::create_counting(name).unwrap();
+            let each = || (0..64).map(|at| (keys(at), at));
+            each().for_each(|((source, tag), id)| {
+                post(&mut *engine, id, Wild::Is(Rank(source)), Wild::Is(Tag(tag)));
+            });
+            // 64 keys drawn at random from 256 make 8 pairs of equals, each of which is met once.
+            each().rev().for_each(|((source, tag), id)| {
+                assert_eq!(arrive(&mut *engine, id, source, tag), Some(RecvId(id)));
+            });
+            let (posted, _) = false_positives(&*engine);
+            assert!(posted <= most.into(), "{name}: {posted} verified in vain where {pattern}");
+        }
     }
 }
 
@@ -100,8 +141,9 @@ fn a_wildcard_does_not_make_its_block_be_verified() {
             assert_eq!(arrive(&mut *engine, tag, 0, tag), Some(RecvId(tag)), "{name}");
         }
         let (posted, _) = false_positives(&*engine);
-        // 120 searches through up to 8 receives with a wildcard among 200: they are seldom looked at.
-        assert!(posted < 30.0, "{name}: {posted} verified in vain");
+        // 120 searches through up to 8 receives with a wildcard among 200: they are seldom looked at. Keys of 8 bits
+        // drawn at random would make 78 pairs of 200.
+        assert!(posted < 50.0, "{name}: {posted} verified in vain");
     }
 }
 
@@ -113,7 +155,8 @@ fn a_receive_from_any_source_compares_tags() {
         (0..200).rev().for_each(|tag| post(&mut *engine, tag, Wild::Any, Wild::Is(Tag(tag))));
         assert_eq!(engine.unexpected_len(), 0);
         let (_, unexpected) = false_positives(&*engine);
-        assert_eq!(unexpected, 0.0, "{name}");
+        let most = if name == "fuzzy:bits=8" { 20.0 } else { 0.0 };
+        assert!(unexpected <= most, "{name}: {unexpected} of 200 verified in vain");
     }
 }
 

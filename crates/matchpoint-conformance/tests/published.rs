@@ -201,9 +201,9 @@ fn optimistic_keeps_no_index_that_hints_rule_out() {
 }
 
 #[test]
-fn optimistic_believes_the_hash_values_of_the_sender_unless_told_to_use_its_own() {
+fn optimistic_believes_the_hash_values_of_the_sender_only_if_told_to() {
     let untrue = message(1, 1, 1).with_hashes(Hashes::of(&message(2, 7, 9).envelope));
-    for (name, found) in [("optimistic", None), ("optimistic:hashes=own", Some(RecvId(1)))] {
+    for (name, found) in [("optimistic:hashes=sender", None), ("optimistic", Some(RecvId(1)))] {
         let mut engine = engine(name);
         post(&mut *engine, 1, Some(1), Some(1));
         assert_eq!(engine.arrive(untrue), Ok(found), "{name}");
@@ -271,6 +271,21 @@ fn optimistic_tells_of_collisions_empty_bins_and_runs() {
     assert_eq!(others, 1.0, "each found one receive, and the rest of its bins are others");
     assert_eq!(statistic(&*engine, "empty_bins_any_source_percent"), 75.0);
     assert_eq!(statistic(&*engine, "empty_bins_any_tag_percent"), 100.0);
+}
+
+#[test]
+fn optimistic_counts_runs_in_each_communicator_by_itself() {
+    let mut engine = engine("optimistic");
+    // Two communicators, each of which posts the same receive again and again, in turn.
+    for id in 0..20 {
+        let selector = Selector::new(ContextId(id as u32 % 2), Wild::Is(Rank(3)), Wild::Is(Tag(7)));
+        assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
+    }
+    assert_eq!((statistic(&*engine, "runs"), statistic(&*engine, "run_length_max")), (2.0, 10.0));
+    for id in 0..10 {
+        assert_eq!(arrive(&mut *engine, id, 3, 7), Some(RecvId(2 * id)));
+    }
+    assert_eq!(statistic(&*engine, "matches_followed_percent"), 90.0);
 }
 
 #[test]

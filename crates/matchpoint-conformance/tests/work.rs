@@ -3,7 +3,7 @@
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
     Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector,
-    Tag, Wild, engines,
+    Tag, TagMask, Wild, engines,
 };
 use matchpoint_conformance::{Choices, generate};
 
@@ -156,4 +156,93 @@ fn closing_gives_back_what_peers_took() {
     let after = engine.footprint();
     assert!(after.peers_bytes < 1000, "{after:?}");
     assert_eq!(after.peak_bytes, before.peak_bytes);
+}
+
+/// Receives examined by the arrival that matches the last of so many posted ones, each under a mask of its own.
+fn last_mask(name: &str, masks: u64, source: fn(u64) -> u64) -> u64 {
+    let mut engine = engines::create_counting(name).unwrap();
+    for id in 0..masks {
+        let tag = TagMask { value: Tag(id << 32), ignore: id + 1 };
+        let selector = Selector::new(ContextId(0), Wild::Is(Rank(source(id))), Wild::Masked(tag));
+        engine.post(Receive::new(RecvId(id), selector)).unwrap();
+    }
+    let last = masks - 1;
+    // The tag that has every bit set which its receive ignores.
+    let envelope = Envelope::new(ContextId(0), Rank(source(last)), Tag(last << 32 | masks));
+    assert_eq!(engine.arrive(Message::new(MsgId(0), envelope)), Ok(Some(RecvId(last))), "{name}");
+    engine.attempts().posted
+}
+
+#[test]
+fn many_masks_cost_what_the_structure_says() {
+    for masks in [8, 64, 1024] {
+        // Of one source, nothing tells them apart.
+        for name in ["list", "rank_array", "bins", "four_d", "partner", "vector", "fuzzy", "optimistic"] {
+            assert_eq!(last_mask(name, masks, |_| 7), masks, "{name}");
+        }
+        // Of a source each, those find them who look by source. A bin has them all in one list of wildcards.
+        assert_eq!(last_mask("bins", masks, |id| id), masks);
+        assert_eq!(last_mask("rank_array", masks, |id| id), 1);
+        assert_eq!(last_mask("four_d", masks, |id| id), 1);
+        let examined = last_mask("optimistic", masks, |id| id);
+        assert!(examined <= 24, "{examined} of {masks} in 128 bins");
+    }
+}
+
+/// Receives examined by the arrival that matches the last of those posted in so many communicators, one in each.
+fn last_context(name: &str, contexts: u64) -> (u64, u64) {
+    let mut engine = engines::create_counting(name).unwrap();
+    for id in 0..contexts {
+        let selector = Selector::new(ContextId(id as u32), Wild::Is(Rank(0)), Wild::Is(Tag(0)));
+        engine.post(Receive::new(RecvId(id), selector)).unwrap();
+    }
+    let envelope = Envelope::new(ContextId(contexts as u32 - 1), Rank(0), Tag(0));
+    let arrived = engine.arrive(Message::new(MsgId(0), envelope));
+    assert_eq!(arrived, Ok(Some(RecvId(contexts - 1))), "{name}");
+    (engine.attempts().posted, engine.footprint().now_bytes() / contexts)
+}
+
+#[test]
+fn a_thousand_communicators_cost_what_the_structure_says() {
+    // One queue for all: linear, by 64 at a time or not.
+    for name in ["list", "partner", "vector", "fuzzy", "fuzzy:bits=32"] {
+        assert_eq!(last_context(name, 1000).0, 1000, "{name}");
+    }
+    for name in ["rank_array", "four_d", "optimistic"] {
+        assert_eq!(last_context(name, 1000).0, 1, "{name}");
+    }
+    let (examined, _) = last_context("bins", 1000);
+    assert!(examined <= 16, "{examined} of 1000 communicators in 256 bins");
+    // What a communicator takes with one entry in it. A table of 128 bins for each is what `optimistic` pays.
+    for (name, most) in [
+        ("list", 80),
+        ("bins", 140),
+        ("rank_array", 200),
+        ("fuzzy", 120),
+        ("four_d", 900),
+        ("optimistic", 1000),
+    ] {
+        let (_, bytes) = last_context(name, 1000);
+        assert!(bytes <= most, "{name}: {bytes} bytes for each of 1000 communicators");
+    }
+}
+
+#[test]
+fn keys_tell_a_thousand_communicators_apart() {
+    for (name, most) in [("vector", 0.0), ("fuzzy:bits=32", 0.0), ("fuzzy:bits=16", 20.0), ("fuzzy", 2500.0)]
+    {
+        let mut engine = engines::create_counting(name).unwrap();
+        let contexts = || (0..1000_u32).map(|context| (u64::from(context), ContextId(context)));
+        for (id, context) in contexts() {
+            let selector = Selector::new(context, Wild::Is(Rank(3)), Wild::Is(Tag(7)));
+            engine.post(Receive::new(RecvId(id), selector)).unwrap();
+        }
+        for (id, context) in contexts().rev() {
+            let envelope = Envelope::new(context, Rank(3), Tag(7));
+            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(Some(RecvId(id))), "{name}");
+        }
+        // 1000 keys of 8 bits drawn at random make 1951 pairs.
+        let (_, in_vain) = engine.statistics()[0];
+        assert!(in_vain <= most, "{name}: {in_vain} verified in vain");
+    }
 }

@@ -89,8 +89,9 @@ pub struct Message {
     pub id: MsgId,
     /// What it says of itself.
     pub envelope: Envelope,
-    /// Hash values that its sender computed, which spare an engine that can use them the work. They must be
-    /// [those of the envelope](Hashes::of): a message that lies about them may not be found.
+    /// Hash values that its sender computed, which spare an engine the work that is asked to trust them
+    /// (`optimistic:hashes=sender`; no engine does so by itself). There they must be
+    /// [those of the envelope](Hashes::of), or the message may never be found.
     pub hashes: Option<Hashes>,
 }
 
@@ -209,7 +210,7 @@ pub trait Engine: Send {
     /// Takes out all that is queued in `context` and forgets its hints (`MPI_Comm_free`).
     fn close(&mut self, context: ContextId, drained: &mut Drained);
 
-    /// A peer died (MPI-4.1's fault tolerance, ULFM): takes out the posted receives that name it, keeps what had
+    /// A peer died (the ULFM proposal to the MPI Forum; not in MPI-4.1): takes out the posted receives that name it, keeps what had
     /// arrived from it, and lists the receives from any source of this context, which stay posted, as pending.
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained);
 

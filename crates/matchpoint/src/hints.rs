@@ -99,6 +99,19 @@ impl HintTable {
         Ok(())
     }
 
+    /// Has room for the assertions on one context more, so that the next [`set`](HintTable::set) succeeds.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`].
+    pub fn reserve(&mut self) -> Result<(), Refused> {
+        self.0.try_reserve(1).map_err(|_| Refused::Memory)
+    }
+
+    /// The contexts that have assertions, in order, and those.
+    pub fn iter(&self) -> impl Iterator<Item = (ContextId, Hints)> {
+        self.0.iter().copied()
+    }
+
     /// Back to MPI's full semantics on `context`.
     pub fn forget(&mut self, context: ContextId) {
         if let Ok(at) = self.place(context) {

@@ -1,22 +1,94 @@
-//! A table with one place for each source: an array for ranks, a sorted list for addresses that no array could hold.
+//! A table with one place for each source: an array for ranks, a hash table for addresses that no array could hold.
 
 use crate::engine::Refused;
 use crate::envelope::Rank;
 
 /// What is kept for each source heard of. Sources below a bound index an array, which is grown to the highest of them;
-/// the others are found by bisection.
-#[derive(Default)]
+/// the others are found by their hash.
 pub(crate) struct Peers<P> {
     dense: Vec<P>,
-    sparse: Vec<(Rank, P)>,
+    sparse: Sparse<P>,
+}
+
+/// Sources by their hash: entries in the order in which they were first heard of, and a table of their numbers, open
+/// addressed and never more than half full. A sorted list took O(sources) to insert each.
+struct Sparse<P> {
+    entries: Vec<(Rank, P)>,
+    /// A power of two of places, or none.
+    table: Vec<u32>,
+}
+
+/// In a place of the table: nothing.
+const EMPTY: u32 = u32::MAX;
+
+impl<P> Default for Peers<P> {
+    fn default() -> Self {
+        Peers { dense: Vec::new(), sparse: Sparse { entries: Vec::new(), table: Vec::new() } }
+    }
+}
+
+impl<P: Default> Sparse<P> {
+    /// The place of the table where `source` is, or would be: that of the upper bits of a product (multiply-shift), or
+    /// one behind it. There must be a table.
+    #[inline]
+    fn place(&self, source: Rank) -> usize {
+        let mask = self.table.len() - 1;
+        // 4 places or more, so that not all bits are shifted out.
+        let shift = u64::BITS - self.table.len().trailing_zeros();
+        let mut place = (source.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> shift) as usize;
+        while self.table[place] != EMPTY && self.entries[self.table[place] as usize].0 != source {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+
+    #[inline]
+    fn find(&self, source: Rank) -> Option<usize> {
+        if self.table.is_empty() {
+            return None;
+        }
+        let number = self.table[self.place(source)];
+        (number != EMPTY).then_some(number as usize)
+    }
+
+    fn insert(&mut self, source: Rank) -> Result<usize, Refused> {
+        if let Some(at) = self.find(source) {
+            return Ok(at);
+        }
+        self.entries.try_reserve(1).map_err(|_| Refused::Memory)?;
+        if self.table.len() < 2 * (self.entries.len() + 1) {
+            self.grow()?;
+        }
+        let (at, place) = (self.entries.len(), self.place(source));
+        self.table[place] = at as u32;
+        self.entries.push((source, P::default()));
+        Ok(at)
+    }
+
+    /// Doubles the table.
+    #[cold]
+    fn grow(&mut self) -> Result<(), Refused> {
+        let places = (2 * self.table.len()).max(4);
+        if places > EMPTY as usize {
+            return Err(Refused::Full);
+        }
+        self.table.try_reserve_exact(places - self.table.len()).map_err(|_| Refused::Memory)?;
+        self.table.clear();
+        self.table.resize(places, EMPTY);
+        for at in 0..self.entries.len() {
+            let place = self.place(self.entries[at].0);
+            self.table[place] = at as u32;
+        }
+        Ok(())
+    }
 }
 
 impl<P: Default> Peers<P> {
-    /// What is kept for `source`. O(1) below the bound, O(log sources) beyond.
+    /// What is kept for `source`. O(1), beyond the bound expected.
     #[inline]
     pub(crate) fn get(&self, source: Rank) -> Option<&P> {
         match usize::try_from(source.0).ok().and_then(|at| self.dense.get(at)) {
-            None => self.find_sparse(source).ok().map(|at| &self.sparse[at].1),
+            None => self.sparse.find(source).map(|at| &self.sparse.entries[at].1),
             found => found,
         }
     }
@@ -27,15 +99,16 @@ impl<P: Default> Peers<P> {
         if usize::try_from(source.0).is_ok_and(|at| at < self.dense.len()) {
             return self.dense.get_mut(source.0 as usize);
         }
-        self.find_sparse(source).ok().map(|at| &mut self.sparse[at].1)
+        self.sparse.find(source).map(|at| &mut self.sparse.entries[at].1)
     }
 
-    /// What is kept for `source`, from now on if not before. `bound` is the first source kept in the list: the same in
-    /// every call.
+    /// What is kept for `source`, from now on if not before. `bound` is the first source that is hashed: the same in
+    /// every call. O(1), expected and in the long run.
     #[inline]
     pub(crate) fn get_or_insert(&mut self, source: Rank, bound: u64) -> Result<&mut P, Refused> {
         if source.0 >= bound {
-            return self.insert_sparse(source);
+            let at = self.sparse.insert(source)?;
+            return Ok(&mut self.sparse.entries[at].1);
         }
         let at = source.0 as usize;
         if at >= self.dense.len() {
@@ -44,30 +117,27 @@ impl<P: Default> Peers<P> {
         Ok(&mut self.dense[at])
     }
 
-    /// All of them, in the order of the sources.
+    /// Those below the bound, in their order, none left out below the highest heard of.
+    pub(crate) fn dense(&self) -> impl Iterator<Item = &P> {
+        self.dense.iter()
+    }
+
+    /// Those beyond it, in the order in which they were first heard of.
+    pub(crate) fn sparse(&self) -> impl Iterator<Item = (Rank, &P)> {
+        self.sparse.entries.iter().map(|(source, peer)| (*source, peer))
+    }
+
+    /// All of them.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &P> {
-        self.dense.iter().chain(self.sparse.iter().map(|(_, peer)| peer))
+        self.dense().chain(self.sparse().map(|(_, peer)| peer))
     }
 
     /// Bytes allocated.
     pub(crate) fn bytes(&self) -> u64 {
-        (self.dense.capacity() * size_of::<P>() + self.sparse.capacity() * size_of::<(Rank, P)>()) as u64
-    }
-
-    fn find_sparse(&self, source: Rank) -> Result<usize, usize> {
-        self.sparse.binary_search_by_key(&source, |&(of, _)| of)
-    }
-
-    fn insert_sparse(&mut self, source: Rank) -> Result<&mut P, Refused> {
-        let at = match self.find_sparse(source) {
-            Ok(at) => at,
-            Err(at) => {
-                self.sparse.try_reserve(1).map_err(|_| Refused::Memory)?;
-                self.sparse.insert(at, (source, P::default()));
-                at
-            }
-        };
-        Ok(&mut self.sparse[at].1)
+        let Sparse { entries, table } = &self.sparse;
+        (self.dense.capacity() * size_of::<P>()
+            + entries.capacity() * size_of::<(Rank, P)>()
+            + table.capacity() * size_of::<u32>()) as u64
     }
 
     #[cold]
@@ -92,6 +162,21 @@ mod tests {
         assert_eq!(peers.get(Rank(2)), Some(&0), "below one that was heard of");
         assert_eq!(peers.get(Rank(63)), None);
         assert!(peers.bytes() < 256, "{} bytes", peers.bytes());
-        assert_eq!(peers.iter().copied().collect::<Vec<_>>(), [0, 0, 0, 3, 65, 1, 255]);
+        assert_eq!(peers.iter().copied().collect::<Vec<_>>(), [0, 0, 0, 3, 1, 255, 65]);
+    }
+
+    #[test]
+    fn every_address_is_found_again() {
+        for stride in [1, 64, 1 << 20, 0x9E37_79B9] {
+            let mut peers = Peers::<u64>::default();
+            for at in 0..1000 {
+                let source = Rank((1 << 40) + at * stride);
+                assert_eq!(peers.get(source), None);
+                *peers.get_or_insert(source, 0).unwrap() = at + 1;
+                assert_eq!(peers.get_or_insert(source, 0), Ok(&mut (at + 1)));
+            }
+            assert!((0..1000).all(|at| peers.get(Rank((1 << 40) + at * stride)) == Some(&(at + 1))));
+            assert_eq!(peers.iter().count(), 1000);
+        }
     }
 }

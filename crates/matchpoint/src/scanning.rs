@@ -5,7 +5,7 @@ use crate::effort::{Attempts, Effort};
 use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::footprint::Footprint;
-use crate::hints::{HintTable, Hints};
+use crate::hints::HintTable;
 use crate::scan::{Kernel, Lanes};
 use crate::upkeep::{self, Queues};
 
@@ -127,8 +127,13 @@ impl<S: Scheme, E: Effort> Scanning<S, E> {
     }
 
     #[inline]
+    fn message_id(&self, found: Found) -> MsgId {
+        self.unexpected.get(found.place).id
+    }
+
+    #[inline]
     fn take_message(&mut self, found: Found) -> MsgId {
-        let id = self.unexpected.get(found.place).id;
+        let id = self.message_id(found);
         self.unexpected.take(&self.scheme, found);
         id
     }
@@ -195,16 +200,7 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|found| self.unexpected.get(found.place).id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let found = self.find_unexpected(selector)?;
-        Some(self.take_message(found))
-    }
+    upkeep::provided!(probe matched_probe readdress set_hints);
 
     fn cancel(&mut self, receive: RecvId) -> bool {
         let cancelled = upkeep::cancel(self, receive);
@@ -216,14 +212,6 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         let retracted = upkeep::retract(self, message);
         self.unexpected.settle(&self.scheme);
         retracted
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {

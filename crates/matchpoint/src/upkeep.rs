@@ -30,6 +30,72 @@ pub(crate) trait Queues {
     fn hints(&mut self) -> &mut HintTable;
 }
 
+/// Methods of an `impl Engine`, those that are named: they are the functions of this file, and need a [`Queues`].
+///
+/// `probe` and `matched_probe` need three functions of the engine's own, too: `find_unexpected` finds the message that a
+/// selector takes, `message_id` and `take_message` name and take what was found; and a field `hints`.
+macro_rules! provided {
+    ($($method:ident)*) => { $($crate::upkeep::provided!(@ $method);)* };
+    (@ probe) => {
+        fn probe(&mut self, selector: &$crate::Selector) -> Option<$crate::MsgId> {
+            self.hints.admit(selector).ok()?;
+            self.find_unexpected(selector).map(|found| self.message_id(found))
+        }
+    };
+    (@ matched_probe) => {
+        fn matched_probe(&mut self, selector: &$crate::Selector) -> Option<$crate::MsgId> {
+            self.hints.admit(selector).ok()?;
+            let found = self.find_unexpected(selector)?;
+            Some(self.take_message(found))
+        }
+    };
+    (@ cancel) => {
+        fn cancel(&mut self, receive: $crate::RecvId) -> bool {
+            $crate::upkeep::cancel(self, receive)
+        }
+    };
+    (@ retract) => {
+        fn retract(&mut self, message: $crate::MsgId) -> bool {
+            $crate::upkeep::retract(self, message)
+        }
+    };
+    (@ readdress) => {
+        fn readdress(&mut self, message: $crate::MsgId, source: $crate::Rank) -> bool {
+            $crate::upkeep::readdress(self, message, source)
+        }
+    };
+    (@ set_hints) => {
+        fn set_hints(
+            &mut self,
+            context: $crate::ContextId,
+            hints: $crate::Hints,
+        ) -> Result<(), $crate::Refused> {
+            $crate::upkeep::set_hints(self, context, hints)
+        }
+    };
+    (@ close) => {
+        fn close(&mut self, context: $crate::ContextId, drained: &mut $crate::Drained) {
+            $crate::upkeep::close(self, context, drained);
+        }
+    };
+    (@ fail_source) => {
+        fn fail_source(
+            &mut self,
+            context: $crate::ContextId,
+            source: $crate::Rank,
+            drained: &mut $crate::Drained,
+        ) {
+            $crate::upkeep::fail_source(self, context, source, drained);
+        }
+    };
+    (@ visit) => {
+        fn visit(&self, queue: $crate::engine::Queue, each: &mut dyn FnMut($crate::Entry)) {
+            $crate::upkeep::visit(self, queue, each);
+        }
+    };
+}
+pub(crate) use provided;
+
 /// Entries by age. Without memory for a list of them, the next is sought among all, again and again: O(entries²), but
 /// done.
 pub(crate) enum Oldest<P> {

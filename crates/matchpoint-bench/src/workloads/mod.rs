@@ -1,6 +1,6 @@
 //! The standard workloads, by name: one is one function and one line of [`WORKLOADS`].
 //!
-//! `docs/bench.md` defines each in words. All use one context, one thread, and the random numbers of
+//! `docs/bench.md` defines each in words. All use one context (but `contexts`), one thread, and the random numbers of
 //! [`SEED`](crate::random::SEED).
 
 mod exchange;
@@ -143,6 +143,30 @@ pub static WORKLOADS: &[Workload] = &[
         sizes: &[26],
         limits: (1, 1 << 16),
         build: exchange::halo,
+    },
+    Workload {
+        name: "masks",
+        summary: "4 receives under each of N ignore masks of the tag; their messages arrive in random order",
+        counts: "masks alive",
+        sizes: &[8, 64, 1024],
+        limits: (1, 1 << 16),
+        build: posted::masks,
+    },
+    Workload {
+        name: "unexpected_masks",
+        summary: "4 messages for each of N masks wait; they are received under those masks in random order",
+        counts: "masks in use",
+        sizes: &[8, 64, 1024],
+        limits: (1, 1 << 16),
+        build: unexpected::masks,
+    },
+    Workload {
+        name: "contexts",
+        summary: "4 receives in each of N communicators; their messages arrive in random order",
+        counts: "communicators",
+        sizes: &[16, 1000],
+        limits: (1, 1 << 20),
+        build: posted::contexts,
     },
 ];
 

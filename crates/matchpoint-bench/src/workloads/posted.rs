@@ -2,7 +2,7 @@
 
 use crate::model::Model;
 use crate::random::{Random, SEED};
-use crate::script::{ANY, Key, Part, Phase};
+use crate::script::{ANY, Form, Key, Part, Phase};
 
 /// Pairs of a post and an arrival in a round of [`last`].
 const PAIRS: usize = 256;
@@ -65,6 +65,21 @@ fn shuffled(mut keys: Vec<Key>) -> Vec<Key> {
 pub fn any_source(n: usize) -> Part {
     let receives = (0..n).map(|tag| Key { source: ANY, ..Key::new(0, tag) }).collect();
     exchange(receives, shuffled((0..n).map(|tag| Key::new(tag % 64, tag)).collect()))
+}
+
+/// Tags 0…3 in each of n communicators, posted communicator by communicator, arriving in random order.
+pub fn contexts(n: usize) -> Part {
+    of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Contexts)
+}
+
+/// 4 receives under each of n masks, posted mask by mask; their messages arrive in random order.
+pub fn masks(n: usize) -> Part {
+    of_form(exchange(per_source(n), shuffled(per_source(n))), Form::Masks)
+}
+
+fn of_form(mut part: Part, form: Form) -> Part {
+    part.round = part.round.into_iter().map(|phase| phase.of_form(form)).collect();
+    part
 }
 
 fn per_source(sources: usize) -> Vec<Key> {

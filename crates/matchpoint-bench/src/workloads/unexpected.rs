@@ -1,7 +1,7 @@
 //! Messages that arrive first: what a post finds in the unexpected queue.
 
 use crate::random::{Random, SEED};
-use crate::script::{ANY, Key, Part, Phase};
+use crate::script::{ANY, Form, Key, Part, Phase};
 
 /// Messages from each source.
 const PER_SOURCE: usize = 4;
@@ -36,6 +36,15 @@ pub fn any_source(n: usize) -> Part {
     let messages: Vec<Key> = (0..n).map(|at| Key::new(at / PER_SOURCE, at)).collect();
     let receives = shuffled(messages.clone()).into_iter().map(|key| Key { source: ANY, ..key }).collect();
     late(messages, receives)
+}
+
+/// Four messages for each of n masks wait; their receives are posted in random order.
+pub fn masks(n: usize) -> Part {
+    let messages: Vec<Key> =
+        (0..n * PER_SOURCE).map(|at| Key::new(at / PER_SOURCE, at % PER_SOURCE)).collect();
+    let mut part = late(messages.clone(), shuffled(messages));
+    part.round = part.round.into_iter().map(|phase| phase.of_form(Form::Masks)).collect();
+    part
 }
 
 /// Tags 0…63 of each source. Messages of different sources arrive in random order, those of one source in theirs.

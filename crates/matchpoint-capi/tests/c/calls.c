@@ -73,6 +73,7 @@ static void null_is_refused(void) {
     CHECK(mp_engine_retract(NULL, 1) == MP_INVALID);
     CHECK(mp_engine_readdress(NULL, 1, 1) == MP_INVALID);
     CHECK(mp_engine_set_hints(NULL, 0, 0) == MP_INVALID);
+    CHECK(mp_engine_hints(NULL, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_close(NULL, 0, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_fail_source(NULL, 0, 1, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_visit(NULL, MP_QUEUE_POSTED, NULL, NULL) == MP_INVALID);
@@ -91,11 +92,14 @@ static void names(const char *name) {
     CHECK(mp_engine_create(NULL, &engine, error, sizeof error) == MP_INVALID);
     CHECK(mp_engine_create(name, NULL, error, sizeof error) == MP_INVALID);
     memset(error, 'x', sizeof error);
-    CHECK(mp_engine_create("lost", &engine, error, 9) == MP_INVALID && engine == NULL);
+    engine = (mp_engine *)error;
+    CHECK(mp_engine_create("lost", &engine, error, 9) == MP_UNKNOWN_NAME && engine == NULL);
     CHECK(strcmp(error, "there is") == 0 && error[9] == 'x');
-    CHECK(mp_engine_create("\xff", &engine, error, sizeof error) == MP_INVALID);
-    CHECK(mp_engine_create("lost", &engine, NULL, 0) == MP_INVALID);
-    CHECK(mp_engine_create("lost", &engine, error, 0) == MP_INVALID);
+    CHECK(mp_engine_create("\xff", &engine, error, sizeof error) == MP_UNKNOWN_NAME);
+    CHECK(mp_engine_create("bins:n=none", &engine, error, sizeof error) == MP_UNKNOWN_NAME);
+    CHECK(mp_engine_create("lost", &engine, NULL, 0) == MP_UNKNOWN_NAME);
+    CHECK(mp_engine_create("lost", &engine, error, 0) == MP_UNKNOWN_NAME);
+    CHECK(mp_engine_create_counting("lost", &engine, NULL, 0) == MP_UNKNOWN_NAME && engine == NULL);
 }
 
 static void bad_arguments_change_nothing(mp_engine *engine) {
@@ -196,6 +200,38 @@ static void told(void *user, const char *name, double value) {
     ++*(int *)user;
 }
 
+static void hinted(void *user, uint32_t context, uint32_t hints) {
+    struct seen *seen = user;
+    note(seen, 'c', context);
+    note(seen, 'h', hints);
+}
+
+static void hints_are_told_again(mp_engine *engine) {
+    const uint32_t both = MP_HINT_NO_ANY_SOURCE | MP_HINT_NO_ANY_TAG;
+    mp_selector selector = ANY;
+    struct seen seen;
+    uint64_t found;
+
+    memset(&seen, 0, sizeof seen);
+    seen.engine = engine;
+    CHECK(mp_engine_hints(engine, NULL, NULL) == MP_INVALID);
+    CHECK(mp_engine_hints(engine, hinted, &seen) == MP_OK && seen.text[0] == '\0');
+    CHECK(mp_engine_set_hints(engine, 9, both) == MP_OK);
+    CHECK(mp_engine_set_hints(engine, 3, MP_HINT_EXACT_LENGTH) == MP_OK);
+    CHECK(mp_engine_set_hints(engine, 5, MP_HINT_ALLOW_OVERTAKING) == MP_OK);
+    CHECK(mp_engine_set_hints(engine, 5, 0) == MP_OK);
+    /* What is refused is not noted. */
+    selector.context = 4;
+    CHECK(mp_engine_post(engine, 1, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_set_hints(engine, 4, MP_HINT_NO_ANY_TAG) == MP_REFUSED_HINT);
+    CHECK(mp_engine_cancel(engine, 1) == MP_FOUND);
+    CHECK(mp_engine_hints(engine, hinted, &seen) == MP_OK && seen.busy);
+    CHECK(strcmp(seen.text, "c3 h4 c9 h3 ") == 0);
+    CHECK(mp_engine_close(engine, 9, NULL, NULL) == MP_OK && mp_engine_close(engine, 3, NULL, NULL) == MP_OK);
+    seen.text[0] = '\0';
+    CHECK(mp_engine_hints(engine, hinted, &seen) == MP_OK && seen.text[0] == '\0');
+}
+
 static void callbacks(mp_engine *engine) {
     struct seen seen;
     mp_selector directed = asks(5, 1);
@@ -260,6 +296,7 @@ int main(int count, char **arguments) {
     bad_arguments_change_nothing(engine);
     a_batch_stops_where_it_is_refused(engine);
     withdrawing_and_naming(engine);
+    hints_are_told_again(engine);
     callbacks(engine);
     CHECK(mp_engine_destroy(engine) == MP_OK);
     figures(name);

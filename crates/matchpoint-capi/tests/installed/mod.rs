@@ -98,15 +98,23 @@ impl Installed {
         self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
     }
 
-    /// The same, against the static library.
+    /// The same, against the static library: by the line of the manual that has `--static`, in a shell, with `source`
+    /// for its program.c.
     pub fn c_static(&self, source: &Path) -> PathBuf {
-        let mut libraries = self.flags(&["--libs", "--static"]);
-        for library in &mut libraries {
-            if library == "-lmatchpoint" {
-                *library = self.prefix.join("lib/libmatchpoint.a").display().to_string();
-            }
-        }
-        self.compile("cc", "-std=c99", source, "static", &libraries)
+        let manual = std::fs::read_to_string(root().join("docs/c.md")).unwrap();
+        let line = manual.lines().find(|line| line.starts_with("cc ") && line.contains("--static"));
+        let line = line.expect("the manual says how to link statically");
+        let program = self.scratch.join("static");
+        let line = line.replace("program.c", &source.display().to_string());
+        let line = line.replace("-o program", &format!("-o {}", program.display()));
+        let mut shell = Command::new("sh");
+        output(shell.args(["-c", &line]).env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig")));
+        program
+    }
+
+    /// A file of the library's folder.
+    pub fn library(&self, name: &str) -> PathBuf {
+        self.prefix.join("lib").join(name)
     }
 
     /// Compiles a C++ program.

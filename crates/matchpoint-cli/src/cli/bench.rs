@@ -7,14 +7,27 @@ use clap::Args;
 
 use super::engine_name;
 
-pub(super) const EXAMPLES: &str = "Examples:
+const EXAMPLES: &str = "Examples:
   matchpoint bench
   matchpoint bench --engine list --engine bins:n=64 --workload last --workload many_sources:1024
+  matchpoint bench --workload masks --workload contexts --engine list --engine hybrid
   matchpoint bench --workload trace:traces/lulesh-27 --cold
-  matchpoint bench --json results.json --plot results.html
-  matchpoint bench --latency --engine bins
+  matchpoint bench --budget 10 --json results.json --plot results.html
+  matchpoint bench --latency --entries 100000 --engine bins
 
-Every number is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads.";
+Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
+`matchpoint engines` lists the engines.";
+
+/// The examples, and the workloads there are.
+pub(super) fn help() -> String {
+    let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
+    for workload in matchpoint_bench::workloads::WORKLOADS {
+        let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
+        help +=
+            &format!("  {:<18}  {}\n{:22}N is {}\n", workload.name, workload.summary, "", sizes.join(", "));
+    }
+    help + "  trace:PATH          what every rank of a trace did"
+}
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]

@@ -29,7 +29,7 @@ pub enum Command {
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),
     /// Measure engines on the standard workloads: time, memory, entries examined
-    #[command(after_help = bench::EXAMPLES)]
+    #[command(after_help = bench::help())]
     Bench(Bench),
     /// Count who sends most of what waits, for the engine partner in its static mode
     #[command(after_help = profile::EXAMPLE)]

@@ -22,10 +22,10 @@
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::chains::{Aged, Chain, NIL, Place, Slab};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
-use crate::hints::{HintTable, Hints};
+use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
 
 pub(super) const SPEC: Spec = Spec {
@@ -150,6 +150,18 @@ impl<E: Effort> Bins<E> {
         (at != NIL).then_some(at)
     }
 
+    #[inline]
+    fn message_id(&self, at: Place) -> MsgId {
+        self.unexpected.get(at).value.id
+    }
+
+    #[inline]
+    fn take_message(&mut self, at: Place) -> MsgId {
+        let id = self.message_id(at);
+        self.take_unexpected(at);
+        id
+    }
+
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
@@ -237,9 +249,7 @@ impl<E: Effort> Engine for Bins<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            let id = self.unexpected.get(at).value.id;
-            self.take_unexpected(at);
-            return Ok(Some(id));
+            return Ok(Some(self.take_message(at)));
         }
         self.queue_receive(receive)?;
         Ok(None)
@@ -262,46 +272,7 @@ impl<E: Effort> Engine for Bins<E> {
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|at| self.unexpected.get(at).value.id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_unexpected(selector)?;
-        let id = self.unexpected.get(at).value.id;
-        self.take_unexpected(at);
-        Some(id)
-    }
-
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        upkeep::cancel(self, receive)
-    }
-
-    fn retract(&mut self, message: MsgId) -> bool {
-        upkeep::retract(self, message)
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
-    }
-
-    fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        upkeep::close(self, context, drained);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
-    }
+    upkeep::provided!(probe matched_probe cancel retract readdress set_hints close fail_source visit);
 
     fn posted_len(&self) -> usize {
         self.posted.len()

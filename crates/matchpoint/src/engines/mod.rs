@@ -1,4 +1,4 @@
-//! The engines, by name. One engine is one file and one line of [`REGISTRY`].
+//! The engines, by name. One engine is one file, or one folder, and one line of [`REGISTRY`].
 //!
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 

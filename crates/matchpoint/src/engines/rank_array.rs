@@ -14,15 +14,16 @@
 //! to places: MPI programs cancel rarely.
 //!
 //! Sources below `dense` index an array, grown to the highest heard of: 8 bytes for each. Sources beyond it (libfabric
-//! addresses, [`Rank::UNKNOWN`]) are in a sorted list: 16 bytes for each heard of, found in O(log of their number).
+//! addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes for each heard of, found in O(1).
 
 use super::{Arguments, Built, Parameter, Spec};
-use crate::chains::{Aged, Chain, NIL, Place, Slab};
+use crate::chains::{Aged, Chain, Place, Slab};
+use crate::communicators::Communicators;
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
-use crate::hints::{HintTable, Hints, Order};
+use crate::hints::{HintTable, Order};
 use crate::peers::Peers;
 use crate::upkeep::{self, Queues};
 
@@ -71,83 +72,44 @@ struct Peer {
     unexpected: Chain,
 }
 
+/// The queues of one communicator.
+#[derive(Default)]
 struct Communicator {
-    context: ContextId,
     from_any: Chain,
     peers: Peers<Peer>,
 }
 
-/// The queues of all communicators heard of and not closed.
-struct Communicators {
-    sorted: Vec<Communicator>,
-    /// Where the last search ended: mostly where the next one will.
-    recent: usize,
-    dense: u64,
-}
-
-impl Communicators {
-    /// O(1) if it is the one of the last call, else O(log communicators).
+impl Communicator {
+    /// The queue that messages of this source wait in.
     #[inline]
-    fn find(&mut self, context: ContextId) -> Option<&mut Communicator> {
-        if self.sorted.get(self.recent).is_none_or(|recent| recent.context != context) {
-            self.recent = self.bisect(context).ok()?;
-        }
-        self.sorted.get_mut(self.recent)
-    }
-
-    fn bisect(&self, context: ContextId) -> Result<usize, usize> {
-        self.sorted.binary_search_by_key(&context, |communicator| communicator.context)
-    }
-
-    #[inline]
-    fn find_or_open(&mut self, context: ContextId) -> Result<&mut Communicator, Refused> {
-        if self.find(context).is_none() {
-            self.recent = self.open(context)?;
-        }
-        Ok(&mut self.sorted[self.recent])
-    }
-
-    #[cold]
-    fn open(&mut self, context: ContextId) -> Result<usize, Refused> {
-        self.sorted.try_reserve(1).map_err(|_| Refused::Memory)?;
-        let at = self.bisect(context).unwrap_or_else(|at| at);
-        let (from_any, peers) = (Chain::default(), Peers::default());
-        self.sorted.insert(at, Communicator { context, from_any, peers });
-        Ok(at)
-    }
-
-    /// The queue that messages like this wait in.
-    #[inline]
-    fn unexpected(&mut self, envelope: &Envelope) -> Result<&mut Chain, Refused> {
-        let dense = self.dense;
-        let peers = &mut self.find_or_open(envelope.context)?.peers;
-        Ok(&mut peers.get_or_insert(envelope.source, dense)?.unexpected)
+    fn unexpected(&mut self, source: Rank, dense: u64) -> Result<&mut Chain, Refused> {
+        Ok(&mut self.peers.get_or_insert(source, dense)?.unexpected)
     }
 
     /// The queue that receives with `selector` wait in.
     #[inline]
-    fn posted(&mut self, selector: &Selector) -> Result<&mut Chain, Refused> {
-        let dense = self.dense;
-        let communicator = self.find_or_open(selector.context())?;
+    fn posted(&mut self, selector: &Selector, dense: u64) -> Result<&mut Chain, Refused> {
         match selector.source() {
-            Wild::Is(source) => Ok(&mut communicator.peers.get_or_insert(source, dense)?.posted),
-            _ => Ok(&mut communicator.from_any),
+            Wild::Is(source) => Ok(&mut self.peers.get_or_insert(source, dense)?.posted),
+            _ => Ok(&mut self.from_any),
         }
     }
 
-    fn close(&mut self, context: ContextId) {
-        self.sorted.retain(|communicator| communicator.context != context);
-    }
-
-    fn bytes(&self) -> u64 {
-        let peers: u64 = self.sorted.iter().map(|communicator| communicator.peers.bytes()).sum();
-        peers + (self.sorted.capacity() * size_of::<Communicator>()) as u64
+    /// What `earliest` makes of the lowest source for which it makes something.
+    fn of_lowest<T>(&self, mut earliest: impl FnMut(&Peer) -> Option<T>) -> Option<T> {
+        if let Some(found) = self.peers.dense().find_map(&mut earliest) {
+            return Some(found);
+        }
+        let beyond = self.peers.sparse().filter_map(|(source, peer)| Some((source, earliest(peer)?)));
+        beyond.min_by_key(|&(source, _)| source).map(|(_, found)| found)
     }
 }
 
 /// See the [module's documentation](self).
 pub struct RankArray<E: Effort = ()> {
-    communicators: Communicators,
+    communicators: Communicators<Communicator>,
+    /// Sources below it index an array.
+    dense: u64,
     posted: Slab<Aged<Receive>, 1>,
     unexpected: Slab<Aged<Message>, 1>,
     clock: u64,
@@ -158,31 +120,11 @@ pub struct RankArray<E: Effort = ()> {
     effort: E,
 }
 
-/// The first entry of `chain` that matches and is older than `age`.
-#[inline]
-fn search<T: Copy>(
-    slab: &Slab<Aged<T>, 1>,
-    chain: Chain,
-    age: u64,
-    examined: &mut u64,
-    matches: impl Fn(&T) -> bool,
-) -> Option<(u64, Place)> {
-    let mut at = chain.head();
-    while at != NIL && slab.get(at).age < age {
-        *examined += 1;
-        let entry = slab.get(at);
-        if matches(&entry.value) {
-            return Some((entry.age, at));
-        }
-        at = slab.next(at, 0);
-    }
-    None
-}
-
 impl<E: Effort> RankArray<E> {
     pub(super) fn new(order: Order, dense: u64) -> Self {
         RankArray {
-            communicators: Communicators { sorted: Vec::new(), recent: 0, dense },
+            communicators: Communicators::default(),
+            dense,
             posted: Slab::default(),
             unexpected: Slab::default(),
             clock: 0,
@@ -203,42 +145,57 @@ impl<E: Effort> RankArray<E> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        let peers = &self.communicators.find(selector.context())?.peers;
+        let communicator = self.communicators.find(selector.context())?;
+        let slab = &self.unexpected;
         let mut examined = 0;
         let mut earliest = |peer: &Peer, age| {
             let matches = |waiting: &Message| selector.matches(&waiting.envelope);
-            search(&self.unexpected, peer.unexpected, age, &mut examined, matches)
+            peer.unexpected.search(slab, age, &mut examined, matches)
         };
+        let age = |at: Option<Place>| at.map_or(u64::MAX, |at| slab.get(at).age);
         let found = match selector.source() {
-            Wild::Is(source) => peers.get(source).and_then(|peer| earliest(peer, u64::MAX)),
-            _ if self.order == Order::PerSource => peers.iter().find_map(|peer| earliest(peer, u64::MAX)),
-            _ => peers
-                .iter()
-                .fold(None, |best, peer| earliest(peer, best.map_or(u64::MAX, |(age, _)| age)).or(best)),
+            Wild::Is(source) => communicator.peers.get(source).and_then(|peer| earliest(peer, u64::MAX)),
+            _ if self.order == Order::PerSource => communicator.of_lowest(|peer| earliest(peer, u64::MAX)),
+            _ => communicator.peers.iter().fold(None, |best, peer| earliest(peer, age(best)).or(best)),
         };
         self.effort.examined(Queue::Unexpected, examined);
-        found.map(|(_, at)| at)
+        found
     }
 
     fn find_posted(&mut self, envelope: &Envelope) -> Option<Place> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
-        let mut earliest = |chain, age| {
+        let mut earliest = |chain: Chain, age| {
             let matches = |receive: &Receive| receive.selector.matches(envelope);
-            search(&self.posted, chain, age, &mut examined, matches)
+            chain.search(&self.posted, age, &mut examined, matches)
         };
         let named = communicator.peers.get(envelope.source);
         let named = named.and_then(|peer| earliest(peer.posted, u64::MAX));
-        let from_any = earliest(communicator.from_any, named.map_or(u64::MAX, |(age, _)| age));
+        let age = named.map_or(u64::MAX, |at| self.posted.get(at).age);
+        let from_any = earliest(communicator.from_any, age);
         self.effort.examined(Queue::Posted, examined);
-        from_any.or(named).map(|(_, at)| at)
+        from_any.or(named)
+    }
+
+    #[inline]
+    fn message_id(&self, at: Place) -> MsgId {
+        self.unexpected.get(at).value.id
+    }
+
+    #[inline]
+    fn take_message(&mut self, at: Place) -> MsgId {
+        let id = self.message_id(at);
+        self.take_unexpected(at);
+        id
     }
 
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {
         let age = self.tick();
-        let queue = self.communicators.posted(&receive.selector)?;
+        let context = receive.selector.context();
+        let communicator = self.communicators.find_or_open(context, Communicator::default)?;
+        let queue = communicator.posted(&receive.selector, self.dense)?;
         let at = self.posted.insert(Aged { value: receive, age })?;
         queue.push(&mut self.posted, at);
         Ok(())
@@ -248,7 +205,9 @@ impl<E: Effort> RankArray<E> {
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         let age = self.tick();
-        let queue = self.communicators.unexpected(&message.envelope)?;
+        let Envelope { context, source, .. } = message.envelope;
+        let communicator = self.communicators.find_or_open(context, Communicator::default)?;
+        let queue = communicator.unexpected(source, self.dense)?;
         let at = self.unexpected.insert(Aged { value: message, age })?;
         queue.push(&mut self.unexpected, at);
         Ok(())
@@ -257,7 +216,7 @@ impl<E: Effort> RankArray<E> {
     fn now_bytes(&self) -> u64 {
         size_of::<Self>() as u64
             + self.hints.bytes()
-            + self.communicators.bytes()
+            + self.communicators.bytes(|communicator| communicator.peers.bytes())
             + self.posted.bytes()
             + self.unexpected.bytes()
     }
@@ -286,7 +245,9 @@ impl<E: Effort> Queues for RankArray<E> {
     #[inline]
     fn take_posted(&mut self, at: Place) {
         let selector = self.posted.get(at).value.selector;
-        if let Ok(queue) = self.communicators.posted(&selector) {
+        // What is queued has its queue, so nothing is opened here.
+        let communicator = self.communicators.find(selector.context());
+        if let Some(Ok(queue)) = communicator.map(|communicator| communicator.posted(&selector, self.dense)) {
             queue.unlink(&mut self.posted, at);
         }
         self.posted.remove(at);
@@ -295,8 +256,9 @@ impl<E: Effort> Queues for RankArray<E> {
     #[inline]
     fn take_unexpected(&mut self, at: Place) {
         let envelope = self.unexpected.get(at).value.envelope;
-        // What waits has its queue, so nothing is opened here.
-        if let Ok(queue) = self.communicators.unexpected(&envelope) {
+        let communicator = self.communicators.find(envelope.context);
+        let queue = communicator.map(|communicator| communicator.unexpected(envelope.source, self.dense));
+        if let Some(Ok(queue)) = queue {
             queue.unlink(&mut self.unexpected, at);
         }
         self.unexpected.remove(at);
@@ -304,11 +266,11 @@ impl<E: Effort> Queues for RankArray<E> {
 
     fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
         let Aged { value: Message { envelope: old, .. }, age } = *self.unexpected.get(at);
-        self.communicators.unexpected(&named)?;
-        self.communicators.unexpected(&old)?.unlink(&mut self.unexpected, at);
-        let queue = self.communicators.unexpected(&named)?;
-        let younger = queue.iter(&self.unexpected).find(|(_, other)| other.age > age);
-        let younger = younger.map_or(NIL, |(place, _)| place);
+        let Some(communicator) = self.communicators.find(named.context) else { return Ok(()) };
+        communicator.unexpected(named.source, self.dense)?;
+        communicator.unexpected(old.source, self.dense)?.unlink(&mut self.unexpected, at);
+        let queue = communicator.unexpected(named.source, self.dense)?;
+        let younger = queue.first_younger(&self.unexpected, age);
         queue.insert_before(&mut self.unexpected, at, younger);
         self.unexpected.get_mut(at).value.envelope = named;
         Ok(())
@@ -323,9 +285,7 @@ impl<E: Effort> Engine for RankArray<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            let id = self.unexpected.get(at).value.id;
-            self.take_unexpected(at);
-            return Ok(Some(id));
+            return Ok(Some(self.take_message(at)));
         }
         self.queue_receive(receive)?;
         Ok(None)
@@ -342,47 +302,12 @@ impl<E: Effort> Engine for RankArray<E> {
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|at| self.unexpected.get(at).value.id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_unexpected(selector)?;
-        let id = self.unexpected.get(at).value.id;
-        self.take_unexpected(at);
-        Some(id)
-    }
-
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        upkeep::cancel(self, receive)
-    }
-
-    fn retract(&mut self, message: MsgId) -> bool {
-        upkeep::retract(self, message)
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
-    }
+    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
         upkeep::close(self, context, drained);
         self.communicators.close(context);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {
@@ -400,7 +325,7 @@ impl<E: Effort> Engine for RankArray<E> {
     fn footprint(&self) -> Footprint {
         Footprint {
             fixed_bytes: size_of::<Self>() as u64 + self.hints.bytes(),
-            peers_bytes: self.communicators.bytes(),
+            peers_bytes: self.communicators.bytes(|communicator| communicator.peers.bytes()),
             entries_bytes: self.posted.bytes() + self.unexpected.bytes(),
             peak_bytes: self.peak_bytes.max(self.now_bytes()),
         }

@@ -62,7 +62,20 @@ fn words(_: Avx2, equal: __m256i, vector: usize) -> u64 {
     u64::from(lanes as u8) << (8 * vector)
 }
 
-// No closures in here: the compiler may leave them out of the function that has the instructions.
+/// The answers for 64 words: those of eight vectors, each of which `$equal` compares, in their places. A macro and no
+/// closure: the compiler may leave a closure out of the function that has the instructions.
+macro_rules! of_words {
+    ($lanes:ident, $vector:ident, $equal:expr) => {{
+        let mut bits = 0;
+        for $vector in 0..8 {
+            // SAFETY: an `Avx2` exists, so the instructions do.
+            let equal = unsafe { $equal };
+            bits |= words($lanes, equal, $vector);
+        }
+        bits
+    }};
+}
+
 impl Lanes for Avx2 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
@@ -90,42 +103,23 @@ impl Lanes for Avx2 {
 
     #[inline(always)]
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
-        let mut bits = 0;
-        for vector in 0..8 {
-            // SAFETY: `self` exists, so the instructions do.
-            let equal =
-                unsafe { _mm256_cmpeq_epi32(load(self, keys, vector), _mm256_set1_epi32(key as i32)) };
-            bits |= words(self, equal, vector);
-        }
-        bits
+        of_words!(self, vector, _mm256_cmpeq_epi32(load(self, keys, vector), _mm256_set1_epi32(key as i32)))
     }
 
     #[inline(always)]
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
-        let mut bits = 0;
-        for vector in 0..8 {
-            // SAFETY: `self` exists, so the instructions do.
-            let equal = unsafe {
-                let masked = _mm256_and_si256(load(self, keys, vector), _mm256_set1_epi32(mask as i32));
-                _mm256_cmpeq_epi32(masked, _mm256_set1_epi32((key & mask) as i32))
-            };
-            bits |= words(self, equal, vector);
-        }
-        bits
+        of_words!(self, vector, {
+            let masked = _mm256_and_si256(load(self, keys, vector), _mm256_set1_epi32(mask as i32));
+            _mm256_cmpeq_epi32(masked, _mm256_set1_epi32((key & mask) as i32))
+        })
     }
 
     #[inline(always)]
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
-        let mut bits = 0;
-        for vector in 0..8 {
-            // SAFETY: `self` exists, so the instructions do.
-            let equal = unsafe {
-                let differs = _mm256_xor_si256(load(self, keys, vector), _mm256_set1_epi32(key as i32));
-                let counts = _mm256_and_si256(differs, load(self, masks, vector));
-                _mm256_cmpeq_epi32(counts, _mm256_setzero_si256())
-            };
-            bits |= words(self, equal, vector);
-        }
-        bits
+        of_words!(self, vector, {
+            let differs = _mm256_xor_si256(load(self, keys, vector), _mm256_set1_epi32(key as i32));
+            let counts = _mm256_and_si256(differs, load(self, masks, vector));
+            _mm256_cmpeq_epi32(counts, _mm256_setzero_si256())
+        })
     }
 }

@@ -50,8 +50,19 @@ fn words([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-// No closures in here: the compiler may leave them out of the function that has the instructions, and the calls cost
-// 10 ns a block.
+/// The answers for 64 words: those of four vectors, each of which `$equal` compares. A macro and no closure: the compiler
+/// may leave a closure out of the function that has the instructions, and the calls cost 10 ns a block.
+macro_rules! of_words {
+    ($vector:ident, $equal:expr) => {{
+        let mut equal = [0; 4];
+        for ($vector, equal) in equal.iter_mut().enumerate() {
+            // SAFETY: an `Avx512` exists, so the instructions do.
+            *equal = unsafe { $equal };
+        }
+        words(equal)
+    }};
+}
+
 impl Lanes for Avx512 {
     #[inline(always)]
     fn equal_8(self, keys: &[u8; LANES], key: u8) -> u64 {
@@ -72,38 +83,22 @@ impl Lanes for Avx512 {
 
     #[inline(always)]
     fn equal_32(self, keys: &[u32; LANES], key: u32) -> u64 {
-        let mut equal = [0; 4];
-        for (vector, equal) in equal.iter_mut().enumerate() {
-            // SAFETY: `self` exists, so the instructions do.
-            *equal =
-                unsafe { _mm512_cmpeq_epi32_mask(load(self, keys, vector), _mm512_set1_epi32(key as i32)) };
-        }
-        words(equal)
+        of_words!(vector, _mm512_cmpeq_epi32_mask(load(self, keys, vector), _mm512_set1_epi32(key as i32)))
     }
 
     #[inline(always)]
     fn equal_32_under(self, keys: &[u32; LANES], mask: u32, key: u32) -> u64 {
-        let mut equal = [0; 4];
-        for (vector, equal) in equal.iter_mut().enumerate() {
-            // SAFETY: `self` exists, so the instructions do.
-            *equal = unsafe {
-                let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
-                _mm512_testn_epi32_mask(differs, _mm512_set1_epi32(mask as i32))
-            };
-        }
-        words(equal)
+        of_words!(vector, {
+            let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
+            _mm512_testn_epi32_mask(differs, _mm512_set1_epi32(mask as i32))
+        })
     }
 
     #[inline(always)]
     fn equal_32_under_each(self, keys: &[u32; LANES], masks: &[u32; LANES], key: u32) -> u64 {
-        let mut equal = [0; 4];
-        for (vector, equal) in equal.iter_mut().enumerate() {
-            // SAFETY: `self` exists, so the instructions do.
-            *equal = unsafe {
-                let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
-                _mm512_testn_epi32_mask(differs, load(self, masks, vector))
-            };
-        }
-        words(equal)
+        of_words!(vector, {
+            let differs = _mm512_xor_si512(load(self, keys, vector), _mm512_set1_epi32(key as i32));
+            _mm512_testn_epi32_mask(differs, load(self, masks, vector))
+        })
     }
 }

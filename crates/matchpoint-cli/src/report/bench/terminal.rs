@@ -7,15 +7,20 @@ use super::tables::{self, best, rows, time};
 use crate::format::{bytes, count, digits, duration_ns};
 use crate::report::terminal::layout::Page;
 
-/// The whole text.
-pub fn render(results: &Results) -> String {
-    let mut page = Page::default();
-    page.heading(
-        "Nanoseconds per matched message (one post and one arrival), median; * is the best of its row",
-    );
+/// The whole text, on a terminal of so many columns.
+pub fn render(results: &Results, width: usize) -> String {
+    let mut page = Page::of_width(width);
+    page.heading(if results.is_cold {
+        "Nanoseconds per matched message, each call from cold caches; * best of its row"
+    } else {
+        "Nanoseconds per matched message (a post and an arrival); * best of its row"
+    });
     let rows = rows(results);
     let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| time(cell, best(row)))).collect();
     table(&mut page, results, &times);
+    page.heading("Their spread: of these medians the quarters of the repetitions, p25–p75");
+    let spreads: Vec<_> = rows.iter().map(|row| labelled(row, spread)).collect();
+    table(&mut page, results, &spreads);
     if results.engines.len() > 1 {
         page.heading("Times the best of the row");
         let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, best(row)))).collect();
@@ -39,7 +44,14 @@ pub fn render(results: &Results) -> String {
 fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
     let header: Vec<&str> =
         ["workload"].into_iter().chain(results.engines.iter().map(String::as_str)).collect();
-    page.table(&header, rows);
+    page.wide_table(&header, rows);
+}
+
+fn spread(cell: &Cell) -> String {
+    match &cell.outcome {
+        Outcome::Measured(figures) => format!("{}–{}", digits(figures.ns_p25), digits(figures.ns_p75)),
+        _ => "·".to_owned(),
+    }
 }
 
 fn labelled(row: &[Cell], text: impl Fn(&Cell) -> String) -> Vec<String> {
@@ -107,33 +119,35 @@ fn unfinished(results: &Results, page: &mut Page) {
     }
 }
 
-/// What single calls took.
-pub fn latency(latencies: &Latencies) -> String {
-    let mut page = Page::default();
+/// What single calls took, on a terminal of so many columns.
+pub fn latency(latencies: &Latencies, width: usize) -> String {
+    let mut page = Page::of_width(width);
     let heading = format!(
-        "Single calls, queues of up to {} entries; of each call the shortest of {} times",
+        "Single calls, queues of up to {} entries; the shortest of {} times each",
         count(latencies.entries as u64),
         latencies.repetitions
     );
     page.heading(&heading);
     let mut rows = Vec::new();
     for engine in &latencies.engines {
-        let mut all = percentiles(&engine.engine, &engine.all);
-        if engine.stages.iter().any(|stage| stage.given_up.is_some()) {
-            all.push("only the stages that were finished".to_owned());
-        }
-        rows.push(all);
-        rows.extend(engine.stages.iter().map(|stage| {
-            let mut row = percentiles(&format!("  {}", stage.what), &stage.percentiles);
-            row.extend(stage.given_up.clone());
-            row
-        }));
+        let is_whole = engine.stages.iter().all(|stage| stage.given_up.is_none());
+        let name =
+            if is_whole { engine.engine.clone() } else { format!("{}, as far as it came", engine.engine) };
+        rows.push(percentiles(&name, &engine.all));
+        let stages = engine.stages.iter();
+        rows.extend(stages.map(|stage| percentiles(&format!("  {}", stage.what), &stage.percentiles)));
     }
     rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
-    page.table(&["", "calls", "p50", "p99", "p99.99", "longest", "p99.99 once", "given up"], &rows);
+    page.wide_table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], &rows);
+    for engine in &latencies.engines {
+        for stage in &engine.stages {
+            let Some(why) = &stage.given_up else { continue };
+            page.item("Given up", &format!("{}, {}: {why}", engine.engine, stage.what));
+        }
+    }
     let clock = format!(
-        "two looks at the clock take {}; that is subtracted. \"Once\" is the first time alone, with whatever \
-         interrupted it.",
+        "two looks at the clock take {}; that is subtracted. \"Once\" is the p99.99 of the first time alone, with \
+         whatever interrupted it.",
         duration_ns(latencies.clock_ns)
     );
     page.item("Clock", &clock);

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
-/// Columns of a page: what every terminal has.
+/// Columns of a page, unless it is told how many there are: what every terminal has.
 const WIDTH: usize = 80;
 
 /// Columns of the labels on the left.
@@ -14,12 +14,23 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// Text under construction.
-#[derive(Default)]
 pub struct Page {
     text: String,
+    width: usize,
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Page { text: String::new(), width: WIDTH }
+    }
 }
 
 impl Page {
+    /// A page of so many columns, within which its text is wrapped and [wide tables](Page::wide_table) are cut.
+    pub fn of_width(width: usize) -> Self {
+        Page { text: String::new(), width }
+    }
+
     /// The finished text.
     pub fn into_text(self) -> String {
         self.text
@@ -32,7 +43,7 @@ impl Page {
 
     /// Wrapped text from the left edge.
     pub fn paragraph(&mut self, text: &str, style: Style) {
-        for line in wrap(text, WIDTH) {
+        for line in wrap(text, self.width) {
             let _ = writeln!(self.text, "{style}{line}{style:#}");
         }
     }
@@ -53,7 +64,7 @@ impl Page {
     /// A label, and wrapped text beside it.
     pub fn labelled(&mut self, label: &str, text: &str) {
         let mut label = label;
-        for line in wrap(text, WIDTH - LABEL) {
+        for line in wrap(text, self.width - LABEL) {
             let _ = writeln!(self.text, "{DIM}{label:<LABEL$}{DIM:#}{line}");
             label = "";
         }
@@ -61,7 +72,7 @@ impl Page {
 
     /// A titled, wrapped list item.
     pub fn item(&mut self, title: &str, text: &str) {
-        let mut lines = wrap(&format!("{title}: {text}"), WIDTH - 2).into_iter();
+        let mut lines = wrap(&format!("{title}: {text}"), self.width - 2).into_iter();
         let first = lines.next().unwrap_or_default();
         let rest = first.strip_prefix(title).unwrap_or(&first);
         let bold = if first.starts_with(title) { title } else { "" };
@@ -86,6 +97,31 @@ impl Page {
             } else {
                 let _ = writeln!(self.text, "{}", aligned(row, &widths));
             }
+        }
+    }
+}
+
+impl Page {
+    /// A table whose columns, the first apart, are cut into as many tables as it takes to stay within the page: the
+    /// first column begins each of them.
+    pub fn wide_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
+        let widths = widths(header, rows);
+        let first = widths.first().map_or(0, |&width| width.max(LABEL - 2));
+        let mut from = 1;
+        while from < header.len() {
+            let mut used = first;
+            let fits = widths[from..].iter().take_while(|&&width| {
+                used += 2 + width;
+                used <= self.width
+            });
+            let to = from + fits.count().max(1);
+            let header: Vec<&str> = [header[0]].into_iter().chain(header[from..to].iter().copied()).collect();
+            let cut = |row: &Vec<String>| {
+                let cells = row.get(from..to.min(row.len())).unwrap_or_default();
+                row.first().into_iter().chain(cells).cloned().collect()
+            };
+            self.table(&header, &rows.iter().map(cut).collect::<Vec<_>>());
+            from = to;
         }
     }
 }

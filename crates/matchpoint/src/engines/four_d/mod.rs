@@ -18,7 +18,7 @@
 //! choosing the engine.
 //!
 //! P is not known here, so it is a parameter (`ranks`). Sources beyond D⁴ (libfabric addresses, [`Rank::UNKNOWN`], or a
-//! job larger than was said) are in a sorted list, found in O(log of their number): folding them into the tree would
+//! job larger than was said) are hashed, found in O(1): folding them into the tree would
 //! have let one address's depth slow another down. A tree holds 4·D bytes for each array of branches, 8·D for each
 //! array of leaves: one source alone has 320 bytes at D = 16, all of 65536 ranks 8 bytes each and 17 KiB of branches.
 
@@ -29,10 +29,10 @@ use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Chain, Place, Slab};
 use crate::communicators::Communicators;
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
-use crate::hints::{HintTable, Hints};
+use crate::hints::HintTable;
 use crate::peers::Peers;
 use crate::upkeep::{self, Queues};
 
@@ -193,6 +193,18 @@ impl<E: Effort> FourD<E> {
         Some(self.posted.remove(at).value.id)
     }
 
+    #[inline]
+    fn message_id(&self, at: Place) -> MsgId {
+        self.unexpected.get(at).value.id
+    }
+
+    #[inline]
+    fn take_message(&mut self, at: Place) -> MsgId {
+        let id = self.message_id(at);
+        self.take_unexpected(at);
+        id
+    }
+
     fn now_bytes(&self) -> u64 {
         size_of::<Self>() as u64
             + self.hints.bytes()
@@ -265,9 +277,7 @@ impl<E: Effort> Engine for FourD<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            let id = self.unexpected.get(at).value.id;
-            self.take_unexpected(at);
-            return Ok(Some(id));
+            return Ok(Some(self.take_message(at)));
         }
         let age = self.tick();
         let open = || Communicator::new(self.dimension);
@@ -293,47 +303,12 @@ impl<E: Effort> Engine for FourD<E> {
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|at| self.unexpected.get(at).value.id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_unexpected(selector)?;
-        let id = self.unexpected.get(at).value.id;
-        self.take_unexpected(at);
-        Some(id)
-    }
-
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        upkeep::cancel(self, receive)
-    }
-
-    fn retract(&mut self, message: MsgId) -> bool {
-        upkeep::retract(self, message)
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
-    }
+    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
         upkeep::close(self, context, drained);
         self.communicators.close(context);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {

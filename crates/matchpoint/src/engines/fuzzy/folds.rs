@@ -1,4 +1,10 @@
-//! Keys of 16 or 8 bits, in which source, tag and context are folded together.
+//! Keys of 16 or 8 bits, in which source, tag and context are mixed.
+//!
+//! The paper combines source and tag, folded to the width of a key, by exclusive or. Then all keys are equal where the tag
+//! is the rank, and half of 64 entries share theirs with another where it is the rank + 1. Here each field is multiplied
+//! by an odd constant of its own, and a key is the upper bits of the sum (Dietzfelbinger et al. 1997): all bits of a field
+//! reach them, and what fields have in common does not cancel out. The product of a field that is left open is left out
+//! of the sum.
 
 use std::marker::PhantomData;
 
@@ -10,17 +16,16 @@ use crate::scanning::{Scheme, Waiting};
 
 /// The width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
-    /// All of a word, folded to this width by exclusive or. The fold of an exclusive or is that of the folds.
-    fn fold(word: u64) -> Self;
+    /// The upper bits of a sum of products.
+    fn of(sum: u64) -> Self;
     /// The comparison of that width.
     fn equal<L: Lanes>(lanes: L, keys: &[Self; LANES], key: Self) -> u64;
 }
 
 impl Width for u16 {
     #[inline(always)]
-    fn fold(word: u64) -> u16 {
-        let word = word ^ word >> 32;
-        (word ^ word >> 16) as u16
+    fn of(sum: u64) -> u16 {
+        (sum >> 48) as u16
     }
 
     #[inline(always)]
@@ -31,9 +36,8 @@ impl Width for u16 {
 
 impl Width for u8 {
     #[inline(always)]
-    fn fold(word: u64) -> u8 {
-        let halves = u16::fold(word);
-        (halves ^ halves >> 8) as u8
+    fn of(sum: u64) -> u8 {
+        (sum >> 56) as u8
     }
 
     #[inline(always)]
@@ -52,11 +56,12 @@ impl<K> Folds<K> {
     }
 }
 
-/// Source and tag, the context folded into both: fields that are left open drop out of a key by themselves.
+/// The products of an envelope's fields.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
     source: u64,
     tag: u64,
+    context: u64,
 }
 
 /// What is left open.
@@ -77,40 +82,53 @@ pub(crate) struct Query {
     open: Open,
 }
 
-/// Spreads contexts over 64 bits; 0 stays 0, so that in `MPI_COMM_WORLD`'s place keys are what the paper says.
-fn spread(context: ContextId) -> u64 {
-    u64::from(context.0).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 impl Words {
+    /// 2⁶⁴/φ for the tag: multiples of it that follow each other lie as far apart as they can. For the source the best of
+    /// 1500 odd constants drawn at random: over 25 patterns of ranks and tags (in rows, strides, grids, each a multiple
+    /// of the other) of 64 to 256 entries, keys of 8 bits then collide 0.15 times as often as random ones on the average,
+    /// and nowhere more often. The context's is any odd one.
+    #[inline(always)]
+    fn of(context: ContextId, source: u64, tag: u64) -> Self {
+        Words {
+            source: source.wrapping_mul(0x58FE_91B4_9C9D_C269),
+            tag: tag.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            context: u64::from(context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
+        }
+    }
+
     #[inline(always)]
     fn both<K: Width>(&self) -> K {
-        K::fold(self.source ^ self.tag)
+        K::of(self.source.wrapping_add(self.tag).wrapping_add(self.context))
+    }
+
+    #[inline(always)]
+    fn source<K: Width>(&self) -> K {
+        K::of(self.source.wrapping_add(self.context))
+    }
+
+    #[inline(always)]
+    fn tag<K: Width>(&self) -> K {
+        K::of(self.tag.wrapping_add(self.context))
     }
 }
 
 impl Query {
     #[inline]
     fn of(selector: &Selector) -> Self {
-        let source = match selector.source() {
-            Wild::Is(source) => Some(source.0 ^ spread(selector.context())),
-            _ => None,
-        };
-        let tag = match selector.tag() {
-            Wild::Is(tag) => Some(tag.0),
-            _ => None,
-        };
+        let source = if let Wild::Is(source) = selector.source() { Some(source.0) } else { None };
+        let tag = if let Wild::Is(tag) = selector.tag() { Some(tag.0) } else { None };
         let open = match (source, tag) {
             (Some(_), Some(_)) => Open::Nothing,
             (None, Some(_)) => Open::Source,
             (Some(_), None) => Open::Tag,
             (None, None) => Open::Both,
         };
-        Query { words: Words { source: source.unwrap_or(0), tag: tag.unwrap_or(0) }, open }
+        // The product of 0 is 0: a field that is left open drops out of the key by itself.
+        Query { words: Words::of(selector.context(), source.unwrap_or(0), tag.unwrap_or(0)), open }
     }
 }
 
-/// The keys of 64 receives: each the fold of what it names. In the bitmaps, bits may be left set for holes.
+/// The keys of 64 receives: each of what it names. In the bitmaps, bits may be left set for holes.
 pub(crate) struct Receives<K> {
     keys: [K; LANES],
     /// Receives that leave something open.
@@ -139,8 +157,7 @@ impl<K: Width> Keys<Receive, Folds<K>> for Receives<K> {
     }
 }
 
-/// The keys of 64 messages, and the folds of their tags and sources by themselves for searches that leave the other
-/// open.
+/// The keys of 64 messages, and those of their tags and sources by themselves for searches that leave the other open.
 pub(crate) struct Messages<K> {
     keys: [K; LANES],
     tags: [K; LANES],
@@ -159,8 +176,8 @@ impl<K: Width> Keys<Waiting, Folds<K>> for Messages<K> {
     fn set(&mut self, folds: &Folds<K>, lane: usize, waiting: &Waiting) {
         let words = folds.key(&waiting.envelope);
         self.keys[lane] = words.both();
-        self.tags[lane] = K::fold(words.tag);
-        self.sources[lane] = K::fold(words.source);
+        self.tags[lane] = words.tag();
+        self.sources[lane] = words.source();
     }
 }
 
@@ -172,7 +189,7 @@ impl<K: Width> Scheme for Folds<K> {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> Words {
-        Words { source: envelope.source.0 ^ spread(envelope.context), tag: envelope.tag.0 }
+        Words::of(envelope.context, envelope.source.0, envelope.tag.0)
     }
 
     #[inline]
@@ -182,13 +199,13 @@ impl<K: Width> Scheme for Folds<K> {
 
     #[inline(always)]
     fn accepting<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
-        let equal = |word| K::equal(lanes, &posted.keys, K::fold(word));
-        let hits = equal(key.source ^ key.tag);
+        let equal = |key| K::equal(lanes, &posted.keys, key);
+        let hits = equal(key.both());
         if posted.open == 0 {
             return hits;
         }
-        let by_tag = equal(key.tag) & posted.by_tag;
-        let by_source = equal(key.source) & posted.by_source;
+        let by_tag = equal(key.tag()) & posted.by_tag;
+        let by_source = equal(key.source()) & posted.by_source;
         let by_nothing = posted.open & !(posted.by_tag | posted.by_source);
         hits & !posted.open | by_tag | by_source | by_nothing
     }
@@ -197,8 +214,8 @@ impl<K: Width> Scheme for Folds<K> {
     fn accepted<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
         match query.open {
             Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both()),
-            Open::Source => K::equal(lanes, &unexpected.tags, K::fold(query.words.tag)),
-            Open::Tag => K::equal(lanes, &unexpected.sources, K::fold(query.words.source)),
+            Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag()),
+            Open::Tag => K::equal(lanes, &unexpected.sources, query.words.source()),
             Open::Both => u64::MAX,
         }
     }

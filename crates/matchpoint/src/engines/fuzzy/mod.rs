@@ -1,22 +1,23 @@
 //! `fuzzy`: one small key for source and tag together, compared by SIMD as a hint, verified on a hit (fuzzy paper
 //! §IV-B).
 //!
-//! * `bits=32`: a window of the source's low bits beside one of the tag's, 24 and 8 unless asked otherwise. The fields
-//!   keep their own bits, so what a receive leaves open is a mask: kept with each posted receive, carried by a search
-//!   of the messages.
-//! * `bits=16`, `bits=8`: source and tag, all 64 bits of each folded to the width of the key, combined by exclusive or.
-//!   For values that fit this is the paper's key, and those that do not (LULESH's large tags, 66.67 % false positives
-//!   in its Fig. 3) are not cut off. 64 keys of a byte are one compare with AVX-512BW.
+//! * `bits=32`: a window of the source beside one of the tag, 24 and 8 bits unless asked otherwise. For values that fit
+//!   this is the paper's key; of those that do not (LULESH's large tags, 66.67 % false positives in its Fig. 3) what lies
+//!   beyond is folded into the window. The fields keep bits of their own, so what a receive leaves open is a mask: kept
+//!   with each posted receive, carried by a search of the messages.
+//! * `bits=16`, `bits=8`: the upper bits of a sum of products, of source, tag and context by an odd constant each. The
+//!   paper's exclusive or of source and tag is the same for all where the tag is the rank; [`folds`] has the reasons. 64
+//!   keys of a byte are one compare with AVX-512BW.
 //!
-//! Where the fold does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
+//! Where a key does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
 //! Open MPI's engine then verifies a whole block one by one, because of one receive in it (2.8 times slower). Here a
-//! receive that names only its source, or only its tag, lies under the fold of that alone, in a bitmap of its kind:
+//! receive that names only its source, or only its tag, lies under the key of that alone, in a bitmap of its kind:
 //! blocks that have such receives are compared once more for each kind, and receives that name neither are verified.
-//! Messages have, beside their key, the fold of the tag and that of the source by themselves: three bytes each with
+//! Messages have, beside their key, that of the tag and that of the source by themselves: three bytes each with
 //! `bits=8`, of which a search reads one.
 //!
-//! **One queue for all communicators.** The paper's engines have a queue for each. Here the context is folded into the
-//! key as well (context 0 folds to nothing): entries of other communicators cost a 64th of a compare each, while a
+//! **One queue for all communicators.** The paper's engines have a queue for each. Here the context is part of the
+//! key as well (context 0 adds nothing): entries of other communicators cost a 64th of a compare each, while a
 //! queue for each would take kilobytes for each, a look-up in every call, and ages to tell which of two is older. It
 //! loses where one communicator has thousands of entries and another is waited for.
 //!
@@ -41,7 +42,7 @@ pub(super) const SPEC: Spec = Spec {
     name: "fuzzy",
     summary: "one key of 32, 16 or 8 bits for source and tag, compared by SIMD, verified on a hit (fuzzy paper §IV-B)",
     parameters: &[
-        Parameter { key: "bits", default: "8", meaning: "width of a key: 32 (windows), 16 or 8 (folds)" },
+        Parameter { key: "bits", default: "8", meaning: "width of a key: 32 (windows), 16 or 8 (mixed)" },
         Parameter {
             key: "rank",
             default: "24",
@@ -63,7 +64,10 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         return Err(arguments.invalid("rank", &format!("{rank} beside {tag}"), SPEC.parameters[1].meaning));
     }
     if bits != 32 && (rank, tag) != (24, 8) {
-        return Err(NameError::new("engine `fuzzy`: windows are for bits=32", "folds take all bits"));
+        return Err(NameError::new(
+            "engine `fuzzy`: windows are for bits=32",
+            "keys of 16 and 8 bits are made of all bits",
+        ));
     }
     Ok(match bits {
         32 => engine(Windows::new(rank, tag), kernel, counting),

@@ -7,13 +7,20 @@ use crate::envelope::{Envelope, Selector, Wild};
 use crate::scan::{LANES, Lanes};
 use crate::scanning::{Scheme, Waiting};
 
-/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it; the context is spread over
-/// the key by exclusive or.
+/// `((tag & tag_window) << rank_window_size) | (rank & rank_window)`, as the paper has it, for values that fit their
+/// windows; of those that do not, what lies beyond is folded into the window by exclusive or instead of cut off. The
+/// context is spread over the key by exclusive or.
 #[derive(Clone, Copy)]
 pub(crate) struct Windows {
-    rank_bits: u32,
-    rank: u32,
-    tag: u32,
+    rank: Window,
+    tag: Window,
+}
+
+/// So many low bits of a word, and the mask of them.
+#[derive(Clone, Copy)]
+struct Window {
+    bits: u32,
+    mask: u64,
 }
 
 /// A key, and the bits of it that count.
@@ -23,19 +30,46 @@ pub(crate) struct Masked {
     mask: u32,
 }
 
-fn window(bits: u32) -> u32 {
-    ((1u64 << bits) - 1) as u32
+/// The pieces of a word that is wider than a window, joined by `join`.
+#[cold]
+fn pieces(mut word: u64, window: Window, join: fn(u64, u64) -> u64) -> u64 {
+    let mut folded = 0;
+    while word != 0 && window.bits != 0 {
+        folded = join(folded, word & window.mask);
+        word >>= window.bits;
+    }
+    folded
+}
+
+impl Window {
+    fn new(bits: u32) -> Self {
+        Window { bits, mask: (1 << bits) - 1 }
+    }
+
+    /// A word, folded into the window. Most fit, and are themselves.
+    #[inline]
+    fn fold(self, word: u64) -> u64 {
+        if word & !self.mask == 0 { word } else { pieces(word, self, |folded, piece| folded ^ piece) }
+    }
+
+    /// The bits that count, where those of `ignore` do not in what is folded: a bit counts if all that are folded into
+    /// it do.
+    #[inline]
+    fn counting(self, ignore: u64) -> u64 {
+        self.mask & !pieces(ignore, self, |folded, piece| folded | piece)
+    }
 }
 
 impl Windows {
     /// Of so many bits each, not more than 32 together.
     pub(super) fn new(rank_bits: u32, tag_bits: u32) -> Self {
-        Windows { rank_bits, rank: window(rank_bits), tag: window(tag_bits) }
+        Windows { rank: Window::new(rank_bits), tag: Window::new(tag_bits) }
     }
 
+    /// What is in the windows, side by side.
     #[inline]
-    fn join(&self, source: u32, tag: u32) -> u32 {
-        (u64::from(tag & self.tag) << self.rank_bits) as u32 | source & self.rank
+    fn join(&self, source: u64, tag: u64) -> u32 {
+        (tag << self.rank.bits | source) as u32
     }
 }
 
@@ -87,22 +121,23 @@ impl Scheme for Windows {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> u32 {
-        self.join(envelope.source.0 as u32, envelope.tag.0 as u32) ^ spread(envelope.context)
+        let (source, tag) = (self.rank.fold(envelope.source.0), self.tag.fold(envelope.tag.0));
+        self.join(source, tag) ^ spread(envelope.context)
     }
 
     #[inline]
     fn query(&self, selector: &Selector) -> Masked {
         let (source, source_mask) = match selector.source() {
-            Wild::Is(source) => (source.0 as u32, u32::MAX),
+            Wild::Is(source) => (self.rank.fold(source.0), self.rank.mask),
             _ => (0, 0),
         };
         let (tag, tag_mask) = match selector.tag() {
-            Wild::Is(tag) => (tag.0 as u32, u32::MAX),
-            Wild::Masked(mask) => (mask.value.0 as u32, !mask.ignore as u32),
+            Wild::Is(tag) => (self.tag.fold(tag.0), self.tag.mask),
+            Wild::Masked(mask) => (self.tag.fold(mask.value.0), self.tag.counting(mask.ignore)),
             Wild::Any => (0, 0),
         };
         // What no window covers counts as well: it is the same in every key of a context.
-        let uncovered = !self.join(u32::MAX, u32::MAX);
+        let uncovered = !self.join(self.rank.mask, self.tag.mask);
         let mask = self.join(source_mask, tag_mask) | uncovered;
         Masked { key: self.join(source, tag) ^ spread(selector.context()), mask }
     }
@@ -121,5 +156,24 @@ impl Scheme for Windows {
             return lanes.equal_32(&unexpected.0, query.key);
         }
         lanes.equal_32_under(&unexpected.0, query.mask, query.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_itself_and_nothing_is_cut_off() {
+        let byte = Window::new(8);
+        assert_eq!([0xFF, 0x1FF, 0xAB << 48].map(|word| byte.fold(word)), [0xFF, 0xFE, 0xAB]);
+        assert_eq!((Window::new(0).fold(u64::MAX), Window::new(24).fold(0x7F00_0000_1000)), (0, 0x7F_1000));
+    }
+
+    #[test]
+    fn a_bit_counts_if_all_that_are_folded_into_it_do() {
+        let byte = Window::new(8);
+        assert_eq!([0, u64::MAX, 0xF000, 1 << 63].map(|ignore| byte.counting(ignore)), [0xFF, 0, 0x0F, 0x7F]);
+        assert_eq!(Window::new(0).counting(0xFF), 0);
     }
 }

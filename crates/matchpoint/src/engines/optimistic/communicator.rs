@@ -4,6 +4,7 @@
 use super::class::{CLASSES, Class};
 use super::descriptors::Descriptor;
 use super::index::Index;
+use super::runs::Runs;
 use crate::chains::{Aged, Place, Slab};
 use crate::engine::{Message, Refused};
 use crate::envelope::{Envelope, Selector};
@@ -39,6 +40,7 @@ pub(super) struct UnexpectedIndexes {
 pub(super) struct Communicator {
     pub(super) posted: PostedIndexes,
     pub(super) unexpected: UnexpectedIndexes,
+    pub(super) runs: Runs,
 }
 
 /// Bins of a class's index, where a table has `bins`.

@@ -14,9 +14,10 @@
 //! * Each communicator has its own indexes. A table is made when the first receive of its class is posted, and is not
 //!   searched while it is empty; the tables of messages when the first message waits. Where hints rule out a class
 //!   (`no_any_source`, `no_any_tag`) nothing is kept for it in either queue.
-//! * A message may bring its hash values; those it does not bring are computed (§IV-D). `hashes=own` computes all.
-//! * Receives that stand one after the other and ask for the same belong to a run (§III-D), which the statistics tell:
-//!   how often the fast path of the parallel form is open to a message.
+//! * A message may bring its hash values (§IV-D). They are used with `hashes=sender` only: one wrong value, and a message
+//!   is filed where no receive looks for it, so that whoever asks for this must trust every peer's library.
+//! * Receives that were posted one after the other in their communicator and ask for the same belong to a run (§III-D),
+//!   which the statistics tell: how often the fast path of the parallel form is open to a message.
 //! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
 //!   way, as the paper's library falls back to software. Messages have no such bound.
 //!
@@ -35,20 +36,19 @@ mod class;
 mod communicator;
 mod descriptors;
 mod index;
-mod labels;
+mod runs;
 mod statistics;
 
 use self::class::{CLASSES, Class};
 use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
 use self::descriptors::{Descriptor, Descriptors};
-use self::labels::Labels;
 use self::statistics::{Counts, Tally};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Place};
 use crate::communicators::Communicators;
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::{ContextId, Envelope, Rank, Selector};
+use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hashes::{self, Hashes};
 use crate::hints::{HintTable, Hints};
@@ -70,11 +70,11 @@ pub(super) const SPEC: Spec = Spec {
         },
         Parameter {
             key: "hashes",
-            default: "sender",
-            meaning: "hash values of a message: sender (its own, where it brings them), own (always computed here)",
+            default: "own",
+            meaning: "hash values of a message: own (computed here), sender (those it brings, trusted: a sender that computes them wrongly loses messages)",
         },
     ],
-    variants: &["bins=1,hashes=own", "bins=3,hashes=own", "bins=3,capacity=0"],
+    variants: &["bins=1", "bins=3", "bins=3,capacity=0", "bins=3,hashes=sender"],
     tight: &["capacity=1", "capacity=4,bins=3", "capacity=16,bins=3"],
     build,
 };
@@ -103,7 +103,8 @@ struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
     messages: Messages,
-    labels: Labels,
+    /// The label of what is queued next (§III-C): its age.
+    label: u64,
     hints: HintTable,
     bins: u32,
     /// A message's own hash values are used.
@@ -119,7 +120,7 @@ impl<T: Tally> Optimistic<T> {
             communicators: Communicators::default(),
             receives: Descriptors::new(capacity),
             messages: Messages::default(),
-            labels: Labels::default(),
+            label: 0,
             hints: HintTable::default(),
             bins,
             trusting,
@@ -147,6 +148,18 @@ impl<T: Tally> Optimistic<T> {
         let found = communicator.unexpected.find(&self.messages, selector, &mut examined);
         self.tally.examined(Queue::Unexpected, examined);
         found
+    }
+
+    #[inline]
+    fn message_id(&self, at: Place) -> MsgId {
+        self.messages.get(at).value.message.id
+    }
+
+    #[inline]
+    fn take_message(&mut self, at: Place) -> MsgId {
+        let id = self.message_id(at);
+        self.take_unexpected(at);
+        id
     }
 
     /// Takes the receive that a message goes to out of its index and out of the table.
@@ -257,21 +270,21 @@ impl<T: Tally> Engine for Optimistic<T> {
         let selector = &receive.selector;
         self.hints.admit(selector)?;
         if let Some(at) = self.find_unexpected(selector) {
-            let id = self.messages.get(at).value.message.id;
-            self.take_unexpected(at);
-            return Ok(Some(id));
+            return Ok(Some(self.take_message(at)));
         }
         self.receives.admit()?;
         let context = selector.context();
-        let posted = &mut self.communicators.find_or_open(context, Communicator::default)?.posted;
+        let communicator = self.communicators.find_or_open(context, Communicator::default)?;
+        let Communicator { posted, runs, .. } = communicator;
         let class = Class::of(selector);
         let index = posted.prepare(class, self.bins)?;
-        let run = self.labels.run(selector);
-        let at = self.receives.insert(Descriptor { receive, run }, self.labels.next())?;
+        let run = runs.of_next(selector);
+        let at = self.receives.insert(Descriptor { receive, run }, self.label)?;
+        self.label += 1;
         let key = class.key_of(selector);
         index.push(self.receives.slab_mut(), at, key);
-        let joins = self.labels.posted(selector, run);
-        self.tally.posted(posted, self.receives.slab(), (class, key), joins);
+        let length = runs.posted(selector, run);
+        self.tally.posted(posted, self.receives.slab(), (class, key), length);
         Ok(None)
     }
 
@@ -284,37 +297,13 @@ impl<T: Tally> Engine for Optimistic<T> {
         self.hints.admit_unexpected(context)?;
         let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
         indexes.prepare(self.hints.get(context), self.bins)?;
-        let at =
-            self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.labels.next() })?;
-        self.labels.queued();
+        let at = self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.label })?;
+        self.label += 1;
         indexes.push(&mut self.messages, at, hashes);
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|at| self.messages.get(at).value.message.id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let at = self.find_unexpected(selector)?;
-        let id = self.messages.get(at).value.message.id;
-        self.take_unexpected(at);
-        Some(id)
-    }
-
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        upkeep::cancel(self, receive)
-    }
-
-    fn retract(&mut self, message: MsgId) -> bool {
-        upkeep::retract(self, message)
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
+    upkeep::provided!(probe matched_probe cancel retract readdress fail_source visit);
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let before = self.hints.get(context);
@@ -334,14 +323,6 @@ impl<T: Tally> Engine for Optimistic<T> {
         self.peak_bytes = self.peak_bytes.max(self.now_bytes());
         upkeep::close(self, context, drained);
         self.communicators.close(context);
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {

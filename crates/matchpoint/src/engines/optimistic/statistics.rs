@@ -14,8 +14,8 @@ pub(super) trait Tally: Effort {
     /// A message with these hash values is about to be searched for among the receives of its communicator.
     fn arrives(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: Hashes) {}
 
-    /// A receive was put into the index of its class. `joins`: it belongs to the run of the receive before.
-    fn posted(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: (Class, u32), _joins: bool) {}
+    /// A receive was put into the index of its class, under its key; it is the so manyth of its run.
+    fn posted(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: (Class, u32), _length: u32) {}
 
     /// The receive at a place is about to be given to a message.
     fn matched(&mut self, _: &Slab<Aged<Descriptor>, 1>, _: Place) {}
@@ -48,8 +48,7 @@ pub(super) struct Counts {
     depth_max: u64,
     collisions: u64,
     runs: u64,
-    run: u64,
-    run_max: u64,
+    run_max: u32,
     matches: u64,
     matches_followed: u64,
 }
@@ -79,15 +78,14 @@ impl Tally for Counts {
         indexes: &PostedIndexes,
         receives: &Slab<Aged<Descriptor>, 1>,
         (class, key): (Class, u32),
-        joins: bool,
+        length: u32,
     ) {
         self.classes[class as usize].posted += 1;
         let depth = indexes.of(class).bin(key).iter(receives).count() as u64;
         self.depth_max = self.depth_max.max(depth);
         self.collisions += u64::from(depth > 1 && class != Class::AnySourceAnyTag);
-        self.runs += u64::from(!joins);
-        self.run = if joins { self.run + 1 } else { 1 };
-        self.run_max = self.run_max.max(self.run);
+        self.runs += u64::from(length == 1);
+        self.run_max = self.run_max.max(length);
     }
 
     fn matched(&mut self, receives: &Slab<Aged<Descriptor>, 1>, at: Place) {
@@ -116,7 +114,7 @@ impl Tally for Counts {
             ("empty_bins_any_tag_percent", empty(Class::AnyTag)),
             ("runs", self.runs as f64),
             ("run_length_mean", mean(receives as f64, self.runs)),
-            ("run_length_max", self.run_max as f64),
+            ("run_length_max", self.run_max.into()),
             ("matches_followed_percent", 100.0 * mean(self.matches_followed as f64, self.matches)),
         ]
     }

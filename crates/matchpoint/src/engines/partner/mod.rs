@@ -49,10 +49,10 @@ use partners::Partners;
 use queue::{Found, Queued, Split, Spot};
 
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
-use crate::hints::{HintTable, Hints};
+use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
 
 /// See the [module's documentation](self).
@@ -124,6 +124,16 @@ impl<E: Observed> Partner<E> {
         self.effort.examined(Queue::Unexpected, examined);
         self.log.searched(begun);
         found
+    }
+
+    #[inline]
+    fn message_id(&self, found: Found) -> MsgId {
+        self.unexpected.get(found.at).id
+    }
+
+    #[inline]
+    fn take_message(&mut self, found: Found) -> MsgId {
+        self.unexpected.take(found.at).id
     }
 
     fn find_posted(&mut self, envelope: &Envelope) -> Option<Found> {
@@ -246,8 +256,8 @@ impl<E: Observed> Queues for Partner<E> {
 impl<E: Observed> Engine for Partner<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if let Some(Found { at, .. }) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.unexpected.take(at).id));
+        if let Some(found) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.take_message(found)));
         }
         self.queue_receive(receive)?;
         Ok(None)
@@ -262,32 +272,7 @@ impl<E: Observed> Engine for Partner<E> {
         Ok(None)
     }
 
-    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        self.find_unexpected(selector).map(|found| self.unexpected.get(found.at).id)
-    }
-
-    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        self.hints.admit(selector).ok()?;
-        let Found { at, .. } = self.find_unexpected(selector)?;
-        Some(self.unexpected.take(at).id)
-    }
-
-    fn cancel(&mut self, receive: RecvId) -> bool {
-        upkeep::cancel(self, receive)
-    }
-
-    fn retract(&mut self, message: MsgId) -> bool {
-        upkeep::retract(self, message)
-    }
-
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
-        upkeep::readdress(self, message, source)
-    }
-
-    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        upkeep::set_hints(self, context, hints)
-    }
+    upkeep::provided!(probe matched_probe cancel retract readdress set_hints fail_source visit);
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         upkeep::close(self, context, drained);
@@ -295,14 +280,6 @@ impl<E: Observed> Engine for Partner<E> {
             self.posted.forget(number);
             self.unexpected.forget(number);
         }
-    }
-
-    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-    }
-
-    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
     }
 
     fn posted_len(&self) -> usize {

@@ -17,6 +17,17 @@ pub(super) struct Partner {
     next: u32,
 }
 
+/// The entry that a key belongs to, of so many. Keys in a row go round robin, and every round begins at another entry:
+/// in the paper's key mod entries the ranks 0, 8, 16 … share 4 of 32 entries, and 16 partners are all there can be.
+#[inline]
+fn entry_of(key: u64, entries: usize) -> usize {
+    let entries = entries as u64;
+    let (round, place) = (key / entries, key % entries);
+    // 2⁶⁴/φ: rounds that follow each other begin as far apart as they can.
+    let begin = ((round.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) * entries) >> 32;
+    ((place + begin) % entries) as usize
+}
+
 /// The partners of one entry of the table.
 #[inline]
 fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
@@ -28,8 +39,8 @@ fn chained(all: &[Partner], mut at: u32) -> impl Iterator<Item = u32> {
 }
 
 enum Table {
-    /// *Round robin* (§5.1.3): key `k` belongs to entry `k` mod their number, ⌈√P⌉. An entry has at most so many partners,
-    /// without a bound if `None`; then the entries become more as partners do.
+    /// *Round robin* (§5.1.3) over ⌈√P⌉ entries, as [`entry_of`] says. An entry has at most so many partners, without a
+    /// bound if `None`; then the entries become more as partners do.
     RoundRobin { entries: Vec<u32>, per_entry: Option<u32> },
     /// All partners were known from the beginning.
     Perfect(Perfect),
@@ -97,7 +108,7 @@ impl Partners {
         };
         match &self.table {
             Table::RoundRobin { entries, .. } if !entries.is_empty() => {
-                chained(&self.all, entries[(key % entries.len() as u64) as usize]).find(|&at| is_it(at))
+                chained(&self.all, entries[entry_of(key, entries.len())]).find(|&at| is_it(at))
             }
             Table::RoundRobin { .. } => None,
             Table::Perfect(perfect) => perfect.find(key).filter(|&at| is_it(at)),
@@ -129,7 +140,7 @@ impl Partners {
         let key = self.key(number, source);
         let at = self.all.len() as u32;
         let Table::RoundRobin { entries, per_entry } = &mut self.table else { return false };
-        let entry = (key % entries.len() as u64) as usize;
+        let entry = entry_of(key, entries.len());
         let there = chained(&self.all, entries[entry]).count() as u64;
         if per_entry.is_some_and(|most| there >= most.into()) {
             return false;
@@ -185,11 +196,11 @@ impl Partners {
     fn link(&mut self) {
         let Table::RoundRobin { entries, .. } = &mut self.table else { return };
         entries.fill(NIL);
-        let len = entries.len() as u64;
+        let len = entries.len();
         for at in 0..self.all.len() {
             let Partner { source, number, .. } = self.all[at];
             let key = source.0.wrapping_add(self.processes.wrapping_mul(number));
-            let entry = &mut entries[(key % len) as usize];
+            let entry = &mut entries[entry_of(key, len)];
             self.all[at].next = std::mem::replace(entry, at as u32);
         }
     }
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn an_entry_takes_so_many_partners_and_no_more() {
-        // ⌈√10⌉ = 4 entries of 2: of the ranks 0, 4, 8 the last finds its entry full.
+        // ⌈√10⌉ = 4 entries of 2, full after two rounds.
         let mut partners = Partners::none(10, Some(2));
         let taken: Vec<bool> = (0..10).map(|rank| partners.add(0, Rank(rank), rank)).collect();
         assert_eq!(taken, [true, true, true, true, true, true, true, true, false, false]);
@@ -213,6 +224,20 @@ mod tests {
             assert_eq!(partners.find(1, Rank(rank)), None, "the same rank elsewhere");
         }
         assert!(partners.bytes() <= 8 * size_of::<Partner>() as u64 + 4 * 4, "{}", partners.bytes());
+    }
+
+    #[test]
+    fn ranks_that_stride_fill_the_table() {
+        for stride in (1..=128).filter(|stride| 1024 / stride >= 8) {
+            let mut partners = Partners::none(1024, Some(4));
+            let ranks = (0..1024u32).step_by(stride);
+            let fits = ranks.len().min(4 * 32);
+            let taken = ranks.filter(|&rank| partners.add(0, Rank(rank.into()), 0)).count();
+            assert!(taken * 20 >= fits * 17, "{taken} of {fits} with every {stride}th rank");
+        }
+        let mut partners = Partners::none(1024, Some(4));
+        let taken = (0..64).filter(|&at| partners.add(at / 4, Rank(at % 4), 0)).count();
+        assert!(taken >= 60, "{taken} of 4 ranks in 16 contexts");
     }
 
     #[test]

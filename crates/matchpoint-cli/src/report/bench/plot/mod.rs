@@ -46,6 +46,20 @@ pub fn render(results: &Results, form: Form) -> String {
     }
 }
 
+/// Workloads, but for traces, that were measured at one size only: they are in no chart.
+pub fn of_one_size(results: &Results) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    let drawn = series(results);
+    for cell in &results.cells {
+        let name = cell.workload.as_str();
+        let is_drawn = drawn.iter().any(|(drawn, _)| *drawn == name);
+        if !is_drawn && !name.contains(':') && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// Workloads that were measured at several sizes, with their rows.
 fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
     let mut series: Vec<(&str, Vec<&[Cell]>)> = Vec::new();
