@@ -176,9 +176,16 @@ fn long_streams_come_to_what_the_list_says() {
     assert!(longest > 10_000, "the longest queues held {longest}: no table has grown");
 }
 
+fn statistic(engine: &dyn Engine, sought: &str) -> f64 {
+    engine.statistics().iter().find(|(name, _)| *name == sought).unwrap().1
+}
+
 fn indexes(engine: &dyn Engine) -> f64 {
-    let statistics = engine.statistics();
-    statistics.iter().find(|(name, _)| *name == "indexes of unexpected messages").unwrap().1
+    statistic(engine, "indexes of unexpected messages")
+}
+
+fn classes(engine: &dyn Engine) -> f64 {
+    statistic(engine, "wildcard classes")
 }
 
 /// The first cancel begins to note what the entries are called; tables grow and entries come and go until it is done.
@@ -252,4 +259,73 @@ fn long_lines_of_dead_messages_are_swept() {
     let bytes = engine.footprint().peak_bytes;
     assert!(bytes < 100_000, "{bytes} bytes for a hundred messages");
     (0..100).for_each(|id| assert_eq!(post(&mut *engine, id, ANY_SOURCE, ANY_TAG), Some(MsgId(id))));
+}
+
+/// A probe by the only bit of a mask, which no message has set: it has to look at all that wait.
+fn probe_masked(engine: &mut dyn Engine, bit: u32) -> Option<MsgId> {
+    let masked = TagMask { value: Tag(1 << bit), ignore: !(1 << bit | 1 << (bit + 24) % 64) };
+    engine.probe(&Selector::new(ContextId(0), ANY_SOURCE, Wild::Masked(masked)))
+}
+
+#[test]
+fn masks_that_take_turns_do_not_each_hold_an_index() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..2000).for_each(|id| _ = arrive(&mut *engine, id, id, 0));
+    let without = engine.footprint().now_bytes();
+    for round in 0..50 {
+        for bit in 20..60 {
+            assert_eq!(probe_masked(&mut *engine, bit), None, "round {round}, bit {bit}");
+        }
+    }
+    assert!((1.0..=8.0).contains(&indexes(&*engine)), "{} indexes", indexes(&*engine));
+    let with = engine.footprint().peak_bytes;
+    assert!(with < 10 * without, "{without}, then {with} bytes");
+}
+
+#[test]
+fn an_index_costs_arrivals_nothing() {
+    let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
+    (0..1000).for_each(|id| _ = arrive(&mut *engine, id, id, 0));
+    assert_eq!(probe_masked(&mut *engine, 30), None);
+    assert_eq!(indexes(&*engine), 1.0);
+    let (bytes, attempts) = (statistic(&*engine, "index bytes"), engine.attempts());
+    for id in 1000..1500 {
+        arrive(&mut *engine, id, 1, 1);
+        assert_eq!(post(&mut *engine, id, from(1), tagged(1)), Some(MsgId(id)));
+    }
+    let examined = engine.attempts().unexpected + engine.attempts().posted;
+    let before = attempts.unexpected + attempts.posted;
+    assert!(examined - before <= 3 * 500, "{} examined for 500 messages", examined - before);
+    assert_eq!(statistic(&*engine, "index bytes"), bytes, "the index grew");
+}
+
+#[test]
+fn classes_without_receives_are_not_looked_at() {
+    let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
+    let masked = |at: u64| Wild::Masked(TagMask { value: Tag(at), ignore: at << 32 });
+    (0..1000).for_each(|at| _ = post(&mut *engine, at, from(1), masked(at + 1)));
+    assert_eq!(classes(&*engine), 1000.0);
+    (0..1000).for_each(|at| assert!(engine.cancel(RecvId(at))));
+    assert_eq!(classes(&*engine), 0.0);
+    let before = engine.attempts().posted;
+    for id in 0..100 {
+        post(&mut *engine, id, ANY_SOURCE, tagged(id));
+        assert_eq!(arrive(&mut *engine, id, 1, id), Some(RecvId(id)));
+    }
+    assert_eq!(engine.attempts().posted - before, 100);
+}
+
+#[test]
+fn closing_the_last_context_gives_memory_back() {
+    let mut engine = engines::create("hybrid").unwrap();
+    (0..100_000).for_each(|id| _ = arrive(&mut *engine, id, id, 0));
+    (0..10_000).for_each(|id| _ = post(&mut *engine, id, ANY_SOURCE, tagged(1 + id)));
+    let peak = engine.footprint().now_bytes();
+    engine.close(ContextId(1), &mut Drained::default());
+    assert_eq!(engine.footprint().now_bytes(), peak, "another context is closed");
+    engine.close(ContextId(0), &mut Drained::default());
+    assert!(engine.footprint().now_bytes() < 4096, "{} bytes are kept", engine.footprint().now_bytes());
+    assert!(engine.footprint().peak_bytes >= peak);
+    assert_eq!(arrive(&mut *engine, 0, 0, 0), None);
+    assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
 }

@@ -132,6 +132,13 @@ impl Selector {
         }
     }
 
+    /// What it asks for, with zeros for what it leaves open; whether that is the source; and which bits of the tag.
+    #[inline]
+    pub(crate) fn parts(&self) -> (Envelope, bool, u64) {
+        let asked = Envelope { context: self.context, source: Rank(self.source), tag: Tag(self.tag) };
+        (asked, self.any_source, self.ignore)
+    }
+
     /// The one envelope it accepts, if it leaves nothing open.
     #[inline]
     pub fn exact(&self) -> Option<Envelope> {

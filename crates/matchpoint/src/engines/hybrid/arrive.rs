@@ -1,11 +1,11 @@
 //! Arrivals: what looks for a receive.
 
-use super::class::Unexpected;
+use super::class::NotOne;
 use super::entry::{At, Head, Kind, Ref, Slot};
 use super::ids::{MAIN, Named};
 use super::key::{Key, Spot};
 use super::table::Met;
-use super::{BUSY, HINTED, Hybrid, INDEXED, WILD};
+use super::{BUSY, HINTED, Hybrid, SWEEPING, WILD};
 use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
 
@@ -19,23 +19,23 @@ impl<E: Effort> Hybrid<E> {
         }
         let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
         let tag = envelope.tag.0;
-        let hash = self.hashing.narrow(pair, tag);
-        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let spot = self.hashing.narrow(pair, tag);
+        let index = (spot.0 & self.table.mask) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
             if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart() {
                 return self.arrive_general(message);
             }
-            if !self.log.push(self.arrivals, Ref::inline(Spot::new(hash, tag))) {
+            if !self.log.push(self.arrivals, Ref::inline(spot)) {
                 return self.arrive_general(message);
             }
-            *slot = Slot { tag, pair, id: message.id.0, mark: self.arrivals << 2 | Kind::Waiting as u64 };
+            *slot = Slot { tag, pair, id: message.id.0, mark: Slot::mark(Kind::Waiting, self.arrivals) };
             self.arrivals += 2;
             self.table.counts += Kind::Waiting.unit();
             return Ok(None);
         }
-        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Posted) {
-            return self.arrive_second(index, pair, tag, hash, message.id);
+        if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Posted) {
+            return self.arrive_second(index, pair, tag, spot, message.id);
         }
         slot.mark = 0;
         self.effort.examined(Queue::Posted, 1);
@@ -50,25 +50,36 @@ impl<E: Effort> Hybrid<E> {
         index: usize,
         pair: u64,
         tag: u64,
-        hash: u64,
+        spot: Spot,
         id: MsgId,
     ) -> Result<Option<RecvId>, Refused> {
         let key = Key { pair, tag, high: 0 };
-        let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
-        if !self.log.has_room() && self.log.make_room(self.table.count(Kind::Waiting)).is_err() {
+        if !self.log.has_room() && self.make_room_in_log().is_err() {
             // It may find a receive all the same.
             return self.arrive_general(Message::new(id, key.envelope()));
         }
+        let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
+        if let Some(met) = self.table.meet_equals(index, pair, tag, head) {
+            self.effort.examined(Queue::Posted, 1);
+            return Ok(match met {
+                Met::Took(id) => Some(RecvId(id)),
+                Met::Queued(entry) => {
+                    self.log.push(self.arrivals, entry);
+                    self.arrivals += 2;
+                    None
+                }
+            });
+        }
         let mut examined = 0;
-        let met = self.table.meet(index, &key, Spot::new(hash, tag), head, &mut examined)?;
+        let met = self.table.meet(index, &key, spot, head, &mut examined)?;
         self.effort.examined(Queue::Posted, examined);
         match met {
             Met::Took(id) => Ok(Some(RecvId(id))),
             Met::Queued(entry) => {
                 self.log.push(self.arrivals, entry);
                 self.arrivals += 2;
-                if self.table.is_growing() || self.log.is_sweeping() {
-                    self.set_gate();
+                if self.table.is_growing() {
+                    self.gate |= BUSY;
                 }
                 Ok(None)
             }
@@ -77,82 +88,78 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     pub(super) fn arrive_gated(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        if self.gate & (BUSY | INDEXED) != 0 {
-            return self.arrive_general(message);
-        }
         if self.gate & WILD != 0 {
-            let mut examined = 0;
-            let key = Key::of(&message.envelope);
-            let open = self.find_posted_open(&key, &mut examined);
-            self.effort.examined(Queue::Posted, examined);
-            if let Some(receive) = open {
-                return Ok(Some(self.take_open(receive)));
+            if let Some(receive) = self.take_open(&Key::of(&message.envelope)) {
+                return Ok(Some(receive));
             }
         }
-        if self.gate & HINTED != 0 && self.hints.admit_unexpected(message.envelope.context).is_err() {
+        let is_refused =
+            self.gate & HINTED != 0 && self.hints.admit_unexpected(message.envelope.context).is_err();
+        if is_refused || self.gate & BUSY != 0 {
             return self.arrive_general(message);
+        }
+        if self.gate & SWEEPING != 0 {
+            self.sweep();
         }
         self.arrive_plain(message)
     }
 
-    /// Takes the first receive of a queue of a class.
-    pub(super) fn take_open(&mut self, (number, at): (usize, At)) -> RecvId {
-        let id = self.classes[number].posted.pop(at).id;
-        self.wild -= 1;
-        if self.wild == 0 {
+    /// Takes the earliest receive that leaves something open and matches, if it is older than the one that does not.
+    #[inline]
+    fn take_open(&mut self, key: &Key) -> Option<RecvId> {
+        let mut examined = 0;
+        let mut one = Err(NotOne);
+        if self.table.count(Kind::Posted) == 0 {
+            one = self.classes.take_of_one(key, &self.hashing, &mut examined);
+        }
+        let taken = match one {
+            Ok(taken) => taken,
+            Err(NotOne) => self
+                .find_posted_open(key, &mut examined)
+                .map(|(number, at)| self.classes.take(number, |table| table.pop(at)).id),
+        };
+        self.effort.examined(Queue::Posted, examined);
+        let id = taken?;
+        if self.classes.posted == 0 {
             self.gate &= !WILD;
         }
         self.unname_receive(id);
-        RecvId(id)
+        Some(RecvId(id))
     }
 
-    /// An arrival that meets more than one look at a slot can settle.
+    /// The same, left in place.
+    #[inline]
+    pub(super) fn find_posted_open(&self, key: &Key, examined: &mut u64) -> Option<(u32, At)> {
+        let (seq, number, at) = self.classes.find(key, &self.hashing, examined)?;
+        if self.table.count(Kind::Posted) > 0 {
+            let exact = self.table.find(key, self.hashing.spot(key), examined);
+            let exact = exact.map(|at| self.table.head(at));
+            if exact.is_some_and(|head| head.kind == Kind::Posted && head.seq < seq) {
+                return None;
+            }
+        }
+        Some((number, at))
+    }
+
+    /// An arrival that meets more than one look at a slot can settle, and no receive that leaves something open.
     #[inline(never)]
     pub(super) fn arrive_general(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.tend();
         let key = Key::of(&message.envelope);
         let spot = self.hashing.spot(&key);
         let mut examined = 0;
-        let open = if self.wild > 0 { self.find_posted_open(&key, &mut examined) } else { None };
-        let queue = if open.is_none() { self.table.find(&key, spot, &mut examined) } else { None };
-        let exact = queue.filter(|&at| self.table.head(at).kind == Kind::Posted);
+        let queue = self.table.find(&key, spot, &mut examined);
         self.effort.examined(Queue::Posted, examined);
-        let arrived = if let Some(receive) = open {
-            Ok(Some(self.take_open(receive)))
-        } else if let Some(at) = exact {
-            let id = self.table.pop(at).id;
-            self.unname_receive(id);
-            Ok(Some(RecvId(id)))
-        } else {
-            self.enqueue_message(&message, &key, spot, queue).map(|()| None)
+        let arrived = match queue.filter(|&at| self.table.head(at).kind == Kind::Posted) {
+            Some(at) => {
+                let id = self.table.pop(at).id;
+                self.unname_receive(id);
+                Ok(Some(RecvId(id)))
+            }
+            None => self.enqueue_message(&message, &key, spot, queue).map(|()| None),
         };
         self.set_gate();
         arrived
-    }
-
-    /// The earliest receive that leaves something open and matches, if it is older than the one that does not.
-    #[inline]
-    pub(super) fn find_posted_open(&self, key: &Key, examined: &mut u64) -> Option<(usize, At)> {
-        let (mut earliest, mut found) = (u64::MAX, None);
-        for (number, class) in self.classes.iter().enumerate() {
-            if class.posted.counts == 0 {
-                continue;
-            }
-            let rest = class.open.rest(key);
-            let Some(at) = class.posted.find(&rest, self.hashing.spot(&rest), examined) else { continue };
-            let seq = class.posted.head(at).seq;
-            if seq < earliest {
-                (earliest, found) = (seq, Some((number, at)));
-            }
-        }
-        if found.is_some() {
-            let exact = self.table.find(key, self.hashing.spot(key), examined);
-            let exact = exact.map(|at| self.table.head(at)).filter(|head| head.kind == Kind::Posted);
-            if exact.is_some_and(|head| head.seq < earliest) {
-                return None;
-            }
-        }
-        found
     }
 
     pub(super) fn enqueue_message(
@@ -168,7 +175,7 @@ impl<E: Effort> Hybrid<E> {
             self.forget_arrivals();
         }
         if !self.log.has_room() {
-            self.log.make_room(waiting)?;
+            self.make_room_in_log()?;
         }
         let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: message.id.0 };
         let entry = match queue {
@@ -177,20 +184,29 @@ impl<E: Effort> Hybrid<E> {
         };
         self.log.push(head.seq, entry);
         self.arrivals += 2;
-        let Self { classes, table, log, hashing, arrivals, renamed, .. } = self;
-        let unexpected = Unexpected { table, log, hashing, clock: *arrivals, renamed: *renamed };
-        for class in classes.iter_mut().filter(|class| class.index.is_some()) {
-            class.keep_up(key, Head { id: entry.0, ..head }, unexpected);
-        }
         if let Some(ids) = &mut self.messages {
             let named = Named { class: MAIN, entry, seq: head.seq };
-            if !ids.is_wanted() || ids.insert(message.id.0, named, &self.hashing).is_err() {
+            if !ids.is_wanted(self.table.slots.len())
+                || ids.insert(message.id.0, named, &self.hashing).is_err()
+            {
                 self.messages = None;
             }
         }
         Ok(())
     }
 
+    /// Every so many arrivals, where what is of no use any more can be looked for.
+    #[cold]
+    fn make_room_in_log(&mut self) -> Result<(), Refused> {
+        self.log.make_room(self.table.count(Kind::Waiting))?;
+        self.indexes.drop_idle(self.arrivals);
+        if self.log.is_sweeping() {
+            self.gate |= SWEEPING;
+        }
+        Ok(())
+    }
+
+    #[inline]
     pub(super) fn unname_receive(&mut self, id: u64) {
         if let Some(ids) = &mut self.receives {
             ids.remove(id, &self.hashing);

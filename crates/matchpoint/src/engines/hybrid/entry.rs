@@ -2,7 +2,6 @@
 
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool, Record};
-use super::table::Bucket;
 
 /// Which queue an entry belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +17,12 @@ impl Kind {
     #[inline]
     pub(super) fn shift(self) -> u32 {
         if self == Kind::Posted { 0 } else { 32 }
+    }
+
+    /// The kind that it takes.
+    #[inline]
+    pub(super) fn other(self) -> Self {
+        if self == Kind::Posted { Kind::Waiting } else { Kind::Posted }
     }
 
     /// One of them.
@@ -37,33 +42,46 @@ pub(super) struct Head {
 
 /// One bucket. The fields are in another order than a message's: in the same order the compiler compares two of them
 /// as one 16-byte word, which the processor cannot forward from the two stores that the caller has just made.
+///
+/// A key that finds another in its own bucket goes to the [neighbour](super::table::neighbour) of that, if it is empty.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
     pub(super) tag: u64,
     pub(super) pair: u64,
     pub(super) id: u64,
-    /// Zero if empty; else what lies here in the lower two bits: a receive, a message (then the number of the entry
-    /// above), or more than that (then the place of the first cell). At a billion entries per second the number lasts
-    /// for a century.
+    /// The lower two bits say what lies here: nothing, a receive, a message (then the number of the entry above), or
+    /// more than that (then the place of the first cell); the third that a key which belongs here lies with the
+    /// neighbour. At a billion entries per second the number lasts for 73 years.
     pub(super) mark: u64,
 }
 
 const CROWDED: u64 = 3;
+const AWAY: u64 = 4;
+const FLAGS: u32 = 3;
 
 impl Slot {
+    /// The mark of a slot with one entry.
+    #[inline]
+    pub(super) fn mark(kind: Kind, seq: u64) -> u64 {
+        seq << FLAGS | kind as u64
+    }
+
     #[inline]
     pub(super) fn plain(key: &Key, head: Head) -> Self {
-        Slot { tag: key.tag, pair: key.pair, id: head.id, mark: head.seq << 2 | head.kind as u64 }
+        Slot { tag: key.tag, pair: key.pair, id: head.id, mark: Slot::mark(head.kind, head.seq) }
     }
 
-    pub(super) fn crowded(first: Place) -> Self {
-        Slot { tag: 0, pair: 0, id: 0, mark: u64::from(first) << 2 | CROWDED }
-    }
-
+    /// Nothing lies here, nor with the neighbour for want of place here.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.mark == 0
+    }
+
+    /// Nothing lies here.
+    #[inline]
+    pub(super) fn is_vacant(&self) -> bool {
+        self.mark & 3 == 0
     }
 
     #[inline]
@@ -71,14 +89,44 @@ impl Slot {
         self.mark & 3 == CROWDED
     }
 
+    /// Whether keys that belong here lie with the neighbour.
     #[inline]
-    pub(super) fn holds(&self, kind: Kind) -> bool {
-        self.mark & 3 == kind as u64
+    pub(super) fn is_away(&self) -> bool {
+        self.mark & AWAY != 0
+    }
+
+    #[inline]
+    pub(super) fn set_away(&mut self, is_away: bool) {
+        self.mark = if is_away { self.mark | AWAY } else { self.mark & !AWAY };
+    }
+
+    /// One entry of that kind lies here, and none that belongs here with the neighbour.
+    #[inline]
+    pub(super) fn holds_only(&self, kind: Kind) -> bool {
+        self.mark & 7 == kind as u64
+    }
+
+    /// Puts something else here. What lies with the neighbour stays there.
+    #[inline]
+    pub(super) fn replace(&mut self, other: Slot) {
+        *self = Slot { mark: other.mark | self.mark & AWAY, ..other };
+    }
+
+    /// Takes out what lies here.
+    #[inline]
+    pub(super) fn vacate(&mut self) {
+        self.mark &= AWAY;
+    }
+
+    /// Keys in cells, from that one on.
+    #[inline]
+    pub(super) fn crowded(first: Place) -> Self {
+        Slot { tag: 0, pair: 0, id: 0, mark: u64::from(first) << FLAGS | CROWDED }
     }
 
     #[inline]
     pub(super) fn first_cell(&self) -> Place {
-        (self.mark >> 2) as Place
+        (self.mark >> FLAGS) as Place
     }
 
     /// The key of a plain one.
@@ -90,8 +138,8 @@ impl Slot {
     /// The entry of a plain one.
     #[inline]
     pub(super) fn head(&self) -> Head {
-        let kind = if self.holds(Kind::Posted) { Kind::Posted } else { Kind::Waiting };
-        Head { kind, seq: self.mark >> 2, id: self.id }
+        let kind = if self.mark & 3 == Kind::Posted as u64 { Kind::Posted } else { Kind::Waiting };
+        Head { kind, seq: self.mark >> FLAGS, id: self.id }
     }
 }
 
@@ -114,6 +162,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
+    #[inline]
     pub(super) fn new(key: Key, head: Head) -> Self {
         Cell { key, head, next: NIL, own: NIL, first: NIL, last: NIL }
     }
@@ -136,11 +185,13 @@ impl Cell {
 }
 
 impl Record for Cell {
+    #[inline]
     fn vacant(next: Place) -> Self {
         let head = Head { kind: Kind::Posted, seq: NO_SEQ, id: 0 };
         Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: 0 }, head) }
     }
 
+    #[inline]
     fn next_vacant(&self) -> Place {
         self.next
     }
@@ -158,22 +209,26 @@ pub(super) struct Twin {
 }
 
 impl Record for Twin {
+    #[inline]
     fn vacant(next: Place) -> Self {
         // What is remembered of the twin finds nothing.
         Twin { id: 0, seq: NO_SEQ, owner: NIL, prev: NIL, next }
     }
 
+    #[inline]
     fn next_vacant(&self) -> Place {
         self.next
     }
 }
 
-/// Where the queue of a key is: in the slot of a bucket, or in a cell of it.
+/// Where the queue of a key is: in a slot, or in a cell of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
-    pub(super) bucket: Bucket,
+    pub(super) slot: usize,
     /// [`NIL`]: in the slot.
     pub(super) cell: Place,
+    /// Whether that is the neighbour of the slot where it belongs.
+    pub(super) is_away: bool,
 }
 
 /// What an entry is remembered by, beside its number: it finds the entry wherever growth moves it. An entry that came
@@ -187,10 +242,12 @@ impl Ref {
     /// Not known: to be had from the key.
     pub(super) const UNPLACED: Ref = Ref(u64::MAX);
 
+    #[inline]
     pub(super) fn inline(spot: Spot) -> Self {
         Ref(u64::from(spot.0))
     }
 
+    #[inline]
     pub(super) fn twin(place: Place) -> Self {
         Ref(TWIN | u64::from(place))
     }

@@ -1,10 +1,10 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Ref, Twin};
+use super::entry::{At, Cell, Head, Ref, Slot, Twin};
 use super::key::{Hashing, Spot};
 use super::pool::{NIL, Place};
-use super::table::Table;
+use super::table::{Table, neighbour};
 use crate::engine::Refused;
 
 /// An entry: its queue, and where it lies unless it is the first.
@@ -26,26 +26,60 @@ impl Table {
                     return None;
                 }
                 let cell = self.cells.get(twin.owner);
-                let at = At { bucket: self.bucket(hashing.spot(&cell.key)), cell: twin.owner };
+                let home = self.home(hashing.spot(&cell.key));
+                let slot = self.slot_of(twin.owner, home);
+                let at = At { slot, cell: twin.owner, is_away: slot != home };
                 Some(Found { at, twin: (cell.own != place).then_some(place) })
             }
         }
     }
 
+    /// The slot whose chain a cell is in: its home, or the neighbour of that.
+    fn slot_of(&self, cell: Place, home: usize) -> usize {
+        let slot = self.slots[home];
+        let mut at = if slot.is_crowded() { slot.first_cell() } else { NIL };
+        while at != NIL && at != cell {
+            at = self.cells.get(at).next;
+        }
+        if at == cell { home } else { neighbour(home) }
+    }
+
+    #[inline]
     fn resolve_inline(&self, spot: Spot, seq: u64) -> Option<Found> {
-        let bucket = self.bucket(spot);
-        let slot = self.slot(bucket);
-        if slot.is_empty() {
+        if self.counts == 0 {
             return None;
         }
+        let home = self.home(spot);
+        let slot = self.slots[home];
+        if !slot.is_crowded() && !slot.is_vacant() && slot.head().seq == seq {
+            return Some(Found { at: At { slot: home, cell: NIL, is_away: false }, twin: None });
+        }
+        self.resolve_beside(home, seq)
+    }
+
+    #[inline(never)]
+    fn resolve_beside(&self, home: usize, seq: u64) -> Option<Found> {
+        let slot = &self.slots[home];
+        let found = self.resolve_at(home, slot, seq);
+        if found.is_some() || !slot.is_away() {
+            return found;
+        }
+        let Found { at, twin } = self.resolve_at(neighbour(home), &self.slots[neighbour(home)], seq)?;
+        Some(Found { at: At { is_away: true, ..at }, twin })
+    }
+
+    #[inline]
+    fn resolve_at(&self, index: usize, slot: &Slot, seq: u64) -> Option<Found> {
         if !slot.is_crowded() {
-            return (slot.head().seq == seq).then_some(Found { at: At { bucket, cell: NIL }, twin: None });
+            let is_there = !slot.is_vacant() && slot.head().seq == seq;
+            return is_there
+                .then_some(Found { at: At { slot: index, cell: NIL, is_away: false }, twin: None });
         }
         let mut place = slot.first_cell();
         while place != NIL {
             let cell = self.cells.get(place);
             if cell.head.seq == seq {
-                return Some(Found { at: At { bucket, cell: place }, twin: None });
+                return Some(Found { at: At { slot: index, cell: place, is_away: false }, twin: None });
             }
             place = cell.next;
         }
@@ -53,6 +87,7 @@ impl Table {
     }
 
     /// The entry that was found.
+    #[inline]
     pub(super) fn entry(&self, found: Found) -> Head {
         let head = self.head(found.at);
         match found.twin {
@@ -65,9 +100,16 @@ impl Table {
     }
 
     /// Takes out the entry that was found, wherever it stands in its queue.
+    #[inline]
     pub(super) fn remove(&mut self, found: Found) -> Head {
+        match found.twin {
+            None => self.pop(found.at),
+            Some(place) => self.remove_twin(found, place),
+        }
+    }
+
+    fn remove_twin(&mut self, found: Found, place: Place) -> Head {
         let entry = self.entry(found);
-        let Some(place) = found.twin else { return self.pop(found.at) };
         let Twin { owner, prev, next, .. } = *self.twins.get(place);
         let cell = self.cells.get_mut(owner);
         let prev = if cell.first == place { NIL } else { prev };

@@ -5,24 +5,22 @@ use super::key::Hashing;
 use super::key::Key;
 use super::pool::{NIL, Place};
 use super::slots::CHUNK;
-use super::table::Table;
+use super::table::{Table, neighbour};
 use crate::engine::Refused;
 
-/// Slots of the smallest table, and the most slots that there can be (a [`Spot`](super::key::Spot) tells no more apart).
+/// Slots of the smallest table, and the most slots that there can be.
 pub(super) const SMALLEST: usize = CHUNK;
 const LARGEST: usize = 1 << 30;
 
-/// The place behind all entries of a table.
-pub(super) const ALL: u64 = 1 << 30;
-
-/// Old buckets that are moved together: four tags in a row exchange places within four buckets.
-const GROUP: usize = 4;
+/// Buckets that are divided together: two groups of neighbours.
+pub(super) const GROUP: usize = 8;
 
 impl Table {
     /// The first slots, or the beginning of growth.
+    #[inline]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
-        if self.slots.len() == 0 && self.old.is_empty() {
-            self.slots.extend(SMALLEST, &mut self.old)?;
+        if self.slots.len() == 0 {
+            self.slots.extend(SMALLEST)?;
         }
         self.grow_if_full();
         Ok(())
@@ -32,109 +30,80 @@ impl Table {
     #[inline]
     pub(super) fn grow_if_full(&mut self) {
         let keys = self.len() - usize::min(self.twins.len(), self.len());
-        if keys > self.limit() && self.old.is_empty() && self.slots.len() < LARGEST {
-            self.begin_growth();
+        if keys > self.limit() && !self.is_growing() && self.slots.len() < LARGEST {
+            self.mask = 2 * self.mask + 1;
         }
     }
 
-    /// Without memory for a larger table, the one there is gets crowded, and the next insertion tries again.
-    #[cold]
-    fn begin_growth(&mut self) {
-        if let Ok(left) = self.slots.leave() {
-            self.old = left;
-            self.shift -= 1;
-        }
-    }
-
-    /// Moves some buckets, if any wait to be moved.
+    /// Divides some buckets, if any wait to be divided.
     #[inline]
     pub(super) fn tend(&mut self, hashing: &Hashing) {
         if self.is_growing() {
-            self.move_group(hashing);
+            self.divide_group(hashing);
         }
     }
 
     #[cold]
-    fn move_group(&mut self, hashing: &Hashing) {
-        let from = self.slots.len() / 2;
-        // Each key may need a cell where it comes to lie. Without memory the group waits.
-        if self.cells.reserve(2 * GROUP).is_err() || self.slots.extend(2 * GROUP, &mut self.old).is_err() {
+    fn divide_group(&mut self, hashing: &Hashing) {
+        // Each key may need a cell where it comes to lie. Without memory the group waits, and the table gets crowded.
+        if self.cells.reserve(GROUP).is_err() || self.slots.extend(GROUP).is_err() {
             return;
         }
-        for index in from..from + GROUP {
-            let Some(slot) = self.old.get(index).copied().filter(|slot| !slot.is_empty()) else { continue };
+        let from = self.slots.len() - GROUP - (self.mask as usize).div_ceil(2);
+        let slots: [Slot; GROUP] = std::array::from_fn(|at| std::mem::take(&mut self.slots[from + at]));
+        for slot in slots.into_iter().filter(|slot| !slot.is_vacant()) {
             if !slot.is_crowded() {
-                self.move_key(Cell::new(slot.key(), slot.head()), NIL, hashing);
+                self.settle(Cell::new(slot.key(), slot.head()), NIL, hashing);
                 continue;
             }
             let mut place = slot.first_cell();
             while place != NIL {
                 let cell = *self.cells.get(place);
-                self.move_key(cell, place, hashing);
+                self.settle(cell, place, hashing);
                 place = cell.next;
             }
         }
-        self.old.done(from + GROUP);
     }
 
-    /// Puts a key into its new bucket: `place` is that of its cell, if it has one.
-    fn move_key(&mut self, mut cell: Cell, place: Place, hashing: &Hashing) {
-        let bucket = self.bucket(hashing.spot(&cell.key));
-        let slot = self.slot(bucket);
-        if slot.is_empty() && cell.is_plain() {
-            *self.slot_mut(bucket) = Slot::plain(&cell.key, cell.head);
+    /// Puts a key where it belongs now: `place` is that of its cell, if it has one.
+    fn settle(&mut self, cell: Cell, place: Place, hashing: &Hashing) {
+        let home = self.home(hashing.spot(&cell.key));
+        let other = neighbour(home);
+        let is_vacant = self.slots[home].is_vacant();
+        if cell.is_plain() && (is_vacant || !self.slots[home].is_crowded() && self.slots[other].is_empty()) {
+            let plain = Slot::plain(&cell.key, cell.head);
+            if is_vacant {
+                self.slots[home].replace(plain);
+            } else {
+                self.slots[other] = plain;
+                self.slots[home].set_away(true);
+            }
             if place != NIL {
                 self.cells.remove(place);
             }
-        } else if place == NIL {
-            self.add_cell(bucket, cell);
-        } else {
-            self.crowd(bucket);
-            let slot = self.slot(bucket);
-            cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
-            *self.cells.get_mut(place) = cell;
-            *self.slot_mut(bucket) = Slot::crowded(place);
+            return;
         }
+        self.crowd(home);
+        let place = if place == NIL { self.cells.insert(cell) } else { place };
+        self.chain(home, place);
     }
 
-    /// The slots from a place on, in the order of the hashes of what belongs there. Growth changes neither that nor
-    /// the meaning of a place, which is a fraction of [`ALL`].
-    fn slots_from(&self, place: u64) -> impl Iterator<Item = &Slot> {
-        let index = self.index_at(place);
-        let moved = if self.is_growing() { self.slots.len() / 2 } else { 0 };
-        self.slots.since(index).chain(self.old.since(usize::max(moved, index / 2)))
+    /// The entries from a bucket on. Growth takes none of them to a bucket before it.
+    pub(super) fn entries_from(&self, index: usize) -> impl Iterator<Item = (Key, Head, Ref)> {
+        self.slots.since(index).flat_map(|slot| self.entries_in(slot))
     }
 
-    fn index_at(&self, place: u64) -> usize {
-        (place >> (self.shift - (u64::BITS - ALL.ilog2()))) as usize
-    }
-
-    /// The place that so many groups of buckets after another begin at.
-    pub(super) fn next_place(&self, mut place: u64, groups: usize) -> u64 {
-        for _ in 0..groups {
-            let buckets = if self.index_at(place) < self.slots.len() { GROUP } else { 2 * GROUP };
-            place += (buckets as u64) << (self.shift - (u64::BITS - ALL.ilog2()));
-        }
-        place.min(ALL)
-    }
-
-    /// Groups of buckets from a place on.
-    pub(super) fn groups_from(&self, place: u64) -> usize {
-        (self.buckets() - self.index_at(place)) / GROUP
-    }
-
-    /// The entries from a place on.
-    pub(super) fn entries_from(&self, place: u64) -> impl Iterator<Item = (Key, Head, Ref)> {
-        self.slots_from(place).flat_map(|slot| self.entries_in(slot))
-    }
-
-    /// The entries of some groups of buckets from a place on.
-    pub(super) fn entries_near(&self, place: u64, groups: usize) -> impl Iterator<Item = (Key, Head, Ref)> {
-        self.slots_from(place).take(groups * GROUP).flat_map(|slot| self.entries_in(slot))
+    /// The entries of some buckets from one on.
+    pub(super) fn entries_near(
+        &self,
+        index: usize,
+        buckets: usize,
+    ) -> impl Iterator<Item = (Key, Head, Ref)> {
+        self.slots.since(index).take(buckets).flat_map(|slot| self.entries_in(slot))
     }
 
     fn entries_in(&self, slot: &Slot) -> impl Iterator<Item = (Key, Head, Ref)> {
-        let plain = (!slot.is_empty() && !slot.is_crowded()).then(|| (slot.key(), slot.head(), None));
+        let plain = (!slot.is_vacant() && !slot.is_crowded()).then(|| (slot.key(), slot.head(), None));
         let mut place = if slot.is_crowded() { slot.first_cell() } else { NIL };
         let cells = std::iter::from_fn(move || {
             let cell = (place != NIL).then(|| self.cells.get(place))?;
@@ -157,10 +126,14 @@ impl Table {
         std::iter::once((key, head, (cell.own != NIL).then_some(cell.own))).chain(twins)
     }
 
-    /// Keys kept before the slots are doubled. Small tables stay sparse, where it costs nothing that counts: a stranger
-    /// in the slot costs 3 ns. From 4096 slots (128 KiB) on memory decides.
+    /// Keys kept before the slots are doubled: seen when two keys meet. Small tables stay sparse, where it costs nothing
+    /// that counts: a stranger in the slot costs 3 ns. From 4096 slots (128 KiB) on memory decides.
     fn limit(&self) -> usize {
-        let slots = self.slots.len();
-        if slots <= 2048 && !self.is_dense { slots / 4 } else { slots / 8 * 5 }
+        match self.slots.len() {
+            slots if self.is_dense || slots > 2048 => slots / 8 * 5,
+            2048 => 820,
+            1024 => 256,
+            slots => slots / 8,
+        }
     }
 }

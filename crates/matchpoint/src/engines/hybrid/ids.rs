@@ -6,9 +6,9 @@
 //! fewer and fewer are left, so that all that is looked at so is a multiple of what is queued, however many are
 //! cancelled.
 
-use super::class::Class;
+use super::class::Classes;
 use super::entry::{Head, Kind, Ref};
-use super::growth::ALL;
+use super::growth::GROUP;
 use super::key::{Hashing, Key};
 use super::table::Table;
 use crate::engine::Refused;
@@ -27,19 +27,19 @@ pub(crate) struct Named {
 /// The class of what belongs to none.
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
-/// Of so many groups of buckets that are looked at for a name, the entries of one are named.
+/// Of so many buckets that are looked at for a name, the entries of one are named.
 const SHARE: usize = 4;
 
-/// Groups of buckets whose entries are named with each call.
-pub(super) const STEP: usize = 2;
+/// Buckets whose entries are named with each call.
+pub(super) const STEP: usize = GROUP;
 
 pub(super) struct Ids {
     table: Table,
     unused: usize,
     kind: Kind,
     /// How far the entries that were there before have been named: a class, `0` for those that leave nothing open,
-    /// and a place in its table.
-    until: (usize, u64),
+    /// and a bucket of its table.
+    until: (usize, usize),
 }
 
 fn key(id: u64) -> Key {
@@ -47,7 +47,7 @@ fn key(id: u64) -> Key {
 }
 
 /// The table of receives of a class, or that of all that leaves nothing open, by its number here.
-fn table_at<'a>(number: usize, main: &'a Table, classes: &'a [Class]) -> Option<(u32, &'a Table)> {
+fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<(u32, &'a Table)> {
     match number.checked_sub(1) {
         None => Some((MAIN, main)),
         Some(class) => Some((class as u32, &classes.get(class)?.posted)),
@@ -61,48 +61,49 @@ impl Ids {
     }
 
     /// Whether entries that were there before have names to get.
-    pub(super) fn is_behind(&self, classes: &[Class]) -> bool {
+    pub(super) fn is_behind(&self, classes: &Classes) -> bool {
         self.until.0 < self.tables(classes)
     }
 
-    fn tables(&self, classes: &[Class]) -> usize {
+    fn tables(&self, classes: &Classes) -> usize {
         if self.kind == Kind::Posted { 1 + classes.len() } else { 1 }
     }
 
-    /// Names the entries in some groups of buckets. Without memory they stay nameless for now.
-    pub(super) fn catch_up(&mut self, groups: usize, main: &Table, classes: &[Class], hashing: &Hashing) {
-        let (number, place) = self.until;
+    /// Names the entries in some buckets. Without memory they stay nameless for now.
+    pub(super) fn catch_up(&mut self, buckets: usize, main: &Table, classes: &Classes, hashing: &Hashing) {
+        let (number, from) = self.until;
         if !self.is_behind(classes) {
             return;
         }
         let Some((class, table)) = table_at(number, main, classes) else { return };
-        for (of, head, entry) in table.entries_near(place, groups) {
+        for (of, head, entry) in table.entries_near(from, buckets) {
             let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
             let named = Named { class, entry, seq: head.seq };
             if head.kind == self.kind && self.note(head.id, named, hashing).is_err() {
                 return;
             }
         }
-        let place = table.next_place(place, groups);
-        self.until = if place == ALL { (number + 1, 0) } else { (number, place) };
+        let until = from + buckets;
+        self.until = if until >= table.slots.len() { (number + 1, 0) } else { (number, until) };
     }
 
     /// Where the entry of that name is, if it is among those that have none here yet.
-    fn search(&mut self, id: u64, main: &Table, classes: &[Class], hashing: &Hashing) -> Option<Named> {
-        let (first, mut place) = self.until;
-        // Naming an entry takes some ten times as long as looking at it.
-        let share = 1 + table_at(first, main, classes)?.1.groups_from(place) / SHARE;
+    fn search(&mut self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
+        let (first, mut from) = self.until;
+        // Naming an entry takes some ten times as long as looking at it. Whole groups: a key may change its slot in one.
+        let left = table_at(first, main, classes)?.1.slots.len() - from;
+        let share = (left / SHARE).next_multiple_of(GROUP).max(GROUP);
         let mut found = None;
         'tables: for number in first..self.tables(classes) {
             let (class, table) = table_at(number, main, classes)?;
-            for (of, head, entry) in table.entries_from(place) {
+            for (of, head, entry) in table.entries_from(from) {
                 if head.id == id && head.kind == self.kind {
                     let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
                     found = Some(Named { class, entry, seq: head.seq });
                     break 'tables;
                 }
             }
-            place = 0;
+            from = 0;
         }
         self.catch_up(share, main, classes, hashing);
         found
@@ -131,9 +132,9 @@ impl Ids {
         Ok(())
     }
 
-    /// Whether it is worth keeping up.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.unused < usize::max(UNUSED, 4 * self.table.len())
+    /// Whether it is worth keeping up: begun anew, it has to go through all `slots`.
+    pub(super) fn is_wanted(&self, slots: usize) -> bool {
+        self.unused < usize::max(UNUSED, 4 * slots)
     }
 
     /// Where the entry of that name is.
@@ -141,7 +142,7 @@ impl Ids {
         &mut self,
         id: u64,
         main: &Table,
-        classes: &[Class],
+        classes: &Classes,
         hashing: &Hashing,
     ) -> Option<Named> {
         self.unused = 0;

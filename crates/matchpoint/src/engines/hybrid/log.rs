@@ -55,6 +55,7 @@ impl Line {
         if self.high & TWIN != 0 { Ref::twin(self.place) } else { Ref::inline(Spot(self.place)) }
     }
 
+    #[inline]
     fn is_dead(self) -> bool {
         self.high & DEAD != 0
     }

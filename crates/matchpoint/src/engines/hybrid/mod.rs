@@ -4,10 +4,10 @@
 //!                    (context, source, tag)                what a class of wildcards keeps of that
 //!                              │                                  │                     │
 //!                              ▼                                  ▼                     ▼
-//!  table    one bucket, one cache line, holds      classes  receives posted   |  index of messages
-//!           a receive or a message, never both              (any source)      |  (made when first searched)
-//!                              ▲                            (any tag)         |        │
-//!                              │ what a line finds          (tag ~ mask, …)   |        │ what an entry finds
+//!  table    one slot holds a receive or a         classes  receives posted    |  index of messages
+//!           message, never both                            (any source)       |  (made by searches)
+//!                              ▲                           (any tag)          |         │
+//!                              │ what a line finds         (tag ~ mask, …)    |         │ what an entry finds
 //!  log      one line for each message, in the order of arrival ◀── indexed from the oldest on ──┘
 //!  ids      entries by name, begun by the first cancel
 //! ```
@@ -18,31 +18,32 @@
 //! * **Receives that leave something open** (`class.rs`) are in a table of their class: what is ignored, the source or
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
 //!   of what it finds. A program without wildcards has no class.
-//! * **A search for messages by a wildcard** goes through the few that wait one by one; where there are more, the
-//!   class gets an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far as the search has to
-//!   go. It is kept up with each arrival afterwards, and dropped when it was of no use for long. Taking a message does
-//!   not look for it in indexes: what an index or the log remembers of it no longer finds it.
-//! * **Nothing that grows pauses.** Tables are moved a chunk at a time, the log is swept four lines at a time, an index
-//!   that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
-//!   remains are single calls: the first search by a wildcard that matches none of very many messages has to index all
-//!   of them, and the first cancels look through what has not been noted yet.
+//! * **A search for messages by a wildcard** (`index.rs`) compares the first few that wait one by one. One that has to
+//!   look further gives its class an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far
+//!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
+//!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
+//! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
+//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
+//!   remains are single calls: a search by a wildcard that matches none of very many messages has to index those
+//!   that came since the last, and the first cancels look through what has not been noted yet.
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
 //! wildcards they use; Denis, "Scalability of the NewMadeleine communication library" (2019), claims constant time with
 //! wildcards too.
 //!
-//! Post and arrive are O(1 + classes in use), whatever the number of entries, sources, equals and wildcards. Cancel,
-//! retract and readdress are O(1) once all entries are noted by name, and O(entries) before that; a message readdressed
-//! steps past those of its new name that are younger than it. Close and the like visit all that was ever reserved.
-//! Memory: 32 bytes for a slot (at most 5/8 of them in use, a quarter while there are few), 56 for a key that shares its
-//! slot or has several entries, 32 for each entry of it beyond the first, 12 for a message's line in the log; and per
-//! class, of what it indexes, the same again but for the line. Before its first entry it holds nothing but itself;
-//! memory is not given back.
+//! Post and arrive are O(1 + classes that have receives), whatever the number of entries, sources, equals and wildcards,
+//! each message being indexed once more for each class that searches past it. At most eight classes have an index at a
+//! time: where more take turns, those that have none compare one message after the other. Cancel, retract and
+//! readdress are O(1) once all entries are noted by name, and O(slots) before that; a message readdressed steps past
+//! those of its new name that are younger than it. Close, hints and failures visit all slots, unless nothing is queued.
+//! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
+//! key that finds its slot and that of its neighbour taken or has several entries, 32 for each entry of it beyond the
+//! first, 12 for a message's line in the log; and per index, of what it has, the same again but for the line. Before
+//! its first entry it holds nothing but itself; memory is given back when a context is closed and nothing is queued.
 //!
-//! Where it loses: keys that share a slot take twice the time of those that do not; equal entries three times that of
-//! a list, which they are. Each index, one for every distinct mask that searched, costs each arrival as much as the
-//! arrival itself, in whatever context, and as much memory as what waits; classes are kept, and looked at, for ever.
+//! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
+//! than in a list, which they are; a search by wildcard takes twice as long as a vector scan of as many as fit in one.
 
 mod arrive;
 mod class;
@@ -50,6 +51,7 @@ mod entry;
 mod found;
 mod growth;
 mod ids;
+mod index;
 mod key;
 mod log;
 mod pool;
@@ -65,9 +67,10 @@ use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::upkeep;
-use class::{Class, Unexpected};
+use class::Classes;
 use entry::Kind;
 use ids::Ids;
+use index::{Indexes, Unexpected};
 use key::Hashing;
 use log::Log;
 use table::Table;
@@ -98,10 +101,13 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// Unexpected messages that are searched one by one for a receive that leaves something open, rather than indexed:
-/// so many alive, and so many lines of the log.
-const FEW: usize = 8;
-const FEW_LINES: usize = 64;
+/// Unexpected messages that are compared one by one with a receive that leaves something open, before it makes an index;
+/// and lines of the log, dead or alive, for each of them.
+const FEW: usize = 16;
+const FEW_LINES: usize = 8;
+
+/// Bytes that are not worth giving back when a context is closed.
+const KEPT_BYTES: u64 = 64 << 10;
 
 /// Bits of [`Hybrid::gate`]: what stands in the way of the first look.
 const HINTED: u32 = 1;
@@ -109,8 +115,8 @@ const HINTED: u32 = 1;
 const BUSY: u32 = 2;
 /// Receives that leave something open are posted.
 const WILD: u32 = 4;
-/// An arrival is to be told to an index, or has a log to sweep.
-const INDEXED: u32 = 8;
+/// There is a log to sweep.
+const SWEEPING: u32 = 8;
 /// Those that concern a post.
 const TO_POST: u32 = HINTED | BUSY;
 
@@ -125,9 +131,8 @@ pub struct Hybrid<E: Effort = ()> {
     arrivals: u64,
     log: Log,
     hints: HintTable,
-    classes: Vec<Class>,
-    /// Receives posted in all classes.
-    wild: usize,
+    classes: Classes,
+    indexes: Indexes,
     /// No message older than this waits.
     oldest: u64,
     /// Whether a message was given another source since the log was empty.
@@ -148,8 +153,8 @@ impl<E: Effort> Hybrid<E> {
             arrivals: 2,
             log: Log::default(),
             hints: HintTable::default(),
-            classes: Vec::new(),
-            wild: 0,
+            classes: Classes::default(),
+            indexes: Indexes::default(),
             oldest: 0,
             renamed: false,
             receives: None,
@@ -171,30 +176,51 @@ impl<E: Effort> Hybrid<E> {
 
     /// Says what calls have to look at beside a slot.
     fn set_gate(&mut self) {
-        let is_growing =
-            self.table.is_growing() || self.classes.iter().any(|class| class.posted.is_growing());
+        let is_growing = self.table.is_growing() || self.classes.is_growing();
         let is_busy = is_growing || self.receives.is_some() || self.messages.is_some();
-        let indexed = self.classes.iter().any(|class| class.index.is_some());
-        let is_indexed = indexed || self.log.is_sweeping() || self.renamed;
-        self.gate =
-            [(self.hints.bytes() > 0, HINTED), (is_busy, BUSY), (self.wild > 0, WILD), (is_indexed, INDEXED)]
-                .iter()
-                .fold(0, |gate, &(is_set, bit)| if is_set { gate | bit } else { gate });
+        let bits = [
+            (self.hints.bytes() > 0, HINTED),
+            (is_busy, BUSY),
+            (self.classes.posted > 0, WILD),
+            (self.log.is_sweeping(), SWEEPING),
+        ];
+        self.gate = bits.iter().fold(0, |gate, &(is_set, bit)| if is_set { gate | bit } else { gate });
     }
 
     /// A little of the work that must not be done at once.
     fn tend(&mut self) {
-        // What is held besides (a table that is left, an index about to be dropped) is seen here before it is gone.
-        self.peak_bytes = self.footprint().peak_bytes;
         self.name_some();
         self.table.tend(&self.hashing);
-        for class in &mut self.classes {
-            class.posted.tend(&self.hashing);
-        }
+        self.classes.tend(&self.hashing);
+        self.sweep();
+    }
+
+    /// Looks at a few lines of the log, if some wait for that.
+    fn sweep(&mut self) {
         if self.log.is_sweeping() {
             let Self { log, table, hashing, .. } = self;
             log.tend(|seq, entry| table.resolve(entry, seq, hashing).is_some());
+        } else {
+            self.gate &= !SWEEPING;
         }
+    }
+
+    /// Remembers what is held, before some of it is given back.
+    fn note_peak(&mut self) {
+        self.peak_bytes = self.footprint().peak_bytes;
+    }
+
+    /// Gives back what was held for entries, if there are none.
+    fn release(&mut self) {
+        if self.posted_len() + self.unexpected_len() > 0 || self.entries_bytes() < KEPT_BYTES {
+            return;
+        }
+        self.note_peak();
+        self.table = Table::default();
+        self.log = Log::default();
+        self.classes = Classes::default();
+        self.indexes = Indexes::default();
+        (self.receives, self.messages) = (None, None);
     }
 
     /// No message waits.
@@ -216,16 +242,13 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        let found = self.find_unexpected(selector).map(|found| MsgId(self.table.entry(found).id));
-        self.set_gate();
-        found
+        let found = self.find_unexpected(selector, false);
+        found.map(|found| MsgId(self.table.entry(found).id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
-        let found = self.find_unexpected(selector).map(|found| self.take_message(found));
-        self.set_gate();
-        found
+        self.find_unexpected(selector, true).map(|found| self.take_message(found))
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
@@ -253,7 +276,12 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        upkeep::close(self, context, drained);
+        if self.posted_len() + self.unexpected_len() > 0 {
+            upkeep::close(self, context, drained);
+        } else {
+            self.hints.forget(context);
+        }
+        self.release();
         self.set_gate();
     }
 
@@ -267,7 +295,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn posted_len(&self) -> usize {
-        self.table.count(Kind::Posted) + self.wild
+        self.table.count(Kind::Posted) + self.classes.posted
     }
 
     fn unexpected_len(&self) -> usize {
@@ -277,7 +305,7 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.entries_bytes();
-        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes + self.indexes.dropped_bytes());
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
 
@@ -286,12 +314,11 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
-        let indexes = self.classes.iter().filter(|class| class.index.is_some()).count();
         vec![
-            ("buckets", self.table.buckets() as f64),
-            ("wildcard classes", self.classes.iter().filter(|class| !class.is_vacant()).count() as f64),
-            ("indexes of unexpected messages", indexes as f64),
-            ("index bytes", self.classes.iter().map(Class::bytes).sum::<u64>() as f64),
+            ("buckets", self.table.slots.len() as f64),
+            ("wildcard classes", self.classes.used() as f64),
+            ("indexes of unexpected messages", self.indexes.len() as f64),
+            ("index bytes", self.indexes.bytes() as f64),
             ("log of arrivals bytes", self.log.bytes() as f64),
         ]
     }

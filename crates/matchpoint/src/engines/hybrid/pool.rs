@@ -50,11 +50,16 @@ impl<T: Record> Pool<T> {
         (chunks + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()) as u64
     }
 
+    /// Whether one more record can be kept without allocating.
+    #[inline]
+    pub(super) fn has_room(&self) -> bool {
+        self.vacant != NIL || self.fresh as usize / CHUNK < self.chunks.len()
+    }
+
     /// Makes sure that one more record can be kept.
     #[inline]
     pub(super) fn reserve_one(&mut self) -> Result<(), Refused> {
-        let has_room = self.vacant != NIL || self.fresh as usize / CHUNK < self.chunks.len();
-        if has_room { Ok(()) } else { self.grow() }
+        if self.has_room() { Ok(()) } else { self.grow() }
     }
 
     /// Makes sure that so many more records can be kept.

@@ -1,10 +1,10 @@
 //! Posts and probes: what looks for a message.
 
-use super::class::Class;
-use super::class::{Openness, Unexpected};
+use super::class::Openness;
 use super::entry::{Head, Kind, Slot};
 use super::found::Found;
 use super::ids::{MAIN, Named};
+use super::index::{NoIndex, Sought, Unexpected};
 use super::key::{Key, Spot};
 use super::table::Met;
 use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, TO_POST, WILD};
@@ -16,23 +16,23 @@ impl<E: Effort> Hybrid<E> {
     /// A post to which nothing but its slot matters, unless it leaves something open.
     #[inline(always)]
     pub(super) fn post_plain(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        let Some(envelope) = receive.selector.exact() else { return self.post_general(receive) };
+        let Some(envelope) = receive.selector.exact() else { return self.post_open(&receive) };
         if envelope.source.0 >> 32 != 0 {
             return self.post_general(receive);
         }
         let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
         let tag = envelope.tag.0;
-        let hash = self.hashing.narrow(pair, tag);
-        let index = (hash >> self.table.shift) as usize ^ (tag & 3) as usize;
+        let spot = self.hashing.narrow(pair, tag);
+        let index = (spot.0 & self.table.mask) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.post_general(receive) };
         if slot.is_empty() {
-            *slot = Slot { tag, pair, id: receive.id.0, mark: self.posts << 2 | Kind::Posted as u64 };
+            *slot = Slot { tag, pair, id: receive.id.0, mark: Slot::mark(Kind::Posted, self.posts) };
             self.posts += 2;
             self.table.counts += Kind::Posted.unit();
             return Ok(None);
         }
-        if slot.tag != tag || slot.pair != pair || !slot.holds(Kind::Waiting) {
-            return self.post_second(index, pair, tag, hash, receive.id);
+        if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Waiting) {
+            return self.post_second(index, pair, tag, spot, receive.id);
         }
         slot.mark = 0;
         self.effort.examined(Queue::Unexpected, 1);
@@ -47,13 +47,23 @@ impl<E: Effort> Hybrid<E> {
         index: usize,
         pair: u64,
         tag: u64,
-        hash: u64,
+        spot: Spot,
         id: RecvId,
     ) -> Result<Option<MsgId>, Refused> {
-        let key = Key { pair, tag, high: 0 };
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
+        if let Some(met) = self.table.meet_equals(index, pair, tag, head) {
+            self.effort.examined(Queue::Unexpected, 1);
+            return Ok(match met {
+                Met::Took(id) => Some(MsgId(id)),
+                Met::Queued(_) => {
+                    self.posts += 2;
+                    None
+                }
+            });
+        }
+        let key = Key { pair, tag, high: 0 };
         let mut examined = 0;
-        let met = self.table.meet(index, &key, Spot::new(hash, tag), head, &mut examined)?;
+        let met = self.table.meet(index, &key, spot, head, &mut examined)?;
         self.effort.examined(Queue::Unexpected, examined);
         match met {
             Met::Took(id) => Ok(Some(MsgId(id))),
@@ -107,43 +117,26 @@ impl<E: Effort> Hybrid<E> {
         Ok(None)
     }
 
+    #[inline(never)]
     pub(super) fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         if self.table.count(Kind::Waiting) > 0 {
-            let found = self.find_open(&receive.selector);
-            self.set_gate();
-            if let Some(found) = found {
+            if let Some(found) = self.find_open(&receive.selector, true) {
                 return Ok(Some(self.take_message(found)));
             }
         }
-        let number = self.class(Openness::of(&receive.selector))?;
-        let class = &mut self.classes[number];
-        let key = class.open.key(&receive.selector);
+        let (open, key) = Openness::of(&receive.selector);
+        let class = self.classes.number(open)?;
         let spot = self.hashing.spot(&key);
         let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
-        let entry = class.posted.put(&key, spot, head)?;
-        self.gate |= if class.posted.is_growing() { WILD | BUSY } else { WILD };
-        self.wild += 1;
+        let entry = self.classes.add(class, |table| table.put(&key, spot, head))?;
+        self.gate |= if self.classes.table(class).is_growing() { WILD | BUSY } else { WILD };
         self.posts += 2;
-        self.name_receive(receive.id, Named { class: number as u32, entry, seq: head.seq });
+        self.name_receive(receive.id, Named { class, entry, seq: head.seq });
         Ok(None)
     }
 
-    /// The number of a class, which is made if there is none.
-    pub(super) fn class(&mut self, open: Openness) -> Result<usize, Refused> {
-        if let Some(number) = self.classes.iter().position(|class| class.open == open) {
-            return Ok(number);
-        }
-        if let Some(number) = self.classes.iter().position(Class::is_vacant) {
-            self.classes[number].open = open;
-            return Ok(number);
-        }
-        self.classes.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.classes.push(Class::new(open));
-        Ok(self.classes.len() - 1)
-    }
-
-    /// The earliest message that a selector matches.
-    pub(super) fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
+    /// The earliest message that a selector matches, and whether it is to be taken.
+    pub(super) fn find_unexpected(&mut self, selector: &Selector, is_taken: bool) -> Option<Found> {
         match selector.exact() {
             Some(envelope) => {
                 let key = Key::of(&envelope);
@@ -153,56 +146,66 @@ impl<E: Effort> Hybrid<E> {
                 let at = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting)?;
                 Some(Found { at, twin: None })
             }
-            None => self.find_open(selector),
+            None => self.find_open(selector, is_taken),
         }
     }
 
-    pub(super) fn find_open(&mut self, selector: &Selector) -> Option<Found> {
-        let waiting = self.table.count(Kind::Waiting);
-        if waiting == 0 {
+    pub(super) fn find_open(&mut self, selector: &Selector, is_taken: bool) -> Option<Found> {
+        if self.table.count(Kind::Waiting) == 0 {
             self.forget_arrivals();
             return None;
         }
         let mut examined = 0;
-        let found = if waiting <= FEW && self.log.len() <= FEW_LINES {
-            self.search_log(selector, &mut examined)
+        let (open, rest) = Openness::of(selector);
+        let few = if self.indexes.has(open) {
+            Search::GivenUp
         } else {
-            let open = Openness::of(selector);
-            match self.class(open) {
-                Ok(number) => {
-                    let unexpected = Unexpected {
-                        table: &self.table,
-                        log: &self.log,
-                        hashing: &self.hashing,
-                        clock: self.arrivals,
-                        renamed: self.renamed,
-                    };
-                    let rest = open.key(selector);
-                    self.classes[number].find_waiting(&rest, unexpected, &mut examined)
+            self.search_log(selector, FEW, &mut examined)
+        };
+        let found = match few {
+            Search::Ended(found) => found,
+            Search::GivenUp => {
+                let unexpected = Unexpected {
+                    table: &self.table,
+                    log: &self.log,
+                    hashing: &self.hashing,
+                    clock: self.arrivals,
+                    renamed: self.renamed,
+                };
+                let sought = Sought { open, rest: &rest, is_taken };
+                match self.indexes.find(&sought, unexpected, &mut examined) {
+                    Ok(found) => found,
+                    Err(NoIndex) => match self.search_log(selector, usize::MAX, &mut examined) {
+                        Search::Ended(found) => found,
+                        Search::GivenUp => None,
+                    },
                 }
-                Err(_) => self.search_log(selector, &mut examined),
             }
         };
         self.effort.examined(Queue::Unexpected, examined);
         found
     }
 
-    /// Compares one message after the other, in the order of arrival.
-    pub(super) fn search_log(&mut self, selector: &Selector, examined: &mut u64) -> Option<Found> {
+    /// Compares one message after the other, in the order of arrival, but not more than `most` of them.
+    fn search_log(&mut self, selector: &Selector, most: usize, examined: &mut u64) -> Search {
         let unexpected = self.unexpected();
-        let mut oldest = None;
-        let mut result = None;
-        for (seq, entry) in self.log.since(self.oldest) {
+        let (mut oldest, mut alive) = (None, 0);
+        for (lines, (seq, entry)) in self.log.since(self.oldest).enumerate() {
+            if alive == most || lines == most.saturating_mul(FEW_LINES) {
+                self.oldest = oldest.unwrap_or(seq);
+                return Search::GivenUp;
+            }
             let Some(found) = unexpected.resolve(entry, seq) else { continue };
             oldest.get_or_insert(seq);
+            alive += 1;
             *examined += 1;
             if selector.matches(&self.table.key(found.at).envelope()) {
-                result = Some(found);
-                break;
+                self.oldest = oldest.unwrap_or(seq);
+                return Search::Ended(Some(found));
             }
         }
         self.oldest = oldest.unwrap_or(self.arrivals);
-        result
+        Search::Ended(None)
     }
 
     /// Takes a message out.
@@ -216,9 +219,17 @@ impl<E: Effort> Hybrid<E> {
 
     pub(super) fn name_receive(&mut self, id: RecvId, named: Named) {
         if let Some(ids) = &mut self.receives {
-            if !ids.is_wanted() || ids.insert(id.0, named, &self.hashing).is_err() {
+            if !ids.is_wanted(self.table.slots.len()) || ids.insert(id.0, named, &self.hashing).is_err() {
                 self.receives = None;
             }
         }
     }
+}
+
+/// How a search of the log ended.
+enum Search {
+    /// With this message, or with none at all.
+    Ended(Option<Found>),
+    /// There are more than it was to look at.
+    GivenUp,
 }

@@ -1,7 +1,6 @@
 //! The calls that nobody waits for, and those by name.
 
 use super::Hybrid;
-use super::class::Class;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
 use super::ids::{Ids, MAIN, Named, STEP};
@@ -17,17 +16,12 @@ impl<E: Effort> Hybrid<E> {
     /// Bytes of all that grows with what is queued.
     pub(super) fn entries_bytes(&self) -> u64 {
         let ids = |ids: &Option<Ids>| ids.as_ref().map_or(0, |ids| ids.bytes());
-        let classes = (self.classes.capacity() * size_of::<Class>()) as u64;
-        let held: u64 = self.classes.iter().map(Class::bytes).sum();
-        self.table.bytes() + self.log.bytes() + ids(&self.receives) + ids(&self.messages) + classes + held
+        let open = self.classes.bytes() + self.indexes.bytes();
+        self.table.bytes() + self.log.bytes() + ids(&self.receives) + ids(&self.messages) + open
     }
 
     fn table_of(&self, class: u32) -> &Table {
-        if class == MAIN { &self.table } else { &self.classes[class as usize].posted }
-    }
-
-    fn table_of_mut(&mut self, class: u32) -> &mut Table {
-        if class == MAIN { &mut self.table } else { &mut self.classes[class as usize].posted }
+        if class == MAIN { &self.table } else { self.classes.table(class) }
     }
 
     /// All of a kind in a table.
@@ -129,7 +123,7 @@ impl<E: Effort> Queues for Hybrid<E> {
         let key = table.key(found.at);
         let selector = match at.class {
             MAIN => Selector::exactly(&key.envelope()),
-            class => self.classes[class as usize].open.selector(key),
+            class => self.classes.open(class).selector(key),
         };
         Receive::new(RecvId(table.entry(found).id), selector)
     }
@@ -141,9 +135,11 @@ impl<E: Effort> Queues for Hybrid<E> {
 
     fn take_posted(&mut self, at: Named) {
         let found = self.found_receive(at).expect("what was listed is there");
-        let id = self.table_of_mut(at.class).remove(found).id;
-        self.wild -= usize::from(at.class != MAIN);
-        self.unname_receive(id);
+        let taken = match at.class {
+            MAIN => self.table.remove(found),
+            class => self.classes.take(class, |table| table.remove(found)),
+        };
+        self.unname_receive(taken.id);
     }
 
     fn take_unexpected(&mut self, at: Named) {
@@ -169,9 +165,7 @@ impl<E: Effort> Queues for Hybrid<E> {
         if let Some((seq, entry)) = moved {
             self.log.replace(seq, entry);
         }
-        for class in &mut self.classes {
-            class.rename(&key, Head { id: entry.0, ..head }, &self.hashing);
-        }
+        self.indexes.rename(&key, Head { id: entry.0, ..head }, &self.hashing);
         Ok(())
     }
 

@@ -1,65 +1,63 @@
 //! A hash table from keys to queues of entries, first come first served, that grows without a pause.
 //!
 //! ```text
-//! slots   [ pair tag id mark ]  [ – ]  [ … ▪ ]  [ pair tag id mark ]      32 bytes each, two in a cache line
-//!           one entry, plain    empty     │ crowded
-//!                                         ▼
-//! cells                        key A, its first entry ──▶ key B, its first entry        one per key
-//!                                │ first … last
-//!                                ▼
-//! twins                        second ⇄ third ⇄ fourth of key A                         one per entry
+//! slots   │ pair tag id mark │ pair tag id mark │      │ … ▪          │ –            │      32 bytes each, a line two
+//!           one entry, plain   its neighbour              │ crowded     empty
+//!                                                         ▼
+//! cells                                       key A, its first entry ──▶ key B, its first entry        one per key
+//!                                               │ first … last
+//!                                               ▼
+//! twins                                       second ⇄ third ⇄ fourth of key A                         one per entry
 //! ```
 //!
-//! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. Keys that
-//! share a slot, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals
-//! are in a chain of their own, so that a thousand of them do not slow a stranger down.
+//! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. A key that
+//! finds its slot taken lies in the other slot of the cache line, if that is empty. Three keys for a line, keys with
+//! several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals are in a chain of
+//! their own, so that a thousand of them do not slow a stranger down.
 //!
-//! **Growth.** A bucket is the upper bits of a hash, so that bucket *b* of the old table becomes buckets 2*b* and
-//! 2*b* + 1 of the new one: those are appended in order, some with every call, and the length of the new table says
-//! which buckets have moved. A search that looks beyond it turns to the old table.
+//! **Growth** (linear hashing, Litwin 1980). A bucket is the lower bits of a hash, so that what lies in bucket *b* of *N*
+//! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, some with every call, and the number of them
+//! says which have been divided.
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
 use super::growth::SMALLEST;
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
-use super::slots::{Left, Slots};
+use super::slots::Slots;
 use crate::engine::Refused;
 
 /// See the [module's documentation](self).
 pub(super) struct Table {
-    /// While it grows: those buckets that have moved.
     pub(super) slots: Slots,
-    /// A hash is shifted so far to give a bucket.
-    pub(super) shift: u32,
+    /// Buckets that there are, or will be once it has grown, but one.
+    pub(super) mask: u32,
     /// Entries posted in the lower half, unexpected in the upper.
     pub(super) counts: u64,
-    /// While it grows: the smaller table, of which only the buckets that have not moved count.
-    pub(super) old: Left,
     pub(super) cells: Pool<Cell>,
     pub(super) twins: Pool<Twin>,
     /// Whether memory decides how full it gets, even while it is small.
     pub(super) is_dense: bool,
 }
 
+/// The slot where a key lies whose own is taken, if that is empty: the one of another group of four, since the keys of
+/// four tags in a row come and go together.
+#[inline]
+pub(super) fn neighbour(index: usize) -> usize {
+    index ^ 4
+}
+
 impl Default for Table {
     fn default() -> Self {
         Table {
             slots: Slots::default(),
-            shift: u64::BITS - SMALLEST.ilog2(),
+            mask: SMALLEST as u32 - 1,
             counts: 0,
-            old: Left::default(),
             cells: Pool::default(),
             twins: Pool::default(),
             is_dense: false,
         }
     }
 }
-
-/// A bucket of the table, or, with the upper bit set, of the old one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Bucket(u32);
-
-const OLD: u32 = 1 << 31;
 
 impl Table {
     /// One beside the table that calls look at first.
@@ -79,68 +77,69 @@ impl Table {
         self.count(Kind::Posted) + self.count(Kind::Waiting)
     }
 
-    /// Whether buckets wait to be moved.
+    /// Whether buckets wait to be divided.
     #[inline]
     pub(super) fn is_growing(&self) -> bool {
-        !self.old.is_empty()
-    }
-
-    /// Buckets, with those that have not moved yet.
-    pub(super) fn buckets(&self) -> usize {
-        1 << (u64::BITS - self.shift)
+        self.slots.len() <= self.mask as usize && self.slots.len() > 0
     }
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        self.slots.bytes() + self.old.bytes() + self.cells.bytes() + self.twins.bytes()
+        self.slots.bytes() + self.cells.bytes() + self.twins.bytes()
     }
 
+    /// The slot that a key belongs in, if there are any.
     #[inline]
-    pub(super) fn bucket(&self, spot: Spot) -> Bucket {
-        let index = spot.bucket(self.shift);
-        if index < self.slots.len() || self.old.is_empty() {
-            return Bucket(index as u32);
-        }
-        Bucket(spot.bucket(self.shift + 1) as u32 | OLD)
-    }
-
-    /// The slot of a bucket: an empty one if nothing was ever kept.
-    #[inline]
-    pub(super) fn slot(&self, bucket: Bucket) -> Slot {
-        let index = (bucket.0 & !OLD) as usize;
-        let slot = if bucket.0 & OLD != 0 { self.old.get(index) } else { self.slots.get(index) };
-        slot.copied().unwrap_or_default()
-    }
-
-    #[inline]
-    pub(super) fn slot_mut(&mut self, bucket: Bucket) -> &mut Slot {
-        let index = (bucket.0 & !OLD) as usize;
-        let slot = if bucket.0 & OLD != 0 { self.old.get_mut(index) } else { self.slots.get_mut(index) };
-        slot.expect("a bucket that was found is there")
+    pub(super) fn home(&self, spot: Spot) -> usize {
+        let index = (spot.0 & self.mask) as usize;
+        if index < self.slots.len() { index } else { index & (self.mask >> 1) as usize }
     }
 
     /// Where the queue of a key is, if it has one. Adds the keys looked at to `examined`.
     #[inline]
     pub(super) fn find(&self, key: &Key, spot: Spot, examined: &mut u64) -> Option<At> {
-        let bucket = self.bucket(spot);
-        let slot = self.slot(bucket);
+        if self.counts == 0 {
+            return None;
+        }
+        let home = self.home(spot);
+        let slot = self.slots[home];
         if slot.is_empty() {
+            return None;
+        }
+        if !slot.is_crowded() && !slot.is_vacant() && slot.key() == *key {
+            *examined += 1;
+            return Some(At { slot: home, cell: NIL, is_away: false });
+        }
+        self.find_beside(home, key, examined)
+    }
+
+    /// The same for a key that does not lie plainly in its slot.
+    #[inline(never)]
+    fn find_beside(&self, home: usize, key: &Key, examined: &mut u64) -> Option<At> {
+        let found = self.find_at(home, key, examined);
+        if found.is_some() || !self.slots[home].is_away() {
+            return found;
+        }
+        let found = self.find_at(neighbour(home), key, examined)?;
+        Some(At { is_away: true, ..found })
+    }
+
+    #[inline]
+    fn find_at(&self, index: usize, key: &Key, examined: &mut u64) -> Option<At> {
+        let slot = &self.slots[index];
+        if slot.is_vacant() {
             return None;
         }
         if !slot.is_crowded() {
             *examined += 1;
-            return (slot.key() == *key).then_some(At { bucket, cell: NIL });
+            return (slot.key() == *key).then_some(At { slot: index, cell: NIL, is_away: false });
         }
-        self.find_cell(bucket, slot.first_cell(), key, examined)
-    }
-
-    #[inline(never)]
-    fn find_cell(&self, bucket: Bucket, mut at: Place, key: &Key, examined: &mut u64) -> Option<At> {
+        let mut at = slot.first_cell();
         while at != NIL {
             *examined += 1;
             let cell = self.cells.get(at);
             if cell.key == *key {
-                return Some(At { bucket, cell: at });
+                return Some(At { slot: index, cell: at, is_away: false });
             }
             at = cell.next;
         }
@@ -150,20 +149,23 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        if at.cell == NIL { self.slot(at.bucket).head() } else { self.cells.get(at.cell).head }
+        if at.cell == NIL { self.slots[at.slot].head() } else { self.cells.get(at.cell).head }
     }
 
     /// The key of a queue.
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
-        if at.cell == NIL { self.slot(at.bucket).key() } else { self.cells.get(at.cell).key }
+        if at.cell == NIL { self.slots[at.slot].key() } else { self.cells.get(at.cell).key }
     }
 
     /// Queues an entry under a key that has none of the other kind.
     #[inline]
     pub(super) fn put(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
-        if self.old.is_empty() && key.high == 0 {
-            if let Some(slot) = self.slots.get_mut(spot.bucket(self.shift)).filter(|slot| slot.is_empty()) {
+        let home = (spot.0 & self.mask) as usize;
+        if home < self.slots.len() && key.high == 0 {
+            let slot = &mut self.slots[home];
+            // Whether the table is full is seen when two keys meet.
+            if slot.is_empty() {
                 *slot = Slot::plain(key, head);
                 self.counts += head.kind.unit();
                 return Ok(Ref::inline(spot));
@@ -176,36 +178,47 @@ impl Table {
     }
 
     /// Begins a queue for a key that has none.
+    #[inline]
     pub(super) fn insert(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
         self.make_room()?;
-        let bucket = self.bucket(spot);
-        let slot = self.slot(bucket);
-        if slot.is_empty() && key.high == 0 {
-            *self.slot_mut(bucket) = Slot::plain(key, head);
+        let home = self.home(spot);
+        let slot = &mut self.slots[home];
+        if slot.is_vacant() && key.high == 0 {
+            slot.replace(Slot::plain(key, head));
         } else {
-            self.cells.reserve(2)?;
-            self.add_cell(bucket, Cell::new(*key, head));
+            self.insert_beside(home, key, head)?;
         }
         self.counts += head.kind.unit();
         Ok(Ref::inline(spot))
     }
 
-    /// Adds a cell to a bucket, and makes one of its plain entry first. Takes room for two.
-    pub(super) fn add_cell(&mut self, bucket: Bucket, mut cell: Cell) -> Place {
-        self.crowd(bucket);
-        let slot = self.slot(bucket);
-        cell.next = if slot.is_empty() { NIL } else { slot.first_cell() };
-        let place = self.cells.insert(cell);
-        *self.slot_mut(bucket) = Slot::crowded(place);
-        place
+    /// Puts a key that has no place in its slot with the neighbour, or in a cell.
+    fn insert_beside(&mut self, home: usize, key: &Key, head: Head) -> Result<(), Refused> {
+        if self.slots[neighbour(home)].is_empty() && key.high == 0 && !self.slots[home].is_crowded() {
+            self.slots[neighbour(home)] = Slot::plain(key, head);
+            self.slots[home].set_away(true);
+            return Ok(());
+        }
+        self.cells.reserve(2)?;
+        self.crowd(home);
+        let place = self.cells.insert(Cell::new(*key, head));
+        self.chain(home, place);
+        Ok(())
+    }
+
+    /// Puts a cell before those of a slot, which is vacant or crowded.
+    pub(super) fn chain(&mut self, index: usize, place: Place) {
+        let slot = self.slots[index];
+        self.cells.get_mut(place).next = if slot.is_vacant() { NIL } else { slot.first_cell() };
+        self.slots[index].replace(Slot::crowded(place));
     }
 
     /// Makes a cell of a plain entry. Takes room for one.
-    pub(super) fn crowd(&mut self, bucket: Bucket) {
-        let slot = self.slot(bucket);
-        if !slot.is_empty() && !slot.is_crowded() {
+    pub(super) fn crowd(&mut self, index: usize) {
+        let slot = self.slots[index];
+        if !slot.is_vacant() && !slot.is_crowded() {
             let place = self.cells.insert(Cell::new(slot.key(), slot.head()));
-            *self.slot_mut(bucket) = Slot::crowded(place);
+            self.slots[index].replace(Slot::crowded(place));
         }
     }
 
@@ -214,26 +227,85 @@ impl Table {
         if at.cell != NIL {
             return at.cell;
         }
-        self.crowd(at.bucket);
-        self.slot(at.bucket).first_cell()
+        self.crowd(at.slot);
+        self.slots[at.slot].first_cell()
     }
 
     /// Appends an entry to a queue.
+    #[inline]
     pub(super) fn append(&mut self, at: At, head: Head) -> Result<Ref, Refused> {
         self.twins.reserve_one()?;
         self.cells.reserve_one()?;
         let owner = self.cell_of(at);
-        let prev = self.cells.get(owner).last;
-        let place = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next: NIL });
+        Ok(self.append_to(owner, head))
+    }
+
+    /// Appends an entry to the queue of a cell. Takes room for one twin.
+    #[inline(always)]
+    fn append_to(&mut self, owner: Place, head: Head) -> Ref {
         let cell = self.cells.get_mut(owner);
-        cell.last = place;
-        if prev == NIL {
+        let twin = Twin { id: head.id, seq: head.seq, owner, prev: cell.last, next: NIL };
+        let place = self.twins.insert(twin);
+        let last = std::mem::replace(&mut cell.last, place);
+        if last == NIL {
             cell.first = place;
         } else {
-            self.twins.get_mut(prev).next = place;
+            self.twins.get_mut(last).next = place;
         }
         self.counts += head.kind.unit();
-        Ok(Ref::twin(place))
+        Ref::twin(place)
+    }
+
+    /// Takes the first entry of a key, which is its name.
+    #[inline]
+    pub(super) fn take(&mut self, key: &Key, spot: Spot, examined: &mut u64) -> Option<u64> {
+        if self.counts == 0 {
+            return None;
+        }
+        let home = self.home(spot);
+        let slot = &mut self.slots[home];
+        if slot.is_empty() {
+            return None;
+        }
+        if slot.tag == key.tag && slot.pair == key.pair && slot.holds_only(Kind::Posted) && key.high == 0 {
+            *examined += 1;
+            slot.mark = 0;
+            self.counts -= Kind::Posted.unit();
+            return Some(slot.id);
+        }
+        let at = self.find_beside(home, key, examined)?;
+        Some(self.pop(at).id)
+    }
+
+    /// [`meet`](Self::meet) where the first key in the slot has other entries: equals come in numbers. Nothing, if it
+    /// takes more than that.
+    #[inline(always)]
+    pub(super) fn meet_equals(&mut self, index: usize, pair: u64, tag: u64, head: Head) -> Option<Met> {
+        let slot = &self.slots[index];
+        if !slot.is_crowded() {
+            return None;
+        }
+        let owner = slot.first_cell();
+        let cell = self.cells.get_mut(owner);
+        if cell.key.pair != pair || cell.key.tag != tag || cell.key.high != 0 {
+            return None;
+        }
+        if cell.head.kind == head.kind {
+            if !self.twins.has_room() {
+                return None;
+            }
+            return Some(Met::Queued(self.append_to(owner, head)));
+        }
+        if cell.first == NIL {
+            return None;
+        }
+        let taken = cell.head.id;
+        if cell.own != NIL {
+            self.twins.remove(cell.own);
+        }
+        cell.promote(&self.twins);
+        self.counts -= head.kind.other().unit();
+        Some(Met::Took(taken))
     }
 
     /// Takes the first entry of a queue.
@@ -241,58 +313,94 @@ impl Table {
     pub(super) fn pop(&mut self, at: At) -> Head {
         let head = self.head(at);
         self.counts -= head.kind.unit();
-        if at.cell == NIL {
-            self.slot_mut(at.bucket).mark = 0;
+        if at.cell != NIL {
+            self.pop_cell(at.slot, at.cell);
+        } else if at.is_away {
+            self.vacate(at.slot);
         } else {
-            self.pop_cell(at.bucket, at.cell);
+            // It is the one key that belongs here, so that none of the neighbour's is here.
+            self.slots[at.slot].vacate();
         }
         head
     }
 
-    fn pop_cell(&mut self, bucket: Bucket, place: Place) {
+    /// Takes out all that lies in a slot, none of which belongs with the neighbour any more.
+    #[inline]
+    fn vacate(&mut self, index: usize) {
+        self.slots[index].vacate();
+        self.slots[neighbour(index)].set_away(false);
+    }
+
+    #[inline(never)]
+    fn pop_cell(&mut self, slot: usize, place: Place) {
         let cell = self.cells.get_mut(place);
         if cell.own != NIL {
             self.twins.remove(cell.own);
         }
         if cell.first == NIL {
-            return self.remove_cell(bucket, place);
+            return self.remove_cell(slot, place);
         }
         cell.promote(&self.twins);
     }
 
-    fn remove_cell(&mut self, bucket: Bucket, place: Place) {
+    fn remove_cell(&mut self, slot: usize, place: Place) {
         let next = self.cells.get(place).next;
-        let first = self.slot(bucket).first_cell();
-        if first == place {
-            *self.slot_mut(bucket) = if next == NIL { Slot::default() } else { Slot::crowded(next) };
-        } else {
+        let first = self.slots[slot].first_cell();
+        if first != place {
             let mut before = first;
             while self.cells.get(before).next != place {
                 before = self.cells.get(before).next;
             }
             self.cells.get_mut(before).next = next;
+        } else if next == NIL {
+            self.vacate(slot);
+        } else {
+            self.slots[slot].replace(Slot::crowded(next));
         }
         self.cells.remove(place);
     }
 
-    /// Rules 2 and 3 for a key whose bucket holds something already: takes the first entry of the other kind, or
-    /// queues one of this. The table is not growing.
-    #[inline(always)]
+    /// Rules 2 and 3 for a key whose slot holds something already: takes the first entry of the other kind, or queues
+    /// one of this. The table is not growing.
+    #[inline(never)]
     pub(super) fn meet(
         &mut self,
-        index: usize,
+        home: usize,
         key: &Key,
         spot: Spot,
         head: Head,
         examined: &mut u64,
     ) -> Result<Met, Refused> {
-        let bucket = Bucket(index as u32);
-        let mut slot = self.slots[index];
-        if !slot.is_crowded() {
-            self.cells.reserve(2)?;
-            self.crowd(bucket);
-            slot = self.slots[index];
+        let slot = self.slots[home];
+        if slot.is_crowded() {
+            if let Some(met) = self.meet_cells(home, slot, key, head, examined) {
+                return met;
+            }
+        } else if slot.is_away() && slot.key() != *key {
+            // The common case of a key that lies with the neighbour, alone there.
+            let other = &mut self.slots[neighbour(home)];
+            if other.key() == *key && other.holds_only(head.kind.other()) {
+                *examined += 2;
+                other.mark = 0;
+                let id = other.id;
+                self.slots[home].set_away(false);
+                self.counts -= head.kind.other().unit();
+                return Ok(Met::Took(id));
+            }
         }
+        self.meet_anywhere(home, key, spot, head, examined)
+    }
+
+    /// The same in the cells of a slot; nothing, if it takes more than that.
+    #[inline]
+    fn meet_cells(
+        &mut self,
+        home: usize,
+        slot: Slot,
+        key: &Key,
+        head: Head,
+        examined: &mut u64,
+    ) -> Option<Result<Met, Refused>> {
         let mut at = slot.first_cell();
         let mut before = NIL;
         loop {
@@ -303,28 +411,15 @@ impl Table {
             }
             (before, at) = (at, cell.next);
             if at == NIL {
-                self.cells.reserve_one()?;
-                let next = slot.first_cell();
-                let place = self.cells.insert(Cell { next, ..Cell::new(*key, head) });
-                self.slots[index] = Slot::crowded(place);
-                self.counts += head.kind.unit();
-                self.grow_if_full();
-                return Ok(Met::Queued(Ref::inline(spot)));
+                return None;
             }
         }
         let cell = self.cells.get_mut(at);
         if cell.head.kind == head.kind {
-            self.twins.reserve_one()?;
-            let twin = Twin { id: head.id, seq: head.seq, owner: at, prev: cell.last, next: NIL };
-            let place = self.twins.insert(twin);
-            let last = std::mem::replace(&mut cell.last, place);
-            if last == NIL {
-                cell.first = place;
-            } else {
-                self.twins.get_mut(last).next = place;
+            if let Err(refused) = self.twins.reserve_one() {
+                return Some(Err(refused));
             }
-            self.counts += head.kind.unit();
-            return Ok(Met::Queued(Ref::twin(place)));
+            return Some(Ok(Met::Queued(self.append_to(at, head))));
         }
         let taken = cell.head.id;
         self.counts -= cell.head.kind.unit();
@@ -338,13 +433,39 @@ impl Table {
             if before != NIL {
                 self.cells.get_mut(before).next = next;
             } else if next != NIL {
-                self.slots[index] = Slot::crowded(next);
+                self.slots[home].replace(Slot::crowded(next));
             } else {
-                self.slots[index].mark = 0;
+                self.vacate(home);
             }
             self.cells.remove(at);
         }
-        Ok(Met::Took(taken))
+        Some(Ok(Met::Took(taken)))
+    }
+
+    /// The same, wherever the key is.
+    #[inline]
+    fn meet_anywhere(
+        &mut self,
+        home: usize,
+        key: &Key,
+        spot: Spot,
+        head: Head,
+        examined: &mut u64,
+    ) -> Result<Met, Refused> {
+        let Some(at) = self.find(key, spot, examined) else {
+            if self.slots[home].is_vacant() {
+                self.slots[home].replace(Slot::plain(key, head));
+            } else {
+                self.insert_beside(home, key, head)?;
+            }
+            self.counts += head.kind.unit();
+            self.grow_if_full();
+            return Ok(Met::Queued(Ref::inline(spot)));
+        };
+        if self.head(at).kind == head.kind {
+            return Ok(Met::Queued(self.append(at, head)?));
+        }
+        Ok(Met::Took(self.pop(at).id))
     }
 }
 

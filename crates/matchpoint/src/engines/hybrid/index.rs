@@ -1,0 +1,306 @@
+//! Unexpected messages as receives that leave something open find them.
+//!
+//! Such a receive mostly takes one of the first messages that wait, so those are compared one by one. One that has to
+//! look further makes an index of what its class keeps of the keys, filled from the oldest message on, and only as far as
+//! a search has to go: neither an arrival nor a receive that leaves nothing open ever looks at an index. So messages
+//! that were taken stay in it, until they are met, or are too many.
+
+use super::class::Openness;
+use super::entry::{Head, Kind, Ref};
+use super::found::Found;
+use super::key::{Hashing, Key};
+use super::log::Log;
+use super::table::Table;
+
+/// Messages indexed with each search while an index is made anew.
+const CATCH_UP: usize = 8;
+
+/// Entries in an index beyond twice those that can be alive, before it is made anew.
+const SLACK: usize = 1024;
+
+/// Indexes that there may be: each is as large as the table of what it indexes. 1024 masks that took turns in looking
+/// through 10 000 messages held 715 MB.
+const MOST: usize = 8;
+
+/// An index that was not searched during four times as many arrivals, and as it has entries, is dropped.
+const UNUSED: usize = 1024;
+
+/// Searches since an index was of use, for each that there is, before another takes its place.
+const IDLE: u64 = 16;
+
+/// The unexpected messages, as an index needs them.
+#[derive(Clone, Copy)]
+pub(super) struct Unexpected<'a> {
+    pub(super) table: &'a Table,
+    pub(super) log: &'a Log,
+    pub(super) hashing: &'a Hashing,
+    /// The number that the next entry will have.
+    pub(super) clock: u64,
+    /// Whether some message was given another name, and is found by what the log says.
+    pub(super) renamed: bool,
+}
+
+impl Unexpected<'_> {
+    /// Where a message lies, if it is there still.
+    #[inline]
+    pub(super) fn resolve(&self, entry: Ref, seq: u64) -> Option<Found> {
+        let found = self.table.resolve(entry, seq, self.hashing);
+        if found.is_none() && self.renamed {
+            return self.table.resolve(self.log.find(seq)?, seq, self.hashing);
+        }
+        found
+    }
+}
+
+/// What a search is for.
+#[derive(Clone, Copy)]
+pub(super) struct Sought<'a> {
+    pub(super) open: Openness,
+    pub(super) rest: &'a Key,
+    /// Whether the message will be taken that is found.
+    pub(super) is_taken: bool,
+}
+
+/// Messages by what is left of their keys, oldest first.
+struct Held {
+    table: Table,
+    /// All messages older than this are in it.
+    until: u64,
+}
+
+impl Held {
+    fn new() -> Self {
+        Held { table: Table::dense(), until: 0 }
+    }
+
+    /// Indexes messages until one with `rest` left is met, which is returned and not indexed, or `most` were looked at.
+    /// False: there was no memory for some of them, which were looked at all the same.
+    fn extend(
+        &mut self,
+        open: &Openness,
+        rest: Option<&Key>,
+        unexpected: Unexpected<'_>,
+        mut most: usize,
+        examined: &mut u64,
+    ) -> (Option<Found>, bool) {
+        if self.until == unexpected.clock {
+            return (None, true);
+        }
+        let mut has_room = true;
+        for (seq, entry) in unexpected.log.since(self.until) {
+            if most == 0 {
+                return (None, has_room);
+            }
+            most -= 1;
+            let Some(found) = unexpected.resolve(entry, seq) else { continue };
+            *examined += 1;
+            let left = open.rest(&unexpected.table.key(found.at));
+            if has_room {
+                self.until = seq;
+            }
+            if rest == Some(&left) {
+                return (Some(found), has_room);
+            }
+            if has_room {
+                let head = Head { kind: Kind::Waiting, seq, id: entry.0 };
+                has_room = self.table.put(&left, unexpected.hashing.spot(&left), head).is_ok();
+                self.table.tend(unexpected.hashing);
+                self.until = if has_room { seq + 1 } else { seq };
+            }
+        }
+        if has_room {
+            self.until = unexpected.clock;
+        }
+        (None, has_room)
+    }
+
+    /// The earliest message of those it has, which is left out from now on if it is to be taken.
+    #[inline]
+    fn search(
+        &mut self,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Option<Found> {
+        let spot = unexpected.hashing.spot(sought.rest);
+        let mut at = self.table.find(sought.rest, spot, examined);
+        while let Some(queue) = at {
+            let Head { seq, id, .. } = self.table.head(queue);
+            let found = unexpected.resolve(Ref(id), seq);
+            if found.is_none() || sought.is_taken {
+                self.table.pop(queue);
+            }
+            if found.is_some() {
+                return found;
+            }
+            *examined += 1;
+            at = self.table.find(sought.rest, spot, &mut 0);
+        }
+        None
+    }
+
+    /// A message was given another key.
+    fn rename(&mut self, open: &Openness, key: &Key, head: Head, hashing: &Hashing) -> bool {
+        if head.seq >= self.until {
+            return true;
+        }
+        let rest = open.rest(key);
+        let spot = hashing.spot(&rest);
+        match self.table.find(&rest, spot, &mut 0) {
+            Some(at) => self.table.insert_by_age(at, head).is_ok(),
+            None => self.table.insert(&rest, spot, head).is_ok(),
+        }
+    }
+}
+
+/// The index of a class.
+struct Index {
+    open: Openness,
+    held: Held,
+    /// What is to replace it, without entries of the dead.
+    fresh: Option<Held>,
+    /// When it was searched last, in searches and in arrivals.
+    searched: u64,
+    clock: u64,
+}
+
+/// There is no index to search, and there cannot be one now.
+pub(super) struct NoIndex;
+
+/// See the [module's documentation](self).
+#[derive(Default)]
+pub(super) struct Indexes {
+    all: Vec<Index>,
+    /// Searches that went to an index, or would have.
+    searches: u64,
+    /// The most bytes that were allocated before some of them were given back.
+    peak_bytes: u64,
+}
+
+impl Indexes {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        let fresh = |index: &Index| index.fresh.as_ref().map_or(0, |fresh| fresh.table.bytes());
+        let held = |index: &Index| index.held.table.bytes() + fresh(index);
+        (self.all.capacity() * size_of::<Index>()) as u64 + self.all.iter().map(held).sum::<u64>()
+    }
+
+    /// Bytes that were allocated once, beyond those that are.
+    pub(super) fn dropped_bytes(&self) -> u64 {
+        self.peak_bytes.saturating_sub(self.bytes())
+    }
+
+    /// Whether there is one of that class.
+    pub(super) fn has(&self, open: Openness) -> bool {
+        self.all.iter().any(|index| index.open == open)
+    }
+
+    /// The number of the index of a class, made if there may be one more.
+    fn number(&mut self, open: Openness) -> Option<usize> {
+        let number = self.all.iter().position(|index| index.open == open);
+        if number.is_some() {
+            return number;
+        }
+        let new = Index { open, held: Held::new(), fresh: None, searched: self.searches, clock: 0 };
+        if self.all.len() < MOST {
+            self.all.try_reserve_exact(1).ok()?;
+            self.all.push(new);
+            return Some(self.all.len() - 1);
+        }
+        let idle = (0..MOST).min_by_key(|&number| self.all[number].searched)?;
+        if self.searches - self.all[idle].searched < IDLE * MOST as u64 {
+            return None;
+        }
+        self.drop_from(|indexes| indexes.all[idle] = new);
+        Some(idle)
+    }
+
+    /// Remembers what was held before something is dropped.
+    fn drop_from(&mut self, drop: impl FnOnce(&mut Self)) {
+        self.peak_bytes = self.peak_bytes.max(self.bytes());
+        drop(self);
+    }
+
+    /// The earliest message that a receive takes; or an error, if there is no index to tell.
+    pub(super) fn find(
+        &mut self,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Result<Option<Found>, NoIndex> {
+        self.searches += 1;
+        let number = self.number(sought.open).ok_or(NoIndex)?;
+        let searches = self.searches;
+        let index = &mut self.all[number];
+        (index.searched, index.clock) = (searches, unexpected.clock);
+        let mut found = index.held.search(sought, unexpected, examined);
+        if found.is_none() {
+            let has_room;
+            (found, has_room) =
+                index.held.extend(&sought.open, Some(sought.rest), unexpected, usize::MAX, examined);
+            if !has_room {
+                self.drop_from(|indexes| _ = indexes.all.swap_remove(number));
+                return Ok(found);
+            }
+        }
+        self.renew(number, unexpected);
+        Ok(found)
+    }
+
+    /// Makes an index anew that holds too many of the dead, a little with each search.
+    #[inline]
+    fn renew(&mut self, number: usize, unexpected: Unexpected<'_>) {
+        let index = &mut self.all[number];
+        let waiting = unexpected.table.count(Kind::Waiting);
+        if index.fresh.is_none() {
+            if index.held.table.len() <= 2 * waiting + SLACK {
+                return;
+            }
+            index.fresh = Some(Held::new());
+        }
+        let Some(fresh) = &mut index.fresh else { return };
+        let (_, has_room) = fresh.extend(&index.open, None, unexpected, CATCH_UP, &mut 0);
+        let is_done = fresh.until >= index.held.until;
+        if !has_room {
+            self.drop_from(|indexes| indexes.all[number].fresh = None);
+        } else if is_done {
+            self.drop_from(|indexes| {
+                let index = &mut indexes.all[number];
+                if let Some(fresh) = index.fresh.take() {
+                    index.held = fresh;
+                }
+            });
+        }
+    }
+
+    /// Drops those that were of no use for long: as many arrivals as it has entries, and more.
+    pub(super) fn drop_idle(&mut self, clock: u64) {
+        let is_used = |index: &Index| {
+            let entries = (index.held.table.len() + UNUSED) as u64;
+            // The clock counts in twos.
+            clock < index.clock + 2 * 4 * entries
+        };
+        if !self.all.iter().all(is_used) {
+            self.drop_from(|indexes| indexes.all.retain(is_used));
+        }
+    }
+
+    /// After a message was given another key: indexes it there, by its age.
+    pub(super) fn rename(&mut self, key: &Key, head: Head, hashing: &Hashing) {
+        self.all.retain_mut(|index| {
+            // With the source left open what is left is the same, and the log says where the message is now.
+            let Index { open, held, fresh, .. } = index;
+            let is_kept = open.is_any_source() || held.rename(open, key, head, hashing);
+            let fresh_is_kept = |fresh: &mut Held| fresh.rename(open, key, head, hashing);
+            if !open.is_any_source() && !fresh.as_mut().is_none_or(fresh_is_kept) {
+                *fresh = None;
+            }
+            is_kept
+        });
+    }
+}
