@@ -136,7 +136,7 @@ fn an_engine_that_is_too_slow_for_single_calls_is_given_up_and_what_follows_is_n
     let options = LatencyOptions {
         engines: vec!["list".to_owned()],
         entries: 200_000,
-        repetitions: 2,
+        repetitions: 1,
         budget: Duration::from_millis(30),
     };
     let latencies = latency(&options, &mut |_, _, _| true).unwrap().unwrap();

@@ -162,7 +162,7 @@ fn memory_is_bounded_by_ranks_and_waiting_messages() {
     println!("{each:.1} bytes for each of {messages} waiting messages");
     assert!(each <= 66.0, "{each}");
 
-    for (edge, times) in [(4, 100), (4, 400), (16, 3)] {
+    for (edge, times) in [(4, 100), (4, 400), (10, 12), (16, 3)] {
         let trace = cube(edge, times);
         let options = Options {
             engines: vec!["bins".into()],

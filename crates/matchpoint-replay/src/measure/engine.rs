@@ -22,7 +22,7 @@ const REPETITIONS: usize = 3;
 
 /// Ranks up to which that is done, memory being what it takes: of the first engine, which the verdict is about, and of
 /// the others. Beyond, ranks are so many that what happens to one burst matters little.
-const REPEATED_RANKS_FIRST: usize = 4096;
+const REPEATED_RANKS_FIRST: usize = 1024;
 const REPEATED_RANKS: usize = 128;
 
 /// Processor time that playing again may take: at the beginning, and of what has passed since. A long run has so many
