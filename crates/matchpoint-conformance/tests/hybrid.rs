@@ -295,7 +295,8 @@ fn an_index_costs_arrivals_nothing() {
     }
     let examined = engine.attempts().unexpected + engine.attempts().posted;
     let before = attempts.unexpected + attempts.posted;
-    assert!(examined - before <= 3 * 500, "{} examined for 500 messages", examined - before);
+    // A stranger may lie in the slot: two are looked at then, by the arrival and by the receive.
+    assert!(examined - before <= 4 * 500, "{} examined for 500 messages", examined - before);
     assert_eq!(statistic(&*engine, "index bytes"), bytes, "the index grew");
 }
 
@@ -328,4 +329,21 @@ fn closing_the_last_context_gives_memory_back() {
     assert!(engine.footprint().peak_bytes >= peak);
     assert_eq!(arrive(&mut *engine, 0, 0, 0), None);
     assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
+}
+
+/// Of what one class takes, the indexes of the others remember the dead.
+#[test]
+fn the_dead_in_indexes_are_few() {
+    let mut engine = engines::create("hybrid").unwrap();
+    let masked = |class: u64, tag: u64| Wild::Masked(TagMask { value: Tag(tag), ignore: class << 32 });
+    for round in 0..20_000 {
+        (0..64).for_each(|id| _ = arrive(&mut *engine, 64 * round + id, id, id));
+        for id in (0..64).rev() {
+            let found = post(&mut *engine, 64 * round + id, from(id), masked(1 + id % 4, id));
+            assert_eq!(found, Some(MsgId(64 * round + id)));
+        }
+    }
+    assert!(indexes(&*engine) >= 4.0);
+    let bytes = engine.footprint().peak_bytes;
+    assert!(bytes < 1 << 20, "{bytes} bytes for 64 messages");
 }

@@ -59,13 +59,18 @@ impl<E: Effort> Hybrid<E> {
             return self.arrive_general(Message::new(id, key.envelope()));
         }
         let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
-        if let Some(met) = self.table.meet_equals(index, pair, tag, head) {
-            self.effort.examined(Queue::Posted, 1);
+        let equals = self.table.meet_equals(index, pair, tag, head);
+        let examined = if equals.is_some() { 1 } else { 2 };
+        if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
+            self.effort.examined(Queue::Posted, examined);
             return Ok(match met {
                 Met::Took(id) => Some(RecvId(id)),
                 Met::Queued(entry) => {
                     self.log.push(self.arrivals, entry);
                     self.arrivals += 2;
+                    if self.table.is_growing() {
+                        self.gate |= BUSY;
+                    }
                     None
                 }
             });

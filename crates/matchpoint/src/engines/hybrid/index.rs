@@ -92,12 +92,12 @@ impl Held {
                 return (None, has_room);
             }
             most -= 1;
-            let Some(found) = unexpected.resolve(entry, seq) else { continue };
-            *examined += 1;
-            let left = open.rest(&unexpected.table.key(found.at));
             if has_room {
                 self.until = seq;
             }
+            let Some(found) = unexpected.resolve(entry, seq) else { continue };
+            *examined += 1;
+            let left = open.rest(&unexpected.table.key(found.at));
             if rest == Some(&left) {
                 return (Some(found), has_room);
             }
@@ -105,7 +105,7 @@ impl Held {
                 let head = Head { kind: Kind::Waiting, seq, id: entry.0 };
                 has_room = self.table.put(&left, unexpected.hashing.spot(&left), head).is_ok();
                 self.table.tend(unexpected.hashing);
-                self.until = if has_room { seq + 1 } else { seq };
+                self.until += u64::from(has_room);
             }
         }
         if has_room {

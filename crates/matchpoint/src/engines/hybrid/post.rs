@@ -51,12 +51,17 @@ impl<E: Effort> Hybrid<E> {
         id: RecvId,
     ) -> Result<Option<MsgId>, Refused> {
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
-        if let Some(met) = self.table.meet_equals(index, pair, tag, head) {
-            self.effort.examined(Queue::Unexpected, 1);
+        let equals = self.table.meet_equals(index, pair, tag, head);
+        let examined = if equals.is_some() { 1 } else { 2 };
+        if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
+            self.effort.examined(Queue::Unexpected, examined);
             return Ok(match met {
                 Met::Took(id) => Some(MsgId(id)),
                 Met::Queued(_) => {
                     self.posts += 2;
+                    if self.table.is_growing() {
+                        self.gate |= BUSY;
+                    }
                     None
                 }
             });

@@ -277,6 +277,39 @@ impl Table {
         Some(self.pop(at).id)
     }
 
+    /// [`meet`](Self::meet) where another key lies in the slot, and this with the neighbour, or there is place for it there.
+    /// Nothing, if it takes more than that.
+    #[inline(always)]
+    pub(super) fn meet_neighbour(
+        &mut self,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        spot: Spot,
+        head: Head,
+    ) -> Option<Met> {
+        let slot = self.slots[index];
+        if slot.is_crowded() || slot.is_vacant() || slot.tag == tag && slot.pair == pair {
+            return None;
+        }
+        let other = &mut self.slots[neighbour(index)];
+        if !slot.is_away() && other.is_empty() {
+            *other = Slot { tag, pair, id: head.id, mark: Slot::mark(head.kind, head.seq) };
+            self.slots[index].set_away(true);
+            self.counts += head.kind.unit();
+            self.grow_if_full();
+            return Some(Met::Queued(Ref::inline(spot)));
+        }
+        if slot.is_away() && other.tag == tag && other.pair == pair && other.holds_only(head.kind.other()) {
+            other.mark = 0;
+            let id = other.id;
+            self.slots[index].set_away(false);
+            self.counts -= head.kind.other().unit();
+            return Some(Met::Took(id));
+        }
+        None
+    }
+
     /// [`meet`](Self::meet) where the first key in the slot has other entries: equals come in numbers. Nothing, if it
     /// takes more than that.
     #[inline(always)]
@@ -375,17 +408,6 @@ impl Table {
         if slot.is_crowded() {
             if let Some(met) = self.meet_cells(home, slot, key, head, examined) {
                 return met;
-            }
-        } else if slot.is_away() && slot.key() != *key {
-            // The common case of a key that lies with the neighbour, alone there.
-            let other = &mut self.slots[neighbour(home)];
-            if other.key() == *key && other.holds_only(head.kind.other()) {
-                *examined += 2;
-                other.mark = 0;
-                let id = other.id;
-                self.slots[home].set_away(false);
-                self.counts -= head.kind.other().unit();
-                return Ok(Met::Took(id));
             }
         }
         self.meet_anywhere(home, key, spot, head, examined)
