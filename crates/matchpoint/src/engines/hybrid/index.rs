@@ -12,8 +12,8 @@ use super::key::{Hashing, Key};
 use super::log::Log;
 use super::table::Table;
 
-/// Messages indexed with each search while an index is made anew.
-const CATCH_UP: usize = 8;
+/// Messages indexed with each search while an index is made anew, and two for each that is indexed in the old one.
+const CATCH_UP: usize = 64;
 
 /// Entries in an index beyond twice those that can be alive, before it is made anew.
 const SLACK: usize = 1024;
@@ -238,6 +238,7 @@ impl Indexes {
         let searches = self.searches;
         let index = &mut self.all[number];
         (index.searched, index.clock) = (searches, unexpected.clock);
+        let before = index.held.until;
         let mut found = index.held.search(sought, unexpected, examined);
         if found.is_none() {
             let has_room;
@@ -248,13 +249,15 @@ impl Indexes {
                 return Ok(found);
             }
         }
-        self.renew(number, unexpected);
+        // Messages are numbered in twos.
+        let indexed = self.all[number].held.until.saturating_sub(before) / 2;
+        self.renew(number, unexpected, CATCH_UP.saturating_add(2 * indexed as usize));
         Ok(found)
     }
 
     /// Makes an index anew that holds too many of the dead, a little with each search.
     #[inline]
-    fn renew(&mut self, number: usize, unexpected: Unexpected<'_>) {
+    fn renew(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
         let index = &mut self.all[number];
         let waiting = unexpected.table.count(Kind::Waiting);
         if index.fresh.is_none() {
@@ -264,7 +267,7 @@ impl Indexes {
             index.fresh = Some(Held::new());
         }
         let Some(fresh) = &mut index.fresh else { return };
-        let (_, has_room) = fresh.extend(&index.open, None, unexpected, CATCH_UP, &mut 0);
+        let (_, has_room) = fresh.extend(&index.open, None, unexpected, most, &mut 0);
         let is_done = fresh.until >= index.held.until;
         if !has_room {
             self.drop_from(|indexes| indexes.all[number].fresh = None);
