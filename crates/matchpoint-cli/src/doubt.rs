@@ -19,7 +19,19 @@ pub struct Doubt {
 
 /// What stands against the answer that the share of the recorded time would give.
 pub fn doubt(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
-    waiting(measurements, verdict).or_else(|| range(verdict)).or_else(|| unseen(measurements, verdict))
+    full(measurements)
+        .or_else(|| waiting(measurements, verdict))
+        .or_else(|| range(verdict))
+        .or_else(|| unseen(measurements, verdict))
+}
+
+/// The engine stopped in the middle.
+fn full(measurements: &Measurements) -> Option<Doubt> {
+    let engine = measurements.engines.first().filter(|engine| engine.full)?;
+    Some(Doubt {
+        why: format!("the table of `{}` was full, so that only part of the replay was timed.", engine.name),
+        decides: "A larger table, or another engine, would decide.".to_owned(),
+    })
 }
 
 /// Between warm and cold caches lies a threshold.

@@ -224,18 +224,38 @@ fn text(
     let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
         "{}: {why}{with} engine `{}`{way}, matching costs {share}{range} of the run time of the worst rank, \
-         {}{}{}.{decides}{}",
+         {}{}{}.{decides}{}{}",
         verdict.answer.word(),
         engine.name,
         worst.rank.rank,
         instead(verdict),
         longest_search(worst.rank),
+        if doubt.is_none() { of_replay(measurements, verdict) } else { String::new() },
         caveat(measurements)
     )
 }
 
+/// Of a run that was far slower than its replay: what the cost is of the latter.
+fn of_replay(measurements: &Measurements, verdict: &Verdict) -> String {
+    let slower = measurements.elapsed_s / measurements.replayed_s;
+    if !slower.is_finite() || slower < SLOWER {
+        return String::new();
+    }
+    let (low, high) = verdict.range_of_replay;
+    format!(
+        " The traced run took {} times as long as its replay, of whose time it is {} ({}).",
+        format::digits(slower),
+        format::share(verdict.share_of_replay),
+        format::share_range(low, high)
+    )
+}
+
 fn instead(verdict: &Verdict) -> String {
-    let named = verdict.others.iter().map(|other| format!("`{}` {}", other.name, format::share(other.share)));
+    // Below a tenth of what anybody would act upon, which is the cheapest is chance.
+    let matters = verdict.high >= NEGLIGIBLE / 10.0;
+    let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
+    let named = verdict.others.iter().filter(|other| matters || is_reference(other));
+    let named = named.map(|other| format!("`{}` {}", other.name, format::share(other.share)));
     let named: Vec<_> = named.collect();
     if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
 }
@@ -246,7 +266,7 @@ fn longest_search(rank: &RankMeasurements) -> String {
     }
     let entries = if rank.worst_length == 1 { "entry" } else { "entries" };
     format!(
-        "; the longest queue searched there has {} {entries}, at {}",
+        "; the longest queue searched there has {} {entries}, at {} of the replay",
         format::count(rank.worst_length),
         format::seconds(rank.worst_at_s)
     )

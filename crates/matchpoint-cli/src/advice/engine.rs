@@ -14,8 +14,8 @@ pub fn none_needed(case: &Case<'_>) -> Option<Advice> {
     change(
         "Matching needs no change",
         format!(
-            "Even at the worst rank, on cold caches, all matching together takes {} of the run time: no engine or \
-             hint can save more than that. Look elsewhere first.",
+            "Even at the worst rank, on cold caches, all matching together takes {} of the run time: on this host and \
+             in this run no engine or hint can save more than that. Look elsewhere first.",
             format::share(case.verdict.high)
         ),
         vec![("share", case.verdict.share), ("share_saved_max", case.verdict.high)],

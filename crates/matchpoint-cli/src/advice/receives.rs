@@ -22,6 +22,9 @@ const PROBES: u64 = 1000;
 /// Receives after which never using a wildcard is a habit rather than chance.
 const HABIT: u64 = 1000;
 
+/// Bytes that late receives have copied once more, below which nobody will notice: some hundred microseconds.
+const COPIED_MIN: u64 = 1 << 20;
+
 /// A share of receives with open source from which on engines that sort by source are decided by them.
 const MANY_OPEN: f64 = 0.1;
 
@@ -34,7 +37,8 @@ const NAMED: usize = 3;
 pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
     let totals = &case.measurements.totals;
     let share = late_share(totals);
-    if share < LATE || late(totals) < LATE_MIN {
+    let copied = (totals.bytes as f64 * ratio(late(totals) as f64, totals.sends as f64)) as u64;
+    if share < LATE || late(totals) < LATE_MIN || copied < COPIED_MIN {
         return None;
     }
     change(
@@ -46,7 +50,7 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
             format::share(share),
             format::count(late(totals)),
             most(&totals.late_by_function),
-            format::bytes((totals.bytes as f64 * ratio(late(totals) as f64, totals.sends as f64)) as u64)
+            format::bytes(copied)
         ),
         vec![("late_receives", late(totals) as f64), ("late_share", share)],
     )

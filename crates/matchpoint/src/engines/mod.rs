@@ -144,9 +144,10 @@ fn build(name: &str, counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
     let Some(spec) = REGISTRY.iter().find(|spec| spec.name == bare) else {
         let names: Vec<_> = REGISTRY.iter().map(|spec| spec.name).collect();
+        let one = if bare.contains(',') { "name one engine at a time; " } else { "" };
         return Err(NameError::new(
             format!("there is no engine `{bare}`"),
-            format!("there are {}", names.join(", ")),
+            format!("{one}there are {}", names.join(", ")),
         ));
     };
     (spec.build)(&Arguments::parse(spec, arguments)?, counting)
