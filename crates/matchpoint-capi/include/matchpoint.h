@@ -9,7 +9,8 @@
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
  * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an engine: one thread at a time for each engine, any number of engines
- * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate.
+ * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate (but for the engine
+ * hybrid, now and then, where searches by wildcards are rare).
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.

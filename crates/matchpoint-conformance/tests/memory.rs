@@ -5,7 +5,10 @@ use std::alloc::System;
 
 use cap::Cap;
 use matchpoint::event::Outcome;
-use matchpoint::{Drained, Engine, Entry, Event, Queue, Refused, engines};
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
+    Refused, Selector, Tag, Wild, engines,
+};
 use matchpoint_conformance::{Choices, Judge, generate};
 
 #[global_allocator]
@@ -84,6 +87,28 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     refusals
 }
 
+/// Calls that put away what long queues left behind, while nothing can be allocated.
+fn drained(engine: &mut dyn Engine, name: &str) {
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 7), Tag(at));
+    for at in 0..2000 {
+        let message = Event::Arrive(Message::new(MsgId(at), envelope(at)));
+        let _ = message.play(engine);
+    }
+    for at in 0..2000 {
+        let _ = Event::Post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))).play(engine);
+    }
+    assert_eq!(engine.unexpected_len(), 0, "{name}");
+    let any = Selector::new(ContextId(0), Wild::Any, Wild::Any);
+    for event in [
+        Event::Probe(any),
+        Event::Arrive(Message::new(MsgId(5000), envelope(1))),
+        Event::Post(Receive::new(RecvId(5000), any)),
+        Event::Close(ContextId(0)),
+    ] {
+        starved(engine, &event);
+    }
+}
+
 fn main() {
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
@@ -97,6 +122,8 @@ fn main() {
                 refusals += play(&mut *engine, name, &events);
             }
         }
+        let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
+        drained(&mut *engine, name);
         assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");
     }
     println!(

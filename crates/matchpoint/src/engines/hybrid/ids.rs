@@ -69,29 +69,37 @@ impl Ids {
         if self.kind == Kind::Posted { 1 + classes.len() } else { 1 }
     }
 
-    /// Names the entries in some buckets. Without memory they stay nameless for now.
-    pub(super) fn catch_up(&mut self, buckets: usize, main: &Table, classes: &Classes, hashing: &Hashing) {
-        let (number, from) = self.until;
-        if !self.is_behind(classes) {
-            return;
-        }
-        let Some((class, table)) = table_at(number, main, classes) else { return };
-        for (of, head, entry) in table.entries_near(from, buckets) {
-            let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
-            let named = Named { class, entry, seq: head.seq };
-            if head.kind == self.kind && self.note(head.id, named, hashing).is_err() {
-                return;
+    /// Names the entries in so many buckets, from one table to the next. Without memory they stay nameless for now.
+    pub(super) fn catch_up(
+        &mut self,
+        mut buckets: usize,
+        main: &Table,
+        classes: &Classes,
+        hashing: &Hashing,
+    ) {
+        while buckets > 0 && self.is_behind(classes) {
+            let (number, from) = self.until;
+            let Some((class, table)) = table_at(number, main, classes) else { return };
+            for (of, head, entry) in table.entries_near(from, buckets) {
+                let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+                let named = Named { class, entry, seq: head.seq };
+                if head.kind == self.kind && self.note(head.id, named, hashing).is_err() {
+                    return;
+                }
             }
+            let left = table.slots.len().saturating_sub(from);
+            self.until = if buckets >= left { (number + 1, 0) } else { (number, from + buckets) };
+            // A table that is empty is a step, too.
+            buckets = buckets.saturating_sub(left.max(1));
         }
-        let until = from + buckets;
-        self.until = if until >= table.slots.len() { (number + 1, 0) } else { (number, until) };
     }
 
     /// Where the entry of that name is, if it is among those that have none here yet.
     fn search(&mut self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
         let (first, mut from) = self.until;
         // Naming an entry takes some ten times as long as looking at it. Whole groups: a key may change its slot in one.
-        let left = table_at(first, main, classes)?.1.slots.len() - from;
+        let tables = (first..self.tables(classes)).filter_map(|number| table_at(number, main, classes));
+        let left = tables.map(|(_, table)| table.slots.len().max(1)).sum::<usize>().saturating_sub(from);
         let share = (left / SHARE).next_multiple_of(GROUP).max(GROUP);
         let mut found = None;
         'tables: for number in first..self.tables(classes) {

@@ -161,7 +161,12 @@ impl Log {
     fn clear_full(&mut self) {
         self.sweep = None;
         self.settled = 0;
-        self.spare.append(&mut self.full);
+        // Without memory to remember them by, the chunks are given back.
+        if self.spare.try_reserve(self.full.len()).is_ok() {
+            self.spare.append(&mut self.full);
+        } else {
+            self.full.clear();
+        }
     }
 
     /// The lines from the oldest on that is no older than `seq`.

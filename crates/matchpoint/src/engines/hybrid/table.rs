@@ -1,8 +1,8 @@
 //! A hash table from keys to queues of entries, first come first served, that grows without a pause.
 //!
 //! ```text
-//! slots   │ pair tag id mark │ pair tag id mark │      │ … ▪          │ –            │      32 bytes each, a line two
-//!           one entry, plain   its neighbour              │ crowded     empty
+//! slots   │ pair tag id mark │ …  │ pair tag id mark │ … │ ▪         │ –            │      32 bytes each, a line two
+//!           one entry, plain      its neighbour            │ crowded     empty
 //!                                                         ▼
 //! cells                                       key A, its first entry ──▶ key B, its first entry        one per key
 //!                                               │ first … last
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. A key that
-//! finds its slot taken lies in the other slot of the cache line, if that is empty. Three keys for a line, keys with
-//! several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals are in a chain of
-//! their own, so that a thousand of them do not slow a stranger down.
+//! finds its slot taken lies with the neighbour, four slots on (another cache line), if that is empty. A key that finds
+//! both taken, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals are
+//! in a chain of their own, so that a thousand of them do not slow a stranger down.
 //!
 //! **Growth** (linear hashing, Litwin 1980). A bucket is the lower bits of a hash, so that what lies in bucket *b* of *N*
 //! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, some with every call, and the number of them
