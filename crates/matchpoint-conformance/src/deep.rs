@@ -69,7 +69,7 @@ fn posted(n: u64) -> Vec<Event> {
         999 => (ANY_SOURCE, tagged(id % 64)),
         500 => (is(id % 64), Wild::Any),
         250 => (is(id % 64), masked(id % 64)),
-        _ => (is(id % 64), tagged(id / 64 << 8)),
+        _ => (is(id % 64), tagged((id / 64) << 8)),
     };
     let mut events: Vec<_> = (0..n).map(|id| post(id, receive(id).0, receive(id).1)).collect();
     // An old exact one and a young wildcard, and the other way round, with all of them in between.
@@ -81,7 +81,7 @@ fn posted(n: u64) -> Vec<Event> {
         arrive(next, source, tag)
     };
     events.extend((0..3).map(|_| message(1, u64::MAX)));
-    events.extend(spread(n).rev().map(|id| message(id % 64, id / 64 << 8)));
+    events.extend(spread(n).rev().map(|id| message(id % 64, (id / 64) << 8)));
     events.extend(spread(n).map(|id| message(100, id % 64)));
     events.extend(spread(n).map(|id| message(id % 64, 0xFF)));
     // From both ends inwards, and again: what is gone is not found.

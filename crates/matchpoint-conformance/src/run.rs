@@ -67,8 +67,11 @@ fn step(engine: &mut dyn Engine, judge: &mut Judge, event: &Event, since: usize)
     let outcome = guarded(|| event.play(engine))?;
     judge.judge(event, &outcome)?;
     let compared = match judge.queued() {
-        ..=SHORT => true,
-        ..=LONG => since >= if is_frequent(event) { 64 } else { RARE } || is_refusal(&outcome),
+        queued if queued <= SHORT => true,
+        queued if queued <= LONG => {
+            let often = if is_frequent(event) { 64 } else { RARE };
+            since >= often || is_refusal(&outcome)
+        }
         queued => since * EACH >= queued,
     };
     guarded(|| if compared { judge.compare(engine) } else { judge.compare_lengths(engine) })??;

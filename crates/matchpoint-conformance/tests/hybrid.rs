@@ -263,7 +263,7 @@ fn long_lines_of_dead_messages_are_swept() {
 
 /// A probe by the only bit of a mask, which no message has set: it has to look at all that wait.
 fn probe_masked(engine: &mut dyn Engine, bit: u32) -> Option<MsgId> {
-    let masked = TagMask { value: Tag(1 << bit), ignore: !(1 << bit | 1 << (bit + 24) % 64) };
+    let masked = TagMask { value: Tag(1 << bit), ignore: !(1 << bit | 1 << ((bit + 24) % 64)) };
     engine.probe(&Selector::new(ContextId(0), ANY_SOURCE, Wild::Masked(masked)))
 }
 
