@@ -5,7 +5,7 @@
 //! with the largest. Between both ends the geometric mean is taken, since what caches do to a search is a factor.
 //!
 //! An answer is given where both ends, and the replay's time beside the recorded one, lead to the same. Else it is
-//! *Cannot tell*, with the reason and what would decide ([`doubt`](crate::doubt)).
+//! *Cannot tell*, with the reason and what would decide ([`doubt`]).
 
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
