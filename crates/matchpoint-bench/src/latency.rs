@@ -104,9 +104,9 @@ const SOURCES: usize = 1024;
 /// Calls with each kind of wildcard, and calls of cancel.
 const FEW: usize = 1000;
 
-/// Calls between two looks at what was spent, and a call after which to look anyway.
+/// Calls between two looks at what was spent; and looks while a budget passes once more, after it has passed by the clock.
 const STRIDE: usize = 1024;
-const LONG: Duration = Duration::from_millis(1);
+const LOOKS: u32 = 8;
 
 /// A stage of a scenario: its calls, and what they answer.
 struct Planned {
@@ -295,16 +295,19 @@ fn timed(
     times.clear();
     times.resize(calls, 0);
     let spent = Spent::start();
+    let (mut sum_elapsed, mut look_at) = (Duration::ZERO, budget);
     for at in 0..calls {
         let started = Instant::now();
         let sum = player::step(engine, &planned.phase, at);
         let elapsed = started.elapsed();
+        sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
         if player::told(sum) != planned.answers[at] {
             times.truncate(at + 1);
             return Some(format!("call {at} was answered wrongly"));
         }
-        if at + 1 < calls && (at % STRIDE == 0 || elapsed > LONG) {
+        if at + 1 < calls && (at % STRIDE == 0 || sum_elapsed > look_at) {
+            look_at = sum_elapsed + budget / LOOKS;
             if let Some(spent) = spent.beyond(budget) {
                 times.truncate(at + 1);
                 return Some(format!("{} of {calls} calls in {:.1} s", at + 1, spent.as_secs_f64()));

@@ -20,10 +20,22 @@ pub(crate) trait Queues {
     fn receive(&self, at: Self::Posted) -> Receive;
     /// The message at a place.
     fn message(&self, at: Self::Unexpected) -> Message;
+    /// Its name.
+    #[inline]
+    fn message_id(&self, at: Self::Unexpected) -> MsgId {
+        self.message(at).id
+    }
     /// Takes a receive out.
     fn take_posted(&mut self, at: Self::Posted);
     /// Takes a message out.
     fn take_unexpected(&mut self, at: Self::Unexpected);
+    /// The same; what it is called.
+    #[inline]
+    fn take_message(&mut self, at: Self::Unexpected) -> MsgId {
+        let id = self.message_id(at);
+        self.take_unexpected(at);
+        id
+    }
     /// Gives a message another source. It keeps its age.
     fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
     /// The assertions.

@@ -150,18 +150,6 @@ impl<E: Effort> Bins<E> {
         (at != NIL).then_some(at)
     }
 
-    #[inline]
-    fn message_id(&self, at: Place) -> MsgId {
-        self.unexpected.get(at).value.id
-    }
-
-    #[inline]
-    fn take_message(&mut self, at: Place) -> MsgId {
-        let id = self.message_id(at);
-        self.take_unexpected(at);
-        id
-    }
-
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {

@@ -177,18 +177,6 @@ impl<E: Effort> RankArray<E> {
         from_any.or(named)
     }
 
-    #[inline]
-    fn message_id(&self, at: Place) -> MsgId {
-        self.unexpected.get(at).value.id
-    }
-
-    #[inline]
-    fn take_message(&mut self, at: Place) -> MsgId {
-        let id = self.message_id(at);
-        self.take_unexpected(at);
-        id
-    }
-
     /// Queues a receive that no message waits for.
     #[inline]
     pub(super) fn queue_receive(&mut self, receive: Receive) -> Result<(), Refused> {

@@ -193,18 +193,6 @@ impl<E: Effort> FourD<E> {
         Some(self.posted.remove(at).value.id)
     }
 
-    #[inline]
-    fn message_id(&self, at: Place) -> MsgId {
-        self.unexpected.get(at).value.id
-    }
-
-    #[inline]
-    fn take_message(&mut self, at: Place) -> MsgId {
-        let id = self.message_id(at);
-        self.take_unexpected(at);
-        id
-    }
-
     fn now_bytes(&self) -> u64 {
         size_of::<Self>() as u64
             + self.hints.bytes()

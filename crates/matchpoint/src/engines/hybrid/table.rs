@@ -424,14 +424,13 @@ impl Table {
         examined: &mut u64,
     ) -> Option<Result<Met, Refused>> {
         let mut at = slot.first_cell();
-        let mut before = NIL;
         loop {
             *examined += 1;
             let cell = self.cells.get(at);
             if cell.key == *key {
                 break;
             }
-            (before, at) = (at, cell.next);
+            at = cell.next;
             if at == NIL {
                 return None;
             }
@@ -445,22 +444,7 @@ impl Table {
         }
         let taken = cell.head.id;
         self.counts -= cell.head.kind.unit();
-        if cell.own != NIL {
-            self.twins.remove(cell.own);
-        }
-        if cell.first != NIL {
-            cell.promote(&self.twins);
-        } else {
-            let next = cell.next;
-            if before != NIL {
-                self.cells.get_mut(before).next = next;
-            } else if next != NIL {
-                self.slots[home].replace(Slot::crowded(next));
-            } else {
-                self.vacate(home);
-            }
-            self.cells.remove(at);
-        }
+        self.pop_cell(home, at);
         Some(Ok(Met::Took(taken)))
     }
 

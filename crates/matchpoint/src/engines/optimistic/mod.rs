@@ -150,18 +150,6 @@ impl<T: Tally> Optimistic<T> {
         found
     }
 
-    #[inline]
-    fn message_id(&self, at: Place) -> MsgId {
-        self.messages.get(at).value.message.id
-    }
-
-    #[inline]
-    fn take_message(&mut self, at: Place) -> MsgId {
-        let id = self.message_id(at);
-        self.take_unexpected(at);
-        id
-    }
-
     /// Takes the receive that a message goes to out of its index and out of the table.
     #[inline]
     fn take_receive(&mut self, envelope: &Envelope, hashes: Hashes) -> Option<RecvId> {
