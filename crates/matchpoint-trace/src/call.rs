@@ -37,11 +37,18 @@ pub struct RequestId(pub u32);
 impl RequestId {
     /// `MPI_REQUEST_NULL`.
     pub const NULL: RequestId = RequestId(0);
+    /// A request whose beginning the trace does not show.
+    pub const UNKNOWN: RequestId = RequestId(u32::MAX);
 }
 
 /// A message that a matched probe took (`MPI_Message`), by the id its process knew it by.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct HandleId(pub u32);
+
+impl HandleId {
+    /// `MPI_MESSAGE_NULL`, or a message that the trace does not show.
+    pub const NULL: HandleId = HandleId(0);
+}
 
 /// The other end of a send or receive, in ranks of the call's communicator (of its remote group, for an
 /// inter-communicator).
@@ -183,6 +190,16 @@ pub enum NewComm {
         /// This process's group comes second.
         high: bool,
     },
+    /// The trace says who its members are: [`Call::integers`] has their ranks in `MPI_COMM_WORLD`, in order; −1 for a
+    /// process that is not of this world.
+    Listed {
+        /// How many of them are of this process's group: those that come first. The others are the remote group, of an
+        /// inter-communicator.
+        own: u32,
+        /// Only those who become members make this call, with that tag (`Comm_create_group`, or a hash of the
+        /// string of `Comm_create_from_group`). `None`: all of the parent make it.
+        tag: Option<i64>,
+    },
     /// In a way that this trace cannot tell (`Comm_spawn`, `Comm_accept`, `Comm_join`, …).
     Unknown,
 }
@@ -303,9 +320,20 @@ pub enum Action {
         /// The request of a non-blocking collective.
         request: Option<RequestId>,
     },
+    /// A persistent collective is set up (`MPI_Bcast_init`, …).
+    CollectiveInit {
+        /// On which communicator.
+        comm: CommId,
+        /// The root, for those that have one.
+        root: Option<u32>,
+        /// Bytes that this process puts in or takes out, whichever the trace gives.
+        bytes: Option<u64>,
+        /// Its request.
+        request: RequestId,
+    },
     /// A communicator is created, collectively over `parent`. [`CommId::NULL`]: not for this process.
     CommCreate {
-        /// From which.
+        /// From which. [`CommId::NULL`]: of no other.
         parent: CommId,
         /// How.
         how: NewComm,

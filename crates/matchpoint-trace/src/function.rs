@@ -1,4 +1,5 @@
-//! The MPI functions that traces name.
+//! The MPI functions that traces name: those of MPI-5.0 that move data, make communicators or are called often, and
+//! those that older versions of the standard had. All others are [`Function::Unknown`].
 
 /// What kind of call a function is, for the call mix.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -35,6 +36,13 @@ macro_rules! functions {
                 NAMES[self as usize]
             }
 
+            /// The function of that name, which may be the one for large counts (`MPI_Send_c`).
+            pub fn named(name: &str) -> Option<Function> {
+                let short = name.strip_suffix("_c").unwrap_or(name);
+                let known = Function::ALL.iter().filter(|function| **function != Function::Unknown);
+                known.copied().find(|function| function.name() == name || function.name() == short)
+            }
+
             /// What kind of call it is.
             pub fn class(self) -> Class {
                 const CLASSES: &[Class] = &[$($({ let _ = Function::$name; Class::$class },)*)*];
@@ -54,7 +62,8 @@ functions! {
     }
     Completion {
         Wait Waitany Waitall Waitsome Test Testany Testall Testsome
-        Request_free Request_get_status Test_cancelled
+        Request_free Request_get_status Request_get_status_all Request_get_status_any Request_get_status_some
+        Test_cancelled
         Grequest_start Grequest_complete
     }
     Collective {
@@ -64,15 +73,22 @@ functions! {
         Ireduce Iallreduce Ireduce_scatter Ireduce_scatter_block Iscan Iexscan
         Neighbor_allgather Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw
         Ineighbor_allgather Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv Ineighbor_alltoallw
+        Barrier_init Bcast_init Gather_init Gatherv_init Scatter_init Scatterv_init Allgather_init Allgatherv_init
+        Alltoall_init Alltoallv_init Alltoallw_init Reduce_init Allreduce_init Reduce_scatter_init
+        Reduce_scatter_block_init Scan_init Exscan_init
+        Neighbor_allgather_init Neighbor_allgatherv_init Neighbor_alltoall_init Neighbor_alltoallv_init
+        Neighbor_alltoallw_init
     }
     OneSided {
         Accumulate Get Put Get_accumulate Fetch_and_op Compare_and_swap Rput Rget Raccumulate Rget_accumulate
         Win_create Win_allocate Win_allocate_shared Win_create_dynamic Win_attach Win_detach Win_free
         Win_fence Win_start Win_complete Win_post Win_wait Win_test Win_lock Win_lock_all Win_unlock Win_unlock_all
         Win_flush Win_flush_all Win_flush_local Win_flush_local_all Win_sync Win_get_group
+        Win_shared_query Win_set_info Win_get_info
     }
     Communicator {
-        Comm_size Comm_rank Comm_compare Comm_dup Comm_dup_with_info Comm_idup Comm_create Comm_create_group
+        Comm_size Comm_rank Comm_compare Comm_dup Comm_dup_with_info Comm_idup Comm_idup_with_info
+        Comm_create Comm_create_group Comm_create_from_group Intercomm_create_from_groups
         Comm_split Comm_split_type Comm_free Comm_test_inter Comm_remote_size Comm_remote_group
         Intercomm_create Intercomm_merge Comm_group
         Comm_accept Comm_connect Comm_disconnect Comm_get_parent Comm_join Comm_spawn Comm_spawn_multiple
@@ -81,6 +97,8 @@ functions! {
         Topo_test Cart_create Dims_create Graph_create Graphdims_get Graph_get Cartdim_get Cart_get Cart_rank
         Cart_coords Graph_neighbors_count Graph_neighbors Cart_shift Cart_sub Cart_map Graph_map
         Dist_graph_create Dist_graph_create_adjacent Dist_graph_neighbors Dist_graph_neighbors_count
+        Session_init Session_finalize Session_get_num_psets Session_get_nth_pset Session_get_info
+        Session_get_pset_info Group_from_session_pset Comm_set_info Comm_get_info
     }
     Other {
         Init Init_thread Finalize Initialized Finalized Abort Pcontrol Query_thread Is_thread_main
@@ -112,5 +130,15 @@ functions! {
         File_read_ordered_begin File_read_ordered_end File_write_ordered_begin File_write_ordered_end
         File_get_type_extent Register_datarep File_set_atomicity File_get_atomicity File_sync
         Io_test Io_wait Io_testall Io_waitall Io_testany Io_waitany Io_waitsome Io_testsome
+        File_iread_all File_iread_at_all File_iwrite_all File_iwrite_at_all
+        Get_library_version Get_elements_x Status_set_elements_x Type_size_x Type_get_extent_x Type_get_true_extent_x
+        Type_create_hindexed_block Type_create_f90_integer Type_create_f90_real Type_create_f90_complex
+        Type_get_value_index Op_commutative Reduce_local Get_hw_resource_info Info_create_env Info_get_string
+        Buffer_flush Buffer_iflush Comm_attach_buffer Comm_detach_buffer Comm_flush_buffer Comm_iflush_buffer
+        Session_attach_buffer Session_detach_buffer Session_flush_buffer Session_iflush_buffer
+        Session_create_errhandler Session_get_errhandler Session_set_errhandler Session_call_errhandler
+        Remove_error_class Remove_error_code Remove_error_string
+        Abi_get_version Abi_get_info Abi_get_fortran_info
+        Unknown
     }
 }

@@ -6,6 +6,7 @@
 pub mod call;
 pub mod error;
 pub mod function;
+pub mod native;
 pub mod readers;
 mod trace;
 

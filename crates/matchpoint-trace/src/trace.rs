@@ -20,6 +20,9 @@ pub struct Description {
     pub bytes: u64,
     /// Calls that the tracer says it did not write.
     pub calls_left_out: u64,
+    /// The times of all ranks are on one clock, but for an error of so much at most. `None`: each rank's times are its
+    /// own clock's, which may be any.
+    pub clock_error_ns: Option<u64>,
     /// What a user should know before trusting a result (versions that disagree, calls that the tracer left out, …):
     /// full sentences.
     pub notes: Vec<String>,

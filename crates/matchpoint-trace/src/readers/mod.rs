@@ -1,6 +1,8 @@
 //! The readers, and the list of them: to add one, write a folder here and a line in `READERS`.
 
 pub mod dumpi;
+mod map;
+pub mod native;
 mod unknown;
 
 use std::path::Path;
@@ -20,7 +22,7 @@ struct Reader {
 }
 
 /// All of them; the first that recognises a path reads it.
-const READERS: &[Reader] = &[dumpi::BINARY, dumpi::TEXT];
+const READERS: &[Reader] = &[native::READER, dumpi::BINARY, dumpi::TEXT];
 
 /// Opens the trace at a path: a folder, or the file that its format's documentation names first.
 ///

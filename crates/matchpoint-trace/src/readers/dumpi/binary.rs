@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use super::files::{Found, find, first_bytes, has_extension, listed, meta_of, numbered};
 use super::form::{Facts, Form};
-use super::map::Map;
 use super::meta::{MOST_RANKS, Meta};
 use super::sections::MAGIC;
 use super::stream::Stream;
 use super::{text, trace};
 use crate::error::TraceError;
 use crate::readers::Reader;
+use crate::readers::map::Map;
 use crate::trace::{RankReader, Trace};
 
 /// Reader of folders, `.meta` files, and the `.bin` file of one rank.

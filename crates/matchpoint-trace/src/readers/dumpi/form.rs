@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use super::map::Map;
 use super::sections::Counts;
 use super::version::Version;
 use crate::error::TraceError;
+use crate::readers::map::Map;
 use crate::trace::RankReader;
 
 /// What a file tells before its stream is read.

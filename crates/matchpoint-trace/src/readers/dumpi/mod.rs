@@ -17,7 +17,6 @@ mod frequent;
 mod identity;
 mod ids;
 mod layout;
-mod map;
 mod meta;
 mod record;
 mod sections;

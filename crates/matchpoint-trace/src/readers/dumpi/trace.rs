@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use super::files::{Files, name};
 use super::form::Form;
 use super::identity::Identity;
-use super::map::Map;
 use super::meta::MOST_RANKS;
 use super::survey::Survey;
 use crate::error::TraceError;
+use crate::readers::map::Map;
 use crate::trace::{Description, Missing, RankReader, Trace};
 
 struct Ranks {
@@ -164,7 +164,9 @@ impl Builder {
         let Builder { form, path, ranks, notes, bytes, .. } = self;
         let (present, files) =
             self.present.into_iter().map(|(rank, file)| (rank, (file, OnceLock::new()))).unzip();
-        let description = Description { format, path, ranks, missing, bytes, calls_left_out, notes };
+        let clock_error_ns = None;
+        let description =
+            Description { format, path, ranks, missing, bytes, calls_left_out, clock_error_ns, notes };
         Ok(Box::new(Ranks { description, present, files, form }))
     }
 

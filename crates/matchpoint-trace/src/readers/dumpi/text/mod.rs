@@ -16,11 +16,11 @@ use std::sync::OnceLock;
 use self::stream::Stream;
 use super::files::{Files, first_bytes, listed, name, several};
 use super::form::{Facts, Form};
-use super::map::Map;
 use super::sizes::Sizes;
 use super::trace;
 use crate::error::TraceError;
 use crate::readers::Reader;
+use crate::readers::map::Map;
 use crate::trace::{RankReader, Trace};
 
 /// Reader of folders of such text, and of the text of one rank.

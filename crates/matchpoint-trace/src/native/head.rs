@@ -1,0 +1,73 @@
+//! The blocks that are JSON: what a rank's file is, and how it ended.
+
+use serde::{Deserialize, Serialize};
+
+/// The first block of a rank's file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Head {
+    /// Of the format.
+    pub version: u32,
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Of `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// Where the process ran.
+    #[serde(default)]
+    pub host: String,
+    /// Its number there.
+    #[serde(default)]
+    pub pid: u64,
+    /// What `MPI_Get_library_version` says.
+    #[serde(default)]
+    pub library: String,
+    /// What `MPI_Get_version` says.
+    #[serde(default)]
+    pub standard: String,
+    /// `single`, `funneled`, `serialized` or `multiple`.
+    #[serde(default)]
+    pub thread_level: String,
+    /// The path of the executable.
+    #[serde(default)]
+    pub program: String,
+    /// Wall clock, nanoseconds since 1970.
+    #[serde(default)]
+    pub started_ns: i64,
+    /// What the ticks are.
+    pub clock: Clock,
+    /// Name and fields of every function: calls name one by its index.
+    pub functions: Vec<(String, String)>,
+}
+
+/// What the ticks of a file are.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Clock {
+    /// `tsc`, `cntvct`, `monotonic`, or another.
+    #[serde(default)]
+    pub source: String,
+    /// Ticks per second, as far as known when the file was begun.
+    pub hz: f64,
+    /// Some time in ticks.
+    pub ticks: u64,
+    /// The same on the host's monotonic clock, in nanoseconds.
+    pub ns: i64,
+}
+
+/// The last block of the file of a process that ended well.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct End {
+    /// `finalize`, `abort` or `exit`.
+    #[serde(default)]
+    pub reason: String,
+    /// Calls that were written.
+    #[serde(default)]
+    pub calls: u64,
+    /// Calls that were made after the limit of disk space was reached.
+    #[serde(default)]
+    pub left_out: u64,
+    /// When that was, in ticks.
+    #[serde(default)]
+    pub limit_ticks: Option<u64>,
+    /// Time that threads waited because calls could not be written fast enough.
+    #[serde(default)]
+    pub waited_ns: u64,
+}

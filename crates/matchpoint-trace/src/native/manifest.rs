@@ -1,0 +1,63 @@
+//! The manifest: what was run, how it ended, which files there are.
+
+use serde::{Deserialize, Serialize};
+
+/// The name of its file.
+pub const FILE: &str = "manifest.json";
+
+/// What [`Manifest::format`] says.
+pub const FORMAT: &str = "matchpoint trace";
+
+/// What `manifest.json` holds.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`FORMAT`].
+    pub format: String,
+    /// Of the format.
+    pub version: u32,
+    /// `running` while the job runs, then `finished`.
+    #[serde(default)]
+    pub state: String,
+    /// Processes in `MPI_COMM_WORLD`.
+    #[serde(default)]
+    pub ranks: Option<u32>,
+    /// The command line.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// First line of what `MPI_Get_library_version` says.
+    #[serde(default)]
+    pub mpi: String,
+    /// RFC 3339.
+    #[serde(default)]
+    pub started: Option<String>,
+    /// RFC 3339.
+    #[serde(default)]
+    pub ended: Option<String>,
+    /// Of the launcher.
+    #[serde(default)]
+    pub exit_status: Option<i64>,
+    /// A file for each rank.
+    #[serde(default)]
+    pub files: Vec<RankFile>,
+    /// Folders inside, each a trace.
+    #[serde(default)]
+    pub spawned: Vec<String>,
+}
+
+/// A rank's file.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct RankFile {
+    /// Whose it is.
+    pub rank: u32,
+    /// Its name.
+    pub file: String,
+    /// Its length.
+    #[serde(default)]
+    pub bytes: u64,
+    /// Calls in it.
+    #[serde(default)]
+    pub calls: u64,
+    /// The process reached `MPI_Finalize`, and all was written.
+    #[serde(default)]
+    pub complete: bool,
+}

@@ -1,0 +1,24 @@
+//! Our own format of recorded traces, as `docs/trace-format.md` describes it: what its reader and its writer share.
+//!
+//! A trace is a folder: a [manifest](manifest), and a file for each process, which is a sequence of [blocks](block). The
+//! first is a [head], which says what fields the calls of each function have; [layout] says which those should be.
+
+pub mod block;
+pub mod head;
+pub mod layout;
+pub mod manifest;
+pub(crate) mod varint;
+mod writer;
+
+pub use writer::{Settings, Writer};
+
+/// The version that is read and written.
+pub const VERSION: u32 = 1;
+
+/// No trace has more ranks than this; a larger number is a damaged one.
+pub(crate) const MOST_RANKS: u32 = 1 << 20;
+
+/// The name of a rank's file.
+pub fn file_name(rank: u32) -> String {
+    format!("rank-{rank:05}.mpt")
+}

@@ -1,0 +1,169 @@
+//! Writes the file of one rank.
+
+mod fields;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use self::fields::{Last, fields};
+use super::block::{block, kind};
+use super::head::{Clock, End, Head};
+use super::layout::{self, MEMBERS, MEMBERS_FIELDS};
+use super::varint::put;
+use super::{MOST_RANKS, VERSION};
+use crate::call::{Action, Call, CommId, NewComm};
+use crate::function::Function;
+
+/// What the ticks of nanosecond 0 are: times before it are ticks as well.
+const ZERO: u64 = 1 << 62;
+
+/// What a file is of, and how it is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Of `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// Where the process ran.
+    pub host: String,
+    /// All times are on one clock, but for an error of so much. `None`: that is not known.
+    pub clock_error_ns: Option<u64>,
+    /// How much to pack: a level of zstd, or 0 for not at all.
+    pub level: i32,
+    /// How large blocks become before they are packed.
+    pub block_bytes: usize,
+}
+
+impl Settings {
+    /// Of rank `rank` of `size`: packed a little, in blocks of 64 KiB.
+    pub fn of(rank: u32, size: u32) -> Self {
+        Settings { rank, size, host: String::new(), clock_error_ns: None, level: 1, block_bytes: 64 << 10 }
+    }
+}
+
+/// Writes calls. Ids of communicators, requests and messages are what the format's handles are made of; what it cannot
+/// hold is left out:
+///
+/// * groups, and what `MPI_Comm_size` and `MPI_Comm_rank` say: such calls have no fields,
+/// * how a new communicator came to be, but for duplicates, `MPI_Comm_split`, `MPI_Intercomm_create` and
+///   `MPI_Intercomm_merge`; its members are written if they are [`NewComm::Listed`],
+/// * what the status of a cancelled message says beside that,
+/// * an end before the beginning: such a call takes no time,
+/// * who calls a function that is not known: all of them are one.
+pub struct Writer<W: Write> {
+    out: W,
+    settings: Settings,
+    threads: BTreeMap<u16, Open>,
+    calls: u64,
+}
+
+/// A block that grows.
+struct Open {
+    content: Vec<u8>,
+    calls: u64,
+    ticks: u64,
+    last: Last,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// It cannot be written, or there is no such rank.
+    pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
+        if settings.size > MOST_RANKS || settings.rank >= settings.size {
+            let problem = format!("there is no rank {} of {}", settings.rank, settings.size);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+        }
+        out.write_all(&block(kind::HEAD, 0, 0, &serde_json::to_vec(&head(&settings))?, settings.level)?)?;
+        if let Some(error_ns) = settings.clock_error_ns {
+            let offset = [0, 0, error_ns].map(u64::to_le_bytes).concat();
+            out.write_all(&block(kind::OFFSET, 0, 0, &offset, 0)?)?;
+        }
+        Ok(Writer { out, settings, threads: BTreeMap::new(), calls: 0 })
+    }
+
+    /// Writes a call.
+    ///
+    /// # Errors
+    /// The file cannot be written, or calls of the function do not do that.
+    pub fn call(&mut self, call: &Call) -> io::Result<()> {
+        let open = self.threads.entry(call.thread).or_insert_with(|| Open::at(ticks(call.enter_ns)));
+        let (enter, leave) = (ticks(call.enter_ns), ticks(call.leave_ns));
+        open.begin(call.function as u64, enter, leave.saturating_sub(enter));
+        fields(&mut open.content, &mut open.last, call).map_err(|problem| {
+            let problem = format!("{}: {problem}", call.function.name());
+            io::Error::new(io::ErrorKind::InvalidInput, problem)
+        })?;
+        open.calls += 1;
+        if let Action::CommCreate { how: NewComm::Listed { own, .. }, comm, .. } = call.action {
+            if comm != CommId::NULL {
+                let (own, remote) = call.integers.split_at(own as usize);
+                open.begin(Function::ALL.len() as u64, enter, 0);
+                open.last.members(&mut open.content, comm, own, remote);
+            }
+        }
+        self.calls += 1;
+        if open.content.len() >= self.settings.block_bytes {
+            self.close(call.thread)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and how it ended: `finalize`, `abort` or `exit`.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self, reason: &str) -> io::Result<W> {
+        let threads: Vec<u16> = self.threads.keys().copied().collect();
+        threads.into_iter().try_for_each(|thread| self.close(thread))?;
+        let end = End { reason: reason.to_owned(), calls: self.calls, ..End::default() };
+        self.out.write_all(&block(kind::END, 0, 0, &serde_json::to_vec(&end)?, 0)?)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn close(&mut self, thread: u16) -> io::Result<()> {
+        let Some(Open { content, calls, .. }) = self.threads.remove(&thread) else { return Ok(()) };
+        self.out.write_all(&block(kind::CALLS, thread, calls, &content, self.settings.level)?)
+    }
+}
+
+impl Open {
+    fn at(ticks: u64) -> Self {
+        Open { content: ticks.to_le_bytes().to_vec(), calls: 0, ticks, last: Last::default() }
+    }
+
+    fn begin(&mut self, function: u64, enter: u64, took: u64) {
+        put(&mut self.content, function);
+        put(&mut self.content, enter.wrapping_sub(self.ticks));
+        put(&mut self.content, took);
+        self.ticks = enter;
+    }
+}
+
+fn ticks(ns: i64) -> u64 {
+    ZERO.wrapping_add_signed(ns)
+}
+
+fn head(settings: &Settings) -> Head {
+    let mut functions: Vec<(String, String)> = Function::ALL
+        .iter()
+        .map(|&function| (function.name().to_owned(), layout::fields(function).to_owned()))
+        .collect();
+    functions.push((MEMBERS.to_owned(), MEMBERS_FIELDS.to_owned()));
+    Head {
+        version: VERSION,
+        rank: settings.rank,
+        size: settings.size,
+        host: settings.host.clone(),
+        pid: 0,
+        library: String::new(),
+        standard: String::new(),
+        thread_level: String::new(),
+        program: String::new(),
+        started_ns: 0,
+        clock: Clock { source: "nanoseconds".to_owned(), hz: 1e9, ticks: ZERO, ns: 0 },
+        functions,
+    }
+}

@@ -1,0 +1,276 @@
+//! The fields of a call.
+
+use crate::call::{
+    Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status,
+    TagArg,
+};
+use crate::native::layout::{HandleKind, Shape};
+use crate::native::varint::{put, zigzag};
+
+/// The last handle of each kind in the block.
+#[derive(Default)]
+pub(super) struct Last([u64; 4]);
+
+impl Last {
+    fn handle(&mut self, bytes: &mut Vec<u8>, kind: HandleKind, id: u32) {
+        if id == 0 {
+            return put(bytes, 0);
+        }
+        let last = &mut self.0[kind as usize];
+        put(bytes, 1 + zigzag(i64::from(id) - *last as i64));
+        *last = id.into();
+    }
+
+    fn comm(&mut self, bytes: &mut Vec<u8>, comm: CommId) {
+        self.handle(bytes, HandleKind::Communicator, comm.0);
+    }
+
+    fn request(&mut self, bytes: &mut Vec<u8>, request: Option<RequestId>) {
+        self.handle(bytes, HandleKind::Request, request.unwrap_or(RequestId::NULL).0);
+    }
+
+    fn message(&mut self, bytes: &mut Vec<u8>, handle: HandleId) {
+        self.handle(bytes, HandleKind::Message, handle.0);
+    }
+
+    /// Who belongs to a communicator.
+    pub fn members(&mut self, bytes: &mut Vec<u8>, comm: CommId, own: &[i32], remote: &[i32]) {
+        self.comm(bytes, comm);
+        processes(bytes, own);
+        processes(bytes, remote);
+    }
+}
+
+/// Appends the fields of a call.
+///
+/// # Errors
+/// The function does not do what the call does. In words.
+pub(super) fn fields(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) -> Result<(), &'static str> {
+    match (Shape::of(call.function), call.action) {
+        (Shape::Send(mode), Action::Send { args, request: None }) if args.mode == mode => {
+            send(bytes, last, &args)
+        }
+        (Shape::Isend(mode), Action::Send { args, request: Some(request) }) if args.mode == mode => {
+            send(bytes, last, &args);
+            last.request(bytes, Some(request));
+        }
+        (Shape::SendInit(mode), Action::SendInit { args, request }) if args.mode == mode => {
+            send(bytes, last, &args);
+            last.request(bytes, Some(request));
+        }
+        (Shape::Recv, Action::Receive { args, request: None, status: reported }) => {
+            receive(bytes, last, &args);
+            status(bytes, reported);
+        }
+        (Shape::Irecv, Action::Receive { args, request: Some(request), .. })
+        | (Shape::RecvInit, Action::ReceiveInit { args, request }) => {
+            receive(bytes, last, &args);
+            last.request(bytes, Some(request));
+        }
+        (
+            shape @ (Shape::Sendrecv | Shape::Isendrecv),
+            Action::SendReceive { send: sent, receive: args, request, status: reported },
+        ) => {
+            send(bytes, last, &sent);
+            selector(bytes, &args);
+            length(bytes, args.bytes);
+            match shape {
+                Shape::Sendrecv => status(bytes, reported),
+                _ => last.request(bytes, request),
+            }
+        }
+        (Shape::Start, Action::Start)
+        | (Shape::Cancel, Action::Cancel)
+        | (Shape::RequestFree, Action::RequestFree) => requests(bytes, last, call),
+        (Shape::Complete(awaits, blocking), Action::Complete { awaits: given, blocking: as_given })
+            if (awaits, blocking) == (given, as_given) =>
+        {
+            requests(bytes, last, call);
+            completions(bytes, &call.completions);
+        }
+        (Shape::RequestStatus, Action::RequestStatus) => {
+            requests(bytes, last, call);
+            completions(bytes, &call.completions);
+        }
+        (shape, Action::Probe { .. }) => return probe(bytes, last, shape, &call.action),
+        (Shape::Mrecv, Action::MatchedReceive { handle, request: None, status: reported }) => {
+            last.message(bytes, handle);
+            length(bytes, None);
+            status(bytes, reported);
+        }
+        (Shape::Imrecv, Action::MatchedReceive { handle, request: Some(request), .. }) => {
+            last.message(bytes, handle);
+            length(bytes, None);
+            last.request(bytes, Some(request));
+        }
+        (Shape::Collective, Action::Collective { comm, root, bytes: long, request: None }) => {
+            collective(bytes, last, (comm, root, long));
+        }
+        (Shape::Icollective, Action::Collective { comm, root, bytes: long, request: Some(request) })
+        | (Shape::CollectiveInit, Action::CollectiveInit { comm, root, bytes: long, request }) => {
+            collective(bytes, last, (comm, root, long));
+            last.request(bytes, Some(request));
+        }
+        // Their arguments are of no use to anybody yet, and not in a call.
+        (Shape::PartitionedInit, Action::Partitioned) => bytes.extend([0; 5]),
+        (Shape::Pready, Action::Partitioned) => bytes.extend([0; 1]),
+        (Shape::Parrived, Action::Partitioned) => bytes.extend([0; 2]),
+        (Shape::CommFree, Action::CommFree { comm }) => last.comm(bytes, comm),
+        (Shape::Init, Action::Init) | (Shape::Finalize, Action::Finalize) | (Shape::Other, _) => {}
+        (shape, Action::CommCreate { .. }) => return created(bytes, last, shape, &call.action),
+        _ => return Err("its calls do not do what this one does"),
+    }
+    Ok(())
+}
+
+fn send(bytes: &mut Vec<u8>, last: &mut Last, args: &SendArgs) {
+    last.comm(bytes, args.comm);
+    peer(bytes, args.dest);
+    signed(bytes, args.tag);
+    length(bytes, args.bytes);
+}
+
+fn receive(bytes: &mut Vec<u8>, last: &mut Last, args: &ReceiveArgs) {
+    last.comm(bytes, args.comm);
+    selector(bytes, args);
+    length(bytes, args.bytes);
+}
+
+fn selector(bytes: &mut Vec<u8>, args: &ReceiveArgs) {
+    peer(bytes, args.source);
+    tag(bytes, args.tag);
+}
+
+fn probe(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) -> Result<(), &'static str> {
+    let Action::Probe { args, found, status: reported, handle, .. } = action else { return Ok(()) };
+    last.comm(bytes, args.comm);
+    selector(bytes, args);
+    match shape {
+        Shape::Probe | Shape::Mprobe => {}
+        Shape::Iprobe | Shape::Improbe => put(bytes, (*found).into()),
+        _ => return Err("it is no probe"),
+    }
+    if matches!(shape, Shape::Mprobe | Shape::Improbe) {
+        last.message(bytes, handle.unwrap_or(HandleId::NULL));
+    }
+    status(bytes, *reported);
+    Ok(())
+}
+
+fn collective(bytes: &mut Vec<u8>, last: &mut Last, (comm, root, long): (CommId, Option<u32>, Option<u64>)) {
+    last.comm(bytes, comm);
+    put(bytes, zigzag(root.map_or(-1, i64::from)));
+    length(bytes, long);
+}
+
+fn created(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) -> Result<(), &'static str> {
+    let Action::CommCreate { parent, how, comm, request } = *action else { return Ok(()) };
+    if !matches!(shape, Shape::CreateFromGroup | Shape::Appear) {
+        last.comm(bytes, parent);
+    }
+    match (shape, how) {
+        (Shape::Dup | Shape::Idup | Shape::Create | Shape::Appear, _) => {}
+        (Shape::Split, NewComm::Split { color, key }) => {
+            signed(bytes, color.unwrap_or(-1));
+            signed(bytes, key);
+        }
+        // Of those whose members are known nobody asks for more.
+        (Shape::Split, _) => bytes.extend([0, 0]),
+        (Shape::CreateGroup | Shape::CreateFromGroup, how) => match how {
+            NewComm::Listed { tag: Some(tag), .. } => put(bytes, zigzag(tag)),
+            _ => put(bytes, 0),
+        },
+        (Shape::InterCreate, NewComm::Inter { local_leader, peer_comm, remote_leader, tag }) => {
+            put(bytes, zigzag(local_leader.into()));
+            last.comm(bytes, peer_comm);
+            put(bytes, zigzag(remote_leader.into()));
+            signed(bytes, tag);
+        }
+        (Shape::Merge, NewComm::Merge { high }) => put(bytes, high.into()),
+        _ => return Err("it makes no communicator in that way"),
+    }
+    last.comm(bytes, comm);
+    if shape == Shape::Idup {
+        last.request(bytes, request);
+    }
+    Ok(())
+}
+
+fn requests(bytes: &mut Vec<u8>, last: &mut Last, call: &Call) {
+    put(bytes, call.requests.len() as u64);
+    call.requests.iter().for_each(|&request| last.request(bytes, Some(request)));
+}
+
+fn completions(bytes: &mut Vec<u8>, completions: &[Completion]) {
+    put(bytes, completions.len() as u64);
+    let mut next = 0;
+    for completion in completions {
+        put(bytes, zigzag(i64::from(completion.index) - next));
+        next = i64::from(completion.index) + 1;
+        status(bytes, completion.status);
+    }
+}
+
+fn status(bytes: &mut Vec<u8>, status: Option<Status>) {
+    let empty = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
+    match status {
+        None => put(bytes, 0),
+        Some(Status { cancelled: true, .. }) => put(bytes, 2),
+        Some(status) if status == empty => put(bytes, 3),
+        Some(status) => {
+            put(bytes, 1);
+            peer(bytes, status.source);
+            tag(bytes, status.tag);
+            length(bytes, status.bytes);
+        }
+    }
+}
+
+fn peer(bytes: &mut Vec<u8>, peer: Peer) {
+    let written = match peer {
+        Peer::Rank(rank) => i64::from(rank),
+        Peer::Any => -1,
+        Peer::Null => -2,
+    };
+    put(bytes, zigzag(written));
+}
+
+fn tag(bytes: &mut Vec<u8>, tag: TagArg) {
+    match tag {
+        TagArg::Is(tag) => signed(bytes, tag),
+        TagArg::Any => signed(bytes, -1),
+    }
+}
+
+fn signed(bytes: &mut Vec<u8>, value: i32) {
+    put(bytes, zigzag(value.into()));
+}
+
+fn length(bytes: &mut Vec<u8>, length: Option<u64>) {
+    put(bytes, length.map_or(0, |length| length.saturating_add(1)));
+}
+
+/// Runs of ranks at equal distances.
+fn processes(bytes: &mut Vec<u8>, ranks: &[i32]) {
+    let mut runs: Vec<(i64, i64, u64)> = Vec::new();
+    for rank in ranks.iter().map(|&rank| i64::from(rank)) {
+        match runs.last_mut() {
+            // Those that are not of this world are no run with any that are.
+            Some((first, step, many))
+                if (rank < 0) == (*first < 0) && (*many == 1 || *first + *step * *many as i64 == rank) =>
+            {
+                if *many == 1 {
+                    *step = rank - *first;
+                }
+                *many += 1;
+            }
+            _ => runs.push((rank, 0, 1)),
+        }
+    }
+    put(bytes, runs.len() as u64);
+    for (first, step, many) in runs {
+        put(bytes, zigzag(first));
+        put(bytes, zigzag(step));
+        put(bytes, many);
+    }
+}

@@ -1,0 +1,79 @@
+//! Ids for communicators.
+
+use std::collections::HashMap;
+
+use crate::call::CommId;
+
+/// How the format writes `MPI_COMM_WORLD`.
+const WORLD: u64 = 1;
+
+/// What a process knows communicators by.
+pub(super) struct Comms {
+    /// By handle: the id, and how often it was made and not freed since. With several threads, a call that gets a handle
+    /// may have begun before the call that frees the communicator which had it.
+    known: HashMap<u64, (CommId, u32)>,
+    free: Vec<CommId>,
+    next: u32,
+    /// Mostly the next call is on the same.
+    recent: (u64, CommId),
+}
+
+impl Default for Comms {
+    fn default() -> Self {
+        let known = HashMap::from([(WORLD, (CommId::WORLD, 1)), (2, (CommId::SELF, 1))]);
+        Comms { known, free: Vec::new(), next: 3, recent: (WORLD, CommId::WORLD) }
+    }
+}
+
+impl Comms {
+    /// The one with that handle; 0 is none. One that the trace did not show made gets an id as well.
+    #[inline]
+    pub fn named(&mut self, handle: u64) -> CommId {
+        if handle != self.recent.0 {
+            self.recent = (handle, self.look_up(handle));
+        }
+        self.recent.1
+    }
+
+    fn look_up(&mut self, handle: u64) -> CommId {
+        match self.known.get(&handle) {
+            _ if handle == 0 => CommId::NULL,
+            Some((comm, _)) => *comm,
+            None => self.make(handle),
+        }
+    }
+
+    /// One with that handle is made.
+    pub fn make(&mut self, handle: u64) -> CommId {
+        if handle == 0 {
+            return CommId::NULL;
+        }
+        if let Some((comm, made)) = self.known.get_mut(&handle) {
+            *made += 1;
+            return *comm;
+        }
+        let comm = self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            CommId(self.next - 1)
+        });
+        self.known.insert(handle, (comm, 1));
+        comm
+    }
+
+    /// One is freed: its id.
+    pub fn free(&mut self, handle: u64) -> CommId {
+        let comm = self.named(handle);
+        if comm.0 <= CommId::SELF.0 {
+            return comm;
+        }
+        if let Some((_, made)) = self.known.get_mut(&handle) {
+            *made -= 1;
+            if *made == 0 {
+                self.known.remove(&handle);
+                self.free.push(comm);
+                self.recent = (WORLD, CommId::WORLD);
+            }
+        }
+        comm
+    }
+}

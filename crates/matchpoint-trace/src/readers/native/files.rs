@@ -1,0 +1,112 @@
+//! Which files make up a trace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::TraceError;
+use crate::native::manifest::{self, Manifest};
+use crate::native::{MOST_RANKS, VERSION};
+
+/// The files of a trace.
+#[derive(Debug)]
+pub(super) struct Files {
+    /// What the user named.
+    pub path: PathBuf,
+    /// By rank.
+    pub by_rank: BTreeMap<u32, PathBuf>,
+    pub manifest: Option<Manifest>,
+    /// Only this rank was asked for.
+    pub only: Option<u32>,
+}
+
+/// The extension of a rank's file.
+const EXTENSION: &str = "mpt";
+
+/// Finds the files of the trace at a path: a folder, its manifest, or the file of one rank.
+///
+/// # Errors
+/// There is none, or two of one rank, or the manifest cannot be read.
+pub(super) fn find(path: &Path) -> Result<Files, TraceError> {
+    if path.is_dir() {
+        return in_folder(path, path);
+    }
+    if is_manifest(path) {
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        return in_folder(path, folder);
+    }
+    let rank = numbered(path).unwrap_or(0);
+    let by_rank = BTreeMap::from([(rank, path.to_owned())]);
+    Ok(Files { path: path.to_owned(), by_rank, manifest: None, only: Some(rank) })
+}
+
+/// Whether this is the name of a manifest.
+pub(super) fn is_manifest(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == manifest::FILE)
+}
+
+/// Whether this is the name of a rank's file.
+pub(super) fn is_rank(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(EXTENSION))
+}
+
+/// The rank in the name of a file: `rank-00012.mpt`.
+pub(super) fn numbered(path: &Path) -> Option<u32> {
+    let stem = path.file_stem().filter(|_| is_rank(path))?.to_str()?;
+    let digits = stem.strip_prefix("rank-")?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
+}
+
+fn in_folder(path: &Path, folder: &Path) -> Result<Files, TraceError> {
+    let manifest = read_manifest(&folder.join(manifest::FILE))?;
+    let entries = fs::read_dir(folder).map_err(|error| TraceError::io(folder, &error))?;
+    let mut found: Vec<PathBuf> =
+        entries.flatten().map(|entry| entry.path()).filter(|file| is_rank(file) && file.is_file()).collect();
+    found.sort();
+    let mut by_rank: BTreeMap<u32, PathBuf> = BTreeMap::new();
+    for file in found {
+        let Some(rank) = numbered(&file) else { continue };
+        if rank >= MOST_RANKS {
+            let problem = format!("the name of a file gives rank {rank}");
+            return Err(TraceError::new(&file, problem, "rename that file, or remove it"));
+        }
+        if let Some(other) = by_rank.insert(rank, file) {
+            let problem = format!("there are two files of rank {rank}: {}", other.display());
+            return Err(TraceError::new(folder, problem, "remove one of them"));
+        }
+    }
+    if by_rank.is_empty() && manifest.is_none() {
+        let problem = "no file here is named as those of ranks are: rank-00000.mpt";
+        return Err(TraceError::new(folder, problem, "rename the files, or give one of them"));
+    }
+    Ok(Files { path: path.to_owned(), by_rank, manifest, only: None })
+}
+
+/// Reads the manifest, if there is one.
+fn read_manifest(path: &Path) -> Result<Option<Manifest>, TraceError> {
+    let Ok(text) = fs::read(path) else { return Ok(None) };
+    let advice = "correct it, or remove it: the files of the ranks can be read without";
+    let json: Result<serde_json::Value, _> = serde_json::from_slice(&text);
+    let json =
+        json.map_err(|error| TraceError::new(path, format!("the manifest is no JSON: {error}"), advice))?;
+    let version = json.get("version").and_then(serde_json::Value::as_u64);
+    if let Some(version) = version.filter(|version| *version > u64::from(VERSION)) {
+        let problem =
+            format!("the trace is of version {version}, and version {VERSION} is the newest known here");
+        let advice = "read it with the version of Matchpoint that recorded it, or a newer one";
+        return Err(TraceError::new(path, problem, advice));
+    }
+    let manifest: Manifest = serde_json::from_value(json)
+        .map_err(|error| TraceError::new(path, format!("this is no manifest of a trace: {error}"), advice))?;
+    if manifest.format != manifest::FORMAT {
+        let problem = format!("this is no manifest of a trace: its format is `{}`", manifest.format);
+        return Err(TraceError::new(path, problem, advice));
+    }
+    match manifest.ranks {
+        Some(ranks) if !(1..=MOST_RANKS).contains(&ranks) => {
+            Err(TraceError::new(path, format!("the manifest tells of {ranks} processes"), advice))
+        }
+        _ => Ok(Some(manifest)),
+    }
+}

@@ -1,0 +1,205 @@
+//! One thread's calls, block by block.
+
+use std::path::Path;
+
+use super::cursor::{Cursor, Fault};
+use super::decode::Last;
+use super::plan::{Plan, Remark};
+use super::survey::{Facts, Next, next};
+use super::unpack;
+use crate::error::TraceError;
+use crate::native::block::{HEADER, Header, codec, kind};
+
+/// What stands before the fields of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ahead {
+    /// Which function: an index into the head's.
+    pub function: u32,
+    pub enter: u64,
+    pub leave: u64,
+}
+
+/// A thread's calls, as far as they are read.
+pub(super) struct Lane {
+    pub thread: u16,
+    /// Where to look for its next block.
+    next_block: usize,
+    /// The block that is read.
+    pub block: usize,
+    /// Where its bytes are, if they are stored as they are.
+    stored: Option<(usize, usize)>,
+    /// Else they are here.
+    buffer: Vec<u8>,
+    /// How far it is read.
+    pub at: usize,
+    /// When the last call was entered.
+    ticks: u64,
+    pub last: Last,
+    /// The next call, if that was looked at.
+    pub ahead: Option<Ahead>,
+    /// Its bytes were let go.
+    asleep: bool,
+}
+
+/// The calls of one block.
+#[inline]
+pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file: &'a [u8]) -> &'a [u8] {
+    match stored {
+        Some((from, to)) => &file[from..to],
+        None => buffer,
+    }
+}
+
+impl Lane {
+    pub fn new(thread: u16, first_block: usize) -> Self {
+        Lane {
+            thread,
+            next_block: first_block,
+            block: first_block,
+            stored: None,
+            buffer: Vec::new(),
+            at: 0,
+            ticks: 0,
+            last: Last::default(),
+            ahead: None,
+            asleep: false,
+        }
+    }
+
+    /// Its bytes, and what else reading them takes.
+    #[inline]
+    pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut Last) {
+        (Cursor::new(content(self.stored, &self.buffer, file), self.at), &mut self.last)
+    }
+
+    /// Looks at the next call in this block, past remarks; false at the end of the block.
+    #[inline]
+    pub fn look(&mut self, file: &[u8], plans: &[Plan]) -> Result<bool, Fault> {
+        loop {
+            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(false) };
+            if plan.remark.is_none() {
+                self.ahead = Some(ahead);
+                return Ok(true);
+            }
+            self.pass(file, plan)?;
+        }
+    }
+
+    /// Looks for a remark about the call that was just read, and stops at its fields; passes over others.
+    pub fn remark<'p>(
+        &mut self,
+        file: &[u8],
+        plans: &'p [Plan],
+        wanted: Remark,
+    ) -> Result<Option<&'p Plan>, Fault> {
+        loop {
+            let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(None) };
+            match plan.remark {
+                None => {
+                    self.ahead = Some(ahead);
+                    return Ok(None);
+                }
+                Some(found) if found == wanted => return Ok(Some(plan)),
+                Some(_) => self.pass(file, plan)?,
+            }
+        }
+    }
+
+    #[inline]
+    fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(Ahead, &'p Plan)>, Fault> {
+        let mut cursor = Cursor::new(content(self.stored, &self.buffer, file), self.at);
+        if cursor.ended() {
+            return Ok(None);
+        }
+        let function = cursor.unsigned()?;
+        let plan = usize::try_from(function).ok().and_then(|function| plans.get(function));
+        let plan = plan.ok_or(Fault::Function(function))?;
+        self.ticks = self.ticks.wrapping_add(cursor.unsigned()?);
+        let leave = self.ticks.saturating_add(cursor.unsigned()?);
+        self.at = cursor.at;
+        Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
+    }
+
+    fn pass(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(content(self.stored, &self.buffer, file), self.at);
+        plan.pass(&mut cursor, &mut self.last)?;
+        self.at = cursor.at;
+        Ok(())
+    }
+
+    /// Goes on to the thread's next block with calls; false if there is none before `good`.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn next_block(&mut self, path: &Path, file: &[u8], good: usize) -> Result<bool, TraceError> {
+        while self.next_block < good {
+            let at = self.next_block;
+            let Next::Block(header) = next(file, at) else { return Ok(false) };
+            self.next_block = at + HEADER + header.packed as usize;
+            if header.kind != kind::CALLS || header.thread != self.thread {
+                continue;
+            }
+            self.block = at;
+            self.load(path, file, &header)?;
+            if let Some(first) = content(self.stored, &self.buffer, file).first_chunk() {
+                (self.at, self.ticks, self.last) = (8, u64::from_le_bytes(*first), Last::default());
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn load(&mut self, path: &Path, file: &[u8], header: &Header) -> Result<(), TraceError> {
+        let packed = unpack::packed(path, file, self.block, header)?;
+        let from = self.block + HEADER;
+        self.stored = (header.codec == codec::STORED).then_some((from, from + packed.len()));
+        if self.stored.is_none() {
+            unpack::into(&mut self.buffer, path, packed, self.block, header)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the bytes of its block go, until it is [woken](Self::wake).
+    pub fn sleep(&mut self) {
+        (self.buffer, self.asleep) = (Vec::new(), true);
+    }
+
+    /// Has its bytes again.
+    ///
+    /// # Errors
+    /// They are damaged.
+    #[inline]
+    pub fn wake(&mut self, path: &Path, file: &[u8]) -> Result<(), TraceError> {
+        if !self.asleep {
+            return Ok(());
+        }
+        self.asleep = false;
+        match next(file, self.block) {
+            Next::Block(header) => self.load(path, file, &header),
+            _ => Ok(()),
+        }
+    }
+
+    /// Behind all that it has read.
+    pub fn position(&self) -> usize {
+        if self.asleep { 0 } else { self.next_block }
+    }
+
+    /// Where in the file the next bytes are, as closely as can be said.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.stored.map_or(self.block, |(from, _)| from + self.at) as u64
+    }
+
+    /// When the first call of the next block was entered, and when the last of its calls to be left was.
+    pub fn span(mut self, path: &Path, file: &[u8], facts: &Facts) -> Option<(u64, u64)> {
+        self.next_block(path, file, facts.good).ok().filter(|is_there| *is_there)?;
+        let mut span: Option<(u64, u64)> = None;
+        while let Some((ahead, plan)) = self.entry(file, &facts.plans).ok()? {
+            self.pass(file, plan).ok()?;
+            let (enter, leave) = span.unwrap_or((ahead.enter, ahead.leave));
+            span = Some((enter, leave.max(ahead.leave)));
+        }
+        span
+    }
+}

@@ -1,0 +1,205 @@
+//! What a user should know of a trace before trusting a result, in sentences.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::clock::Timeline;
+use super::lane::Lane;
+use super::survey::Facts;
+use super::trace::RankFile;
+use crate::native::manifest::Manifest;
+
+/// How many ranks or functions a note names at most.
+const NAMED: usize = 4;
+
+type Files = BTreeMap<u32, RankFile>;
+
+/// All notes.
+pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String> {
+    let notes = [
+        damaged(files),
+        ended_early(files),
+        aborted(files),
+        left_out(files),
+        waited(files),
+        clocks(files),
+        lies(files, manifest, ranks),
+        running(manifest),
+        spawned(manifest),
+    ];
+    notes.into_iter().flatten().collect()
+}
+
+/// By how much two ranks' times may differ; `None` if some host's clock was not compared with that of rank 0's.
+pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
+    let hosts: BTreeSet<&str> = facts(files).map(|(_, _, facts)| facts.head.host.as_str()).collect();
+    let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
+        None => (hosts.len() == 1).then_some(0),
+        known => known,
+    };
+    let errors: Option<Vec<u64>> = facts(files).map(|(_, _, facts)| error(facts)).collect();
+    let mut errors = errors.filter(|errors| !errors.is_empty())?;
+    errors.sort_unstable();
+    Some(errors.iter().rev().take(2).fold(0, |sum, &error| sum.saturating_add(error)))
+}
+
+fn facts(files: &Files) -> impl Iterator<Item = (u32, &RankFile, &Arc<Facts>)> {
+    files.iter().filter_map(|(rank, file)| Some((*rank, file, file.facts.as_ref().ok()?)))
+}
+
+fn list(mut named: Vec<String>) -> String {
+    if named.len() > NAMED {
+        let more = named.len() - NAMED;
+        named.truncate(NAMED);
+        named.push(format!("and {more} more"));
+    }
+    named.join(", ")
+}
+
+fn damaged(files: &Files) -> Option<String> {
+    let bad: Vec<(&RankFile, String)> = files
+        .values()
+        .filter_map(|file| match &file.facts {
+            Err(problem) => Some((file, problem.clone())),
+            Ok(facts) if facts.damage => Some((file, format!("no block stands at byte {}", facts.good))),
+            Ok(_) => None,
+        })
+        .collect();
+    let (first, problem) = bad.first()?;
+    let name = first.path.file_name().unwrap_or_default().to_string_lossy();
+    Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
+}
+
+/// Files without an end: their processes were killed.
+fn ended_early(files: &Files) -> Option<String> {
+    let early: Vec<String> = facts(files)
+        .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
+        .map(|(rank, file, facts)| match last_s(file, facts) {
+            Some(seconds) => format!("rank {rank} after {seconds:.3} s"),
+            None => format!("rank {rank} before its first call"),
+        })
+        .collect();
+    let count = early.len();
+    (count > 0).then(|| {
+        let (files, are) = if count == 1 { ("file", "is") } else { ("files", "are") };
+        format!(
+            "{count} {files} {are} of a process that died, and {} early: {}.",
+            if count == 1 { "ends" } else { "end" },
+            list(early)
+        )
+    })
+}
+
+/// When the last call of a file was left, in seconds since the first was entered.
+fn last_s(file: &RankFile, facts: &Facts) -> Option<f64> {
+    let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
+    let blocks = facts.threads.iter();
+    let spans = blocks.filter_map(|(&thread, &(first, last))| {
+        let of = |block| Lane::new(thread, block).span(&file.path, &file.map, facts);
+        Some((of(first)?.0, of(last)?.1))
+    });
+    let ns = spans.map(|(enter, leave)| (time.ns(enter), time.ns(leave)));
+    let (first, last) = ns.reduce(|all, of| (all.0.min(of.0), all.1.max(of.1)))?;
+    Some(last.saturating_sub(first).max(0) as f64 / 1e9)
+}
+
+fn aborted(files: &Files) -> Option<String> {
+    let ended = |reason: &str| {
+        let of =
+            facts(files).filter(|(_, _, facts)| facts.end.as_ref().is_some_and(|end| end.reason == reason));
+        of.map(|(rank, _, _)| rank.to_string()).collect::<Vec<_>>()
+    };
+    let (aborted, left) = (ended("abort"), ended("exit"));
+    let mut sentences = Vec::new();
+    if !aborted.is_empty() {
+        sentences.push(format!("MPI_Abort ended the run, called by rank {}.", list(aborted)));
+    }
+    if !left.is_empty() {
+        sentences.push(format!("Without MPI_Finalize ended rank {}.", list(left)));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn left_out(files: &Files) -> Option<String> {
+    let ends = || facts(files).filter_map(|(_, file, facts)| Some((file, facts, facts.end.as_ref()?)));
+    let left: Vec<_> = ends().filter(|(_, _, end)| end.left_out > 0).collect();
+    let total = left.iter().fold(0u64, |sum, (_, _, end)| sum.saturating_add(end.left_out));
+    let first_s = left.iter().filter_map(|(_, facts, end)| {
+        let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
+        let (began, limit) = (time.ns(facts.head.clock.ticks), time.ns(end.limit_ticks?));
+        Some(limit.saturating_sub(began).max(0) as f64 / 1e9)
+    });
+    let first_s = first_s.fold(f64::INFINITY, f64::min);
+    (total > 0).then(|| {
+        let since = if first_s.is_finite() { format!(", {first_s:.3} s into the run at the earliest") } else { String::new() };
+        format!(
+            "The limit of disk space was reached by {} ranks{since}: {total} calls after it were only counted. What \
+             follows from the calls that are there may not be so of the whole run.",
+            left.len()
+        )
+    })
+}
+
+fn waited(files: &Files) -> Option<String> {
+    let ends = facts(files).filter_map(|(_, _, facts)| facts.end.as_ref());
+    let waited: Vec<u64> = ends.map(|end| end.waited_ns).filter(|&waited| waited > 0).collect();
+    let longest = *waited.iter().max()?;
+    Some(format!(
+        "Threads of {} ranks waited for the recorder, up to {:.3} s in one: calls came faster than they could be written.",
+        waited.len(),
+        longest as f64 / 1e9
+    ))
+}
+
+fn clocks(files: &Files) -> Option<String> {
+    let disorder = facts(files).filter(|(_, _, facts)| facts.disorder).count();
+    let hosts: BTreeSet<&str> = facts(files).map(|(_, _, facts)| facts.head.host.as_str()).collect();
+    let mut sentences = Vec::new();
+    if disorder > 0 {
+        sentences.push(format!("The clocks of {disorder} ranks went backward: what did was passed over."));
+    }
+    if clock_error_ns(files).is_none() && hosts.len() > 1 {
+        sentences.push(format!(
+            "The clocks of {} hosts were not compared with each other while the run was recorded.",
+            hosts.len()
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn lies(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
+    let mut sentences = Vec::new();
+    if let Some(told) = manifest.ranks.filter(|told| *told < ranks) {
+        sentences
+            .push(format!("The manifest tells of {told} processes, the files of {ranks}, which is used."));
+    }
+    let differ: Vec<String> = manifest
+        .files
+        .iter()
+        .filter(|told| manifest.state == "finished" && told.bytes > 0)
+        .filter_map(|told| {
+            let there = files.get(&told.rank)?.map.len() as u64;
+            (there != told.bytes).then(|| format!("{} has {there}, not {}", told.file, told.bytes))
+        })
+        .collect();
+    if !differ.is_empty() {
+        sentences.push(format!(
+            "Files are not as long as the manifest says (copied in part?): {} bytes.",
+            list(differ)
+        ));
+    }
+    (!sentences.is_empty()).then(|| sentences.join(" "))
+}
+
+fn running(manifest: &Manifest) -> Option<String> {
+    (manifest.state == "running").then(|| {
+        "The manifest says that the job still runs: it does, or its recorder was killed with it.".to_owned()
+    })
+}
+
+fn spawned(manifest: &Manifest) -> Option<String> {
+    let folders = manifest.spawned.clone();
+    (!folders.is_empty()).then(|| {
+        format!("Processes that the application spawned have traces of their own: {}.", list(folders))
+    })
+}

@@ -1,0 +1,109 @@
+//! What the head says of the functions, made ready for reading: a call's index leads to what its fields mean without
+//! any name being compared.
+
+use crate::function::Function;
+use crate::native::layout::{self, Field, HandleKind, Shape};
+
+use super::cursor::{Cursor, Fault};
+use super::decode::Last;
+
+/// A function of the head.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Plan {
+    pub function: Function,
+    pub shape: Shape,
+    /// What is no call, but says something of the call before.
+    pub remark: Option<Remark>,
+    /// All fields of its calls.
+    fields: Box<[Field]>,
+    /// How many of them are those that the function should have.
+    own: usize,
+}
+
+/// What a name with `+` before it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Remark {
+    /// Who belongs to a new communicator.
+    Members,
+    Unknown,
+}
+
+impl Plan {
+    /// Of a name and its fields.
+    ///
+    /// # Errors
+    /// A letter is not known, or a known function lacks fields. In words.
+    pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
+        let remark = match name {
+            layout::MEMBERS => Some(Remark::Members),
+            _ => name.starts_with('+').then_some(Remark::Unknown),
+        };
+        let function = Function::named(name).unwrap_or(Function::Unknown);
+        let shape = Shape::of(function);
+        let own = if remark == Some(Remark::Members) { layout::MEMBERS_FIELDS } else { shape.fields() };
+        let Some(more) = fields.strip_prefix(own) else {
+            return Err(format!(
+                "the head says that {name} has the fields `{fields}`, which should be `{own}`"
+            ));
+        };
+        let unknown = more.chars().find(|&letter| Field::of(letter).is_none());
+        if let Some(letter) = unknown {
+            return Err(format!("the head says that {name} has a field `{letter}`, which is not known"));
+        }
+        let fields = fields.chars().filter_map(Field::of).collect();
+        Ok(Plan { function, shape, remark, fields, own: own.len() })
+    }
+
+    /// Passes over all fields of a call.
+    pub fn pass(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
+        pass(&self.fields, cursor, last)
+    }
+
+    /// Passes over fields behind those that the function should have.
+    #[inline]
+    pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
+        if self.own == self.fields.len() { Ok(()) } else { pass(&self.fields[self.own..], cursor, last) }
+    }
+}
+
+/// Passes over fields that nobody asks for. Handles among them count for those that follow.
+fn pass(fields: &[Field], cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
+    for field in fields {
+        match field {
+            Field::Handle(kind) => drop(last.handle(*kind, cursor)?),
+            Field::Signed | Field::Unsigned => drop(cursor.unsigned()?),
+            Field::Status => pass_status(cursor)?,
+            Field::Requests => {
+                for _ in 0..cursor.count()? {
+                    last.handle(HandleKind::Request, cursor)?;
+                }
+            }
+            Field::Completions => {
+                for _ in 0..cursor.count()? {
+                    cursor.unsigned()?;
+                    pass_status(cursor)?;
+                }
+            }
+            Field::Integers => {
+                for _ in 0..cursor.count()? {
+                    cursor.unsigned()?;
+                }
+            }
+            Field::Processes => {
+                for _ in 0..3 * cursor.count()? {
+                    cursor.unsigned()?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn pass_status(cursor: &mut Cursor) -> Result<(), Fault> {
+    if cursor.unsigned()? == 1 {
+        for _ in 0..3 {
+            cursor.unsigned()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! The stream of one rank: its threads' calls, in the order in which they were entered.
+
+use std::ops::Deref;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::clock::Timeline;
+use super::cursor::Fault;
+use super::decode::{Fields, Ids};
+use super::lane::{Ahead, Lane};
+use super::plan::Remark;
+use super::survey::Facts;
+use crate::call::{Action, Call, CommId, NewComm};
+use crate::error::TraceError;
+use crate::trace::RankReader;
+
+/// A process of more threads has not all of them at once: the first block of a thread is let go until it is its turn.
+const AWAKE: usize = 16;
+
+/// Reads the calls of one file. `B` holds its bytes: a slice, or a map of the file.
+pub(super) struct Stream<B> {
+    bytes: B,
+    path: PathBuf,
+    facts: Arc<Facts>,
+    time: Timeline,
+    lanes: Vec<Lane>,
+    ids: Ids,
+    position: usize,
+}
+
+/// What keeps a stream from going on.
+enum Stop {
+    Fault(usize, Fault),
+    Error(TraceError),
+}
+
+impl From<TraceError> for Stop {
+    fn from(error: TraceError) -> Self {
+        Stop::Error(error)
+    }
+}
+
+impl<B: Deref<Target = [u8]>> Stream<B> {
+    /// Begins to read.
+    ///
+    /// # Errors
+    /// A first block is damaged.
+    pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
+        let time = Timeline::new(&facts.time, facts.head.clock.hz);
+        let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
+        let mut stream = Stream { bytes, path, facts, time, lanes, ids: Ids::default(), position: 0 };
+        let many = stream.lanes.len() > AWAKE;
+        for lane in (0..stream.lanes.len()).rev() {
+            let is_there = stream.look(lane).map_err(|stop| stream.explain(stop))?;
+            if !is_there {
+                stream.lanes.remove(lane);
+            } else if many {
+                stream.lanes[lane].sleep();
+            }
+        }
+        Ok(stream)
+    }
+
+    /// Finds out what the next call of a lane is; false if it has none.
+    #[inline]
+    fn look(&mut self, lane: usize) -> Result<bool, Stop> {
+        let Stream { bytes, path, facts, lanes, .. } = self;
+        let of = &mut lanes[lane];
+        while of.ahead.is_none() && !of.look(bytes, &facts.plans).map_err(|fault| Stop::Fault(lane, fault))? {
+            if !of.next_block(path, bytes, facts.good)? {
+                return Ok(false);
+            }
+            self.position = self.position.max(of.position());
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn advance(&mut self, call: &mut Call) -> Result<bool, Stop> {
+        if self.lanes.is_empty() {
+            return self.ended();
+        }
+        let lane = if self.lanes.len() == 1 { 0 } else { self.first() };
+        let Stream { bytes, path, facts, time, lanes, ids, .. } = self;
+        let of = &mut lanes[lane];
+        let fault = |fault| Stop::Fault(lane, fault);
+        let Some(Ahead { function, enter, leave }) = of.ahead.take() else { return Ok(false) };
+        of.wake(path, bytes)?;
+        call.thread = of.thread;
+        (call.enter_ns, call.leave_ns) = (time.ns(enter), time.ns(leave));
+        call.offset = of.offset();
+        let (mut cursor, last) = of.parts(bytes);
+        let plan = &facts.plans[function as usize];
+        Fields { cursor: &mut cursor, last, ids }.read(plan, call).map_err(fault)?;
+        of.at = cursor.at;
+        if is_remarked(call) {
+            self.remark(lane, call)?;
+        }
+        if !self.look(lane)? {
+            self.lanes.remove(lane);
+        }
+        Ok(true)
+    }
+
+    /// The lane whose call was entered first.
+    fn first(&self) -> usize {
+        let entered = |lane: &Lane| lane.ahead.map_or(u64::MAX, |ahead| ahead.enter);
+        let first = self.lanes.iter().enumerate().min_by_key(|(at, lane)| (entered(lane), *at));
+        first.map_or(0, |(at, _)| at)
+    }
+
+    /// Reads who belongs to the communicator that a call made, if that follows.
+    #[cold]
+    fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), Stop> {
+        let Stream { bytes, facts, lanes, ids, .. } = self;
+        let (fault, of) = (|fault| Stop::Fault(lane, fault), &mut lanes[lane]);
+        let Some(plan) = of.remark(bytes, &facts.plans, Remark::Members).map_err(fault)? else {
+            return Ok(());
+        };
+        let (mut cursor, last) = of.parts(bytes);
+        let mut fields = Fields { cursor: &mut cursor, last, ids };
+        fields.members(facts.head.size, call).map_err(fault)?;
+        plan.pass_more(fields.cursor, fields.last).map_err(fault)?;
+        of.at = cursor.at;
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Result<bool, Stop> {
+        self.position = self.bytes.len();
+        if self.facts.damage {
+            let problem = "what stands here is no block";
+            let advice = "the file is damaged from here on: copy it again, or leave this rank out";
+            let error = TraceError::new(&self.path, problem, advice);
+            return Err(Stop::Error(error.at_offset(self.facts.good as u64)));
+        }
+        Ok(false)
+    }
+
+    #[cold]
+    fn explain(&self, stop: Stop) -> TraceError {
+        let (lane, fault) = match stop {
+            Stop::Error(error) => return error,
+            Stop::Fault(lane, fault) => (&self.lanes[lane], fault),
+        };
+        let what = match fault {
+            Fault::Number => "is cut short, or has a number that is too large".to_owned(),
+            Fault::Count(count) => format!("claims {count} elements, which are not there"),
+            Fault::Function(index) => format!("is of function {index}, which the head does not have"),
+            Fault::Status(status) => format!("has a status {status}, which is none"),
+        };
+        let problem = format!("the call at byte {} of this block {what}", lane.at);
+        let advice = "the recorder wrote it so: leave this rank out, and report it with this file";
+        TraceError::new(&self.path, problem, advice).at_offset(lane.block as u64)
+    }
+}
+
+/// Whether a call may be followed by a remark.
+#[inline]
+fn is_remarked(call: &Call) -> bool {
+    matches!(call.action, Action::CommCreate { how, comm, .. } if how != NewComm::Dup && comm != CommId::NULL)
+}
+
+impl<B: Deref<Target = [u8]> + Send> RankReader for Stream<B> {
+    fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        self.advance(call).map_err(|stop| self.explain(stop))
+    }
+
+    fn position(&self) -> u64 {
+        self.position as u64
+    }
+}

@@ -1,0 +1,169 @@
+//! What a file says before its calls are read: its blocks are hopped through by their headers.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::clock::Evidence;
+use super::plan::Plan;
+use super::unpack;
+use crate::error::TraceError;
+use crate::native::block::{HEADER, Header, MAGIC, kind};
+use crate::native::head::{End, Head};
+use crate::native::{MOST_RANKS, VERSION};
+
+/// What a file says.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub head: Head,
+    pub plans: Vec<Plan>,
+    pub time: Evidence,
+    /// Where the first and the last calls of each thread are.
+    pub threads: BTreeMap<u16, (usize, usize)>,
+    pub end: Option<End>,
+    /// Behind the last block that is whole.
+    pub good: usize,
+    /// What stands there is no block: neither one that was cut short, nor the zeros that a crashed host leaves.
+    pub damage: bool,
+    /// Calls in its blocks.
+    pub calls: u64,
+    /// Pairs and offsets that were not in order.
+    pub disorder: bool,
+}
+
+/// Why a file has no facts.
+pub(super) enum Bad {
+    /// It ends before its head does: the process was killed before it called anything.
+    Short,
+    /// It is no such file, or one that cannot be read.
+    Damaged(TraceError),
+}
+
+impl Facts {
+    /// Hops through a file.
+    ///
+    /// # Errors
+    /// It has no head.
+    pub fn of(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
+        let (head, plans, behind) = head(path, bytes)?;
+        let mut facts = Facts {
+            time: Evidence::default(),
+            threads: BTreeMap::new(),
+            end: None,
+            good: behind,
+            damage: false,
+            calls: 0,
+            disorder: false,
+            head,
+            plans,
+        };
+        // As if it stood in a block.
+        facts.time.pair(facts.head.clock.ticks, facts.head.clock.ns);
+        while facts.hop(path, bytes)? {}
+        let rest = &bytes[facts.good..];
+        facts.damage = !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == Next::NoBlock;
+        Ok(facts)
+    }
+
+    /// Takes the next block; false if there is none.
+    fn hop(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, Bad> {
+        let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
+        let at = self.good;
+        match header.kind {
+            kind::CALLS => {
+                self.threads.entry(header.thread).or_insert((at, at)).1 = at;
+                self.calls = self.calls.saturating_add(header.calls);
+            }
+            kind::CLOCK | kind::OFFSET | kind::END => {
+                let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
+                self.note(header.kind, &content);
+            }
+            _ => {}
+        }
+        self.good = at + HEADER + header.packed as usize;
+        Ok(true)
+    }
+
+    fn note(&mut self, kind: u8, content: &[u8]) {
+        let word = |at: &[u8]| u64::from_le_bytes(at.try_into().expect("eight bytes"));
+        match kind {
+            kind::CLOCK => {
+                for pair in content.chunks_exact(16) {
+                    let (ticks, ns) = (word(&pair[..8]), word(&pair[8..]) as i64);
+                    // The first may repeat that of the head.
+                    let again = self.time.pairs.last() == Some(&(ticks, ns));
+                    self.disorder |= !again && !self.time.pair(ticks, ns);
+                }
+            }
+            kind::OFFSET if content.len() >= 24 => {
+                let (ticks, ns) = (word(&content[..8]), word(&content[8..16]) as i64);
+                self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
+            }
+            kind::END => self.end = Some(serde_json::from_slice(content).unwrap_or_default()),
+            _ => {}
+        }
+    }
+}
+
+/// What stands somewhere.
+#[derive(PartialEq, Debug)]
+pub(super) enum Next {
+    Block(Header),
+    /// The beginning of one, as far as it goes.
+    Cut,
+    NoBlock,
+}
+
+/// What stands there.
+#[inline]
+pub(super) fn next(bytes: &[u8], at: usize) -> Next {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let Some(first) = rest.first_chunk::<HEADER>() else {
+        let magic = rest.len().min(MAGIC.len());
+        return if rest[..magic] == MAGIC[..magic] { Next::Cut } else { Next::NoBlock };
+    };
+    match Header::read(first) {
+        Some(header) if !header.is_possible() => Next::NoBlock,
+        Some(header) if header.packed as usize > rest.len() - HEADER => Next::Cut,
+        Some(header) => Next::Block(header),
+        None => Next::NoBlock,
+    }
+}
+
+fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
+    let bad =
+        |problem: String, advice: &str| Bad::Damaged(TraceError::new(path, problem, advice).at_offset(0));
+    let copy = "copy the file again, or leave this rank out";
+    let header = match next(bytes, 0) {
+        Next::Block(header) if header.kind == kind::HEAD => header,
+        Next::Block(header) => {
+            return Err(bad(format!("the first block is of kind {}, and no head", header.kind), copy));
+        }
+        Next::Cut => return Err(Bad::Short),
+        Next::NoBlock if bytes.iter().all(|&byte| byte == 0) => return Err(Bad::Short),
+        Next::NoBlock => return Err(bad("this is no file of a recorded trace".to_owned(), copy)),
+    };
+    let content = unpack::whole(path, bytes, 0).map_err(Bad::Damaged)?;
+    check_version(&content).map_err(|version| {
+        let problem =
+            format!("the file is of version {version}, and version {VERSION} is the newest known here");
+        bad(problem, "read it with the version of Matchpoint that recorded it, or a newer one")
+    })?;
+    let head: Head = serde_json::from_slice(&content)
+        .map_err(|error| bad(format!("the head cannot be understood: {error}"), copy))?;
+    if head.size > MOST_RANKS || head.rank >= head.size {
+        return Err(bad(format!("the head says rank {} of {} processes", head.rank, head.size), copy));
+    }
+    let plans = head.functions.iter().map(|(name, fields)| Plan::new(name, fields));
+    let plans = plans.collect::<Result<_, _>>().map_err(|problem| bad(problem, copy))?;
+    Ok((head, plans, HEADER + header.packed as usize))
+}
+
+/// The version, if it is too new: what else a head says may have changed then.
+fn check_version(content: &[u8]) -> Result<(), u64> {
+    let json: Option<serde_json::Value> = serde_json::from_slice(content).ok();
+    let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());
+    match version {
+        Some(version) if version > u64::from(VERSION) => Err(version),
+        _ => Ok(()),
+    }
+}

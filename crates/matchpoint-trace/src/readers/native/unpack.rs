@@ -1,0 +1,90 @@
+//! What is in a block.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::path::Path;
+
+use zstd::bulk::Decompressor;
+
+use super::survey::{Next, next};
+use crate::error::TraceError;
+use crate::native::block::{HEADER, Header, codec};
+
+const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
+
+thread_local! {
+    // It takes 100 KiB: one for each rank would be most of what a trace of thousands of ranks takes.
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// Where what follows the header of the block at `at` is, checked.
+///
+/// # Errors
+/// It is not what was written.
+pub(super) fn packed<'b>(
+    path: &Path,
+    bytes: &'b [u8],
+    at: usize,
+    header: &Header,
+) -> Result<&'b [u8], TraceError> {
+    let from = at + HEADER;
+    let packed = bytes.get(from..from + header.packed as usize).unwrap_or_default();
+    let found = header.checksum(packed);
+    if found == header.crc {
+        return Ok(packed);
+    }
+    let problem = format!("the block has the checksum {found:08x}, but was written with {:08x}", header.crc);
+    Err(TraceError::new(path, problem, ADVICE).at_offset(at as u64))
+}
+
+/// Unpacks a zstd frame.
+///
+/// # Errors
+/// It is none, or of another length than the header says.
+pub(super) fn into(
+    buffer: &mut Vec<u8>,
+    path: &Path,
+    packed: &[u8],
+    at: usize,
+    header: &Header,
+) -> Result<(), TraceError> {
+    let error = |problem: String| TraceError::new(path, problem, ADVICE).at_offset(at as u64);
+    if header.codec != codec::ZSTD {
+        return Err(error(format!("the block is packed in a way that is not known: {}", header.codec)));
+    }
+    buffer.clear();
+    buffer.reserve_exact(header.unpacked as usize);
+    let length = DECOMPRESSOR.with_borrow_mut(|decompressor| {
+        if decompressor.is_none() {
+            *decompressor = Decompressor::new().ok();
+        }
+        let Some(decompressor) = decompressor else {
+            return Err("there is no memory to unpack it".to_owned());
+        };
+        decompressor.decompress_to_buffer(packed, buffer).map_err(|error| error.to_string())
+    });
+    match length {
+        Ok(length) if length == header.unpacked as usize => Ok(()),
+        Ok(length) => {
+            Err(error(format!("the block is {length} bytes when unpacked, not {}", header.unpacked)))
+        }
+        Err(why) => Err(error(format!("the block cannot be unpacked: {why}"))),
+    }
+}
+
+/// All of the block at `at`.
+///
+/// # Errors
+/// It is damaged.
+pub(super) fn whole<'b>(path: &Path, bytes: &'b [u8], at: usize) -> Result<Cow<'b, [u8]>, TraceError> {
+    let Next::Block(header) = next(bytes, at) else {
+        return Err(TraceError::new(path, "there is no block here", ADVICE).at_offset(at as u64));
+    };
+    let packed = packed(path, bytes, at, &header)?;
+    if header.codec == codec::STORED {
+        return Ok(Cow::Borrowed(packed));
+    }
+    let mut buffer = Vec::new();
+    into(&mut buffer, path, packed, at, &header)?;
+    Ok(Cow::Owned(buffer))
+}

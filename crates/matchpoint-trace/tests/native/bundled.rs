@@ -1,0 +1,61 @@
+//! Real traces, read from DUMPI, written anew and read again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use matchpoint_trace::native::{Settings, Writer, file_name};
+use matchpoint_trace::{Call, Trace};
+
+use crate::streams::canonical;
+use crate::traces::{REAL, calls, opened};
+
+/// Writes all of a trace into a folder of that name.
+fn convert(trace: &dyn Trace, name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("native").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    for &rank in trace.present() {
+        let file = fs::File::create(folder.join(file_name(rank))).unwrap();
+        let mut writer = Writer::new(file, Settings::of(rank, trace.description().ranks)).unwrap();
+        let (mut stream, mut call) = (trace.rank(rank).unwrap(), Call::default());
+        while stream.read(&mut call).unwrap() {
+            writer.call(&call).unwrap();
+        }
+        writer.finish("finalize").unwrap();
+    }
+    folder
+}
+
+/// Calls of several threads may stand in another order than that of their entry.
+fn of_thread(calls: &[Call], thread: u16) -> Vec<Call> {
+    calls.iter().filter(|call| call.thread == thread).cloned().collect()
+}
+
+#[test]
+fn real_traces_are_the_same_in_our_own_format() {
+    for (name, real) in REAL.iter() {
+        let dumpi = opened(&real.folder);
+        let native = opened(&convert(&*dumpi, name));
+        assert_eq!(native.present(), dumpi.present(), "{name}");
+        assert_eq!(native.description().ranks, dumpi.description().ranks, "{name}");
+        assert_eq!(native.description().notes, [""; 0], "{name}");
+        for &rank in dumpi.present() {
+            let (ours, theirs) = (calls(&*native, rank), calls(&*dumpi, rank));
+            assert_eq!(ours.len(), theirs.len(), "{name}, rank {rank}");
+            let several = theirs.iter().any(|call| call.thread != theirs[0].thread);
+            if several {
+                for thread in 0..4 {
+                    let (ours, theirs) = (of_thread(&ours, thread), of_thread(&theirs, thread));
+                    let functions = |calls: &[Call]| {
+                        calls.iter().map(|call| (call.function, call.enter_ns)).collect::<Vec<_>>()
+                    };
+                    assert_eq!(functions(&ours), functions(&theirs), "{name}, rank {rank}, thread {thread}");
+                }
+                continue;
+            }
+            for (at, (ours, theirs)) in canonical(&ours).iter().zip(&canonical(&theirs)).enumerate() {
+                assert_eq!(ours, theirs, "{name}, rank {rank}, call {at}");
+            }
+        }
+    }
+}
