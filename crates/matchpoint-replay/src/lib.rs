@@ -19,6 +19,7 @@ pub mod loggp;
 mod matcher;
 mod measure;
 pub mod measurements;
+pub mod members;
 mod observer;
 mod plausible;
 mod proc_null;

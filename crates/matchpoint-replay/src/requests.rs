@@ -1,7 +1,8 @@
 //! Requests of one process, by the ids that the trace has for them.
 
 use matchpoint::MsgId;
-use matchpoint_trace::call::{ReceiveArgs, RequestId, SendArgs};
+use matchpoint_trace::Function;
+use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
 
 use crate::reported::Reported;
@@ -40,6 +41,8 @@ pub(crate) enum RequestKind {
     PersistentSend(u32),
     /// With the place of its arguments, and its own as above.
     PersistentReceive(u32, u32),
+    /// With the place of its arguments.
+    PersistentCollective(u32),
 }
 
 /// A message that was sent to a process with a stream.
@@ -77,6 +80,7 @@ pub(crate) enum RequestState {
 pub(crate) enum Persistent {
     Send(SendArgs),
     Receive(ReceiveArgs),
+    Collective { function: Function, comm: CommId, root: Option<u32>, bytes: u64 },
 }
 
 impl Request {
@@ -101,7 +105,9 @@ impl Request {
     #[inline]
     fn persistent(&self) -> Option<u32> {
         match self.what {
-            RequestKind::PersistentSend(args) | RequestKind::PersistentReceive(args, _) => Some(args),
+            RequestKind::PersistentSend(args)
+            | RequestKind::PersistentReceive(args, _)
+            | RequestKind::PersistentCollective(args) => Some(args),
             _ => None,
         }
     }

@@ -40,6 +40,7 @@ pub(crate) struct RankSurvey {
 
 /// A call that says something about who belongs to which communicator.
 pub(crate) struct Membership {
+    pub function: Function,
     pub action: Action,
     pub integers: Box<[i32]>,
 }
@@ -64,9 +65,13 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
     };
     let (mut call, mut reported) = (Call::default(), 0);
     let mut counts = vec![0; Function::ALL.len()];
+    let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
         found.note(&call);
+        if null_looks_any {
+            found.any_sources.note(&call, |_, _| {});
+        }
         if found.calls % CALLS_PER_REPORT == 0 {
             if progress.stopped() {
                 return Err(ReplayError::Stopped);
@@ -92,7 +97,6 @@ impl RankSurvey {
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
         self.times.note(call.thread, call.enter_ns, call.leave_ns);
-        self.any_sources.note(call, |_, _| {});
         match call.action {
             Action::CommCreate { .. }
             | Action::CommFree { .. }
@@ -113,7 +117,8 @@ impl RankSurvey {
     }
 
     fn keep(&mut self, call: &Call) {
-        self.membership.push(Membership { action: call.action, integers: call.integers.as_slice().into() });
+        let (function, integers) = (call.function, call.integers.as_slice().into());
+        self.membership.push(Membership { function, action: call.action, integers });
     }
 
     /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops.

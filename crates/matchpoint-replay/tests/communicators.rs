@@ -196,3 +196,116 @@ fn a_receive_whose_send_is_not_in_the_trace_is_let_go() {
     assert_eq!(run.arrivals.released.get("receives whose message does not come"), Some(&1));
     assert_eq!(run.arrivals.released.get("collectives that not all members reach"), Some(&2));
 }
+
+/// A communicator whose members the trace lists.
+fn listed(
+    rank: Rank,
+    function: Function,
+    parent: CommId,
+    made: CommId,
+    own: &[i32],
+    tag: Option<i64>,
+) -> Rank {
+    rank.create(function, parent, NewComm::Listed { own: own.len() as u32, tag }, made, own)
+}
+
+#[test]
+fn listed_members_have_the_ranks_that_the_list_gives_them() {
+    // Ranks 2, 0 and 3, 1, and nobody else: not even in order of keys that would be needed to know.
+    let member = |rank: u32| {
+        let own: &[i32] = if rank % 2 == 0 { &[2, 0] } else { &[3, 1] };
+        let made = listed(Rank::new(), Function::Comm_split_type, CommId::WORLD, comm(1), own, None);
+        if rank < 2 {
+            made.recv(within(comm(1), from(0, 5)), status(0, 5))
+        } else {
+            made.send(on(comm(1), to(1, 5)))
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 2);
+    let names: Vec<&str> = run.communicators.iter().map(|used| used.origin.as_str()).collect();
+    assert_eq!(names, ["MPI_Comm_split_type of 0"; 2]);
+    assert!(run.communicators.iter().all(|used| used.size == 2 && used.messages == 1 && used.resolved));
+    assert_eq!(run.matrix.messages[2 * 4], 1);
+}
+
+#[test]
+fn the_same_members_may_have_several_communicators() {
+    // Rank 1 receives from the second first: what was sent on the first must not match.
+    let made = |rank| {
+        let once = listed(rank, Function::Comm_create, CommId::WORLD, comm(1), &[0, 1], None);
+        listed(once, Function::Comm_create, CommId::WORLD, comm(2), &[0, 1], None)
+    };
+    let other = || {
+        let null = |rank| listed(rank, Function::Comm_create, CommId::WORLD, CommId::NULL, &[], None);
+        null(null(Rank::new()))
+    };
+    let run = matches_all(
+        &program(vec![
+            made(Rank::new()).send(on(comm(1), to(1, 5))).send(on(comm(2), to(1, 5))),
+            made(Rank::new()).recv(within(comm(2), from(0, 5)), None).recv(within(comm(1), from(0, 5)), None),
+            other(),
+        ]),
+        2,
+    );
+    assert_eq!(run.communicators.iter().map(|used| used.messages).collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
+fn what_only_members_make_is_told_by_tag_and_members() {
+    // Rank 1 makes its two in another order than rank 0 and rank 2 make theirs: they are not of one order.
+    let group = |rank, made, own: &[i32], tag| {
+        listed(rank, Function::Comm_create_group, CommId::WORLD, made, own, Some(tag))
+    };
+    let ranks = vec![
+        group(Rank::new(), comm(1), &[0, 1], 7).send(on(comm(1), to(1, 5))),
+        group(group(Rank::new(), comm(2), &[1, 2], 7), comm(1), &[0, 1], 7)
+            .recv(within(comm(1), from(0, 5)), None)
+            .recv(within(comm(2), from(1, 5)), None),
+        group(Rank::new(), comm(1), &[1, 2], 7).send(on(comm(1), to(0, 5))),
+        // Takes no part, and makes one of the world afterwards.
+        Rank::new(),
+    ];
+    let ranks = ranks.into_iter().enumerate().map(|(rank, calls)| {
+        let all = calls.create(Function::Comm_dup, CommId::WORLD, NewComm::Dup, comm(3), &[]);
+        match rank {
+            3 => all.send(on(comm(3), to(0, 9))),
+            0 => all.recv(within(comm(3), from(3, 9)), None),
+            _ => all,
+        }
+    });
+    matches_all(&program(ranks.collect()), 3);
+}
+
+#[test]
+fn sides_that_list_each_other_are_one_inter_communicator() {
+    let member = |rank: u32| {
+        let (own, remote): ([i32; 2], [i32; 2]) = if rank < 2 { ([0, 1], [2, 3]) } else { ([2, 3], [0, 1]) };
+        let how = NewComm::Listed { own: 2, tag: Some(3) };
+        let both = [own, remote].concat();
+        let made =
+            Rank::new().create(Function::Intercomm_create_from_groups, CommId::NULL, how, comm(1), &both);
+        match rank {
+            0 => made.send(on(comm(1), to(1, 5))),
+            3 => made.recv(within(comm(1), from(0, 5)), status(0, 5)),
+            _ => made,
+        }
+    };
+    let run = matches_all(&program((0..4).map(member).collect()), 1);
+    assert_eq!(run.matrix.messages[3], 1);
+}
+
+#[test]
+fn processes_of_another_world_are_nobody_here() {
+    // Of what was spawned nothing is traced: messages there are lost, those from there are made up.
+    let rank = |rank: u32| {
+        let how = NewComm::Listed { own: 2, tag: None };
+        let made = Rank::new().create(Function::Comm_spawn, CommId::WORLD, how, comm(1), &[0, 1, -1, -1]);
+        match rank {
+            0 => made.send(on(comm(1), to(1, 5))).recv(within(comm(1), from(1, 6)), status(1, 6)),
+            _ => made,
+        }
+    };
+    let run = program((0..2).map(rank).collect()).simulated();
+    assert_eq!((run.arrivals.lost_messages, run.arrivals.made_up_messages), (1, 1));
+    assert_eq!(run.engines[0].unmatched_receives, 0);
+}

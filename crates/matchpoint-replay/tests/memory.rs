@@ -52,6 +52,8 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
             missing: Vec::new(),
             bytes: 1,
             calls_left_out: 0,
+            clock_error_ns: None,
+            null_looks_any: true,
             notes: Vec::new(),
         };
         let [before, most] = [0, 0].map(AtomicU64::new);
@@ -89,7 +91,7 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> RankReader for MadeUpRank
         (call.enter_ns, call.leave_ns) = (self.next as i64 * 1000, self.next as i64 * 1000 + 100);
         let is_there = (self.trace.call)(self.rank, self.next, call);
         self.next += 1;
-        if self.simulated && (self.next % CALLS_PER_LOOK == self.rank.into() || !is_there) {
+        if self.simulated && (self.next % CALLS_PER_LOOK == u64::from(self.rank) || !is_there) {
             self.trace.look();
         }
         Ok(is_there)

@@ -23,6 +23,8 @@ pub struct Description {
     /// The times of all ranks are on one clock, but for an error of so much at most. `None`: each rank's times are its
     /// own clock's, which may be any.
     pub clock_error_ns: Option<u64>,
+    /// A receive from `MPI_PROC_NULL` may be shown as one from any source.
+    pub null_looks_any: bool,
     /// What a user should know before trusting a result (versions that disagree, calls that the tracer left out, …):
     /// full sentences.
     pub notes: Vec<String>,

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, NewComm};
 use rustc_hash::FxHashMap;
 
-use super::{Communicator, Context, Resolver};
+use super::{Communicator, Context, Resolver, listed};
 
 /// What one member brings to a creation.
 pub(super) struct Deposit<'a> {
+    pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
     pub integers: &'a [i32],
@@ -18,10 +20,11 @@ pub(super) struct Deposit<'a> {
 /// A deposit that waits.
 pub(super) struct Deposited {
     /// Whose: an index into the resolver's views.
-    index: usize,
-    how: NewComm,
-    comm: CommId,
-    integers: Vec<i32>,
+    pub(super) index: usize,
+    pub(super) function: Function,
+    pub(super) how: NewComm,
+    pub(super) comm: CommId,
+    pub(super) integers: Vec<i32>,
     /// The group that it named.
     group: Option<Arc<[u32]>>,
 }
@@ -40,12 +43,15 @@ pub(super) struct Side {
 }
 
 /// What a creation amounts to for each of its depositors.
-type Outcome = Vec<(Deposited, Option<Context>)>;
+pub(super) type Outcome = Vec<(Deposited, Option<Context>)>;
 
 impl Resolver<'_> {
     /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
     pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
         let view = &mut self.views[index];
+        if let Some(tag) = listed::gathers(deposit.how, view.comms.contains_key(&parent)) {
+            return self.gather(index, parent, tag, &deposit);
+        }
         let Some(&context) = view.comms.get(&parent) else {
             // The parent is not known (a part of the run was not traced): neither is the child.
             let outcome = self.unknown(0, vec![self.deposited(index, &deposit)]);
@@ -66,12 +72,13 @@ impl Resolver<'_> {
         }
     }
 
-    fn deposited(&self, index: usize, deposit: &Deposit<'_>) -> Deposited {
+    pub(super) fn deposited(&self, index: usize, deposit: &Deposit<'_>) -> Deposited {
         let group = match deposit.how {
             NewComm::Group(group) => self.views[index].groups.get(group),
             _ => None,
         };
-        Deposited { index, how: deposit.how, comm: deposit.comm, integers: deposit.integers.to_vec(), group }
+        let Deposit { function, how, comm, integers } = *deposit;
+        Deposited { index, function, how, comm, integers: integers.to_vec(), group }
     }
 
     /// Deposits to wait for: one of every member that has a stream.
@@ -102,6 +109,10 @@ impl Resolver<'_> {
     }
 
     fn decide(&mut self, parent: Context, deposits: Vec<Deposited>) {
+        if deposits.iter().any(|deposited| matches!(deposited.how, NewComm::Listed { .. })) {
+            let outcome = self.listed(parent, deposits);
+            return self.finish(outcome);
+        }
         let outcome = match deposits[0].how {
             NewComm::Dup => {
                 let copy = self.found.all[parent as usize].clone();
@@ -116,7 +127,7 @@ impl Resolver<'_> {
             NewComm::CartSub => self.slices(parent, deposits),
             NewComm::Inter { .. } => return self.join_sides(parent, deposits),
             NewComm::Merge { .. } => self.merge(parent, deposits),
-            NewComm::Unknown => self.unknown(parent, deposits),
+            NewComm::Unknown | NewComm::Listed { .. } => self.unknown(parent, deposits),
         };
         self.finish(outcome);
     }
@@ -129,7 +140,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    pub(super) fn finish(&mut self, outcome: Outcome) {
         for (deposited, context) in outcome {
             let view = &mut self.views[deposited.index];
             let context = context.filter(|_| deposited.comm != CommId::NULL);
@@ -142,7 +153,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn add(&mut self, mut communicator: Communicator) -> Context {
+    pub(super) fn add(&mut self, mut communicator: Communicator) -> Context {
         let both =
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
         communicator.complete =
@@ -151,7 +162,7 @@ impl Resolver<'_> {
         (self.found.all.len() - 1) as Context
     }
 
-    fn plain(&self, origin: String, members: Arc<[u32]>) -> Communicator {
+    pub(super) fn plain(&self, origin: String, members: Arc<[u32]>) -> Communicator {
         Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
     }
 
@@ -172,7 +183,7 @@ impl Resolver<'_> {
         outcome.collect()
     }
 
-    fn unknown(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
+    pub(super) fn unknown(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
         self.found.unresolved += 1;
         let world = self.found.all[super::WORLD as usize].members.clone();
         let origin = format!("derived from {parent}, not determined by the trace");

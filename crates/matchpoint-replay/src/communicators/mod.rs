@@ -9,6 +9,7 @@
 
 mod create;
 mod groups;
+mod listed;
 
 use std::sync::Arc;
 
@@ -27,6 +28,9 @@ pub(crate) type Context = u32;
 pub(crate) const WORLD: Context = 0;
 /// The context of every process's `MPI_COMM_SELF`: no message crosses processes on it, so one number serves all.
 pub(crate) const SELF: Context = 1;
+
+/// The rank of a process that is not of this world.
+pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// A communicator. Ranks are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
@@ -59,6 +63,8 @@ pub(crate) struct Communicators {
     pub all: Vec<Communicator>,
     /// Per rank of the survey: the outcome of each of its creations, in order; `None`: not a member.
     pub created: Vec<Vec<Option<Context>>>,
+    /// Some have processes that are not of this world.
+    pub elsewhere: bool,
     /// Creations that the trace does not determine.
     pub unresolved: u64,
     /// `Comm_rank` and `Comm_size` calls that contradict what was resolved.
@@ -76,7 +82,7 @@ impl Communicators {
             Some(remote) if !seat.second => remote,
             _ => &communicator.members,
         };
-        group.get(rank as usize).copied()
+        group.get(rank as usize).copied().filter(|&rank| rank != ELSEWHERE)
     }
 }
 
@@ -94,6 +100,8 @@ struct View {
     comms: FxHashMap<CommId, Context>,
     groups: Groups,
     creations: FxHashMap<Context, u32>,
+    /// The same of those that only their members make.
+    gatherings: FxHashMap<listed::Gathering, u32>,
     /// It has made its deposit for the creation at `next`, and waits for the others.
     waits: bool,
 }
@@ -106,6 +114,8 @@ struct Resolver<'a> {
     pending: FxHashMap<(Context, u32), Pending>,
     /// Deposits so far: gives creations an age.
     begun: usize,
+    /// Those that only their members make.
+    gathered: FxHashMap<listed::Gathering, Context>,
     /// Sides of inter-communicators that wait for the other, by (own leader, other leader, tag).
     sides: FxHashMap<(u32, u32, i32), create::Side>,
     found: Communicators,
@@ -119,6 +129,7 @@ impl<'a> Resolver<'a> {
             comms: [(CommId::WORLD, WORLD), (CommId::SELF, SELF)].into_iter().collect(),
             groups: Groups::default(),
             creations: FxHashMap::default(),
+            gatherings: FxHashMap::default(),
             waits: false,
         });
         let complete = surveys.len() == world as usize;
@@ -136,6 +147,7 @@ impl<'a> Resolver<'a> {
             present: surveys.iter().enumerate().map(|(index, survey)| (survey.rank, index)).collect(),
             pending: FxHashMap::default(),
             begun: 0,
+            gathered: FxHashMap::default(),
             sides: FxHashMap::default(),
             found: Communicators {
                 all: vec![
@@ -143,6 +155,7 @@ impl<'a> Resolver<'a> {
                     predefined("MPI_COMM_SELF", [0].into(), true),
                 ],
                 created: vec![Vec::new(); surveys.len()],
+                elsewhere: false,
                 unresolved: 0,
                 contradictions: 0,
             },
@@ -174,7 +187,8 @@ impl<'a> Resolver<'a> {
         }
         match call.action {
             Action::CommCreate { parent, how, comm, .. } => {
-                self.deposit(index, parent, Deposit { how, comm, integers: &call.integers });
+                let deposit = Deposit { function: call.function, how, comm, integers: &call.integers };
+                self.deposit(index, parent, deposit);
                 return true;
             }
             Action::CommFree { comm } => {

@@ -76,6 +76,11 @@ impl<S: Sink> Simulation<'_, S> {
             Action::SendReceive { .. } => self.send_receive(at, call),
             Action::SendInit { args, request } => self.set_up(at, request, Persistent::Send(args)),
             Action::ReceiveInit { args, request } => self.set_up(at, request, Persistent::Receive(args)),
+            Action::CollectiveInit { comm, root, bytes, request } => {
+                let bytes = bytes.unwrap_or(0);
+                let begins = Persistent::Collective { function: call.function, comm, root, bytes };
+                self.set_up(at, request, begins)
+            }
             Action::Start => {
                 call.requests.iter().for_each(|&id| self.start(at, call.function, id));
                 self.soon(at)
@@ -160,6 +165,7 @@ impl<S: Sink> Simulation<'_, S> {
         let what = match begins {
             Persistent::Send(_) => RequestKind::PersistentSend(args),
             Persistent::Receive(_) => RequestKind::PersistentReceive(args, u32::MAX),
+            Persistent::Collective { .. } => RequestKind::PersistentCollective(args),
         };
         self.begin_request(at.index, id, Request::new(what, RequestState::Inactive));
         self.soon(at)
@@ -238,11 +244,13 @@ impl<S: Sink> Simulation<'_, S> {
         let Some(place) = requests.place(id) else { return };
         let request = requests.at(place);
         *request = Request::new(request.what, RequestState::Pending(1));
-        let (RequestKind::PersistentSend(args) | RequestKind::PersistentReceive(args, _)) = request.what
+        let (RequestKind::PersistentSend(args)
+        | RequestKind::PersistentReceive(args, _)
+        | RequestKind::PersistentCollective(args)) = request.what
         else {
             return;
         };
-        // Neither removes the request: its place stays.
+        // None removes the request: its place stays.
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
@@ -253,6 +261,12 @@ impl<S: Sink> Simulation<'_, S> {
                 let request = self.processes[at.index].requests.at(place);
                 request.what = RequestKind::PersistentReceive(args, posted.place.unwrap_or(u32::MAX));
                 (request.got, request.state) = (posted.got, state(posted.end, 1));
+            }
+            Persistent::Collective { function, comm, root, bytes } => {
+                let owner = Owner::Request(id);
+                let joining = Joining { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
+                let end = self.join(at.index, at.now_ns, joining);
+                self.processes[at.index].requests.at(place).state = state(end, 1);
             }
         }
     }
@@ -329,11 +343,13 @@ impl<S: Sink> Simulation<'_, S> {
             let seat = Seat::of(process.rank, context, communicator);
             process.take_seat(comm, seat);
         }
-        let local = matches!(how, NewComm::Unknown) || !parent_is_known;
-        if local {
+        // Some wait for the members only.
+        let over = if matches!(how, NewComm::Listed { tag: Some(_), .. }) { comm } else { parent };
+        let local = matches!(how, NewComm::Unknown) || (over == parent && !parent_is_known);
+        if local || over == CommId::NULL {
             return at.leave(at.now_ns + at.recorded_ns);
         }
-        self.meet(at, call.function, (parent, None, 0), request)
+        self.meet(at, call.function, (over, None, 0), request)
     }
 }
 

@@ -35,11 +35,33 @@ enum Flow {
 fn flow(function: Function, root: Option<u32>) -> Flow {
     use Function::*;
     match function {
-        Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv if root.is_some() => Flow::FromRoot,
-        Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv if root.is_some() => Flow::ToRoot,
-        Neighbor_allgather | Neighbor_allgatherv | Neighbor_alltoall | Neighbor_alltoallv
-        | Neighbor_alltoallw | Ineighbor_allgather | Ineighbor_allgatherv | Ineighbor_alltoall
-        | Ineighbor_alltoallv | Ineighbor_alltoallw => Flow::Local,
+        Bcast | Scatter | Scatterv | Ibcast | Iscatter | Iscatterv | Bcast_init | Scatter_init
+        | Scatterv_init
+            if root.is_some() =>
+        {
+            Flow::FromRoot
+        }
+        Reduce | Gather | Gatherv | Ireduce | Igather | Igatherv | Reduce_init | Gather_init
+        | Gatherv_init
+            if root.is_some() =>
+        {
+            Flow::ToRoot
+        }
+        Neighbor_allgather
+        | Neighbor_allgatherv
+        | Neighbor_alltoall
+        | Neighbor_alltoallv
+        | Neighbor_alltoallw
+        | Ineighbor_allgather
+        | Ineighbor_allgatherv
+        | Ineighbor_alltoall
+        | Ineighbor_alltoallv
+        | Ineighbor_alltoallw
+        | Neighbor_allgather_init
+        | Neighbor_allgatherv_init
+        | Neighbor_alltoall_init
+        | Neighbor_alltoallv_init
+        | Neighbor_alltoallw_init => Flow::Local,
         _ => Flow::All,
     }
 }

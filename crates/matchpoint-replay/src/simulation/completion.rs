@@ -47,7 +47,9 @@ impl<S: Sink> Simulation<'_, S> {
             self.tally.reproduced_as(expected, got);
         }
         match request.what {
-            RequestKind::PersistentSend(_) | RequestKind::PersistentReceive(..) => {
+            RequestKind::PersistentSend(_)
+            | RequestKind::PersistentReceive(..)
+            | RequestKind::PersistentCollective(_) => {
                 request.state = RequestState::Inactive;
             }
             _ => {
@@ -101,7 +103,7 @@ impl<S: Sink> Simulation<'_, S> {
                     request.waiter = Some(lane as u16);
                     blocked.remaining += 1;
                     // Where every process has a stream, nothing is made up for want of one.
-                    if self.processes.len() < self.present.len() {
+                    if self.some_absent {
                         self.make_up_if_absent(index, id, now_ns + waited_ns);
                     }
                 }

@@ -308,7 +308,7 @@ impl<S: Sink> Simulation<'_, S> {
         source: Peer,
         expected: Option<Reported>,
     ) -> bool {
-        if self.processes.len() == self.present.len() {
+        if !self.some_absent {
             return false;
         }
         let source = match (source, expected) {

@@ -54,6 +54,8 @@ pub(crate) struct Setting<'a> {
 pub(crate) struct Simulation<'t, S> {
     setting: &'t Setting<'t>,
     processes: Vec<Process<'t>>,
+    /// Messages may come from processes without a stream.
+    some_absent: bool,
     /// World rank → index into `processes`.
     present: Vec<Option<u32>>,
     flights: Slab<Flight>,
@@ -86,6 +88,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             current: usize::MAX,
             others_ns: NEVER,
             own_ns: NEVER,
+            some_absent: processes.len() < present.len() || setting.communicators.elsewhere,
             processes,
             present,
             flights: Slab::default(),

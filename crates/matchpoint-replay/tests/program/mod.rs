@@ -37,6 +37,8 @@ pub fn program(ranks: Vec<Rank>) -> Program {
         missing: Vec::new(),
         bytes: streams.iter().map(|calls| calls.len() as u64).sum(),
         calls_left_out: 0,
+        clock_error_ns: None,
+        null_looks_any: true,
         notes: Vec::new(),
     };
     Program { description, present, streams }

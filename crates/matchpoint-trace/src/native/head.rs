@@ -34,6 +34,9 @@ pub struct Head {
     pub started_ns: i64,
     /// What the ticks are.
     pub clock: Clock,
+    /// What the file was made from could not tell `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    #[serde(default)]
+    pub null_looks_any: bool,
     /// Name and fields of every function: calls name one by its index.
     pub functions: Vec<(String, String)>,
 }

@@ -28,6 +28,8 @@ pub struct Settings {
     pub host: String,
     /// All times are on one clock, but for an error of so much. `None`: that is not known.
     pub clock_error_ns: Option<u64>,
+    /// The calls come from a trace that cannot tell `MPI_PROC_NULL` from `MPI_ANY_SOURCE`.
+    pub null_looks_any: bool,
     /// How much to pack: a level of zstd, or 0 for not at all.
     pub level: i32,
     /// How large blocks become before they are packed.
@@ -37,7 +39,15 @@ pub struct Settings {
 impl Settings {
     /// Of rank `rank` of `size`: packed a little, in blocks of 64 KiB.
     pub fn of(rank: u32, size: u32) -> Self {
-        Settings { rank, size, host: String::new(), clock_error_ns: None, level: 1, block_bytes: 64 << 10 }
+        Settings {
+            rank,
+            size,
+            host: String::new(),
+            clock_error_ns: None,
+            null_looks_any: false,
+            level: 1,
+            block_bytes: 64 << 10,
+        }
     }
 }
 
@@ -164,6 +174,7 @@ fn head(settings: &Settings) -> Head {
         program: String::new(),
         started_ns: 0,
         clock: Clock { source: "nanoseconds".to_owned(), hz: 1e9, ticks: ZERO, ns: 0 },
+        null_looks_any: settings.null_looks_any,
         functions,
     }
 }

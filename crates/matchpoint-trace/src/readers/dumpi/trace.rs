@@ -164,9 +164,17 @@ impl Builder {
         let Builder { form, path, ranks, notes, bytes, .. } = self;
         let (present, files) =
             self.present.into_iter().map(|(rank, file)| (rank, (file, OnceLock::new()))).unzip();
-        let clock_error_ns = None;
-        let description =
-            Description { format, path, ranks, missing, bytes, calls_left_out, clock_error_ns, notes };
+        let description = Description {
+            format,
+            path,
+            ranks,
+            missing,
+            bytes,
+            calls_left_out,
+            clock_error_ns: None,
+            null_looks_any: true,
+            notes,
+        };
         Ok(Box::new(Ranks { description, present, files, form }))
     }
 

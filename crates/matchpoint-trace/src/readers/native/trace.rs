@@ -157,6 +157,7 @@ impl Found {
         let calls_left_out = self.facts().filter_map(|(_, facts)| facts.end.as_ref()).map(|end| end.left_out);
         let calls_left_out = calls_left_out.fold(0, u64::saturating_add);
         let clock_error_ns = notes::clock_error_ns(&self.present);
+        let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);
         let missing = missing(&self, &manifest, ranks, files.only);
         let present = std::mem::take(&mut self.present);
         let (present, mapped) = present.into_iter().unzip();
@@ -168,6 +169,7 @@ impl Found {
             bytes: self.bytes,
             calls_left_out,
             clock_error_ns,
+            null_looks_any,
             notes,
         };
         Ranks { description, present, files: mapped }

@@ -1,0 +1,60 @@
+//! Who belongs to the communicators that a trace's calls make, put into the calls: for formats that say so
+//! ([`NewComm::Listed`]), written from formats that do not.
+
+use matchpoint_trace::Trace;
+use matchpoint_trace::call::{Action, Call, CommId, NewComm};
+
+use crate::ReplayError;
+use crate::communicators::{Communicators, Context, ELSEWHERE, resolve};
+use crate::progress::Progress;
+use crate::survey::survey;
+
+/// What all creations of a trace came to.
+pub struct Members(Communicators);
+
+impl Members {
+    /// Reads the trace once.
+    ///
+    /// # Errors
+    /// It is damaged, or [`Progress::stop`] was called.
+    pub fn of(trace: &dyn Trace, progress: &Progress) -> Result<Members, ReplayError> {
+        Ok(Members(resolve(&survey(trace, progress)?, trace.description().ranks)))
+    }
+
+    /// For the calls of one rank: which is the so-many-th of those that are present.
+    ///
+    /// # Panics
+    /// If there are not so many.
+    pub fn rank(&self, index: usize) -> RankMembers<'_> {
+        RankMembers { all: &self.0, created: self.0.created[index].iter() }
+    }
+}
+
+/// What the creations of one rank came to, one after the other.
+pub struct RankMembers<'a> {
+    all: &'a Communicators,
+    created: std::slice::Iter<'a, Option<Context>>,
+}
+
+impl RankMembers<'_> {
+    /// Puts the members into a call that makes a communicator, if they are known and do not follow from the call: it is
+    /// to be given every call of the rank, in order.
+    pub fn list(&mut self, call: &mut Call) {
+        let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
+        let context = self.created.next().copied().flatten();
+        let follows = matches!(how, NewComm::Dup | NewComm::Inter { .. } | NewComm::Merge { .. });
+        let Some(context) = context.filter(|_| !follows && *comm != CommId::NULL) else { return };
+        let communicator = &self.all.all[context as usize];
+        if !communicator.resolved {
+            return;
+        }
+        let ranks = |group: &[u32]| -> Vec<i32> {
+            group.iter().map(|&rank| if rank == ELSEWHERE { -1 } else { rank as i32 }).collect()
+        };
+        call.integers = ranks(&communicator.members);
+        let own = call.integers.len() as u32;
+        call.integers.extend(communicator.remote.iter().flat_map(|remote| ranks(remote)));
+        let tag = if let NewComm::Listed { tag, .. } = how { *tag } else { None };
+        *how = NewComm::Listed { own, tag };
+    }
+}
