@@ -1,9 +1,10 @@
 //! `matchpoint record`: runs a job with the recorder loaded into its processes.
 
+use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use matchpoint_record::recording::{Recorded, Recording, Settings};
 use crate::cli::Record;
 use crate::failure::Failure;
 use crate::format;
-use crate::output;
 
 /// How often it is looked whether the job has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -32,8 +32,11 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     })?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
-        let lines = lines.map(|(name, value)| format!("export {name}='{}'\n", value.to_string_lossy().replace('\'', "'\\''")));
-        return output::print(&lines.collect::<String>());
+        let lines = lines.map(|(name, value)| {
+            format!("export {name}='{}'\n", value.to_string_lossy().replace('\'', "'\\''"))
+        });
+        let text: String = lines.collect();
+        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
     }
     if recording.recorder.compiled {
         anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
@@ -47,7 +50,9 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
-        (None, signal) => Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0))),
+        (None, signal) => {
+            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
+        }
     }
 }
 
@@ -67,7 +72,9 @@ fn run_job(recording: &Recording) -> Result<ExitStatus, Failure> {
     })?;
     let mut asked = false;
     loop {
-        if let Some(status) = job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))? {
+        if let Some(status) =
+            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
+        {
             return Ok(status);
         }
         if stop.load(Relaxed) && !asked {
@@ -107,7 +114,10 @@ fn summary(recorded: &Recorded) -> String {
         ));
     }
     if !recorded.missing.is_empty() {
-        lines.push(format!("matchpoint: no file of {}; were they on hosts that see the folder?", ranks(&recorded.missing)));
+        lines.push(format!(
+            "matchpoint: no file of {}; were they on hosts that see the folder?",
+            ranks(&recorded.missing)
+        ));
     }
     let ended: Vec<u32> = recorded.incomplete.clone();
     if recorded.left_out > 0 {

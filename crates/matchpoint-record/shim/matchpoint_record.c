@@ -12,7 +12,12 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+/* Some headers lack a const of the standard's here: theirs is put aside. */
+#define MPI_Pready_list MPI_Pready_list_of_header
+#define PMPI_Pready_list PMPI_Pready_list_of_header
 #include <mpi.h>
+#undef MPI_Pready_list
+#undef PMPI_Pready_list
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,6 +40,11 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* Open MPI 5 has what MPI-4 brought, but for large counts, and calls itself 3.1. */
+#if MPI_VERSION >= 4 || (defined(OPEN_MPI) && OMPI_MAJOR_VERSION >= 5)
+#define MPI_4
+#endif
 
 #include "ticks.h"
 #include "library.h"

@@ -54,7 +54,8 @@ pub fn recorder(
     let header = header(launcher, mpicc)?;
     let macros = header.macros()?;
     let family = family(&macros);
-    let name = shim::fingerprint(&[header.describe().as_bytes(), macros.as_bytes(), FLAGS.join(" ").as_bytes()]);
+    let name =
+        shim::fingerprint(&[header.describe().as_bytes(), macros.as_bytes(), FLAGS.join(" ").as_bytes()]);
     let path = cache()?.join(name).join("libmatchpoint_record.so");
     if path.is_file() {
         return Ok(Recorder { path, family, compiled: false });
@@ -76,7 +77,9 @@ fn standard_abi() -> Result<Recorder, RecordError> {
         Ok(())
     };
     let folder = path.parent().expect("it was joined to one");
-    fs::create_dir_all(folder).and_then(|()| write(folder)).map_err(|error| RecordError::file(&path, &error))?;
+    fs::create_dir_all(folder)
+        .and_then(|()| write(folder))
+        .map_err(|error| RecordError::file(&path, &error))?;
     Ok(Recorder { path, family, compiled: false })
 }
 

@@ -55,7 +55,9 @@ impl Launcher {
     /// Whether it must be told which variables go to other hosts, and how: Open MPI's does not hand on its environment.
     pub fn exports(&self) -> bool {
         let names = self.path.iter().filter_map(|path| path.file_name()).filter_map(OsStr::to_str);
-        names.clone().any(|name| name.contains("orterun") || name.contains("prterun") || name.contains("openmpi"))
+        names
+            .clone()
+            .any(|name| name.contains("orterun") || name.contains("prterun") || name.contains("openmpi"))
     }
 }
 

@@ -62,7 +62,13 @@ fn needed(path: &Path) -> Option<Vec<String>> {
     let (entries, strings) = sections.dynamic(endian, data).ok()??;
     let strings: StringTable<'_> = sections.strings(endian, data, strings).ok()?;
     let names = entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
-    Some(names.filter_map(|entry| Some(String::from_utf8_lossy(entry.string(endian, strings).ok()?).into_owned())).collect())
+    Some(
+        names
+            .filter_map(|entry| {
+                Some(String::from_utf8_lossy(entry.string(endian, strings).ok()?).into_owned())
+            })
+            .collect(),
+    )
 }
 
 #[cfg(test)]

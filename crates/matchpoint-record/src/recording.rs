@@ -66,7 +66,8 @@ impl Recording {
             return Err(mismatch(&path, family, &recorder));
         }
         make_folder(&settings.output, settings.replace)?;
-        let output = settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
+        let output =
+            settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
         let manifest = Manifest {
             format: manifest::FORMAT.to_owned(),
             version: matchpoint_trace::native::VERSION,
@@ -117,7 +118,8 @@ impl Recording {
     /// The folder cannot be read or the manifest not be written.
     pub fn finish(mut self, exit_status: Option<i32>) -> Result<Recorded, RecordError> {
         let folder = self.settings.output.clone();
-        let files = matchpoint_trace::native::summaries(&folder).map_err(|error| RecordError(error.to_string()))?;
+        let files =
+            matchpoint_trace::native::summaries(&folder).map_err(|error| RecordError(error.to_string()))?;
         let first = files.first();
         self.manifest.state = "finished".to_owned();
         self.manifest.ended = Some(now());
@@ -139,10 +141,21 @@ impl Recording {
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
-            incomplete: self.manifest.files.iter().filter(|file| !file.complete).map(|file| file.rank).collect(),
+            incomplete: self
+                .manifest
+                .files
+                .iter()
+                .filter(|file| !file.complete)
+                .map(|file| file.rank)
+                .collect(),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
             left_out: files.iter().filter_map(|file| file.end.as_ref()).map(|end| end.left_out).sum(),
-            waited_ns: files.iter().filter_map(|file| file.end.as_ref()).map(|end| end.waited_ns).max().unwrap_or(0),
+            waited_ns: files
+                .iter()
+                .filter_map(|file| file.end.as_ref())
+                .map(|end| end.waited_ns)
+                .max()
+                .unwrap_or(0),
             bytes: self.manifest.files.iter().map(|file| file.bytes).sum(),
             mpi: self.manifest.mpi,
             output: folder,
@@ -210,7 +223,8 @@ fn mismatch(application: &Path, family: Family, recorder: &Recorder) -> RecordEr
 fn make_folder(path: &Path, replace: bool) -> Result<(), RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
     fs::create_dir_all(path).map_err(failed)?;
-    let entries: Vec<PathBuf> = fs::read_dir(path).map_err(failed)?.flatten().map(|entry| entry.path()).collect();
+    let entries: Vec<PathBuf> =
+        fs::read_dir(path).map_err(failed)?.flatten().map(|entry| entry.path()).collect();
     if entries.is_empty() {
         return Ok(());
     }
@@ -219,7 +233,11 @@ fn make_folder(path: &Path, replace: bool) -> Result<(), RecordError> {
             || entry.extension().is_some_and(|extension| extension == "mpt")
     };
     if !replace || !entries.iter().all(of_trace) {
-        let advice = if entries.iter().all(of_trace) { "name another, or replace it with --replace" } else { "name another" };
+        let advice = if entries.iter().all(of_trace) {
+            "name another, or replace it with --replace"
+        } else {
+            "name another"
+        };
         return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
     }
     entries.iter().try_for_each(fs::remove_file).map_err(failed)

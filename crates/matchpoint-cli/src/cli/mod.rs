@@ -17,7 +17,9 @@ pub use record::Record;
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true)]
-#[command(after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html")]
+#[command(
+    after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

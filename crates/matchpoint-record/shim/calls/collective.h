@@ -50,7 +50,7 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
         return leave(lane, result);                                                                      \
     }
 
-#if MPI_VERSION >= 4
+#ifdef MPI_4
 #define PERSISTENT_COLLECTIVE(NAME, COMM, ROOT, BYTES, P, A)                                             \
     COLLECTIVE_WITH_REQUEST(NAME, COMM, ROOT, BYTES, (UNPACK P, MPI_Info info, MPI_Request *request),    \
                             (UNPACK A, info, request))

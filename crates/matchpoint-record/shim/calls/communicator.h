@@ -86,7 +86,7 @@ MAKES(Comm_dup_with_info, "cc", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *
       MADE)
 MAKES(Comm_idup, "ccq", false, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
       comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
-#if MPI_VERSION >= 4
+#ifdef MPI_4
 MAKES(Comm_idup_with_info, "ccq", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request),
       (comm, info, made, request), comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
 #endif
@@ -133,7 +133,7 @@ MAKES(Comm_spawn_multiple, "cc", true,
       (count, commands, arguments, most, infos, root, comm, made, errors), comm_word(comm), MADE)
 MAKES(Comm_get_parent, "cc", true, (MPI_Comm * made), (made), 0, MADE)
 
-#if MPI_VERSION >= 4
+#ifdef MPI_4
 static uint64_t string_hash(const char *string)
 {
     uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */

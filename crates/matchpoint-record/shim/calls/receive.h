@@ -72,7 +72,7 @@ CALL(SIZED(Sendrecv_replace), "cpgbpgbS",
     return leave(lane, result);
 }
 
-#if MPI_VERSION >= 4
+#ifdef MPI_4
 CALL(SIZED(Isendrecv), "cpgbpgbq",
      (const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag, void *in, COUNT in_count,
       MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm, MPI_Request *request),

@@ -57,7 +57,7 @@ WITH_REQUEST(SIZED(Bsend_init), const void *)
 WITH_REQUEST(SIZED(Ssend_init), const void *)
 WITH_REQUEST(SIZED(Rsend_init), const void *)
 
-#if MPI_VERSION >= 4 && !defined(LARGE)
+#if defined(MPI_4) && !defined(LARGE)
 #define PARTITIONED(NAME, BUFFER)                                                                        \
     CALL(NAME, "cpgbq",                                                                                  \
          (BUFFER buffer, int partitions, MPI_Count count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, \
@@ -101,12 +101,7 @@ PARTITIONED(Precv_init, void *)
 
 OF_PARTITION(Pready, (int partition, MPI_Request request), (partition, request))
 OF_PARTITION(Pready_range, (int first, int last, MPI_Request request), (first, last, request))
-/* MPICH before 4.1 left out a const of the standard's; Intel's, made of it, did not. */
-#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION < 40100000 && !defined(I_MPI_NUMVERSION)
-OF_PARTITION(Pready_list, (int length, int partitions[], MPI_Request request), (length, partitions, request))
-#else
 OF_PARTITION(Pready_list, (int length, const int partitions[], MPI_Request request), (length, partitions, request))
-#endif
 
 CALL(Parrived, "qf", (MPI_Request request, int partition, int *flag), (request, partition, flag))
 {
