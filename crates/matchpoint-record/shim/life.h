@@ -62,9 +62,33 @@ static void write_head(void)
     free(head.bytes);
 }
 
-static bool open_file(const char *folder)
+/* Processes that were spawned have ranks from 0 again: they are a trace of their own, in the first folder that is free. */
+static int spawned_number(const char *folder)
 {
-    snprintf(file.path, sizeof file.path, "%s/rank-%05d.mpt", folder, world.rank);
+    MPI_Comm parent = library.comm_null;
+    int number = 0;
+    REAL(Comm_get_parent)(&parent);
+    if (parent == library.comm_null)
+        return 0;
+    if (world.rank == 0) {
+        char path[PATH_MAX];
+        do
+            snprintf(path, sizeof path, "%s/spawned-%d", folder, ++number);
+        while (mkdir(path, 0777) != 0 && errno == EEXIST);
+    }
+    REAL(Bcast)(&number, sizeof number, library.byte, 0, library.comm_world);
+    return number;
+}
+
+static bool open_file(const char *folder, int spawned)
+{
+    char inside[32] = "";
+    if (spawned > 0)
+        snprintf(inside, sizeof inside, "/spawned-%d", spawned);
+    if ((size_t)snprintf(file.path, sizeof file.path, "%s%s/rank-%05d.mpt", folder, inside, world.rank) >= sizeof file.path) {
+        complain("the path of the trace is too long; this process is not recorded");
+        return false;
+    }
     file.descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file.descriptor < 0)
         complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
@@ -82,40 +106,45 @@ static void in_child(void)
     file.descriptor = -1;
 }
 
-/* After MPI_Init. Gives `result`, that function's, on. */
-static int recording_begin(int result, uint64_t code, uint64_t entered)
+/* Whether recording begins with a call that came back with `result`. */
+static bool recording_is_due(int result)
+{
+    return !FAILED(result) && getenv("MATCHPOINT_RECORD_DIR") != NULL && atomic_load(&recording) == RECORDING_NOT_YET;
+}
+
+/* Once this process's rank is known. With a world this is collective over it, whatever fails at one process. */
+static void recording_begin(bool has_world)
 {
     const char *folder = getenv("MATCHPOINT_RECORD_DIR"), *limit = getenv("MATCHPOINT_RECORD_LIMIT");
-    if (FAILED(result) || folder == NULL || atomic_load(&recording) != RECORDING_NOT_YET)
-        return result;
-    world_find();
+    host_find();
     crc_prepare();
     find_zstd();
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
-    if (open_file(folder)) {
-        write_head();
-    } else {
-        file.failed = true; /* the collective calls that follow are for all */
-    }
+    file.failed = !open_file(folder, has_world ? spawned_number(folder) : 0);
+    write_head();
     note_clock();
-    offset_find();
+    if (has_world)
+        offset_find();
     if (file.failed)
-        return result;
+        return;
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
     pthread_key_create(&lane_key, lane_left);
     pthread_atfork(NULL, NULL, in_child);
-    if (!drain_start()) {
+    if (drain_start())
+        atomic_store(&recording, RECORDING_ON);
+    else
         complain("cannot start a thread; this process is not recorded");
-        return result;
-    }
-    atomic_store(&recording, RECORDING_ON);
+}
+
+/* Records the call that recording began with, and gives its result on. */
+static int recorded_beginning(int result, uint64_t code, uint64_t entered)
+{
     struct lane *lane = enter();
-    if (lane != NULL) {
-        put_plain(lane, code, entered);
-        leave(lane, result);
-    }
-    return result;
+    if (lane == NULL)
+        return result;
+    put_plain(lane, code, entered);
+    return leave(lane, result);
 }
 
 /* All that was recorded so far is in the file afterwards. */
@@ -155,5 +184,5 @@ __attribute__((constructor)) static void loaded(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
-    recording_end("exit");
+    recording_end(recording_leaves_in_order ? "finalize" : "exit");
 }

@@ -80,7 +80,10 @@
 #include "calls/one_sided.h"
 
 /* What happens at the beginning and the end uses some of the functions above. */
-static int recording_begin(int result, uint64_t code, uint64_t entered);
+static bool recording_is_due(int result);
+static void recording_begin(bool has_world);
+static int recorded_beginning(int result, uint64_t code, uint64_t entered);
+static bool recording_leaves_in_order; /* all sessions are finalized */
 static void recording_pause(void);
 static void recording_end(const char *reason);
 static void offset_find(void);

@@ -72,8 +72,10 @@ int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *c
 int MPI_Get_library_version(char *version, int *length);
 int MPI_Get_version(int *version, int *subversion);
 int MPI_Group_free(MPI_Group *group);
+int MPI_Group_rank(MPI_Group group, int *rank);
 int MPI_Group_size(MPI_Group group, int *size);
 int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[], MPI_Group to, int translated[]);
+int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group);
 int MPI_Query_thread(int *provided);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
 int MPI_Type_size(MPI_Datatype type, int *size);

@@ -45,6 +45,12 @@ static inline bool ended(int result, const MPI_Status *status)
     return !FAILED(result) || status->MPI_ERROR != MPI_ERR_PENDING;
 }
 
+/* A call on one request frees it even if its receive failed, as a message that was too long does. */
+static inline bool over(int result, const MPI_Request *request)
+{
+    return !FAILED(result) || *request == library.request_null;
+}
+
 static inline bool tells(int result)
 {
     return !FAILED(result) || result == MPI_ERR_IN_STATUS;
@@ -62,7 +68,7 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && !FAILED(result))
+        if (record[WORD_FIELDS + 1] != 0 && over(result, request))
             end = put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Wait), entered, left, completions, end);
     }
@@ -81,7 +87,7 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && !FAILED(result) && *flag)
+        if (record[WORD_FIELDS + 1] != 0 && over(result, request) && (FAILED(result) || *flag))
             end = put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Test), entered, left, completions, end);
     }

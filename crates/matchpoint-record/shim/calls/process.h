@@ -13,7 +13,11 @@ CALL(Init, "", (int *count, char ***arguments), (count, arguments))
     library_function(&function_Init);
     uint64_t entered = ticks();
     int result = REAL(Init)(count, arguments);
-    return recording_begin(result, CODE(Init), entered);
+    if (recording_is_due(result)) {
+        world_find();
+        recording_begin(true);
+    }
+    return recorded_beginning(result, CODE(Init), entered);
 }
 
 CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
@@ -21,8 +25,42 @@ CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provide
     library_function(&function_Init_thread);
     uint64_t entered = ticks();
     int result = REAL(Init_thread)(count, arguments, required, provided);
-    return recording_begin(result, CODE(Init_thread), entered);
+    if (recording_is_due(result)) {
+        world_find();
+        recording_begin(true);
+    }
+    return recorded_beginning(result, CODE(Init_thread), entered);
 }
+
+#ifdef MPI_4
+static _Atomic int sessions_open;
+
+CALL(Session_init, "", (MPI_Info info, MPI_Errhandler handler, MPI_Session *session), (info, handler, session))
+{
+    library_function(&function_Session_init);
+    uint64_t entered = ticks();
+    int result = REAL(Session_init)(info, handler, session);
+    if (!FAILED(result))
+        atomic_fetch_add(&sessions_open, 1);
+    if (recording_is_due(result) && world_find_by_session(*session))
+        recording_begin(false);
+    return recorded_beginning(result, CODE(Session_init), entered);
+}
+
+/* Another session may follow: the end is written as the process leaves. */
+CALL(Session_finalize, "", (MPI_Session * session), (session))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Session_finalize)(session);
+    uint64_t entered = ticks();
+    int result = REAL(Session_finalize)(session);
+    put_plain(lane, CODE(Session_finalize), entered);
+    if (!FAILED(result) && atomic_fetch_sub(&sessions_open, 1) == 1)
+        recording_leaves_in_order = true;
+    return leave(lane, result);
+}
+#endif
 
 CALL(Finalize, "", (void), ())
 {
