@@ -43,10 +43,10 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     }
     let status = run_job(&recording)?;
     let recorded = recording.finish(status.code())?;
-    anstream::eprintln!("{}", summary(&recorded));
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
+    anstream::eprintln!("{}", summary(&recorded));
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
@@ -94,6 +94,12 @@ fn ask_to_stop(job: &Child) {
 }
 
 fn nothing(status: ExitStatus) -> String {
+    if !status.success() {
+        return format!(
+            "nothing was recorded: the job failed ({status}) before any process had called MPI_Init; see what it said, and \
+             whether it runs without matchpoint record --"
+        );
+    }
     format!(
         "nothing was recorded ({status}); the application must call MPI_Init, be linked with a shared MPI library, and not \
          be set-user-id; if processes start on other hosts, they must see the trace's folder and the recorder"
@@ -101,34 +107,30 @@ fn nothing(status: ExitStatus) -> String {
 }
 
 fn summary(recorded: &Recorded) -> String {
-    let mut lines = Vec::new();
-    if recorded.ranks > 0 {
-        let per_call = recorded.bytes as f64 / recorded.calls.max(1) as f64;
-        lines.push(format!(
-            "matchpoint: recorded {} calls of {} processes in {} ({}, {} bytes a call)",
-            format::count(recorded.calls),
-            recorded.ranks,
-            recorded.output.display(),
-            format::bytes(recorded.bytes),
-            format::digits(per_call),
-        ));
-    }
+    let per_call = recorded.bytes as f64 / recorded.calls.max(1) as f64;
+    let mut lines = vec![format!(
+        "matchpoint: recorded {} calls of {} processes in {} ({}, {} bytes a call)",
+        format::count(recorded.calls),
+        recorded.ranks,
+        recorded.output.display(),
+        format::bytes(recorded.bytes),
+        format::digits(per_call),
+    )];
     if !recorded.missing.is_empty() {
         lines.push(format!(
             "matchpoint: no file of {}; were they on hosts that see the folder?",
             ranks(&recorded.missing)
         ));
     }
-    let ended: Vec<u32> = recorded.incomplete.clone();
     if recorded.left_out > 0 {
         lines.push(format!(
             "matchpoint: the limit was reached: {} calls were only counted; analyze tells where the trace ends",
             format::count(recorded.left_out)
         ));
-    } else if !ended.is_empty() {
+    } else if !recorded.incomplete.is_empty() {
         lines.push(format!(
             "matchpoint: {} did not reach MPI_Finalize; what was written until then is readable",
-            ranks(&ended)
+            ranks(&recorded.incomplete)
         ));
     }
     if recorded.waited_ns > 100_000_000 {
@@ -137,9 +139,7 @@ fn summary(recorded: &Recorded) -> String {
             format::duration_ns(recorded.waited_ns as f64)
         ));
     }
-    if recorded.ranks > 0 {
-        lines.push(format!("matchpoint: next: matchpoint analyze {}", recorded.output.display()));
-    }
+    lines.push(format!("matchpoint: next: matchpoint analyze {}", recorded.output.display()));
     lines.join("\n")
 }
 

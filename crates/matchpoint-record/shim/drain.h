@@ -25,14 +25,15 @@ static void block_flush(struct lane *lane)
     struct block *block = lane->block;
     if (block->length == 0)
         return;
-    if (file.bytes >= file.limit || block->length > BLOCK_RAW_MAX) {
-        if (file.limit_ticks == 0)
-            file.limit_ticks = block->first_ticks;
-        drain.left_out += block->calls;
-    } else {
-        file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length);
+    /* After the first block that is left out so are all others: what is there has no holes. */
+    bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
+                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length);
+    if (written)
         drain.calls += block->calls;
-    }
+    else
+        drain.left_out += block->calls;
+    if (!written && file.limit_ticks == 0)
+        file.limit_ticks = block->first_ticks;
     block->length = 0;
     block->calls = 0;
 }

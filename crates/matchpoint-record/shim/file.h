@@ -103,7 +103,8 @@ static bool packed_room(size_t bytes)
     return true;
 }
 
-static void file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
+/* False if it is of calls, and beyond the limit. */
+static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
 {
     struct block_header header = {
         .magic = {'M', 'P', 't', 'b'}, .kind = (uint8_t)kind, .thread = thread, .raw = (uint32_t)bytes, .calls = calls};
@@ -117,10 +118,13 @@ static void file_block(enum block_kind kind, uint16_t thread, uint64_t calls, co
             length = packed;
         }
     }
+    if (kind == BLOCK_CALLS && file.bytes + sizeof header + length > file.limit)
+        return false;
     header.stored = (uint32_t)length;
     header.crc = crc(crc(0, &header, offsetof(struct block_header, crc)), stored, length);
     file_write(&header, sizeof header);
     file_write(stored, length);
+    return true;
 }
 
 /* Text that grows: heads and ends are JSON. */

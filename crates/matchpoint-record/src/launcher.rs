@@ -1,4 +1,4 @@
-//! What belongs to a launcher: the compiler of its MPI, and how it hands on an environment.
+//! What belongs to a launcher: the compiler and the header of its MPI.
 
 use std::env;
 use std::ffi::OsStr;
@@ -52,12 +52,10 @@ impl Launcher {
         self.path.iter().filter_map(beside).filter(|folder| folder.join("mpi.h").is_file()).collect()
     }
 
-    /// Whether it must be told which variables go to other hosts, and how: Open MPI's does not hand on its environment.
-    pub fn exports(&self) -> bool {
-        let names = self.path.iter().filter_map(|path| path.file_name()).filter_map(OsStr::to_str);
-        names
-            .clone()
-            .any(|name| name.contains("orterun") || name.contains("prterun") || name.contains("openmpi"))
+    /// Whether it is one that MPI libraries bring, rather than a batch system's.
+    pub fn is_of_library(&self) -> bool {
+        let name = self.path[0].file_name().and_then(OsStr::to_str).unwrap_or_default();
+        LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
     }
 }
 
@@ -108,7 +106,7 @@ mod tests {
         symlink("../alternatives/mpirun", bin.join("mpirun")).unwrap();
         let launcher = Launcher::find(bin.join("mpirun").to_str().unwrap()).unwrap();
         assert_eq!(launcher.compilers(), [bin.join("mpicc.openmpi")]);
-        assert!(launcher.exports());
+        assert!(launcher.is_of_library());
     }
 
     #[test]
@@ -120,6 +118,6 @@ mod tests {
         let launcher = Launcher::find(root.path().join("bin/mpiexec").to_str().unwrap()).unwrap();
         assert_eq!(launcher.compilers(), [root.path().join("bin/mpicc")]);
         assert_eq!(launcher.headers(), [root.path().join("include")]);
-        assert!(!launcher.exports());
+        assert!(launcher.is_of_library());
     }
 }

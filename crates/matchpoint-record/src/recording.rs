@@ -87,7 +87,8 @@ impl Recording {
         let mut command = Command::new(&words[0]);
         let variables = self.variables();
         // Open MPI's launcher hands on only what it is told to, to processes on other hosts.
-        if self.launcher.as_ref().is_some_and(Launcher::exports) {
+        let is_open_mpi = self.recorder.family == Family::OpenMpi;
+        if is_open_mpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library) {
             command.args(variables.iter().flat_map(|(name, _)| ["-x", *name]));
         }
         command.args(&words[1..]);
