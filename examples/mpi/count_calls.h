@@ -137,5 +137,6 @@
 #define MPI_Cart_coords(...) (count_call(COUNTED_Cart_coords), MPI_Cart_coords(__VA_ARGS__))
 #define MPI_Cart_rank(...) (count_call(COUNTED_Cart_rank), MPI_Cart_rank(__VA_ARGS__))
 #define MPI_Cart_shift(...) (count_call(COUNTED_Cart_shift), MPI_Cart_shift(__VA_ARGS__))
+#define MPI_Dims_create(...) (count_call(COUNTED_Dims_create), MPI_Dims_create(__VA_ARGS__))
 #define MPI_Intercomm_create(...) (count_call(COUNTED_Intercomm_create), MPI_Intercomm_create(__VA_ARGS__))
 #define MPI_Intercomm_merge(...) (count_call(COUNTED_Intercomm_merge), MPI_Intercomm_merge(__VA_ARGS__))
