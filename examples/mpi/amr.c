@@ -1,4 +1,4 @@
-/* Adaptive refinement, as in p4est, Flash and Chombo: the leaves of a quadtree, in Morton order and shared out evenly,
+/* Adaptive refinement, as in p4est: the leaves of a quadtree, in Morton order and shared out evenly,
  * refined where a circle passes that moves. In every step each rank
  *
  *   1. refines and coarsens its leaves,

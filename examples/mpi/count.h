@@ -27,14 +27,16 @@
     X(Init) X(Init_thread) X(Finalize) X(Send) X(Bsend) X(Ssend) X(Rsend) X(Isend) X(Ibsend) X(Issend) X(Irsend)       \
     X(Recv) X(Irecv) X(Sendrecv) X(Sendrecv_replace) X(Isendrecv) X(Isendrecv_replace) X(Send_init) X(Bsend_init)      \
     X(Ssend_init) X(Rsend_init) X(Recv_init) X(Start) X(Startall) X(Probe) X(Iprobe) X(Mprobe) X(Improbe) X(Mrecv)     \
-    X(Imrecv) X(Send_c) X(Isend_c) X(Recv_c) X(Irecv_c) X(Sendrecv_c) X(Send_init_c) X(Recv_init_c) X(Mrecv_c)         \
-    X(Imrecv_c) X(Psend_init) X(Precv_init) X(Pready) X(Pready_range) X(Pready_list) X(Parrived) X(Cancel)             \
-    X(Request_free) X(Request_get_status) X(Wait) X(Waitany) X(Waitall) X(Waitsome) X(Test) X(Testany) X(Testall)      \
-    X(Testsome) X(Test_cancelled) X(Barrier) X(Ibarrier) X(Bcast) X(Reduce) X(Allreduce) X(Gather) X(Gatherv)          \
-    X(Allgather) X(Allgatherv) X(Alltoall) X(Scan) X(Exscan) X(Reduce_scatter_block) X(Comm_dup) X(Comm_idup)          \
-    X(Comm_split) X(Comm_create) X(Comm_create_group) X(Comm_create_from_group) X(Comm_free) X(Comm_group)             \
-    X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_spawn) X(Comm_get_parent) X(Comm_disconnect) X(Cart_create)   \
-    X(Cart_coords) X(Cart_rank) X(Cart_shift) X(Dims_create) X(Intercomm_create) X(Intercomm_merge)
+    X(Imrecv) X(Send_c) X(Bsend_c) X(Ssend_c) X(Rsend_c) X(Isend_c) X(Ibsend_c) X(Issend_c) X(Irsend_c) X(Recv_c)      \
+    X(Irecv_c) X(Sendrecv_c) X(Sendrecv_replace_c) X(Isendrecv_c) X(Isendrecv_replace_c) X(Send_init_c)                \
+    X(Bsend_init_c) X(Ssend_init_c) X(Rsend_init_c) X(Recv_init_c) X(Mrecv_c) X(Imrecv_c) X(Psend_init) X(Precv_init)  \
+    X(Pready) X(Pready_range) X(Pready_list) X(Parrived) X(Cancel) X(Request_free) X(Request_get_status) X(Wait)       \
+    X(Waitany) X(Waitall) X(Waitsome) X(Test) X(Testany) X(Testall) X(Testsome) X(Test_cancelled) X(Barrier)           \
+    X(Ibarrier) X(Bcast) X(Reduce) X(Allreduce) X(Gather) X(Gatherv) X(Allgather) X(Allgatherv) X(Alltoall) X(Scan)    \
+    X(Exscan) X(Reduce_scatter_block) X(Comm_dup) X(Comm_idup) X(Comm_split) X(Comm_create) X(Comm_create_group)       \
+    X(Comm_create_from_group) X(Comm_free) X(Comm_group) X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_spawn)   \
+    X(Comm_get_parent) X(Comm_disconnect) X(Cart_create) X(Cart_coords) X(Cart_rank) X(Cart_shift) X(Dims_create)      \
+    X(Intercomm_create) X(Intercomm_merge)
 
 enum {
 #define COUNTED_NAME(name) COUNTED_##name,

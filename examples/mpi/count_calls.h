@@ -12,6 +12,15 @@
 #define MPI_Irsend(b, n, t, to, ...) (count_send(COUNTED_Irsend, n, t, to), MPI_Irsend(b, n, t, to, __VA_ARGS__))
 #define MPI_Send_c(b, n, t, to, ...) (count_send(COUNTED_Send_c, n, t, to), MPI_Send_c(b, n, t, to, __VA_ARGS__))
 #define MPI_Isend_c(b, n, t, to, ...) (count_send(COUNTED_Isend_c, n, t, to), MPI_Isend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Bsend_c(b, n, t, to, ...) (count_send(COUNTED_Bsend_c, n, t, to), MPI_Bsend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Ssend_c(b, n, t, to, ...) (count_send(COUNTED_Ssend_c, n, t, to), MPI_Ssend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Rsend_c(b, n, t, to, ...) (count_send(COUNTED_Rsend_c, n, t, to), MPI_Rsend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Ibsend_c(b, n, t, to, ...)                                                                                 \
+    (count_send(COUNTED_Ibsend_c, n, t, to), MPI_Ibsend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Issend_c(b, n, t, to, ...)                                                                                 \
+    (count_send(COUNTED_Issend_c, n, t, to), MPI_Issend_c(b, n, t, to, __VA_ARGS__))
+#define MPI_Irsend_c(b, n, t, to, ...)                                                                                 \
+    (count_send(COUNTED_Irsend_c, n, t, to), MPI_Irsend_c(b, n, t, to, __VA_ARGS__))
 
 /* Receives. */
 #define MPI_Recv(b, n, t, from, tag, ...)                                                                              \
@@ -47,6 +56,15 @@
 #define MPI_Isendrecv_replace(b, n, t, to, s, from, tag, ...)                                                          \
     (count_both(COUNTED_Isendrecv_replace, n, t, to, from, tag),                                                       \
      MPI_Isendrecv_replace(b, n, t, to, s, from, tag, __VA_ARGS__))
+#define MPI_Isendrecv_c(b, n, t, to, s, b2, n2, t2, from, tag, ...)                                                    \
+    (count_both(COUNTED_Isendrecv_c, n, t, to, from, tag),                                                             \
+     MPI_Isendrecv_c(b, n, t, to, s, b2, n2, t2, from, tag, __VA_ARGS__))
+#define MPI_Sendrecv_replace_c(b, n, t, to, s, from, tag, ...)                                                         \
+    (count_both(COUNTED_Sendrecv_replace_c, n, t, to, from, tag),                                                      \
+     MPI_Sendrecv_replace_c(b, n, t, to, s, from, tag, __VA_ARGS__))
+#define MPI_Isendrecv_replace_c(b, n, t, to, s, from, tag, ...)                                                        \
+    (count_both(COUNTED_Isendrecv_replace_c, n, t, to, from, tag),                                                     \
+     MPI_Isendrecv_replace_c(b, n, t, to, s, from, tag, __VA_ARGS__))
 
 /* Persistent requests. They count as messages when they are started. */
 #define COUNTED_TO(n, t, to) ((struct counted_request){.peer = to, .bytes = count_bytes(n, t)})
@@ -66,6 +84,15 @@
 #define MPI_Send_init_c(b, n, t, to, tag, c, r)                                                                        \
     (count_call(COUNTED_Send_init_c),                                                                                  \
      count_init(MPI_Send_init_c(b, n, t, to, tag, c, counted_made = (r)), COUNTED_TO(n, t, to)))
+#define MPI_Bsend_init_c(b, n, t, to, tag, c, r)                                                                       \
+    (count_call(COUNTED_Bsend_init_c),                                                                                 \
+     count_init(MPI_Bsend_init_c(b, n, t, to, tag, c, counted_made = (r)), COUNTED_TO(n, t, to)))
+#define MPI_Ssend_init_c(b, n, t, to, tag, c, r)                                                                       \
+    (count_call(COUNTED_Ssend_init_c),                                                                                 \
+     count_init(MPI_Ssend_init_c(b, n, t, to, tag, c, counted_made = (r)), COUNTED_TO(n, t, to)))
+#define MPI_Rsend_init_c(b, n, t, to, tag, c, r)                                                                       \
+    (count_call(COUNTED_Rsend_init_c),                                                                                 \
+     count_init(MPI_Rsend_init_c(b, n, t, to, tag, c, counted_made = (r)), COUNTED_TO(n, t, to)))
 #define MPI_Recv_init(b, n, t, from, tag, c, r)                                                                        \
     (count_call(COUNTED_Recv_init),                                                                                    \
      count_init(MPI_Recv_init(b, n, t, from, tag, c, counted_made = (r)), COUNTED_FROM(from, tag)))
@@ -137,5 +164,6 @@
 #define MPI_Cart_coords(...) (count_call(COUNTED_Cart_coords), MPI_Cart_coords(__VA_ARGS__))
 #define MPI_Cart_rank(...) (count_call(COUNTED_Cart_rank), MPI_Cart_rank(__VA_ARGS__))
 #define MPI_Cart_shift(...) (count_call(COUNTED_Cart_shift), MPI_Cart_shift(__VA_ARGS__))
+#define MPI_Dims_create(...) (count_call(COUNTED_Dims_create), MPI_Dims_create(__VA_ARGS__))
 #define MPI_Intercomm_create(...) (count_call(COUNTED_Intercomm_create), MPI_Intercomm_create(__VA_ARGS__))
 #define MPI_Intercomm_merge(...) (count_call(COUNTED_Intercomm_merge), MPI_Intercomm_merge(__VA_ARGS__))

@@ -68,6 +68,8 @@ static void persistent(void) {
     MPI_Ssend_init(out[2], LENGTH, MPI_INT, to, 22, MPI_COMM_WORLD, &sends[2]);
     MPI_Rsend_init(out[3], LENGTH, MPI_INT, to, 23, MPI_COMM_WORLD, &sends[3]);
     MPI_Send_init(out[4], LENGTH, MPI_INT, to, 24, MPI_COMM_WORLD, &sends[4]);
+    /* Nothing has been started, so nothing is waited for. */
+    MPI_Waitall(5, receives, MPI_STATUSES_IGNORE);
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 5; i++) fill(out[i], rank, 20 + i + 5 * round);
         MPI_Startall(5, receives);
@@ -172,6 +174,21 @@ static void cancel_and_free(void) {
     MPI_Wait(&request, &status);
     MPI_Test_cancelled(&status, &was_cancelled);
     EXPECT(was_cancelled);
+    /* A persistent one, which then starts again. */
+    MPI_Recv_init(in, LENGTH, MPI_INT, MPI_ANY_SOURCE, 72, MPI_COMM_WORLD, &request);
+    MPI_Start(&request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &was_cancelled);
+    EXPECT(was_cancelled);
+    MPI_Start(&request);
+    fill(out, rank, 72);
+    /* Nobody has one left that could be cancelled. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send(out, LENGTH, MPI_INT, to, 72, MPI_COMM_WORLD);
+    MPI_Wait(&request, &status);
+    EXPECT(says(&status, from, 72) && is_from(in, from, 72));
+    MPI_Request_free(&request);
     /* The message of a request that is given up arrives all the same. */
     fill(out, rank, 71);
     MPI_Isend(out, LENGTH, MPI_INT, to, 71, MPI_COMM_WORLD, &request);

@@ -74,39 +74,87 @@ static void session(void) { refuse("features: this MPI has no sessions"); }
 
 #if HAS_LARGE_COUNTS
 
-/* The same calls, with counts that could be large. */
-static void large_counts(void) {
-    int out[LENGTH], in[LENGTH];
-    MPI_Request requests[2];
-    MPI_Message message;
+/* The same calls, with counts that could be large. Every mode to the right, into receives that are there. */
+static void large_sends(void) {
+    int out[LENGTH], in[8][LENGTH];
+    MPI_Request receives[8], sends[4];
     fill(out, rank, 180);
-    MPI_Irecv_c(in, LENGTH, MPI_INT, from, 180, MPI_COMM_WORLD, &requests[0]);
-    MPI_Isend_c(out, LENGTH, MPI_INT, to, 180, MPI_COMM_WORLD, &requests[1]);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    EXPECT(is_from(in, from, 180));
-    MPI_Sendrecv_c(out, LENGTH, MPI_INT, to, 181, in, LENGTH, MPI_INT, from, 181, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT(is_from(in, from, 180));
-    /* Pairs of even and odd: blocking calls need an order. */
-    int partner = rank % 2 ? rank - 1 : rank + 1;
-    if (rank % 2 == 0 && partner < ranks) MPI_Send_c(out, LENGTH, MPI_INT, partner, 182, MPI_COMM_WORLD);
-    if (rank % 2) MPI_Recv_c(in, LENGTH, MPI_INT, MPI_ANY_SOURCE, 182, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    EXPECT(rank % 2 == 0 || is_from(in, partner, 180));
-    MPI_Recv_init_c(in, LENGTH, MPI_INT, from, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);
-    MPI_Send_init_c(out, LENGTH, MPI_INT, to, 183, MPI_COMM_WORLD, &requests[1]);
-    MPI_Startall(2, requests);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    EXPECT(is_from(in, from, 180));
-    MPI_Request_free(&requests[0]);
-    MPI_Request_free(&requests[1]);
-    for (int i = 0; i < 2; i++) MPI_Isend_c(out, LENGTH, MPI_INT, to, 184 + i, MPI_COMM_WORLD, &requests[i]);
-    MPI_Mprobe(from, 185, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-    MPI_Mrecv_c(in, LENGTH, MPI_INT, &message, MPI_STATUS_IGNORE);
-    MPI_Mprobe(from, 184, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
-    MPI_Request receive;
-    MPI_Imrecv_c(in, LENGTH, MPI_INT, &message, &receive);
-    MPI_Wait(&receive, MPI_STATUS_IGNORE);
-    EXPECT(is_from(in, from, 180));
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 8; i++) MPI_Irecv_c(in[i], LENGTH, MPI_INT, from, 180 + i, MPI_COMM_WORLD, &receives[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Send_c(out, LENGTH, MPI_INT, to, 180, MPI_COMM_WORLD);
+    MPI_Bsend_c(out, LENGTH, MPI_INT, to, 181, MPI_COMM_WORLD);
+    MPI_Ssend_c(out, LENGTH, MPI_INT, to, 182, MPI_COMM_WORLD);
+    MPI_Rsend_c(out, LENGTH, MPI_INT, to, 183, MPI_COMM_WORLD);
+    MPI_Isend_c(out, LENGTH, MPI_INT, to, 184, MPI_COMM_WORLD, &sends[0]);
+    MPI_Ibsend_c(out, LENGTH, MPI_INT, to, 185, MPI_COMM_WORLD, &sends[1]);
+    MPI_Issend_c(out, LENGTH, MPI_INT, to, 186, MPI_COMM_WORLD, &sends[2]);
+    MPI_Irsend_c(out, LENGTH, MPI_INT, to, 187, MPI_COMM_WORLD, &sends[3]);
+    MPI_Waitall(4, sends, MPI_STATUSES_IGNORE);
+    MPI_Waitall(8, receives, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 8; i++) EXPECT(is_from(in[i], from, 180));
+}
+
+static void large_persistent(void) {
+    int out[LENGTH], in[4][LENGTH];
+    MPI_Request receives[4], sends[4];
+    fill(out, rank, 190);
+    for (int i = 0; i < 4; i++)
+        MPI_Recv_init_c(in[i], LENGTH, MPI_INT, i ? from : MPI_ANY_SOURCE, 190 + i, MPI_COMM_WORLD, &receives[i]);
+    MPI_Send_init_c(out, LENGTH, MPI_INT, to, 190, MPI_COMM_WORLD, &sends[0]);
+    MPI_Bsend_init_c(out, LENGTH, MPI_INT, to, 191, MPI_COMM_WORLD, &sends[1]);
+    MPI_Ssend_init_c(out, LENGTH, MPI_INT, to, 192, MPI_COMM_WORLD, &sends[2]);
+    MPI_Rsend_init_c(out, LENGTH, MPI_INT, to, 193, MPI_COMM_WORLD, &sends[3]);
+    MPI_Startall(4, receives);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Startall(4, sends);
+    MPI_Waitall(4, sends, MPI_STATUSES_IGNORE);
+    MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 4; i++) {
+        EXPECT(is_from(in[i], from, 190));
+        MPI_Request_free(&receives[i]);
+        MPI_Request_free(&sends[i]);
+    }
+}
+
+static void large_both(void) {
+    int out[LENGTH], in[LENGTH];
+    MPI_Request requests[2], receive;
+    MPI_Message message;
+    fill(out, rank, 200);
+    MPI_Sendrecv_c(out, LENGTH, MPI_INT, to, 200, in, LENGTH, MPI_INT, from, 200, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(is_from(in, from, 200));
+    MPI_Isendrecv_c(out, LENGTH, MPI_INT, to, 201, in, LENGTH, MPI_INT, from, 201, MPI_COMM_WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    EXPECT(is_from(in, from, 200));
+    /* There and back. */
+    MPI_Sendrecv_replace_c(out, LENGTH, MPI_INT, to, 202, from, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(is_from(out, from, 200));
+    MPI_Isendrecv_replace_c(out, LENGTH, MPI_INT, from, 203, to, 203, MPI_COMM_WORLD, &requests[0]);
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    EXPECT(is_from(out, rank, 200));
+    for (int i = 0; i < 3; i++) {
+        MPI_Isend_c(out, LENGTH, MPI_INT, to, 204 + i, MPI_COMM_WORLD, &requests[0]);
+        if (i == 0) {
+            MPI_Recv_c(in, LENGTH, MPI_INT, MPI_ANY_SOURCE, 204, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Mprobe(from, 204 + i, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+            if (i == 1) MPI_Mrecv_c(in, LENGTH, MPI_INT, &message, MPI_STATUS_IGNORE);
+            if (i == 2) MPI_Imrecv_c(in, LENGTH, MPI_INT, &message, &receive), MPI_Wait(&receive, MPI_STATUS_IGNORE);
+        }
+        EXPECT(is_from(in, from, 200));
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    }
+}
+
+static void large_counts(void) {
+    char room[4 * (LENGTH * sizeof(int) + MPI_BSEND_OVERHEAD)];
+    void *address;
+    int size;
+    MPI_Buffer_attach(room, (int)sizeof room);
+    large_sends();
+    large_persistent();
+    large_both();
+    MPI_Buffer_detach(&address, &size);
 }
 
 #else

@@ -63,5 +63,8 @@ int main(int argc, char **argv) {
     for (long i = 0; i < rows; i++) printf("%ld %ld %.17g\n", i + 1, i + 1, diagonal[i] + 1);
     rewind(entries);
     for (int letter; (letter = getc(entries)) != EOF;) putchar(letter);
+    free(points);
+    free(diagonal);
+    fclose(entries);
     return fflush(stdout) || ferror(stdout) ? 2 : 0;
 }

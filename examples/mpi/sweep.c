@@ -1,4 +1,4 @@
-/* Discrete ordinates transport, as in Sweep3D, SNAP and Kripke: eight wavefronts, one from each corner of the domain,
+/* Discrete ordinates transport, as in Sweep3D and SNAP: eight wavefronts, one from each corner of the domain,
  * each passing through the grid of ranks block of planes by block of planes (Koch, Baker and Alcouffe), with blocking
  * calls.
  *

@@ -1,10 +1,10 @@
 /* A halo exchange by threads: each rank runs several, and each of them exchanges the ends of its own strip with the
- * thread of the same number on the ranks beside it, under MPI_THREAD_MULTIPLE. So do codes with MPI everywhere in their
- * OpenMP regions, and the proxies for them (Uintah, VPIC, miniFE's variants).
+ * thread of the same number on the ranks beside it, under MPI_THREAD_MULTIPLE, as hybrid codes do whose threads call
+ * MPI themselves.
  *
  * Matching: threads post at once into the same queues, and only tags tell their messages apart; order among threads is
- * different in every run. With --comms each thread has a communicator of its own, which MPI libraries map to separate
- * queues.
+ * different in every run. With --comms each thread has a communicator of its own, which an MPI library may map to a
+ * queue of its own.
  *
  * The rule of each cell is the mean with its neighbours on a ring, whose eigenvectors are waves. Exits with 77 if the
  * MPI library does not do MPI_THREAD_MULTIPLE. */
