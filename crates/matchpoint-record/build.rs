@@ -44,7 +44,10 @@ fn compile_for_standard_abi(out: &Path) {
     let tool = cc::Build::new().opt_level(2).get_compiler();
     let library = out.join("standard-abi.so");
     let mut command = Command::new(tool.path());
-    command.args(tool.args()).args(["-Ishim/abi", "shim/matchpoint_record.c", "-o"]).arg(&library);
+    command
+        .args(tool.args())
+        .args(["-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
+        .arg(&library);
     command.args(FLAGS);
     let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");
     assert!(status.success(), "{command:?} failed");

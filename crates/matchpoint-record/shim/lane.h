@@ -58,7 +58,7 @@ static void lane_left(void *lane)
 
 static struct lane *lane_open(void)
 {
-    pthread_once(&library_once, library_find);
+    library_ready();
     if (atomic_load_explicit(&recording, memory_order_acquire) != RECORDING_ON)
         return NULL;
     unsigned number = atomic_fetch_add(&lanes_opened, 1);

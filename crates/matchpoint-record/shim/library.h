@@ -4,7 +4,7 @@
 struct function {
     const char *name;   /* without the P */
     const char *fields; /* letters of docs/trace-format.md */
-    void *real;         /* PMPI_… of the library; NULL if it has none */
+    void *real;         /* PMPI_… of the library */
     void *unused;       /* 32 bytes, so that no compiler pads between them */
 };
 
@@ -38,7 +38,7 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
     int PMPI_##NAME PARAMETERS                                                                           \
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
-            return library_function(&function_##NAME) ? REAL(NAME) ARGUMENTS : MPI_ERR_OTHER;            \
+            return REAL(NAME) ARGUMENTS;                                                                 \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     static int call_##NAME PARAMETERS
@@ -51,8 +51,9 @@ static struct {
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Datatype byte;
-    uintptr_t text_from, text_to; /* the library's code */
+    uintptr_t text_from, text_to; /* the library's code, once it is known */
     void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
+    const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
 } library;
 
 static inline bool is_of_library(const void *address)
@@ -102,6 +103,32 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
     return 1;
 }
 
+/* Handles and statuses of another family would be misread, at best. */
+static const char *foreign_family(void)
+{
+    Dl_info info = {0};
+    void *init = library_symbol(RTLD_NEXT, "PMPI_Init");
+    bool is_standard = init != NULL && dladdr(init, &info) != 0 && strstr(info.dli_fname, "libmpi_abi.so") != NULL;
+    bool is_open_mpi = !is_standard && library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+#if defined(MATCHPOINT_STANDARD_ABI)
+    return is_standard ? NULL : is_open_mpi ? "Open MPI" : "MPICH's ABI";
+#elif defined(OPEN_MPI)
+    return is_open_mpi ? NULL : is_standard ? "MPI's standard ABI" : "MPICH's ABI";
+#else
+    return is_standard ? "MPI's standard ABI" : is_open_mpi ? "Open MPI" : NULL;
+#endif
+}
+
+static void complain(const char *format, ...);
+
+/* A program may ask at run time which functions its library has, and find the recorder's. */
+static int missing_function(void)
+{
+    complain("a function of MPI was called that this MPI library lacks, and the recorder's header has; name the compiler of "
+             "the program's own MPI with --mpicc");
+    abort();
+}
+
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static void library_find(void)
@@ -114,7 +141,10 @@ static void library_find(void)
         function->real = library_symbol(RTLD_NEXT, name);
         if (function->real != NULL && library.text_to == 0)
             dl_iterate_phdr(find_text, function->real);
+        if (function->real == NULL)
+            function->real = (void *)missing_function;
     }
+    library.foreign = foreign_family();
 #if defined(OPEN_MPI)
     library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
     library.comm_self = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_self");
@@ -134,9 +164,7 @@ static void library_find(void)
 #endif
 }
 
-/* The library's own function; NULL if it has none. */
-static void *library_function(struct function *function)
+static inline void library_ready(void)
 {
     pthread_once(&library_once, library_find);
-    return function->real;
 }

@@ -109,7 +109,12 @@ static void in_child(void)
 /* Whether recording begins with a call that came back with `result`. */
 static bool recording_is_due(int result)
 {
-    return !FAILED(result) && getenv("MATCHPOINT_RECORD_DIR") != NULL && atomic_load(&recording) == RECORDING_NOT_YET;
+    if (FAILED(result) || getenv("MATCHPOINT_RECORD_DIR") == NULL || atomic_load(&recording) != RECORDING_NOT_YET)
+        return false;
+    if (library.foreign != NULL)
+        complain("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name "
+                 "the compiler of its MPI with --mpicc", library.foreign);
+    return library.foreign == NULL;
 }
 
 /* Once this process's rank is known. With a world this is collective over it, whatever fails at one process. */

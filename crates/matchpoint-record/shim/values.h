@@ -78,8 +78,7 @@ static inline void put_status_words(uint64_t *words, const MPI_Status *status)
         bytes = (uint64_t)count + 1;
     } else {
         MPI_Count elements = 0;
-        if (function_Get_elements_x.real != NULL && REAL(Get_elements_x)(status, library.byte, &elements) == MPI_SUCCESS &&
-            elements >= 0)
+        if (REAL(Get_elements_x)(status, library.byte, &elements) == MPI_SUCCESS && elements >= 0)
             bytes = (uint64_t)elements + 1;
     }
     words[0] = envelope_word(status->MPI_SOURCE, status->MPI_TAG);

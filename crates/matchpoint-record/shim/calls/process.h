@@ -2,15 +2,14 @@
 
 CALL(Type_free, "", (MPI_Datatype * type), (type))
 {
-    if (library_function(&function_Type_free) == NULL)
-        return MPI_ERR_OTHER;
+    library_ready();
     atomic_fetch_add_explicit(&types_freed, 1, memory_order_relaxed);
     return REAL(Type_free)(type);
 }
 
 CALL(Init, "", (int *count, char ***arguments), (count, arguments))
 {
-    library_function(&function_Init);
+    library_ready();
     uint64_t entered = ticks();
     int result = REAL(Init)(count, arguments);
     if (recording_is_due(result)) {
@@ -22,7 +21,7 @@ CALL(Init, "", (int *count, char ***arguments), (count, arguments))
 
 CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
 {
-    library_function(&function_Init_thread);
+    library_ready();
     uint64_t entered = ticks();
     int result = REAL(Init_thread)(count, arguments, required, provided);
     if (recording_is_due(result)) {
@@ -37,7 +36,7 @@ static _Atomic int sessions_open;
 
 CALL(Session_init, "", (MPI_Info info, MPI_Errhandler handler, MPI_Session *session), (info, handler, session))
 {
-    library_function(&function_Session_init);
+    library_ready();
     uint64_t entered = ticks();
     int result = REAL(Session_init)(info, handler, session);
     if (!FAILED(result))
@@ -83,5 +82,5 @@ CALL(Abort, "", (MPI_Comm comm, int code), (comm, code))
         put_plain(lane, CODE(Abort), ticks());
         recording_end("abort");
     }
-    return library_function(&function_Abort) ? REAL(Abort)(comm, code) : MPI_ERR_OTHER;
+    return REAL(Abort)(comm, code);
 }
