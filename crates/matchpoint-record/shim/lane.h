@@ -43,6 +43,7 @@ static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
 static _Atomic unsigned lanes_opened;
+static _Atomic uint64_t calls_refused; /* of threads that have no lane */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
@@ -65,8 +66,12 @@ static struct lane *lane_open(void)
     void *memory = number > UINT16_MAX ? MAP_FAILED
                                        : mmap(NULL, LANE_WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct lane *lane = memory == MAP_FAILED ? NULL : aligned_alloc(64, sizeof *lane);
-    if (lane == NULL)
-        return NULL; /* this call is not recorded; the drain says how many lanes were refused */
+    if (lane == NULL) { /* this call is only counted */
+        if (memory != MAP_FAILED)
+            munmap(memory, LANE_WORDS * 8);
+        atomic_fetch_add(&calls_refused, 1);
+        return NULL;
+    }
     memset(lane, 0, sizeof *lane);
     lane->words = memory;
     lane->limit = LANE_WORDS;

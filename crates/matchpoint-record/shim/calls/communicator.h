@@ -57,8 +57,8 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
     return FAILED(result) ? 0 : comm_word(*made);
 }
 
-/* Calls that make the communicator `made`; `...` is what follows the parent's field. */
-#define MAKES(NAME, FIELDS, MEMBERS, P, A, FIRST, ...)                                                   \
+/* Calls that make the communicator `made`; `...` are their fields. */
+#define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, FIELDS, P, A)                                                                             \
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
@@ -66,7 +66,7 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
-        const uint64_t fields[] = {FIRST, __VA_ARGS__};                                                  \
+        const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
         uint64_t *record = begin(lane, CODE(NAME), words, entered, ticks());                             \
         if (record != NULL) {                                                                            \
@@ -123,7 +123,7 @@ MAKES(Comm_accept, "cc", true, (const char *port, MPI_Info info, int root, MPI_C
       (port, info, root, comm, made), comm_word(comm), MADE)
 MAKES(Comm_connect, "cc", true, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made), comm_word(comm), MADE)
-MAKES(Comm_join, "cc", true, (int descriptor, MPI_Comm *made), (descriptor, made), 2, MADE)
+MAKES(Comm_join, "c", true, (int descriptor, MPI_Comm *made), (descriptor, made), MADE)
 MAKES(Comm_spawn, "cc", true,
       (const char *command, char *arguments[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
       (command, arguments, most, info, root, comm, made, errors), comm_word(comm), MADE)
@@ -131,7 +131,7 @@ MAKES(Comm_spawn_multiple, "cc", true,
       (int count, char *commands[], char **arguments[], const int most[], const MPI_Info infos[], int root, MPI_Comm comm,
        MPI_Comm *made, int errors[]),
       (count, commands, arguments, most, infos, root, comm, made, errors), comm_word(comm), MADE)
-MAKES(Comm_get_parent, "cc", true, (MPI_Comm * made), (made), 0, MADE)
+MAKES(Comm_get_parent, "c", true, (MPI_Comm * made), (made), MADE)
 
 #ifdef MPI_4
 static uint64_t string_hash(const char *string)
