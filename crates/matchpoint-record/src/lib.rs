@@ -13,6 +13,7 @@ pub mod linked;
 pub mod recording;
 
 mod error;
+mod folder;
 mod shim;
 
 pub use error::RecordError;
