@@ -1,5 +1,6 @@
 //! However a job ends, what was written until then can be read, and the user is told.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
@@ -156,5 +157,48 @@ fn a_limit_is_kept() {
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
         assert!(notes(&report).contains("The limit of disk space was reached"), "{}", notes(&report));
         engines_agree(&report, &format!("{ran}"));
+    });
+}
+
+/// The trace ends, and the job does not. A disk of 200 KiB is mounted where nobody else sees it.
+#[test]
+fn a_full_disk_ends_the_trace_and_not_the_job() {
+    let mount = "mount -t tmpfs -o size=200k none \"$0\"";
+    let alone = |script: &str, disk: &Path| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(disk);
+        command
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    if !alone(mount, &disk).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: nothing may be mounted here (unshare --mount, as root)");
+        return;
+    }
+    mpi::each(|mpi| {
+        let (copy, prefix) =
+            (folder.path().join(&mpi.name), folder.path().join(format!("{}-count", mpi.name)));
+        let script = format!("{mount} && \"$@\"; cp -r \"$0/trace\" '{}'", copy.display());
+        let mut command = alone(&script, &disk);
+        command
+            .args(["timeout", "-k", "5", "120", MATCHPOINT, "record", "-o"])
+            .arg(disk.join("trace"))
+            .arg("--");
+        command
+            .arg(mpi.mpiexec())
+            .args(["-n", "2"])
+            .arg(mpi.example("halo27"))
+            .args(["--steps", "2000", "--count"]);
+        command.arg(&prefix).env("XDG_CACHE_HOME", scratch().join("cache"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("its trace ends here"), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(": right"), "{said}");
+        let counts = Counts::read(&prefix, 2);
+        let report = job::analyze(&copy);
+        let written = number(&report, "sends");
+        assert!(0 < written && written < counts.sum("sends"), "{written}: {said}");
+        engines_agree(&report, &said);
     });
 }
