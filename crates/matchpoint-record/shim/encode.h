@@ -139,7 +139,6 @@ static bool encode(struct block *block, const uint64_t *words)
         case 'c': put_handle(block, HANDLE_COMM, *at++); break;
         case 'q': put_handle(block, HANDLE_REQUEST, *at++); break;
         case 'm': put_handle(block, HANDLE_MESSAGE, *at++); break;
-        case 'a': put_handle(block, HANDLE_ADDRESS, *at++); break;
         case 'p': put_svarint(block, low(*at)); break; /* rank and tag share a word, the tag is next */
         case 'g': put_svarint(block, high(*at++)); break;
         case 'b': /* fall through: one more than the length, or 0 */
@@ -168,5 +167,7 @@ static bool encode(struct block *block, const uint64_t *words)
         }
         }
     }
+    if (sites_wanted)
+        put_handle(block, HANDLE_ADDRESS, *at);
     return true;
 }

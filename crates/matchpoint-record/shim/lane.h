@@ -50,6 +50,11 @@ static _Atomic bool drain_sleeps;
 /* The model for libraries that are there from the beginning: one load, no call. */
 static __thread struct lane *lane_self __attribute__((tls_model("initial-exec")));
 
+static bool within_call(void)
+{
+    return lane_self != NULL && lane_self->inside != 0;
+}
+
 static void lane_left(void *lane)
 {
     lane_self = NULL;
@@ -142,6 +147,7 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
 /* Room for a record of so many words at most; NULL without memory, and then the call is not recorded. */
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
+    words++; /* for the call site */
     uint64_t offset = lane->at % LANE_WORDS;
     if (__builtin_expect(offset + words > LANE_WORDS || lane->at + words > lane->limit, 0))
         return room_elsewhere(lane, words);
@@ -151,6 +157,8 @@ static inline uint64_t *room(struct lane *lane, uint64_t words)
 /* The record at `record`, of so many words, is complete. */
 static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
 {
+    if (__builtin_expect(sites_wanted, 0))
+        record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
         lane->outside = NULL;
         uint64_t *reference = room(lane, 2);

@@ -1,7 +1,7 @@
 /* From MPI_Init to MPI_Finalize, or to whatever end the process takes.
  *
  * MATCHPOINT_RECORD_DIR says where; without it the recorder does nothing. MATCHPOINT_RECORD_LIMIT is the number of bytes
- * that this process may write. */
+ * that this process may write. MATCHPOINT_RECORD_CALLSITES, if set, has it kept where calls were made. */
 
 static pid_t recorded_process; /* a child that this one forks is not recorded */
 
@@ -9,8 +9,8 @@ static void put_functions(struct text *head)
 {
     text_add(head, "[");
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++)
-        text_add(head, "%s[\"%s\",\"%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
-                 function->fields != NULL ? function->fields : "");
+        text_add(head, "%s[\"%s\",\"%s%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
+                 function->fields != NULL ? function->fields : "", sites_wanted ? "a" : "");
     text_add(head, "]");
 }
 
@@ -124,10 +124,15 @@ static void recording_begin(bool has_world)
     host_find();
     crc_prepare();
     find_zstd();
+    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
+    if (sites_wanted)
+        dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     file.failed = !open_file(folder, has_world ? spawned_number(folder) : 0);
     write_head();
     note_clock();
+    if (sites_wanted)
+        note_modules(); /* and again at the end, for what is loaded later */
     if (has_world)
         offset_find();
     if (file.failed)
@@ -168,6 +173,8 @@ static void recording_end(const char *reason)
         return;
     drain_stop();
     recording_pause();
+    if (sites_wanted)
+        note_modules();
     struct text end = {0};
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)

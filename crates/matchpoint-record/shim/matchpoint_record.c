@@ -21,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -47,6 +48,7 @@
 #endif
 
 #include "ticks.h"
+#include "site.h"
 #include "library.h"
 #include "lane.h"
 #include "file.h"
@@ -89,4 +91,5 @@ static void recording_end(const char *reason);
 static void offset_find(void);
 #include "calls/process.h"
 #include "offset.h"
+#include "modules.h"
 #include "life.h"

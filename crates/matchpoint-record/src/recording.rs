@@ -25,6 +25,8 @@ pub struct Settings {
     pub mpicc: Option<PathBuf>,
     /// Bytes that each process may write; afterwards calls are only counted.
     pub limit_per_process: Option<u64>,
+    /// Where in the application calls were made is kept.
+    pub call_sites: bool,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
 }
@@ -42,6 +44,7 @@ pub struct Recording {
 /// What is set for the job's processes.
 const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
+const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 const PRELOAD: &str = "LD_PRELOAD";
 
 impl Recording {
@@ -104,6 +107,7 @@ impl Recording {
             preload.push(others);
         }
         let mut variables = vec![(PRELOAD, preload), (FOLDER, self.settings.output.clone().into_os_string())];
+        variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
         variables.extend(self.settings.limit_per_process.map(|limit| (LIMIT, limit.to_string().into())));
         variables
     }
