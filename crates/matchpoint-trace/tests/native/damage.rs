@@ -113,7 +113,7 @@ fn a_wrong_checksum_is_an_error_that_names_file_and_place() {
 #[test]
 fn absurd_counts_are_errors() {
     let huge = varint(1 << 60);
-    let waits = call(2, 1, 1, &[huge.clone()]);
+    let waits = call(2, 1, 1, std::slice::from_ref(&huge));
     let members = call(4, 0, 0, &[varint(0), varint(1), varint(0), varint(0), huge.clone()]);
     let split = call(3, 1, 1, &[varint(3), varint(0), varint(0), varint(9)]);
     let strange = call(999, 1, 1, &[]);
