@@ -45,6 +45,12 @@ pub fn program(ranks: Vec<Rank>) -> Program {
 }
 
 impl Program {
+    /// All ranks' times are of one clock.
+    pub fn on_one_clock(mut self) -> Self {
+        self.description.clock_error_ns = Some(0);
+        self
+    }
+
     /// Without the stream of that rank.
     pub fn without(mut self, rank: u32) -> Self {
         self.present.retain(|&present| present != rank);
