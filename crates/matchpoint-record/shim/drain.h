@@ -86,9 +86,10 @@ static void drain_once(bool all)
     uint64_t old = (uint64_t)(DRAIN_SECONDS * 1e9 * ticks_per_ns);
     bool wrote = false;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
-        if (lane->words == NULL)
+        int state = atomic_load_explicit(&lane->state, memory_order_acquire);
+        if (state != LANE_USED && state != LANE_LEFT)
             continue;
-        bool left = atomic_load_explicit(&lane->left, memory_order_acquire);
+        bool left = state == LANE_LEFT;
         lane_read(lane);
         if (lane->block != NULL && lane->block->length > 0 && (all || left || now - lane->block->first_ticks > old)) {
             block_flush(lane);
@@ -97,10 +98,7 @@ static void drain_once(bool all)
         if (left) {
             munmap(lane->words, LANE_WORDS * 8);
             lane->words = NULL;
-            free(lane->block != NULL ? lane->block->bytes : NULL);
-            free(lane->block);
-            free(lane->statuses);
-            lane->block = NULL;
+            atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
         }
     }
     if (wrote || all || monotonic_ns() - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll)

@@ -133,14 +133,14 @@ static void recording_begin(bool has_world)
     note_clock();
     if (sites_wanted)
         note_modules(); /* and again at the end, for what is loaded later */
-    if (has_world)
-        offset_find();
-    if (file.failed)
-        return;
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
     pthread_key_create(&lane_key, lane_left);
     pthread_atfork(NULL, NULL, in_child);
+    if (has_world)
+        offset_find(!file.failed);
+    if (file.failed)
+        return;
     if (drain_start())
         atomic_store(&recording, RECORDING_ON);
     else
@@ -175,6 +175,8 @@ static void recording_end(const char *reason)
     recording_pause();
     if (sites_wanted)
         note_modules();
+    if (atomic_load(&lanes_refused) > 0)
+        complain("calls of some threads were not recorded: there was no memory for them, or there were more than 65536");
     struct text end = {0};
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)

@@ -88,7 +88,7 @@ static int recorded_beginning(int result, uint64_t code, uint64_t entered);
 static bool recording_leaves_in_order; /* all sessions are finalized */
 static void recording_pause(void);
 static void recording_end(const char *reason);
-static void offset_find(void);
+static void offset_find(bool records);
 #include "calls/process.h"
 #include "offset.h"
 #include "modules.h"
