@@ -49,8 +49,8 @@ impl Resolver<'_> {
     /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
     pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
         let view = &mut self.views[index];
-        if let Some(tag) = listed::gathers(deposit.how, view.comms.contains_key(&parent)) {
-            return self.gather(index, parent, tag, &deposit);
+        if let Some((of, tag)) = listed::gathers(&deposit, view.comms.get(&parent).copied()) {
+            return self.gather(index, of, tag, &deposit);
         }
         let Some(&context) = view.comms.get(&parent) else {
             // The parent is not known (a part of the run was not traced): neither is the child.
