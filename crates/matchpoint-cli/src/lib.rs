@@ -17,5 +17,6 @@ pub mod format;
 pub mod output;
 pub mod profile;
 pub mod progress;
+pub mod record;
 pub mod report;
 pub mod verdict;

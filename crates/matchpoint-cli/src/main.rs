@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use matchpoint_cli::cli::{Cli, Command};
-use matchpoint_cli::{analyze, bench, check, engines, failure, profile};
+use matchpoint_cli::{analyze, bench, check, engines, failure, profile, record};
 
 fn main() -> ExitCode {
     failure::exit_code(match Cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Record(arguments) => record::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Engines => engines::run(),

@@ -55,7 +55,9 @@ fn it_counts_what_searches_did_not_find() {
         let list = &measurements.engines[0];
         assert_eq!(profile.processes, measurements.ranks.len() as u64);
         assert_eq!(profile.known.len(), measurements.ranks.len());
-        let sum = |of: fn(&_) -> u64| profile.known.iter().flat_map(|process| &process.sources).map(of).sum();
+        let sum = |of: fn(&_) -> u64| {
+            profile.known.iter().flat_map(|process| &process.sources).map(of).sum::<u64>()
+        };
         assert_eq!(list.unexpected.searches - list.unexpected.hits, sum(|source| source.posted), "{trace}");
         assert_eq!(list.posted.searches - list.posted.hits, sum(|source| source.unexpected), "{trace}");
     }

@@ -4,6 +4,7 @@ mod analyze;
 mod bench;
 mod check;
 mod profile;
+mod record;
 
 use clap::{Parser, Subcommand};
 
@@ -11,11 +12,14 @@ pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
 pub use check::{Check, OrderName};
 pub use profile::Profile;
+pub use record::Record;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
 #[command(name = "matchpoint", version, propagate_version = true)]
-#[command(after_help = "Start with:\n  matchpoint analyze TRACE --html report.html")]
+#[command(
+    after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -25,6 +29,9 @@ pub struct Cli {
 /// The commands.
 #[derive(Subcommand, Debug)]
 pub enum Command {
+    /// Run an MPI job and record every point-to-point call of every process
+    #[command(after_help = record::EXAMPLES)]
+    Record(Record),
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),

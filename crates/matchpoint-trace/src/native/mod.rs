@@ -12,6 +12,8 @@ mod writer;
 
 pub use writer::{Settings, Writer};
 
+pub use crate::readers::native::{Summary, summaries};
+
 /// The version that is read and written.
 pub const VERSION: u32 = 1;
 

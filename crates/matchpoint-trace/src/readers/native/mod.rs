@@ -14,6 +14,7 @@ mod notes;
 mod plan;
 mod requests;
 mod stream;
+mod summary;
 mod survey;
 mod trace;
 mod unpack;
@@ -28,6 +29,8 @@ use super::Reader;
 use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::trace::{RankReader, Trace};
+
+pub use summary::{Summary, summaries};
 
 /// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =

@@ -1,0 +1,74 @@
+//! `matchpoint record`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint record -- mpiexec -n 8 ./app input.dat
+  matchpoint record -o app.trace -- mpirun --oversubscribe -n 64 ./app
+  matchpoint record -o app.trace --limit 2G -- srun -n 512 ./app
+  matchpoint analyze app.trace
+
+On a cluster whose batch system starts the processes, --dry-run prints what their environment needs.";
+
+/// `matchpoint record`.
+#[derive(Args, Debug)]
+pub struct Record {
+    /// The folder to make for the trace; it must be seen by all hosts of the job
+    #[arg(short, long, value_name = "TRACE", default_value = "matchpoint.trace")]
+    pub output: PathBuf,
+
+    /// Replace the trace that is there
+    #[arg(long)]
+    pub replace: bool,
+
+    /// The C compiler of the application's MPI, where the launcher does not tell (as srun)
+    #[arg(long, value_name = "PATH")]
+    pub mpicc: Option<PathBuf>,
+
+    /// Bytes that each process may write (K, M and G are known): afterwards calls are only counted
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub limit: Option<u64>,
+
+    /// Keep where in the application every call is made
+    #[arg(long)]
+    pub callsites: bool,
+
+    /// Print the environment that the processes need, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// The launcher with its options, the application with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// `2G`, `500M`, `65536`.
+fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        _ => return Err("give a number of bytes, or one with K, M or G behind it".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "give a number of bytes, as 500M".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "no disk is so large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("65536"), Ok(65536));
+        assert_eq!(bytes("2G"), Ok(2 << 30));
+        assert_eq!(bytes("500MiB"), Ok(500 << 20));
+        assert!(bytes("2T").is_err());
+        assert!(bytes("G").is_err());
+        assert!(bytes("99999999999999G").is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! `matchpoint record`: runs a job with the recorder loaded into its processes.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use matchpoint_record::RecordError;
+use matchpoint_record::recording::{Recorded, Recording, Settings};
+
+use crate::cli::Record;
+use crate::failure::Failure;
+use crate::format;
+
+/// How often it is looked whether the job has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs the command.
+///
+/// # Errors
+/// The job cannot be started, nothing of it was recorded, or it failed: then with its exit code.
+pub fn run(arguments: &Record) -> Result<(), Failure> {
+    let recording = Recording::prepare(Settings {
+        output: arguments.output.clone(),
+        replace: arguments.replace,
+        mpicc: arguments.mpicc.clone(),
+        limit_per_process: arguments.limit,
+        call_sites: arguments.callsites,
+        command: arguments.command.clone(),
+    })?;
+    if arguments.dry_run {
+        let lines = recording.variables().into_iter();
+        let lines = lines.map(|(name, value)| {
+            format!("export {name}='{}'\n", value.to_string_lossy().replace('\'', "'\\''"))
+        });
+        let text: String = lines.collect();
+        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
+    }
+    if recording.recorder.compiled {
+        anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
+    }
+    let status = run_job(&recording)?;
+    let recorded = recording.finish(status.code())?;
+    if recorded.ranks == 0 {
+        return Err(Failure::Message(nothing(status)));
+    }
+    anstream::eprintln!("{}", summary(&recorded));
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        (None, signal) => {
+            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
+        }
+    }
+}
+
+/// Waits for the job. An interrupt goes to it too, since it is in the terminal's foreground with us, and what it has
+/// recorded until then is kept; being told to stop is handed on.
+fn run_job(recording: &Recording) -> Result<ExitStatus, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = |signal, flag: &Arc<AtomicBool>| {
+        signal_hook::flag::register(signal, flag.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))
+    };
+    watch(signal_hook::consts::SIGINT, &Arc::default())?;
+    watch(signal_hook::consts::SIGTERM, &stop)?;
+    let mut command = recording.command();
+    let mut job = command.spawn().map_err(|error| {
+        Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+    })?;
+    let mut asked = false;
+    loop {
+        if let Some(status) =
+            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
+        {
+            return Ok(status);
+        }
+        if stop.load(Relaxed) && !asked {
+            asked = true;
+            ask_to_stop(&job);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn ask_to_stop(job: &Child) {
+    let pid = i32::try_from(job.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended this moment.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+fn nothing(status: ExitStatus) -> String {
+    if !status.success() {
+        return format!(
+            "nothing was recorded: the job failed ({status}) before any process had called MPI_Init; see what it said, and \
+             whether it runs without matchpoint record --"
+        );
+    }
+    format!(
+        "nothing was recorded ({status}); the application must call MPI_Init, be linked with a shared MPI library, and not \
+         be set-user-id; if processes start on other hosts, they must see the trace's folder and the recorder"
+    )
+}
+
+fn summary(recorded: &Recorded) -> String {
+    let per_call = recorded.bytes as f64 / recorded.calls.max(1) as f64;
+    let mut lines = vec![format!(
+        "matchpoint: recorded {} calls of {} processes in {} ({}, {} bytes a call)",
+        format::count(recorded.calls),
+        recorded.ranks,
+        recorded.output.display(),
+        format::bytes(recorded.bytes),
+        format::digits(per_call),
+    )];
+    if !recorded.missing.is_empty() {
+        lines.push(format!(
+            "matchpoint: no file of {}; were they on hosts that see the folder?",
+            ranks(&recorded.missing)
+        ));
+    }
+    if recorded.left_out > 0 {
+        lines.push(format!(
+            "matchpoint: the limit was reached: {} calls were only counted; analyze tells where the trace ends",
+            format::count(recorded.left_out)
+        ));
+    } else if !recorded.incomplete.is_empty() {
+        lines.push(format!(
+            "matchpoint: {} did not reach MPI_Finalize; what was written until then is readable",
+            ranks(&recorded.incomplete)
+        ));
+    }
+    if recorded.waited_ns > 100_000_000 {
+        lines.push(format!(
+            "matchpoint: a process waited {} for its calls to be written; its times include that",
+            format::duration_ns(recorded.waited_ns as f64)
+        ));
+    }
+    lines.push(format!("matchpoint: next: matchpoint analyze {}", recorded.output.display()));
+    lines.join("\n")
+}
+
+/// `rank 3`, `ranks 0, 1, 2 and 61 more`.
+fn ranks(ranks: &[u32]) -> String {
+    const NAMED: usize = 4;
+    let named: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
+    let more = if ranks.len() > NAMED { format!(" and {} more", ranks.len() - NAMED) } else { String::new() };
+    format!("rank{} {}{more}", if ranks.len() == 1 { "" } else { "s" }, named.join(", "))
+}
+
+impl From<RecordError> for Failure {
+    fn from(error: RecordError) -> Self {
+        Failure::Message(error.to_string())
+    }
+}

@@ -1,0 +1,58 @@
+//! Compiles the recorder for MPI's standard binary interface, which the command carries ready to use, and lists the
+//! recorder's sources, which it carries for all other libraries.
+
+use std::env;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-changed=shim");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    carry_sources(&out);
+    compile_for_standard_abi(&out);
+}
+
+/// A table of file names and contents.
+fn carry_sources(out: &Path) {
+    let root = Path::new("shim").canonicalize().expect("the recorder's sources are beside this file");
+    let mut files = vec![];
+    collect(&root, &mut files);
+    files.sort();
+    let mut table = String::from("&[\n");
+    for file in files {
+        let name = file.strip_prefix(&root).expect("it was found there");
+        writeln!(table, "    ({:?}, include_str!({:?})),", name, file).expect("writing to a string");
+    }
+    table.push(']');
+    fs::write(out.join("sources.rs"), table).expect("OUT_DIR is writable");
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("the folder exists").flatten() {
+        match entry.path() {
+            // For the build here, not for those where there is a header.
+            path if path.ends_with("abi") => {}
+            path if path.is_dir() => collect(&path, files),
+            path => files.push(path),
+        }
+    }
+}
+
+fn compile_for_standard_abi(out: &Path) {
+    let tool = cc::Build::new().opt_level(2).get_compiler();
+    let library = out.join("standard-abi.so");
+    let mut command = Command::new(tool.path());
+    command
+        .args(tool.args())
+        .args(["-DMATCHPOINT_STANDARD_ABI", "-Ishim/abi", "shim/matchpoint_record.c", "-o"])
+        .arg(&library);
+    command.args(FLAGS);
+    let status = command.status().expect("a C compiler is needed to build Matchpoint: cc");
+    assert!(status.success(), "{command:?} failed");
+}
+
+/// As `src/compiler.rs` has them; a test compares.
+const FLAGS: &[&str] =
+    &["-std=gnu11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-Wl,--as-needed", "-lpthread", "-ldl"];

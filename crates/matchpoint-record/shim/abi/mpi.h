@@ -1,0 +1,83 @@
+/* As much of MPI's standard binary interface (MPI-5.0 §20) as the recorder uses: built with this, it serves every library
+ * that has that interface, and no compiler is needed where it runs. Values and layouts are the standard's. */
+#ifndef MATCHPOINT_MPI_ABI_H
+#define MATCHPOINT_MPI_ABI_H
+
+#include <stdint.h>
+
+#define MPI_VERSION 5
+#define MPI_SUBVERSION 0
+#define MPI_ABI_VERSION 1
+#define MPI_ABI_SUBVERSION 0
+
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Count;
+
+typedef struct MPI_ABI_Comm *MPI_Comm;
+typedef struct MPI_ABI_Datatype *MPI_Datatype;
+typedef struct MPI_ABI_Errhandler *MPI_Errhandler;
+typedef struct MPI_ABI_Group *MPI_Group;
+typedef struct MPI_ABI_Info *MPI_Info;
+typedef struct MPI_ABI_Message *MPI_Message;
+typedef struct MPI_ABI_Op *MPI_Op;
+typedef struct MPI_ABI_Request *MPI_Request;
+typedef struct MPI_ABI_Session *MPI_Session;
+typedef struct MPI_ABI_Win *MPI_Win;
+
+typedef struct {
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+    int MPI_internal[5];
+} MPI_Status;
+
+#define MPI_COMM_NULL ((MPI_Comm)0x100)
+#define MPI_COMM_WORLD ((MPI_Comm)0x101)
+#define MPI_COMM_SELF ((MPI_Comm)0x102)
+#define MPI_MESSAGE_NULL ((MPI_Message)0x128)
+#define MPI_MESSAGE_NO_PROC ((MPI_Message)0x129)
+#define MPI_INFO_NULL ((MPI_Info)0x130)
+#define MPI_REQUEST_NULL ((MPI_Request)0x180)
+#define MPI_BYTE ((MPI_Datatype)0x247)
+
+#define MPI_IN_PLACE ((void *)1)
+#define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
+#define MPI_MAX_LIBRARY_VERSION_STRING 8192
+
+enum {
+    MPI_SUCCESS = 0,
+    MPI_ERR_OTHER = 16,
+    MPI_ERR_PENDING = 18,
+    MPI_ERR_IN_STATUS = 19,
+    MPI_ANY_SOURCE = -1,
+    MPI_ANY_TAG = -2,
+    MPI_PROC_NULL = -3,
+    MPI_ROOT = -4,
+    MPI_UNDEFINED = -32766,
+    MPI_THREAD_SINGLE = 0,
+    MPI_THREAD_FUNNELED = 1024,
+    MPI_THREAD_SERIALIZED = 2048,
+    MPI_THREAD_MULTIPLE = 4096,
+};
+
+/* Those that are called, but not defined, by the recorder. */
+int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
+int MPI_Comm_rank(MPI_Comm comm, int *rank);
+int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+int MPI_Comm_size(MPI_Comm comm, int *size);
+int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
+int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
+int MPI_Get_library_version(char *version, int *length);
+int MPI_Get_version(int *version, int *subversion);
+int MPI_Group_free(MPI_Group *group);
+int MPI_Group_rank(MPI_Group group, int *rank);
+int MPI_Group_size(MPI_Group group, int *size);
+int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[], MPI_Group to, int translated[]);
+int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group);
+int MPI_Query_thread(int *provided);
+int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+int MPI_Type_size(MPI_Datatype type, int *size);
+
+#endif

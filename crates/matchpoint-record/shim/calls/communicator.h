@@ -1,0 +1,172 @@
+/* Communicators: how they come and go, and who is in them (MPI-4.1 §7, 8, 11). */
+
+FUNCTION(members, "+members", "cGG");
+
+/* The members of a group, by rank in MPI_COMM_WORLD, from `words` on; -1 for those of other worlds. */
+static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *scratch)
+{
+    for (int i = 0; i < size; i++)
+        scratch[i] = i;
+    if (world.group_known && size > 0)
+        REAL(Group_translate_ranks)(group, size, scratch, world.group, scratch + size);
+    *words++ = (uint64_t)size;
+    for (int i = 0; i < size; i++) {
+        int rank = world.group_known ? scratch[size + i] : MPI_UNDEFINED;
+        *words++ = (uint64_t)(int64_t)(rank == MPI_UNDEFINED ? -1 : rank);
+    }
+    return words;
+}
+
+/* After a call that made a communicator for this process: says who is in it. */
+static void note_members(struct lane *lane, MPI_Comm comm, int result)
+{
+    if (FAILED(result) || comm == library.comm_null)
+        return;
+    int inter = 0, own_size = 0, other_size = 0;
+    MPI_Group own, other;
+    uint64_t entered = ticks();
+    REAL(Comm_test_inter)(comm, &inter);
+    REAL(Comm_group)(comm, &own);
+    REAL(Group_size)(own, &own_size);
+    if (inter) {
+        REAL(Comm_remote_group)(comm, &other);
+        REAL(Group_size)(other, &other_size);
+    }
+    size_t most = (size_t)(own_size > other_size ? own_size : other_size);
+    int *scratch = malloc(2 * (most + 1) * sizeof *scratch);
+    uint64_t *record = scratch == NULL
+                           ? NULL
+                           : begin(lane, CODE(members), 3 + (uint64_t)own_size + (uint64_t)other_size, entered, entered);
+    if (record != NULL) {
+        record[WORD_FIELDS] = comm_word(comm);
+        uint64_t *at = put_members(record + WORD_FIELDS + 1, own, own_size, scratch);
+        if (inter)
+            at = put_members(at, other, other_size, scratch);
+        else
+            *at++ = 0;
+        commit(lane, record, (uint64_t)(at - record));
+    }
+    free(scratch);
+    REAL(Group_free)(&own);
+    if (inter)
+        REAL(Group_free)(&other);
+}
+
+static inline uint64_t made_word(MPI_Comm *made, int result)
+{
+    return FAILED(result) ? 0 : comm_word(*made);
+}
+
+/* Calls that make the communicator `made`; `...` is what follows the parent's field. */
+#define MAKES(NAME, FIELDS, MEMBERS, P, A, FIRST, ...)                                                   \
+    CALL(NAME, FIELDS, P, A)                                                                             \
+    {                                                                                                    \
+        struct lane *lane = enter();                                                                     \
+        if (lane == NULL)                                                                                \
+            return REAL(NAME) A;                                                                         \
+        uint64_t entered = ticks();                                                                      \
+        int result = REAL(NAME) A;                                                                       \
+        const uint64_t fields[] = {FIRST, __VA_ARGS__};                                                  \
+        const size_t words = sizeof fields / sizeof *fields;                                             \
+        uint64_t *record = begin(lane, CODE(NAME), words, entered, ticks());                             \
+        if (record != NULL) {                                                                            \
+            memcpy(record + WORD_FIELDS, fields, sizeof fields);                                         \
+            commit(lane, record, WORD_FIELDS + words);                                                   \
+            if (MEMBERS)                                                                                 \
+                note_members(lane, *made, result);                                                       \
+        }                                                                                                \
+        return leave(lane, result);                                                                      \
+    }
+
+#define MADE made_word(made, result)
+#define SIGNED(value) (uint64_t)(int64_t)(value)
+
+MAKES(Comm_dup, "cc", false, (MPI_Comm comm, MPI_Comm *made), (comm, made), comm_word(comm), MADE)
+MAKES(Comm_dup_with_info, "cc", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made), comm_word(comm),
+      MADE)
+MAKES(Comm_idup, "ccq", false, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
+      comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
+#ifdef MPI_4
+MAKES(Comm_idup_with_info, "ccq", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request),
+      (comm, info, made, request), comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
+#endif
+MAKES(Comm_split, "ciic", true, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made),
+      comm_word(comm), SIGNED(color == MPI_UNDEFINED ? -1 : color), SIGNED(key), MADE)
+MAKES(Comm_split_type, "cc", true, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+      (comm, type, key, info, made), comm_word(comm), MADE)
+MAKES(Comm_create, "cc", true, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made), comm_word(comm), MADE)
+MAKES(Comm_create_group, "cic", true, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made), (comm, group, tag, made),
+      comm_word(comm), SIGNED(tag), MADE)
+MAKES(Cart_create, "cc", true,
+      (MPI_Comm comm, int dimensions, const int sizes[], const int periodic[], int reorder, MPI_Comm *made),
+      (comm, dimensions, sizes, periodic, reorder, made), comm_word(comm), MADE)
+MAKES(Cart_sub, "cc", true, (MPI_Comm comm, const int remain[], MPI_Comm *made), (comm, remain, made), comm_word(comm), MADE)
+MAKES(Graph_create, "cc", true,
+      (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),
+      (comm, nodes, index, edges, reorder, made), comm_word(comm), MADE)
+MAKES(Dist_graph_create, "cc", true,
+      (MPI_Comm comm, int count, const int sources[], const int degrees[], const int destinations[], const int weights[],
+       MPI_Info info, int reorder, MPI_Comm *made),
+      (comm, count, sources, degrees, destinations, weights, info, reorder, made), comm_word(comm), MADE)
+MAKES(Dist_graph_create_adjacent, "cc", true,
+      (MPI_Comm comm, int indegree, const int sources[], const int source_weights[], int outdegree,
+       const int destinations[], const int destination_weights[], MPI_Info info, int reorder, MPI_Comm *made),
+      (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info, reorder, made),
+      comm_word(comm), MADE)
+MAKES(Intercomm_create, "ciciic", true,
+      (MPI_Comm comm, int leader, MPI_Comm peers, int remote_leader, int tag, MPI_Comm *made),
+      (comm, leader, peers, remote_leader, tag, made), comm_word(comm), SIGNED(leader),
+      /* significant at the leader only */ comm_word(peers), SIGNED(remote_leader), SIGNED(tag), MADE)
+MAKES(Intercomm_merge, "cfc", true, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made), comm_word(comm),
+      high != 0, MADE)
+MAKES(Comm_accept, "cc", true, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), comm_word(comm), MADE)
+MAKES(Comm_connect, "cc", true, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
+      (port, info, root, comm, made), comm_word(comm), MADE)
+MAKES(Comm_join, "cc", true, (int descriptor, MPI_Comm *made), (descriptor, made), 2, MADE)
+MAKES(Comm_spawn, "cc", true,
+      (const char *command, char *arguments[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
+      (command, arguments, most, info, root, comm, made, errors), comm_word(comm), MADE)
+MAKES(Comm_spawn_multiple, "cc", true,
+      (int count, char *commands[], char **arguments[], const int most[], const MPI_Info infos[], int root, MPI_Comm comm,
+       MPI_Comm *made, int errors[]),
+      (count, commands, arguments, most, infos, root, comm, made, errors), comm_word(comm), MADE)
+MAKES(Comm_get_parent, "cc", true, (MPI_Comm * made), (made), 0, MADE)
+
+#ifdef MPI_4
+static uint64_t string_hash(const char *string)
+{
+    uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+    for (; *string != 0; string++)
+        hash = (hash ^ (unsigned char)*string) * 0x100000001b3;
+    return hash >> 1;
+}
+
+MAKES(Comm_create_from_group, "ic", true,
+      (MPI_Group group, const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made),
+      (group, tag, info, handler, made), string_hash(tag), MADE)
+MAKES(Intercomm_create_from_groups, "ic", true,
+      (MPI_Group own, int leader, MPI_Group other, int remote_leader, const char *tag, MPI_Info info, MPI_Errhandler handler,
+       MPI_Comm *made),
+      (own, leader, other, remote_leader, tag, info, handler, made), string_hash(tag), MADE)
+#endif
+
+#define ENDS_COMMUNICATOR(NAME)                                                                          \
+    CALL(NAME, "c", (MPI_Comm * comm), (comm))                                                           \
+    {                                                                                                    \
+        struct lane *lane = enter();                                                                     \
+        if (lane == NULL)                                                                                \
+            return REAL(NAME)(comm);                                                                     \
+        uint64_t word = comm_word(*comm);                                                                \
+        uint64_t entered = ticks();                                                                      \
+        int result = REAL(NAME)(comm);                                                                   \
+        uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \
+        if (record != NULL) {                                                                            \
+            record[WORD_FIELDS] = word;                                                                  \
+            commit(lane, record, WORD_FIELDS + 1);                                                       \
+        }                                                                                                \
+        return leave(lane, result);                                                                      \
+    }
+
+ENDS_COMMUNICATOR(Comm_free)
+ENDS_COMMUNICATOR(Comm_disconnect)

@@ -1,0 +1,61 @@
+/* One-sided communication (MPI-4.1 §12): which calls, and when. It matches nothing. */
+
+static void put_plain(struct lane *lane, uint64_t code, uint64_t entered)
+{
+    uint64_t *record = begin(lane, code, 0, entered, ticks());
+    if (record != NULL)
+        commit(lane, record, WORD_FIELDS);
+}
+
+#define PLAIN(NAME, P, A)                                                                                \
+    CALL(NAME, "", P, A)                                                                                 \
+    {                                                                                                    \
+        struct lane *lane = enter();                                                                     \
+        if (lane == NULL)                                                                                \
+            return REAL(NAME) A;                                                                         \
+        uint64_t entered = ticks();                                                                      \
+        int result = REAL(NAME) A;                                                                       \
+        put_plain(lane, CODE(NAME), entered);                                                            \
+        return leave(lane, result);                                                                      \
+    }
+
+PLAIN(Put, (const void *from, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Win win),
+      (from, count, type, rank, at, count_there, type_there, win))
+PLAIN(Get, (void *to, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Win win),
+      (to, count, type, rank, at, count_there, type_there, win))
+PLAIN(Accumulate,
+      (const void *from, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Op op,
+       MPI_Win win),
+      (from, count, type, rank, at, count_there, type_there, op, win))
+PLAIN(Get_accumulate,
+      (const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type, int rank, MPI_Aint at,
+       int count_there, MPI_Datatype type_there, MPI_Op op, MPI_Win win),
+      (from, count, type, to, to_count, to_type, rank, at, count_there, type_there, op, win))
+PLAIN(Fetch_and_op, (const void *from, void *to, MPI_Datatype type, int rank, MPI_Aint at, MPI_Op op, MPI_Win win),
+      (from, to, type, rank, at, op, win))
+PLAIN(Compare_and_swap,
+      (const void *from, const void *compare, void *to, MPI_Datatype type, int rank, MPI_Aint at, MPI_Win win),
+      (from, compare, to, type, rank, at, win))
+PLAIN(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+      (base, size, unit, info, comm, win))
+PLAIN(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+      (size, unit, info, comm, base, win))
+PLAIN(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+      (size, unit, info, comm, base, win))
+PLAIN(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
+PLAIN(Win_free, (MPI_Win * win), (win))
+PLAIN(Win_fence, (int assert, MPI_Win win), (assert, win))
+PLAIN(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+PLAIN(Win_complete, (MPI_Win win), (win))
+PLAIN(Win_post, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+PLAIN(Win_wait, (MPI_Win win), (win))
+PLAIN(Win_test, (MPI_Win win, int *flag), (win, flag))
+PLAIN(Win_lock, (int type, int rank, int assert, MPI_Win win), (type, rank, assert, win))
+PLAIN(Win_lock_all, (int assert, MPI_Win win), (assert, win))
+PLAIN(Win_unlock, (int rank, MPI_Win win), (rank, win))
+PLAIN(Win_unlock_all, (MPI_Win win), (win))
+PLAIN(Win_flush, (int rank, MPI_Win win), (rank, win))
+PLAIN(Win_flush_all, (MPI_Win win), (win))
+PLAIN(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+PLAIN(Win_flush_local_all, (MPI_Win win), (win))
+PLAIN(Win_sync, (MPI_Win win), (win))

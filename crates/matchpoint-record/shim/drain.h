@@ -1,0 +1,150 @@
+/* The drain: one thread that takes what lanes hold, and writes it down. */
+
+/* How long calls lie in memory before they are written, if they do not fill a block: what a killed process loses. */
+#define DRAIN_SECONDS 1
+#define DRAIN_NAP_NS 100000000
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t mutex; /* held while lanes are read: by the drain, or by a process that ends */
+    _Atomic bool stop;
+    bool runs;
+    uint64_t calls, left_out;
+    struct clock_pair last_pair;
+    struct clock_pair first_pair;
+} drain = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_clock(void)
+{
+    drain.last_pair = clock_pair();
+    file_block(BLOCK_CLOCK, 0, 0, &drain.last_pair, sizeof drain.last_pair);
+}
+
+static void block_flush(struct lane *lane)
+{
+    struct block *block = lane->block;
+    if (block->length == 0)
+        return;
+    /* After the first block that is left out so are all others: what is there has no holes. */
+    bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
+                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length);
+    if (written)
+        drain.calls += block->calls;
+    else
+        drain.left_out += block->calls;
+    if (!written && file.limit_ticks == 0)
+        file.limit_ticks = block->first_ticks;
+    block->length = 0;
+    block->calls = 0;
+}
+
+static void take(struct lane *lane, const uint64_t *words)
+{
+    /* A record that may not fit beside the others begins a new block. */
+    uint64_t count = words[WORD_HEAD] >> 16;
+    if (lane->block->length + count * 10 > BLOCK_RAW_MAX)
+        block_flush(lane);
+    if (!encode(lane->block, words))
+        drain.left_out++;
+    if (lane->block->length >= BLOCK_BYTES)
+        block_flush(lane);
+}
+
+static void lane_read(struct lane *lane)
+{
+    uint64_t at = atomic_load_explicit(&lane->consumed, memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&lane->published, memory_order_acquire);
+    if (at != end && lane->block == NULL && (lane->block = calloc(1, sizeof *lane->block)) == NULL)
+        return;
+    while (at != end) {
+        const uint64_t *words = lane->words + at % LANE_WORDS;
+        switch (words[WORD_HEAD] & 0xffff) {
+        case CODE_SKIP:
+            at += LANE_WORDS - at % LANE_WORDS;
+            break;
+        case CODE_OUTSIDE: {
+            uint64_t *outside = (uint64_t *)(uintptr_t)words[1];
+            take(lane, outside);
+            free(outside);
+            at += 2;
+            break;
+        }
+        default:
+            take(lane, words);
+            at += words[WORD_HEAD] >> 16;
+        }
+        atomic_store_explicit(&lane->consumed, at, memory_order_release);
+    }
+}
+
+/* Reads all lanes; what is older than a second, or all of it, goes to the file. */
+static void drain_once(bool all)
+{
+    uint64_t now = ticks();
+    double elapsed = (double)(monotonic_ns() - drain.first_pair.ns);
+    double ticks_per_ns = elapsed > 0 ? (double)(now - drain.first_pair.ticks) / elapsed : 1.0;
+    uint64_t old = (uint64_t)(DRAIN_SECONDS * 1e9 * ticks_per_ns);
+    bool wrote = false;
+    for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
+        if (lane->words == NULL)
+            continue;
+        bool left = atomic_load_explicit(&lane->left, memory_order_acquire);
+        lane_read(lane);
+        if (lane->block != NULL && lane->block->length > 0 && (all || left || now - lane->block->first_ticks > old)) {
+            block_flush(lane);
+            wrote = true;
+        }
+        if (left) {
+            munmap(lane->words, LANE_WORDS * 8);
+            lane->words = NULL;
+            free(lane->block != NULL ? lane->block->bytes : NULL);
+            free(lane->block);
+            free(lane->statuses);
+            lane->block = NULL;
+        }
+    }
+    if (wrote || all || monotonic_ns() - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll)
+        note_clock();
+}
+
+static void *drain_run(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&drain.stop)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += DRAIN_NAP_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        atomic_store(&drain_sleeps, true);
+        sem_timedwait(&drain_wanted, &until);
+        atomic_store(&drain_sleeps, false);
+        while (sem_trywait(&drain_wanted) == 0)
+            ;
+        pthread_mutex_lock(&drain.mutex);
+        drain_once(false);
+        pthread_mutex_unlock(&drain.mutex);
+    }
+    return NULL;
+}
+
+/* The application's signals are the application's: the drain takes none. */
+static bool drain_start(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    drain.runs = pthread_create(&drain.thread, NULL, drain_run, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return drain.runs;
+}
+
+static void drain_stop(void)
+{
+    if (!drain.runs)
+        return;
+    atomic_store(&drain.stop, true);
+    sem_post(&drain_wanted);
+    pthread_join(drain.thread, NULL);
+    drain.runs = false;
+}

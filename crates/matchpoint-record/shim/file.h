@@ -1,0 +1,170 @@
+/* The rank file: blocks, their checksums, and compression where the system has the library for it. */
+
+enum block_kind { BLOCK_HEAD = 1, BLOCK_CALLS, BLOCK_CLOCK, BLOCK_OFFSET, BLOCK_END, BLOCK_MODULES };
+enum codec { CODEC_STORED, CODEC_ZSTD };
+
+#define BLOCK_RAW_MAX ((size_t)16 << 20) /* readers refuse more */
+
+struct block_header {
+    char magic[4];
+    uint8_t kind, codec;
+    uint16_t thread;
+    uint32_t stored, raw;
+    uint64_t calls;
+    uint32_t crc, zero;
+};
+
+static struct {
+    int descriptor;
+    char path[PATH_MAX];
+    uint64_t bytes;
+    uint64_t limit;  /* bytes after which calls are only counted */
+    bool failed;     /* nothing more is written, for nothing more can be */
+    uint64_t limit_ticks;
+    uint32_t crc_table[256];
+    size_t (*compress)(void *to, size_t room, const void *from, size_t bytes, int level);
+    size_t (*compress_bound)(size_t bytes);
+    unsigned (*is_error)(size_t code);
+    void *packed;
+    size_t packed_room;
+} file = {.descriptor = -1};
+
+/* Level 1 packs twice as fast as 3, and a tenth worse. */
+#define ZSTD_LEVEL 1
+
+/* Loaded by hand: the recorder must not fail to load where there is no such library, blocks are then stored as they are. */
+static void find_zstd(void)
+{
+    void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (zstd == NULL)
+        return;
+    *(void **)&file.compress = dlsym(zstd, "ZSTD_compress");
+    *(void **)&file.compress_bound = dlsym(zstd, "ZSTD_compressBound");
+    *(void **)&file.is_error = dlsym(zstd, "ZSTD_isError");
+}
+
+static void crc_prepare(void)
+{
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t rest = byte;
+        for (int bit = 0; bit < 8; bit++)
+            rest = rest & 1 ? rest >> 1 ^ 0xedb88320u : rest >> 1;
+        file.crc_table[byte] = rest;
+    }
+}
+
+static uint32_t crc(uint32_t so_far, const void *bytes, size_t length)
+{
+    const uint8_t *at = bytes;
+    uint32_t rest = ~so_far;
+    while (length-- > 0)
+        rest = file.crc_table[(rest ^ *at++) & 0xff] ^ rest >> 8;
+    return ~rest;
+}
+
+static __attribute__((format(printf, 1, 2))) void complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char line[1024];
+    int length = snprintf(line, sizeof line, "matchpoint: process %ld: ", (long)getpid());
+    vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s\n", line);
+}
+
+static void file_write(const void *bytes, size_t length)
+{
+    const char *at = bytes;
+    while (length > 0 && !file.failed) {
+        ssize_t written = write(file.descriptor, at, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0) {
+            file.failed = true;
+            complain("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
+            return;
+        }
+        at += written;
+        length -= (size_t)written;
+        file.bytes += (uint64_t)written;
+    }
+}
+
+static bool packed_room(size_t bytes)
+{
+    if (bytes <= file.packed_room)
+        return true;
+    void *more = realloc(file.packed, bytes);
+    if (more == NULL)
+        return false;
+    file.packed = more;
+    file.packed_room = bytes;
+    return true;
+}
+
+/* False if it is of calls, and beyond the limit. */
+static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
+{
+    struct block_header header = {
+        .magic = {'M', 'P', 't', 'b'}, .kind = (uint8_t)kind, .thread = thread, .raw = (uint32_t)bytes, .calls = calls};
+    const void *stored = raw;
+    size_t length = bytes;
+    if (file.compress != NULL && bytes >= 256 && packed_room(file.compress_bound(bytes))) {
+        size_t packed = file.compress(file.packed, file.packed_room, raw, bytes, ZSTD_LEVEL);
+        if (!file.is_error(packed) && packed < bytes) {
+            header.codec = CODEC_ZSTD;
+            stored = file.packed;
+            length = packed;
+        }
+    }
+    if (kind == BLOCK_CALLS && file.bytes + sizeof header + length > file.limit)
+        return false;
+    header.stored = (uint32_t)length;
+    header.crc = crc(crc(0, &header, offsetof(struct block_header, crc)), stored, length);
+    file_write(&header, sizeof header);
+    file_write(stored, length);
+    return true;
+}
+
+/* Text that grows: heads and ends are JSON. */
+struct text {
+    char *bytes;
+    size_t length, room;
+};
+
+static __attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...)
+{
+    va_list arguments;
+    for (;;) {
+        size_t left = text->room - text->length;
+        va_start(arguments, format);
+        int needed = vsnprintf(text->bytes ? text->bytes + text->length : NULL, left, format, arguments);
+        va_end(arguments);
+        if (needed < 0 || (size_t)needed < left) {
+            text->length += needed < 0 ? 0 : (size_t)needed;
+            return;
+        }
+        size_t room = 2 * text->room + (size_t)needed + 1;
+        char *more = realloc(text->bytes, room);
+        if (more == NULL)
+            return;
+        text->bytes = more;
+        text->room = room;
+    }
+}
+
+/* A JSON string. What is not ASCII goes through as it is: paths are bytes, and nearly always UTF-8. */
+static void text_add_string(struct text *text, const char *string)
+{
+    text_add(text, "\"");
+    for (const unsigned char *at = (const unsigned char *)string; *at != 0; at++) {
+        if (*at == '"' || *at == '\\')
+            text_add(text, "\\%c", *at);
+        else if (*at < 0x20)
+            text_add(text, "\\u%04x", *at);
+        else
+            text_add(text, "%c", *at);
+    }
+    text_add(text, "\"");
+}

@@ -1,0 +1,174 @@
+/* A lane: the ring that one thread writes its calls to, and the drain reads. Nobody else touches it, so neither waits for
+ * a lock; a call is words in a row, seen by the drain once `published` has passed them. */
+
+#define LANE_WORDS ((uint64_t)1 << 17) /* 1 MiB: some 16 000 calls, or 2 ms of nothing but calls */
+#define LANE_WAKE (LANE_WORDS / 4)
+
+/* Words of a record before its fields. */
+enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
+
+/* Codes that are not functions, but say what the drain should do. */
+#define CODE_SKIP 0xffff    /* nothing up to the end of the ring */
+#define CODE_OUTSIDE 0xfffe /* the record lies in memory of its own, whose address is the next word */
+
+struct lane {
+    /* The writer's. */
+    uint64_t *words;
+    uint64_t at;    /* words written */
+    uint64_t limit; /* words that may be written before `consumed` must be looked at */
+    uint64_t woken; /* where the drain was last woken */
+    uint64_t *outside; /* a record that is too long for the ring, as it is written */
+    unsigned inside; /* calls of MPI that this thread is in */
+    uint64_t waited_ns;
+    struct {
+        uint64_t generation;
+        MPI_Datatype type;
+        uint64_t size;
+    } sized; /* the type whose size was last asked for */
+    MPI_Status *statuses;
+    size_t statuses_room;
+    /* Between both. */
+    _Alignas(64) _Atomic uint64_t published;
+    _Alignas(64) _Atomic uint64_t consumed;
+    _Atomic bool left; /* the thread has ended */
+    /* The drain's. */
+    _Alignas(64) struct lane *next;
+    uint16_t thread;
+    struct block *block;
+};
+
+/* Given up at the end of the process, so that other libraries' destructors may still call MPI. */
+enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
+static _Atomic int recording;
+
+static _Atomic(struct lane *) lanes;
+static _Atomic unsigned lanes_opened;
+static pthread_key_t lane_key;
+static sem_t drain_wanted;
+static _Atomic bool drain_sleeps;
+
+/* The model for libraries that are there from the beginning: one load, no call. */
+static __thread struct lane *lane_self __attribute__((tls_model("initial-exec")));
+
+static bool within_call(void)
+{
+    return lane_self != NULL && lane_self->inside != 0;
+}
+
+static void lane_left(void *lane)
+{
+    lane_self = NULL;
+    atomic_store_explicit(&((struct lane *)lane)->left, true, memory_order_release);
+}
+
+static struct lane *lane_open(void)
+{
+    library_ready();
+    if (atomic_load_explicit(&recording, memory_order_acquire) != RECORDING_ON)
+        return NULL;
+    unsigned number = atomic_fetch_add(&lanes_opened, 1);
+    void *memory = number > UINT16_MAX ? MAP_FAILED
+                                       : mmap(NULL, LANE_WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct lane *lane = memory == MAP_FAILED ? NULL : aligned_alloc(64, sizeof *lane);
+    if (lane == NULL)
+        return NULL; /* this call is not recorded; the drain says how many lanes were refused */
+    memset(lane, 0, sizeof *lane);
+    lane->words = memory;
+    lane->limit = LANE_WORDS;
+    lane->thread = (uint16_t)number;
+    lane->next = atomic_load(&lanes);
+    while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane))
+        ;
+    lane_self = lane;
+    pthread_setspecific(lane_key, lane);
+    return lane;
+}
+
+/* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. */
+static inline struct lane *enter(void)
+{
+    struct lane *lane = lane_self;
+    if (__builtin_expect(lane == NULL, 0))
+        lane = lane_open();
+    if (__builtin_expect(lane == NULL || lane->inside != 0, 0))
+        return NULL;
+    lane->inside = 1;
+    return lane;
+}
+
+static inline int leave(struct lane *lane, int result)
+{
+    lane->inside = 0;
+    return result;
+}
+
+/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. */
+static __attribute__((noinline)) void lane_wait(struct lane *lane, uint64_t words)
+{
+    lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
+    if (lane->at + words <= lane->limit)
+        return;
+    int64_t since = monotonic_ns();
+    do {
+        sem_post(&drain_wanted);
+        nanosleep(&(struct timespec){0, 50000}, NULL);
+        lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
+    } while (lane->at + words > lane->limit);
+    lane->waited_ns += (uint64_t)(monotonic_ns() - since);
+}
+
+static inline void lane_publish(struct lane *lane)
+{
+    /* Pairs with the drain's acquire: it sees the words before their number. */
+    atomic_store_explicit(&lane->published, lane->at, memory_order_release);
+    if (__builtin_expect(lane->at - lane->woken >= LANE_WAKE, 0)) {
+        lane->woken = lane->at;
+        if (atomic_load_explicit(&drain_sleeps, memory_order_relaxed))
+            sem_post(&drain_wanted);
+    }
+}
+
+static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
+{
+    if (words > LANE_WORDS / 2)
+        return lane->outside = malloc(words * 8);
+    uint64_t offset = lane->at % LANE_WORDS;
+    if (offset + words > LANE_WORDS) {
+        lane_wait(lane, LANE_WORDS - offset);
+        lane->words[offset] = CODE_SKIP;
+        lane->at += LANE_WORDS - offset;
+        lane_publish(lane);
+    }
+    if (lane->at + words > lane->limit)
+        lane_wait(lane, words);
+    return lane->words + lane->at % LANE_WORDS;
+}
+
+/* Room for a record of so many words at most; NULL without memory, and then the call is not recorded. */
+static inline uint64_t *room(struct lane *lane, uint64_t words)
+{
+    words++; /* for the call site */
+    uint64_t offset = lane->at % LANE_WORDS;
+    if (__builtin_expect(offset + words > LANE_WORDS || lane->at + words > lane->limit, 0))
+        return room_elsewhere(lane, words);
+    return lane->words + offset;
+}
+
+/* The record at `record`, of so many words, is complete. */
+static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
+{
+    if (__builtin_expect(sites_wanted, 0))
+        record[words++] = site_word();
+    if (__builtin_expect(lane->outside != NULL, 0)) {
+        lane->outside = NULL;
+        uint64_t *reference = room(lane, 2);
+        reference[0] = CODE_OUTSIDE | 2 << 16;
+        reference[1] = (uint64_t)(uintptr_t)record;
+        record[WORD_HEAD] |= words << 16;
+        words = 2;
+    } else {
+        record[WORD_HEAD] |= words << 16;
+    }
+    lane->at += words;
+    lane_publish(lane);
+}

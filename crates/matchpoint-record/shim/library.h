@@ -1,0 +1,181 @@
+/* The MPI library underneath: where its functions are, which addresses are its own, and its constants. */
+
+/* A function that is recorded. They lie side by side in a section: its index there names a function in the trace. */
+struct function {
+    const char *name;   /* without the P */
+    const char *fields; /* letters of docs/trace-format.md */
+    void *real;         /* PMPI_… of the library */
+    void *unused;       /* 32 bytes, so that no compiler pads between them */
+};
+
+extern struct function __start_matchpoint_functions[], __stop_matchpoint_functions[];
+
+#define FUNCTION(NAME, TITLE, FIELDS)                                                                    \
+    static struct function function_##NAME __attribute__((used, section("matchpoint_functions"), aligned(32))) = { \
+        TITLE, FIELDS, NULL, NULL}
+
+#define CODE_(NAME) ((uint64_t)(&function_##NAME - __start_matchpoint_functions))
+#define CODE(NAME) CODE_(NAME)
+#define REAL_(NAME) ((__typeof__(&MPI_##NAME))function_##NAME.real)
+#define REAL(NAME) REAL_(NAME)
+
+/* A function of the library that is used, but not recorded. */
+#define USED(NAME) FUNCTION(NAME, "MPI_" #NAME, NULL)
+
+/* Opens the definition of a recorded function, its body follows. Both of its names lead there: the bindings for Fortran of
+ * some libraries call the one, those of others the other. What the library itself calls by the second name (for files,
+ * say) is its own business, and goes to the real one. Neither name calls the other, for another tool may stand between. */
+#define CALL(NAME, FIELDS, PARAMETERS, ARGUMENTS) CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)
+#define CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)                                                       \
+    EXPORT int MPI_##NAME PARAMETERS;                                                                    \
+    EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
+    FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
+    static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
+    int MPI_##NAME PARAMETERS                                                                            \
+    {                                                                                                    \
+        SITE();                                                                                          \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
+    int PMPI_##NAME PARAMETERS                                                                           \
+    {                                                                                                    \
+        if (is_of_library(__builtin_return_address(0)))                                                  \
+            return REAL(NAME) ARGUMENTS;                                                                 \
+        SITE();                                                                                          \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
+    static int call_##NAME PARAMETERS
+
+/* Within a call the library may call others, by the second name: the outer one is the application's. */
+#define SITE() \
+    do { \
+        if (__builtin_expect(sites_wanted, 0) && !within_call()) \
+            site = __builtin_return_address(0); \
+    } while (0)
+
+static bool within_call(void);
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Constants that are addresses in Open MPI: naming them would tie the recorder to that library when it is loaded. */
+static struct {
+    MPI_Comm comm_world, comm_self, comm_null;
+    MPI_Request request_null;
+    MPI_Message message_null, message_no_proc;
+    MPI_Datatype byte;
+    uintptr_t text_from, text_to; /* the library's code, once it is known */
+    void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
+    const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
+} library;
+
+static inline bool is_of_library(const void *address)
+{
+    return (uintptr_t)address - library.text_from < library.text_to - library.text_from;
+}
+
+/* A program may load its MPI library by itself, as Python does: then it is in no scope that the recorder shares. */
+static int find_library(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (strncmp(name, "libmpi.so", 9) != 0 && strncmp(name, "libmpi_abi.so", 13) != 0 && strncmp(name, "libmpich.so", 11) != 0)
+        return 0;
+    *(void **)found = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
+    return *(void **)found != NULL;
+}
+
+/* `scope`: RTLD_NEXT for functions, past the recorder's own; RTLD_DEFAULT for data, which an executable may have copied. */
+static void *library_symbol(void *scope, const char *name)
+{
+    void *symbol = dlsym(scope, name);
+    if (symbol == NULL && library.handle == NULL)
+        dl_iterate_phdr(find_library, &library.handle);
+    if (symbol == NULL && library.handle != NULL)
+        symbol = dlsym(library.handle, name);
+    return symbol;
+}
+
+static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
+{
+    (void)size;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+        if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
+            continue;
+        uintptr_t begin = info->dlpi_addr + header->p_vaddr;
+        from = begin < from ? begin : from;
+        to = begin + header->p_memsz > to ? begin + header->p_memsz : to;
+    }
+    if ((uintptr_t)inside < from || (uintptr_t)inside >= to)
+        return 0;
+    library.text_from = from;
+    library.text_to = to;
+    return 1;
+}
+
+/* Handles and statuses of another family would be misread, at best. */
+static const char *foreign_family(void)
+{
+    Dl_info info = {0};
+    void *init = library_symbol(RTLD_NEXT, "PMPI_Init");
+    bool is_standard = init != NULL && dladdr(init, &info) != 0 && strstr(info.dli_fname, "libmpi_abi.so") != NULL;
+    bool is_open_mpi = !is_standard && library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL;
+#if defined(MATCHPOINT_STANDARD_ABI)
+    return is_standard ? NULL : is_open_mpi ? "Open MPI" : "MPICH's ABI";
+#elif defined(OPEN_MPI)
+    return is_open_mpi ? NULL : is_standard ? "MPI's standard ABI" : "MPICH's ABI";
+#else
+    return is_standard ? "MPI's standard ABI" : is_open_mpi ? "Open MPI" : NULL;
+#endif
+}
+
+static void complain(const char *format, ...);
+
+/* A program may ask at run time which functions its library has, and find the recorder's. */
+static int missing_function(void)
+{
+    complain("a function of MPI was called that this MPI library lacks, and the recorder's header has; name the compiler of "
+             "the program's own MPI with --mpicc");
+    abort();
+}
+
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void library_find(void)
+{
+    char name[128];
+    for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++) {
+        if (function->name[0] != 'M')
+            continue;
+        snprintf(name, sizeof name, "P%s", function->name);
+        function->real = library_symbol(RTLD_NEXT, name);
+        if (function->real != NULL && library.text_to == 0)
+            dl_iterate_phdr(find_text, function->real);
+        if (function->real == NULL)
+            function->real = (void *)missing_function;
+    }
+    library.foreign = foreign_family();
+#if defined(OPEN_MPI)
+    library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
+    library.comm_self = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_self");
+    library.comm_null = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_null");
+    library.request_null = (MPI_Request)library_symbol(RTLD_DEFAULT, "ompi_request_null");
+    library.message_null = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_null");
+    library.message_no_proc = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_no_proc");
+    library.byte = (MPI_Datatype)library_symbol(RTLD_DEFAULT, "ompi_mpi_byte");
+#else
+    library.comm_world = MPI_COMM_WORLD;
+    library.comm_self = MPI_COMM_SELF;
+    library.comm_null = MPI_COMM_NULL;
+    library.request_null = MPI_REQUEST_NULL;
+    library.message_null = MPI_MESSAGE_NULL;
+    library.message_no_proc = MPI_MESSAGE_NO_PROC;
+    library.byte = MPI_BYTE;
+#endif
+}
+
+static inline void library_ready(void)
+{
+    pthread_once(&library_once, library_find);
+}

@@ -1,0 +1,121 @@
+/* From what an application passes to MPI to the words of a record. */
+
+
+static inline uint64_t handle_word(uint64_t handle, bool null)
+{
+    return null ? 0 : handle;
+}
+
+/* Handles are numbers in some libraries, and addresses in others. */
+#define AS_WORD(handle) \
+    (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
+
+static inline uint64_t comm_word(MPI_Comm comm)
+{
+    if (comm == library.comm_world)
+        return 1;
+    if (comm == library.comm_self)
+        return 2;
+    return comm == library.comm_null ? 0 : AS_WORD(comm);
+}
+
+static inline uint64_t request_word(MPI_Request request)
+{
+    return request == library.request_null ? 0 : AS_WORD(request);
+}
+
+static inline uint64_t message_word(MPI_Message message)
+{
+    return message == library.message_null || message == library.message_no_proc ? 0 : AS_WORD(message);
+}
+
+static inline uint64_t envelope_word(int rank, int tag)
+{
+    int32_t rank_now = rank == MPI_ANY_SOURCE ? -1 : rank == MPI_PROC_NULL ? -2 : rank;
+    int32_t tag_now = tag == MPI_ANY_TAG ? -1 : tag;
+    return (uint64_t)(uint32_t)tag_now << 32 | (uint32_t)rank_now;
+}
+
+/* What a type's handle stood for may change once a type is freed. */
+static _Atomic uint64_t types_freed;
+
+static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datatype type, uint64_t generation)
+{
+    int size = 0;
+    if (REAL(Type_size)(type, &size) != MPI_SUCCESS || size < 0)
+        return UINT64_MAX; /* MPI_UNDEFINED: larger than an int */
+    lane->sized.type = type;
+    lane->sized.size = (uint64_t)size;
+    lane->sized.generation = generation;
+    return (uint64_t)size;
+}
+
+/* One more than the length in bytes; 0 if it is not known. */
+static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Count count)
+{
+    uint64_t generation = atomic_load_explicit(&types_freed, memory_order_relaxed) + 1;
+    uint64_t size = lane->sized.generation == generation && lane->sized.type == type ? lane->sized.size
+                                                                                    : type_size(lane, type, generation);
+    return size == UINT64_MAX ? 0 : (uint64_t)count * size + 1;
+}
+
+/* `MPI_Test_cancelled` is asked only in a process that has cancelled anything. */
+static _Atomic bool anything_cancelled;
+
+static inline void put_status_words(uint64_t *words, const MPI_Status *status)
+{
+    int cancelled = 0;
+    if (__builtin_expect(atomic_load_explicit(&anything_cancelled, memory_order_relaxed), 0))
+        REAL(Test_cancelled)(status, &cancelled);
+    if (cancelled) {
+        words[0] = 0;
+        words[1] = (uint64_t)STATUS_CANCELLED << STATUS_SHIFT;
+        return;
+    }
+    int count = 0;
+    uint64_t bytes = 0;
+    if (REAL(Get_count)(status, library.byte, &count) == MPI_SUCCESS && count >= 0) {
+        bytes = (uint64_t)count + 1;
+    } else {
+        MPI_Count elements = 0;
+        if (REAL(Get_elements_x)(status, library.byte, &elements) == MPI_SUCCESS && elements >= 0)
+            bytes = (uint64_t)elements + 1;
+    }
+    words[0] = envelope_word(status->MPI_SOURCE, status->MPI_TAG);
+    words[1] = (uint64_t)STATUS_MESSAGE << STATUS_SHIFT | (bytes & STATUS_BYTES);
+}
+
+static inline void put_no_status(uint64_t *words)
+{
+    words[0] = 0;
+    words[1] = 0;
+}
+
+/* Where the library shall put statuses that the application does not want. NULL without memory. */
+static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
+{
+    if (count <= lane->statuses_room)
+        return lane->statuses;
+    size_t room = count < 64 ? 64 : 2 * count;
+    MPI_Status *more = realloc(lane->statuses, room * sizeof *more);
+    if (more == NULL)
+        return NULL;
+    memset(more, 0, room * sizeof *more);
+    lane->statuses = more;
+    lane->statuses_room = room;
+    return more;
+}
+
+/* The head of a record: returns where its fields go, or NULL if there is no memory for it. */
+static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields, uint64_t entered, uint64_t left)
+{
+    uint64_t *record = room(lane, WORD_FIELDS + fields);
+    if (__builtin_expect(record == NULL, 0))
+        return NULL;
+    record[WORD_HEAD] = code;
+    record[WORD_ENTER] = entered;
+    record[WORD_LEAVE] = left;
+    return record;
+}
+
+#define FAILED(result) ((result) != MPI_SUCCESS)

@@ -1,0 +1,22 @@
+//! What can go wrong before the application runs.
+
+use std::fmt::{self, Display};
+use std::path::Path;
+
+/// A sentence for the user: what was tried, what came of it, and what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordError(pub(crate) String);
+
+impl RecordError {
+    pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
+        RecordError(format!("{}: {error}; check the path and its permissions", path.display()))
+    }
+}
+
+impl Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RecordError {}

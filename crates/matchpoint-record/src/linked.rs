@@ -1,0 +1,94 @@
+//! Which MPI library an executable is linked with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn, FileHeader};
+use object::{Endianness, StringTable};
+
+use crate::launcher::in_path;
+
+/// A family of MPI libraries that share a binary interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// MPI's own standard interface (MPI-5.0 §20): `libmpi_abi.so`.
+    StandardAbi,
+    /// MPICH and what is made of it (Intel MPI, MVAPICH, Cray MPI): `libmpi.so.12`, `libmpich.so.12`.
+    Mpich,
+    /// Open MPI: `libmpi.so.40`.
+    OpenMpi,
+}
+
+impl Family {
+    /// For messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::StandardAbi => "MPI's standard ABI",
+            Family::Mpich => "MPICH, or one that is compatible with it",
+            Family::OpenMpi => "Open MPI",
+        }
+    }
+
+    fn of_library(name: &str) -> Option<Family> {
+        let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
+        match (version("libmpi.so."), version("libmpich.so.")) {
+            _ if name.starts_with("libmpi_abi.so") => Some(Family::StandardAbi),
+            // Open MPI has had 40 since version 4; MPICH's compatible libraries agreed on 12.
+            (Some(version), _) if version >= 20 => Some(Family::OpenMpi),
+            (Some(_), _) | (_, Some(_)) => Some(Family::Mpich),
+            _ => None,
+        }
+    }
+}
+
+/// Of the words of a command, the first that is an executable linked with an MPI library, and with which: the
+/// application, wherever it stands among the launcher's options. Libraries of libraries are not looked at.
+pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
+    words.iter().find_map(|word| {
+        let path = in_path(word)?;
+        let family = needed(&path)?.iter().find_map(|library| Family::of_library(library))?;
+        Some((path, family))
+    })
+}
+
+/// Names of the libraries that an executable asks for; `None` if it is none.
+fn needed(path: &Path) -> Option<Vec<String>> {
+    let file = fs::read(path).ok()?;
+    let data = file.as_slice();
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let (entries, strings) = sections.dynamic(endian, data).ok()??;
+    let strings: StringTable<'_> = sections.strings(endian, data, strings).ok()?;
+    let names = entries.iter().filter(|entry| entry.tag32(endian) == Some(DT_NEEDED));
+    Some(
+        names
+            .filter_map(|entry| {
+                Some(String::from_utf8_lossy(entry.string(endian, strings).ok()?).into_owned())
+            })
+            .collect(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_known_by_the_names_of_their_libraries() {
+        assert_eq!(Family::of_library("libmpi.so.12"), Some(Family::Mpich));
+        assert_eq!(Family::of_library("libmpich.so.12"), Some(Family::Mpich));
+        assert_eq!(Family::of_library("libmpi.so.40"), Some(Family::OpenMpi));
+        assert_eq!(Family::of_library("libmpi_abi.so.1"), Some(Family::StandardAbi));
+        assert_eq!(Family::of_library("libmpifort.so.12"), None);
+        assert_eq!(Family::of_library("libc.so.6"), None);
+    }
+
+    #[test]
+    fn an_executable_tells_its_libraries() {
+        let own = std::env::current_exe().unwrap();
+        assert!(needed(&own).unwrap().iter().any(|name| name.starts_with("libc.so")));
+        assert_eq!(needed(Path::new("Cargo.toml")), None);
+    }
+}

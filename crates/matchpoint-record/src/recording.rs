@@ -1,0 +1,253 @@
+//! A job that is recorded: its folder, its command, and what became of it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
+
+use crate::compiler::{Recorder, recorder};
+use crate::error::RecordError;
+use crate::launcher::Launcher;
+use crate::linked::{self, Family};
+
+/// What to record, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Where the trace goes: a folder that is made.
+    pub output: PathBuf,
+    /// A trace that is there already is replaced.
+    pub replace: bool,
+    /// The compiler of the MPI library, where the launcher does not tell.
+    pub mpicc: Option<PathBuf>,
+    /// Bytes that each process may write; afterwards calls are only counted.
+    pub limit_per_process: Option<u64>,
+    /// Where in the application calls were made is kept.
+    pub call_sites: bool,
+    /// The launcher, its options, the application and its arguments.
+    pub command: Vec<String>,
+}
+
+/// A job that is ready to run.
+#[derive(Debug)]
+pub struct Recording {
+    settings: Settings,
+    launcher: Option<Launcher>,
+    /// What will be loaded into the application.
+    pub recorder: Recorder,
+    manifest: Manifest,
+}
+
+/// What is set for the job's processes.
+const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
+const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
+const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
+const PRELOAD: &str = "LD_PRELOAD";
+
+impl Recording {
+    /// Finds the recorder and makes the folder. Nothing runs yet, but for a compiler.
+    ///
+    /// # Errors
+    /// The command is not there, no recorder can be had for its MPI library, or the folder cannot be made.
+    pub fn prepare(settings: Settings) -> Result<Recording, RecordError> {
+        let Some(first) = settings.command.first() else {
+            return Err(RecordError("there is no command to record; put it behind --".to_owned()));
+        };
+        let Some(found) = Launcher::find(first) else {
+            return Err(RecordError(format!("{first}: no such command; check the name and the path")));
+        };
+        let application = linked::application(&settings.command);
+        // Without a launcher the application starts itself.
+        let is_launcher = application.as_ref().is_none_or(|(path, _)| *path != found.path[0]);
+        let launcher = is_launcher.then_some(found);
+        let family = application.as_ref().map(|(_, family)| *family);
+        let recorder = recorder(launcher.as_ref(), family, settings.mpicc.as_deref())?;
+        if let Some((path, family)) = application.filter(|(_, family)| *family != recorder.family) {
+            return Err(mismatch(&path, family, &recorder));
+        }
+        make_folder(&settings.output, settings.replace)?;
+        let output =
+            settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
+        let manifest = Manifest {
+            format: manifest::FORMAT.to_owned(),
+            version: matchpoint_trace::native::VERSION,
+            state: "running".to_owned(),
+            command: settings.command.clone(),
+            started: Some(now()),
+            ..Manifest::default()
+        };
+        let recording = Recording { settings: Settings { output, ..settings }, launcher, recorder, manifest };
+        recording.write_manifest()?;
+        Ok(recording)
+    }
+
+    /// The command with all that makes it be recorded.
+    pub fn command(&self) -> Command {
+        let words = &self.settings.command;
+        let mut command = Command::new(&words[0]);
+        let variables = self.variables();
+        // Open MPI's launcher hands on only what it is told to, to processes on other hosts.
+        let is_open_mpi = self.recorder.family == Family::OpenMpi;
+        if is_open_mpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library) {
+            command.args(variables.iter().flat_map(|(name, _)| ["-x", *name]));
+        }
+        command.args(&words[1..]);
+        command.envs(variables);
+        command
+    }
+
+    /// What the job's processes need in their environment, for batch scripts.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let mut preload = self.recorder.path.clone().into_os_string();
+        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+            preload.push(":");
+            preload.push(others);
+        }
+        let mut variables = vec![(PRELOAD, preload), (FOLDER, self.settings.output.clone().into_os_string())];
+        variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
+        variables.extend(self.settings.limit_per_process.map(|limit| (LIMIT, limit.to_string().into())));
+        variables
+    }
+
+    /// Where the trace is.
+    pub fn output(&self) -> &Path {
+        &self.settings.output
+    }
+
+    /// Looks at what the job left, and completes the manifest.
+    ///
+    /// # Errors
+    /// The folder cannot be read or the manifest not be written.
+    pub fn finish(mut self, exit_status: Option<i32>) -> Result<Recorded, RecordError> {
+        let folder = self.settings.output.clone();
+        let files =
+            matchpoint_trace::native::summaries(&folder).map_err(|error| RecordError(error.to_string()))?;
+        let first = files.first();
+        self.manifest.state = "finished".to_owned();
+        self.manifest.ended = Some(now());
+        self.manifest.exit_status = exit_status.map(i64::from);
+        self.manifest.ranks = first.map(|file| file.head.size);
+        self.manifest.mpi =
+            first.and_then(|file| file.head.library.lines().next()).unwrap_or_default().trim().to_owned();
+        self.manifest.files = files
+            .iter()
+            .map(|file| RankFile {
+                rank: file.head.rank,
+                file: matchpoint_trace::native::file_name(file.head.rank),
+                bytes: file.bytes,
+                calls: file.calls,
+                complete: file.end.as_ref().is_some_and(|end| end.reason == "finalize" && end.left_out == 0),
+            })
+            .collect();
+        self.write_manifest()?;
+        Ok(Recorded {
+            ranks: self.manifest.ranks.unwrap_or(0),
+            missing: missing(&self.manifest),
+            incomplete: self
+                .manifest
+                .files
+                .iter()
+                .filter(|file| !file.complete)
+                .map(|file| file.rank)
+                .collect(),
+            calls: self.manifest.files.iter().map(|file| file.calls).sum(),
+            left_out: files.iter().filter_map(|file| file.end.as_ref()).map(|end| end.left_out).sum(),
+            waited_ns: files
+                .iter()
+                .filter_map(|file| file.end.as_ref())
+                .map(|end| end.waited_ns)
+                .max()
+                .unwrap_or(0),
+            bytes: self.manifest.files.iter().map(|file| file.bytes).sum(),
+            mpi: self.manifest.mpi,
+            output: folder,
+        })
+    }
+
+    fn write_manifest(&self) -> Result<(), RecordError> {
+        let path = self.settings.output.join(manifest::FILE);
+        let write = || -> std::io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.settings.output)?;
+            serde_json::to_writer_pretty(&mut file, &self.manifest)?;
+            // A trace is for whoever may read its folder.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::PermissionsExt;
+                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+            }
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(|error| RecordError::file(&path, &error))
+    }
+}
+
+/// A job that has run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Where the trace is.
+    pub output: PathBuf,
+    /// The first line of what the library calls itself.
+    pub mpi: String,
+    /// Of `MPI_COMM_WORLD`; 0 if nothing was recorded.
+    pub ranks: u32,
+    /// Ranks without a file.
+    pub missing: Vec<u32>,
+    /// Ranks whose file has no proper end: killed, aborted, or over the limit.
+    pub incomplete: Vec<u32>,
+    /// Calls in the trace.
+    pub calls: u64,
+    /// Calls that were only counted.
+    pub left_out: u64,
+    /// The longest that one process waited for the recorder to write.
+    pub waited_ns: u64,
+    /// Of all rank files.
+    pub bytes: u64,
+}
+
+fn missing(manifest: &Manifest) -> Vec<u32> {
+    let mut present: Vec<u32> = manifest.files.iter().map(|file| file.rank).collect();
+    present.sort_unstable();
+    (0..manifest.ranks.unwrap_or(0)).filter(|rank| present.binary_search(rank).is_err()).collect()
+}
+
+fn mismatch(application: &Path, family: Family, recorder: &Recorder) -> RecordError {
+    RecordError(format!(
+        "{} is linked with {}, but the MPI that was found is {}; start it with the launcher of its own MPI, or name that \
+         MPI's compiler with --mpicc",
+        application.display(),
+        family.name(),
+        recorder.family.name()
+    ))
+}
+
+/// A folder with nothing in it that could be taken for a part of this trace.
+fn make_folder(path: &Path, replace: bool) -> Result<(), RecordError> {
+    let failed = |error: std::io::Error| RecordError::file(path, &error);
+    fs::create_dir_all(path).map_err(failed)?;
+    let entries: Vec<PathBuf> =
+        fs::read_dir(path).map_err(failed)?.flatten().map(|entry| entry.path()).collect();
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let of_trace = |entry: &PathBuf| {
+        entry.file_name().is_some_and(|name| name == manifest::FILE)
+            || entry.extension().is_some_and(|extension| extension == "mpt")
+    };
+    if !replace || !entries.iter().all(of_trace) {
+        let advice = if entries.iter().all(of_trace) {
+            "name another, or replace it with --replace"
+        } else {
+            "name another"
+        };
+        return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
+    }
+    entries.iter().try_for_each(fs::remove_file).map_err(failed)
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
