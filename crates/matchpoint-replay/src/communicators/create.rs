@@ -14,7 +14,7 @@ pub(super) struct Deposit<'a> {
     pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
-    pub integers: &'a [i32],
+    pub integers: &'a Arc<[i32]>,
 }
 
 /// A deposit that waits.
@@ -24,7 +24,7 @@ pub(super) struct Deposited {
     pub(super) function: Function,
     pub(super) how: NewComm,
     pub(super) comm: CommId,
-    pub(super) integers: Vec<i32>,
+    pub(super) integers: Arc<[i32]>,
     /// The group that it named.
     group: Option<Arc<[u32]>>,
 }
@@ -78,7 +78,7 @@ impl Resolver<'_> {
             _ => None,
         };
         let Deposit { function, how, comm, integers } = *deposit;
-        Deposited { index, function, how, comm, integers: integers.to_vec(), group }
+        Deposited { index, function, how, comm, integers: integers.clone(), group }
     }
 
     /// Deposits to wait for: one of every member that has a stream.
