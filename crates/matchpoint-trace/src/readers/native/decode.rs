@@ -189,8 +189,7 @@ impl Fields<'_, '_> {
     }
 
     fn create(&mut self, shape: Shape) -> Result<Action, Fault> {
-        let parent =
-            if matches!(shape, Shape::CreateFromGroup | Shape::Appear) { CommId::NULL } else { self.comm()? };
+        let parent = if shape == Shape::CreateFromGroup { CommId::NULL } else { self.comm()? };
         let how = match shape {
             Shape::Dup | Shape::Idup => NewComm::Dup,
             Shape::Split => {
