@@ -8,6 +8,7 @@ static struct {
     pthread_t thread;
     pthread_mutex_t mutex; /* held while lanes are read: by the drain, or by a process that ends */
     _Atomic bool stop;
+    bool ends; /* what is there is all there is */
     bool runs;
     uint64_t calls, left_out;
     struct clock_pair last_pair;
@@ -23,7 +24,7 @@ static void note_clock(void)
 static void block_flush(struct lane *lane)
 {
     struct block *block = lane->block;
-    if (block->length == 0)
+    if (block->length == 0 || (block->remark_follows && !drain.ends))
         return;
     /* After the first block that is left out so are all others: what is there has no holes. */
     bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
@@ -40,14 +41,14 @@ static void block_flush(struct lane *lane)
 
 static void take(struct lane *lane, const uint64_t *words)
 {
+    if (lane->block->length >= BLOCK_BYTES)
+        block_flush(lane);
     /* A record that may not fit beside the others begins a new block. */
     uint64_t count = words[WORD_HEAD] >> 16;
     if (lane->block->length + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
     if (!encode(lane->block, words))
         drain.left_out++;
-    if (lane->block->length >= BLOCK_BYTES)
-        block_flush(lane);
 }
 
 static void lane_read(struct lane *lane)
@@ -58,7 +59,7 @@ static void lane_read(struct lane *lane)
         return;
     while (at != end) {
         const uint64_t *words = lane->words + at % LANE_WORDS;
-        switch (words[WORD_HEAD] & 0xffff) {
+        switch (words[WORD_HEAD] & CODE_MASK) {
         case CODE_SKIP:
             at += LANE_WORDS - at % LANE_WORDS;
             break;

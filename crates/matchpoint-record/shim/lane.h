@@ -8,8 +8,8 @@
 enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
 
 /* Codes that are not functions, but say what the drain should do. */
-#define CODE_SKIP 0xffff    /* nothing up to the end of the ring */
-#define CODE_OUTSIDE 0xfffe /* the record lies in memory of its own, whose address is the next word */
+#define CODE_SKIP 0x7fff    /* nothing up to the end of the ring */
+#define CODE_OUTSIDE 0x7ffe /* the record lies in memory of its own, whose address is the next word */
 
 enum lane_state {
     LANE_FREE,    /* its thread has ended, and all of it was read: the next thread takes it */
@@ -17,6 +17,10 @@ enum lane_state {
     LANE_USED,
     LANE_LEFT, /* its thread has ended */
 };
+
+/* The record's function is below these bits; this one says that a remark on the call comes next. */
+#define CODE_MASK 0x7fff
+#define REMARK_FOLLOWS 0x8000
 
 struct lane {
     /* The writer's. */

@@ -172,6 +172,7 @@ static void recording_end(const char *reason)
     if (getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
+    drain.ends = true;
     recording_pause();
     if (sites_wanted)
         note_modules();

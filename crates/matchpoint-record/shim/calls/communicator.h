@@ -17,11 +17,14 @@ static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *sc
     return words;
 }
 
-/* After a call that made a communicator for this process: says who is in it. */
-static void note_members(struct lane *lane, MPI_Comm comm, int result)
+static inline bool has_members(MPI_Comm *made, int result)
 {
-    if (FAILED(result) || comm == library.comm_null)
-        return;
+    return !FAILED(result) && *made != library.comm_null;
+}
+
+/* After a call that made a communicator for this process: says who is in it. */
+static void note_members(struct lane *lane, MPI_Comm comm)
+{
     int inter = 0, own_size = 0, other_size = 0;
     MPI_Group own, other;
     uint64_t entered = ticks();
@@ -68,12 +71,14 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
         int result = REAL(NAME) A;                                                                       \
         const uint64_t fields[] = {FIRST, __VA_ARGS__};                                                  \
         const size_t words = sizeof fields / sizeof *fields;                                             \
-        uint64_t *record = begin(lane, CODE(NAME), words, entered, ticks());                             \
+        bool remark = MEMBERS && has_members(made, result);                                              \
+        uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \
+        uint64_t *record = begin(lane, code, words, entered, ticks());                                   \
         if (record != NULL) {                                                                            \
             memcpy(record + WORD_FIELDS, fields, sizeof fields);                                         \
             commit(lane, record, WORD_FIELDS + words);                                                   \
-            if (MEMBERS)                                                                                 \
-                note_members(lane, *made, result);                                                       \
+            if (remark)                                                                                  \
+                note_members(lane, *made);                                                               \
         }                                                                                                \
         return leave(lane, result);                                                                      \
     }
