@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use matchpoint_trace::TraceError;
+use matchpoint_trace::native::Summary;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
 use crate::compiler::{Recorder, recorder};
 use crate::error::RecordError;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
+use crate::sites;
 
 /// What to record, and how.
 #[derive(Debug, Clone, Default)]
@@ -143,6 +146,9 @@ impl Recording {
             })
             .collect();
         self.write_manifest()?;
+        if self.settings.call_sites && !files.is_empty() {
+            write_sites(&folder, &files)?;
+        }
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
@@ -208,6 +214,19 @@ pub struct Recorded {
     pub bytes: u64,
 }
 
+fn write_sites(folder: &Path, files: &[Summary]) -> Result<(), RecordError> {
+    let failed = |error: TraceError| RecordError(error.to_string());
+    let trace = matchpoint_trace::open(folder).map_err(failed)?;
+    let sites = sites::resolve(&*trace, files).map_err(failed)?;
+    let path = folder.join(sites::FILE);
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::File::create(&path)?;
+        serde_json::to_writer_pretty(&mut file, &sites)?;
+        Ok(())
+    };
+    write().map_err(|error| RecordError::file(&path, &error))
+}
+
 fn missing(manifest: &Manifest) -> Vec<u32> {
     let mut present: Vec<u32> = manifest.files.iter().map(|file| file.rank).collect();
     present.sort_unstable();
@@ -234,7 +253,7 @@ fn make_folder(path: &Path, replace: bool) -> Result<(), RecordError> {
         return Ok(());
     }
     let of_trace = |entry: &PathBuf| {
-        entry.file_name().is_some_and(|name| name == manifest::FILE)
+        entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
             || entry.extension().is_some_and(|extension| extension == "mpt")
     };
     if !replace || !entries.iter().all(of_trace) {

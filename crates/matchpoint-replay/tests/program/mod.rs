@@ -175,6 +175,7 @@ impl Rank {
             enter_ns: self.now_ns,
             leave_ns: self.now_ns + 100,
             offset: 0,
+            site: 0,
             action,
             requests: requests.iter().map(|&id| RequestId(id)).collect(),
             completions: completions.to_vec(),

@@ -53,7 +53,8 @@ impl Fields<'_, '_> {
         call.integers.clear();
         call.function = plan.function;
         self.act(plan.shape, call)?;
-        plan.pass_more(self.cursor, self.last)
+        call.site = plan.pass_more(self.cursor, self.last)?;
+        Ok(())
     }
 
     #[inline]
