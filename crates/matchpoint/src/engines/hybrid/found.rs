@@ -2,7 +2,7 @@
 //! says. None of this is on the way of a message that finds its receive at once.
 
 use super::entry::{At, Cell, Head, Ref, Slot, Twin};
-use super::key::{Hashing, Spot};
+use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{Table, neighbour};
 use crate::engine::Refused;
@@ -97,6 +97,42 @@ impl Table {
                 Head { id: twin.id, seq: twin.seq, ..head }
             }
         }
+    }
+
+    /// The entry behind one in its queue.
+    #[inline]
+    pub(super) fn next(&self, found: Found) -> Option<Found> {
+        if found.at.cell == NIL {
+            return None;
+        }
+        let next = match found.twin {
+            None => self.cells.get(found.at.cell).first,
+            Some(place) => self.twins.get(place).next,
+        };
+        (next != NIL).then_some(Found { twin: Some(next), ..found })
+    }
+
+    /// The first entry of a queue, from one on, of which `is_it` says so. Adds those behind that one to `examined`.
+    #[inline]
+    pub(super) fn first_that(
+        &self,
+        mut found: Found,
+        is_it: impl Fn(Head) -> bool,
+        examined: &mut u64,
+    ) -> Option<Found> {
+        while !is_it(self.entry(found)) {
+            found = self.next(found)?;
+            *examined += 1;
+        }
+        Some(found)
+    }
+
+    /// Whether a key has so many entries.
+    #[inline]
+    pub(super) fn has_crowd(&self, key: &Key, spot: Spot, crowd: usize) -> bool {
+        let Some(at) = self.find(key, spot, &mut 0).filter(|at| at.cell != NIL) else { return false };
+        let queue = std::iter::successors(Some(Found { at, twin: None }), |&found| self.next(found));
+        queue.take(crowd).count() == crowd
     }
 
     /// Takes out the entry that was found, wherever it stands in its queue.

@@ -47,9 +47,12 @@
 //! than in a list, which they are; a search by wildcard takes twice as long as a vector scan of as many as fit in one.
 
 mod arrive;
+mod chunk;
 mod class;
+mod contexts;
 mod entry;
 mod found;
+mod grave;
 mod growth;
 mod ids;
 mod index;
@@ -58,6 +61,7 @@ mod log;
 mod pool;
 mod post;
 mod queues;
+mod sharing;
 mod slots;
 mod table;
 
@@ -69,6 +73,7 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::upkeep;
 use class::Classes;
+use contexts::Contexts;
 use entry::Kind;
 use ids::Ids;
 use index::{Indexes, Unexpected};
@@ -107,6 +112,9 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
 const FEW: usize = 16;
 const FEW_LINES: usize = 8;
 
+/// The number of the first message.
+const FIRST_ARRIVAL: u64 = 2;
+
 /// Bytes that are not worth giving back when a context is closed.
 const KEPT_BYTES: u64 = 64 << 10;
 
@@ -132,6 +140,7 @@ pub struct Hybrid<E: Effort = ()> {
     arrivals: u64,
     log: Log,
     hints: HintTable,
+    contexts: Contexts,
     classes: Classes,
     indexes: Indexes,
     /// No message older than this waits.
@@ -151,9 +160,10 @@ impl<E: Effort> Hybrid<E> {
             hashing,
             gate: 0,
             posts: 1,
-            arrivals: 2,
-            log: Log::default(),
+            arrivals: FIRST_ARRIVAL,
+            log: Log::from(FIRST_ARRIVAL),
             hints: HintTable::default(),
+            contexts: Contexts::default(),
             classes: Classes::default(),
             indexes: Indexes::default(),
             oldest: 0,
@@ -178,7 +188,8 @@ impl<E: Effort> Hybrid<E> {
     /// Says what calls have to look at beside a slot.
     fn set_gate(&mut self) {
         let is_growing = self.table.is_growing() || self.classes.is_growing();
-        let is_busy = is_growing || self.receives.is_some() || self.messages.is_some();
+        let is_naming = self.receives.is_some() || self.messages.is_some();
+        let is_busy = is_growing || is_naming || self.indexes.is_dropping();
         let bits = [
             (self.hints.bytes() > 0, HINTED),
             (is_busy, BUSY),
@@ -193,6 +204,10 @@ impl<E: Effort> Hybrid<E> {
         self.name_some();
         self.table.tend(&self.hashing);
         self.classes.tend(&self.hashing);
+        if self.indexes.is_dropping() {
+            self.note_peak();
+            self.indexes.tend();
+        }
         self.sweep();
     }
 
@@ -218,7 +233,7 @@ impl<E: Effort> Hybrid<E> {
         }
         self.note_peak();
         self.table = Table::default();
-        self.log = Log::default();
+        self.log = Log::from(self.arrivals);
         self.classes = Classes::default();
         self.indexes = Indexes::default();
         (self.receives, self.messages) = (None, None);
@@ -226,7 +241,8 @@ impl<E: Effort> Hybrid<E> {
 
     /// No message waits.
     fn forget_arrivals(&mut self) {
-        self.log.clear();
+        self.log.clear(self.arrivals);
+        self.indexes.settle();
         self.oldest = self.arrivals;
         self.renamed = false;
     }
@@ -271,28 +287,38 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let set = upkeep::set_hints(self, context, hints);
+        let set = if self.contexts.is_idle(context) {
+            self.hints.set(context, hints)
+        } else {
+            upkeep::set_hints(self, context, hints)
+        };
         self.set_gate();
         set
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        if self.posted_len() + self.unexpected_len() > 0 {
-            upkeep::close(self, context, drained);
-        } else {
+        if self.contexts.is_idle(context) {
             self.hints.forget(context);
+        } else {
+            self.drain(context, drained);
         }
         self.release();
         self.set_gate();
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-        self.set_gate();
+        if !self.contexts.is_idle(context) {
+            upkeep::fail_source(self, context, source, drained);
+            self.set_gate();
+        }
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
         upkeep::visit(self, queue, each);
+    }
+
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        if self.contexts.is_idle(context) { (0, 0) } else { self.count_in(context) }
     }
 
     fn posted_len(&self) -> usize {
@@ -306,7 +332,8 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.entries_bytes();
-        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes + self.indexes.dropped_bytes());
+        let dropped_bytes = self.indexes.dropped_bytes() + self.classes.dropped_bytes();
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes + dropped_bytes);
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
 

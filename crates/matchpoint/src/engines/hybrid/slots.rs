@@ -35,6 +35,11 @@ impl Slots {
         (self.chunks.len() * size_of::<[Slot; CHUNK]>() + self.chunks.capacity() * size_of::<Chunk>()) as u64
     }
 
+    /// Gives a chunk back, of slots that nobody uses any more. False: there is none.
+    pub(super) fn give_back(&mut self) -> bool {
+        self.chunks.pop().is_some()
+    }
+
     /// A slot below [`len`](Self::len), or nothing or an empty one beyond.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Slot> {

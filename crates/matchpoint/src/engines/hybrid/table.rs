@@ -20,6 +20,7 @@
 //! says which have been divided.
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::found::Found;
 use super::growth::SMALLEST;
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
@@ -256,9 +257,15 @@ impl Table {
         Ref::twin(place)
     }
 
-    /// Takes the first entry of a key, which is its name.
-    #[inline]
-    pub(super) fn take(&mut self, key: &Key, spot: Spot, examined: &mut u64) -> Option<u64> {
+    /// Takes the first entry of a key that is called what `admits` says yes to. Its name.
+    #[inline(always)]
+    pub(super) fn take(
+        &mut self,
+        key: &Key,
+        spot: Spot,
+        examined: &mut u64,
+        admits: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
         if self.counts == 0 {
             return None;
         }
@@ -269,12 +276,16 @@ impl Table {
         }
         if slot.tag == key.tag && slot.pair == key.pair && slot.holds_only(Kind::Posted) && key.high == 0 {
             *examined += 1;
+            if !admits(slot.id) {
+                return None;
+            }
             slot.mark = 0;
             self.counts -= Kind::Posted.unit();
             return Some(slot.id);
         }
         let at = self.find_beside(home, key, examined)?;
-        Some(self.pop(at).id)
+        let found = self.first_that(Found { at, twin: None }, |head| admits(head.id), examined)?;
+        Some(self.remove(found).id)
     }
 
     /// [`meet`](Self::meet) where another key lies in the slot, and this with the neighbour, or there is place for it there.
