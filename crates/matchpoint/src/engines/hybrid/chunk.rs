@@ -122,7 +122,9 @@ impl<'a> Lines<'a> {
         Lines { base, words, is_sparse: false }
     }
 
-    fn len(self) -> usize {
+    /// Lines, dead or alive.
+    #[inline]
+    pub(super) fn len(self) -> usize {
         if self.is_sparse { self.words.len() / 2 } else { self.words.len() }
     }
 
@@ -150,13 +152,14 @@ impl<'a> Lines<'a> {
 
     /// A line, unless it is dead.
     #[inline]
-    fn get(self, line: usize) -> Option<(u64, Ref)> {
+    pub(super) fn get(self, line: usize) -> Option<(u64, Ref)> {
         let word = self.words[self.word(line)];
         (word != DEAD).then(|| (self.seq(line), entry(word)))
     }
 
     /// The first line that is no older than `seq`.
-    fn place(self, seq: u64) -> usize {
+    #[inline]
+    pub(super) fn place(self, seq: u64) -> usize {
         let steps = seq.saturating_sub(self.base).div_ceil(2);
         if !self.is_sparse {
             return usize::try_from(steps).map_or(self.len(), |line| line.min(self.len()));
@@ -171,12 +174,6 @@ impl<'a> Lines<'a> {
             }
         }
         from
-    }
-
-    /// The lines from the oldest on that is no older than `seq`, without the dead.
-    #[inline]
-    pub(super) fn since(self, seq: u64) -> impl Iterator<Item = (u64, Ref)> + 'a {
-        (self.place(seq)..self.len()).filter_map(move |line| self.get(line))
     }
 
     /// Where in the words a message's line says what it is found by, if it has one.

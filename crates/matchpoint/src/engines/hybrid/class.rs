@@ -297,7 +297,7 @@ impl Classes {
             let Class { open, posted, is_shared } = &self.all[number as usize];
             let rest = open.rest(key);
             let Some(at) = posted.find(&rest, hashing.spot(&rest), examined) else { continue };
-            let mut found = Found { at, twin: None };
+            let mut found = Found::first(at);
             if *is_shared {
                 let admits = |head: Head| self.guards.get(head.id as u32).admits(key.tag);
                 let Some(admitting) = posted.first_that(found, admits, examined) else { continue };

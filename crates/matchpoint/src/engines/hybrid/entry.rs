@@ -221,14 +221,27 @@ impl Record for Twin {
     }
 }
 
-/// Where the queue of a key is: in a slot, or in a cell of it.
+/// Where the queue of a key is: in a slot, or in a cell of it. With what finds an entry of it 16 bytes: more would come
+/// back from functions through memory, written in small parts and read in large ones, which takes longer than the search.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
-    pub(super) slot: usize,
+    pub(super) slot: u32,
     /// [`NIL`]: in the slot.
     pub(super) cell: Place,
     /// Whether that is the neighbour of the slot where it belongs.
     pub(super) is_away: bool,
+}
+
+impl At {
+    #[inline]
+    pub(super) fn new(slot: usize, cell: Place) -> Self {
+        At { slot: slot as u32, cell, is_away: false }
+    }
+
+    #[inline]
+    pub(super) fn slot(self) -> usize {
+        self.slot as usize
+    }
 }
 
 /// What an entry is remembered by, beside its number: it finds the entry wherever growth moves it. An entry that came

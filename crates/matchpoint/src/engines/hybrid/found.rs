@@ -11,7 +11,21 @@ use crate::engine::Refused;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) at: At,
-    pub(super) twin: Option<Place>,
+    /// [`NIL`]: it is the first.
+    twin: Place,
+}
+
+impl Found {
+    /// The first entry of a queue.
+    #[inline]
+    pub(super) fn first(at: At) -> Self {
+        Found { at, twin: NIL }
+    }
+
+    /// The same entry of a queue that has moved.
+    pub(super) fn moved(self, at: At) -> Self {
+        Found { at, ..self }
+    }
 }
 
 impl Table {
@@ -28,8 +42,8 @@ impl Table {
                 let cell = self.cells.get(twin.owner);
                 let home = self.home(hashing.spot(&cell.key));
                 let slot = self.slot_of(twin.owner, home);
-                let at = At { slot, cell: twin.owner, is_away: slot != home };
-                Some(Found { at, twin: (cell.own != place).then_some(place) })
+                let at = At { is_away: slot != home, ..At::new(slot, twin.owner) };
+                Some(Found { at, twin: if cell.own == place { NIL } else { place } })
             }
         }
     }
@@ -52,7 +66,7 @@ impl Table {
         let home = self.home(spot);
         let slot = self.slots[home];
         if !slot.is_crowded() && !slot.is_vacant() && slot.head().seq == seq {
-            return Some(Found { at: At { slot: home, cell: NIL, is_away: false }, twin: None });
+            return Some(Found::first(At::new(home, NIL)));
         }
         self.resolve_beside(home, seq)
     }
@@ -72,14 +86,13 @@ impl Table {
     fn resolve_at(&self, index: usize, slot: &Slot, seq: u64) -> Option<Found> {
         if !slot.is_crowded() {
             let is_there = !slot.is_vacant() && slot.head().seq == seq;
-            return is_there
-                .then_some(Found { at: At { slot: index, cell: NIL, is_away: false }, twin: None });
+            return is_there.then_some(Found::first(At::new(index, NIL)));
         }
         let mut place = slot.first_cell();
         while place != NIL {
             let cell = self.cells.get(place);
             if cell.head.seq == seq {
-                return Some(Found { at: At { slot: index, cell: place, is_away: false }, twin: None });
+                return Some(Found::first(At::new(index, place)));
             }
             place = cell.next;
         }
@@ -91,8 +104,8 @@ impl Table {
     pub(super) fn entry(&self, found: Found) -> Head {
         let head = self.head(found.at);
         match found.twin {
-            None => head,
-            Some(place) => {
+            NIL => head,
+            place => {
                 let twin = self.twins.get(place);
                 Head { id: twin.id, seq: twin.seq, ..head }
             }
@@ -106,10 +119,10 @@ impl Table {
             return None;
         }
         let next = match found.twin {
-            None => self.cells.get(found.at.cell).first,
-            Some(place) => self.twins.get(place).next,
+            NIL => self.cells.get(found.at.cell).first,
+            place => self.twins.get(place).next,
         };
-        (next != NIL).then_some(Found { twin: Some(next), ..found })
+        (next != NIL).then_some(Found { twin: next, ..found })
     }
 
     /// The first entry of a queue, from one on, of which `is_it` says so. Adds those behind that one to `examined`.
@@ -131,7 +144,7 @@ impl Table {
     #[inline]
     pub(super) fn has_crowd(&self, key: &Key, spot: Spot, crowd: usize) -> bool {
         let Some(at) = self.find(key, spot, &mut 0).filter(|at| at.cell != NIL) else { return false };
-        let queue = std::iter::successors(Some(Found { at, twin: None }), |&found| self.next(found));
+        let queue = std::iter::successors(Some(Found::first(at)), |&found| self.next(found));
         queue.take(crowd).count() == crowd
     }
 
@@ -139,8 +152,8 @@ impl Table {
     #[inline]
     pub(super) fn remove(&mut self, found: Found) -> Head {
         match found.twin {
-            None => self.pop(found.at),
-            Some(place) => self.remove_twin(found, place),
+            NIL => self.pop(found.at),
+            place => self.remove_twin(found, place),
         }
     }
 

@@ -95,6 +95,16 @@ enum Search {
     Crowd,
 }
 
+impl Search {
+    #[inline(always)]
+    fn found(self) -> Option<Found> {
+        match self {
+            Search::Found(found) => Some(found),
+            Search::Nothing | Search::Crowd => None,
+        }
+    }
+}
+
 /// Messages by what is left of their keys, oldest first.
 struct Held {
     table: Table,
@@ -150,7 +160,7 @@ impl Held {
     }
 
     /// The earliest message of those it has, which is left out from now on if it is to be taken.
-    #[inline]
+    #[inline(always)]
     fn search(&mut self, sought: &Sought<'_>, unexpected: Unexpected<'_>, examined: &mut u64) -> Search {
         let spot = unexpected.hashing.spot(&sought.rest);
         let mut at = self.table.find(&sought.rest, spot, examined);
@@ -164,7 +174,7 @@ impl Held {
                 continue;
             };
             if sought.is_shared && !sought.admits(&unexpected.table.key(found.at)) {
-                return self.search_behind(Found { at: queue, twin: None }, sought, unexpected, examined);
+                return self.search_behind(Found::first(queue), sought, unexpected, examined);
             }
             if sought.is_taken {
                 self.table.pop(queue);
@@ -345,6 +355,7 @@ impl Indexes {
     }
 
     /// The earliest message that a receive takes; or an error, if there is no index to tell.
+    #[inline(always)]
     pub(super) fn find(
         &mut self,
         sought: &Sought<'_>,
@@ -352,24 +363,34 @@ impl Indexes {
         examined: &mut u64,
     ) -> Result<Option<Found>, NoIndex> {
         self.searches += 1;
-        if let Some(wide) = self.wide(sought.open) {
-            let sought = sought.in_shared(wide);
-            if let Some(number) = self.number(wide, true) {
-                match self.find_in(number, &sought, unexpected, examined) {
-                    Search::Found(found) => return Ok(Some(found)),
-                    Search::Nothing => return Ok(None),
-                    Search::Crowd => self.sharing.met_crowd(),
-                }
-            }
+        if sought.open.is_partial() {
+            return self.find_masked(sought, unexpected, examined);
         }
         let number = self.number(sought.open, false).ok_or(NoIndex)?;
-        match self.find_in(number, sought, unexpected, examined) {
-            Search::Found(found) => Ok(Some(found)),
-            Search::Nothing | Search::Crowd => Ok(None),
-        }
+        Ok(self.find_in(number, sought, unexpected, examined).found())
     }
 
-    #[inline]
+    /// The same under a mask: in the index that it shares, if it does, and in its own if that is too crowded.
+    #[inline(never)]
+    fn find_masked(
+        &mut self,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Result<Option<Found>, NoIndex> {
+        let shared = self.wide(sought.open).map(|wide| sought.in_shared(wide));
+        for sought in shared.iter().chain([sought]) {
+            let Some(number) = self.number(sought.open, sought.is_shared) else { continue };
+            match self.find_in(number, sought, unexpected, examined) {
+                Search::Crowd => self.sharing.met_crowd(),
+                search => return Ok(search.found()),
+            }
+        }
+        Err(NoIndex)
+    }
+
+    // Always: what it found would come back through memory.
+    #[inline(always)]
     fn find_in(
         &mut self,
         number: usize,
@@ -404,17 +425,19 @@ impl Indexes {
     }
 
     /// Makes an index anew that holds too many of the dead, a little with each search.
-    #[inline]
+    #[inline(always)]
     fn renew(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
         let index = &mut self.all[number];
         let waiting = unexpected.table.count(Kind::Waiting);
-        if index.fresh.is_none() {
-            if index.held.table.len() <= 2 * waiting + SLACK {
-                return;
-            }
-            index.fresh = Some(Held::new());
+        if index.fresh.is_some() || index.held.table.len() > 2 * waiting + SLACK {
+            self.renew_some(number, unexpected, most);
         }
-        let Some(fresh) = &mut index.fresh else { return };
+    }
+
+    #[inline(never)]
+    fn renew_some(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
+        let index = &mut self.all[number];
+        let fresh = index.fresh.get_or_insert_with(Held::new);
         let (_, has_room) = fresh.extend(&index.open, None, unexpected, most, &mut 0);
         let is_done = fresh.until >= index.held.until;
         if !has_room {

@@ -17,16 +17,17 @@
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
 //! * **Receives that leave something open** (`class.rs`) are in a table of their class: what is ignored, the source or
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
-//!   of what it finds. A program without wildcards has no class.
+//!   of what it finds. A program without wildcards has no class. From the third tag mask on they share one (`sharing.rs`),
+//!   under what none of them ignores, and each receive is compared with the few messages that this finds.
 //! * **A search for messages by a wildcard** (`index.rs`) compares the first few that wait one by one. One that has to
 //!   look further gives its class an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far
 //!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
 //!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
-//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
-//!   remains are single calls: a search by a wildcard that matches none of very many messages has to index those
-//!   that came since the last, the first cancels look through what has not been noted yet, and the call that drops an
-//!   index or all names gives back their chunks (some milliseconds for a million).
+//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call, and
+//!   what is of no use any more is given back a few chunks with each (`grave.rs`). What remains are single calls: a search
+//!   by a wildcard that matches none of very many messages has to index those that came since the last, and the first
+//!   cancels look through what has not been noted yet (some ten milliseconds each for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -34,14 +35,18 @@
 //! wildcards too.
 //!
 //! Post and arrive are O(1 + classes that have receives), whatever the number of entries, sources, equals and wildcards,
-//! each message being indexed once more for each class that searches past it. At most eight classes have an index at a
-//! time: where more take turns, those that have none compare one message after the other. Cancel, retract and
-//! readdress are O(1) once all entries are noted by name, and O(slots) before that; a message readdressed steps past
-//! those that are younger than it under its new name, and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued.
+//! each message being indexed once more for each class that searches past it. Masks that share count as one class,
+//! whatever their number, unless they have no part of the tag in common: what meets more than eight others under one
+//! key is in the class of its own mask. At most eight classes have an index at a time: where more take turns, those that
+//! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
+//! name, and O(slots) before that; a message readdressed steps past those that are younger than it under its new name,
+//! and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued in that
+//! context (`contexts.rs`): then they are O(1).
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and that of its neighbour taken or has several entries, 32 for each entry of it beyond the
-//! first, 12 for a message's line in the log; and per index, of what it has, the same again but for the line. Before
-//! its first entry it holds nothing but itself; memory is given back when a context is closed and nothing is queued.
+//! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
+//! per index, of what it has, the same again but for the line. Before its first entry it holds nothing but itself;
+//! memory is given back when a context is closed and nothing is queued.
 //!
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
 //! than in a list, which they are; a search by wildcard takes twice as long as a vector scan of as many as fit in one.

@@ -120,7 +120,7 @@ impl<E: Effort> Hybrid<E> {
         let queue = self.table.find(key, spot, &mut examined);
         self.effort.examined(Queue::Unexpected, examined);
         if let Some(at) = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting) {
-            return Ok(Some(self.take_message(Found { at, twin: None })));
+            return Ok(Some(self.take_message(Found::first(at))));
         }
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
         let entry = match queue {
@@ -157,7 +157,7 @@ impl<E: Effort> Hybrid<E> {
                 let queue = self.table.find(&key, self.hashing.spot(&key), &mut examined);
                 self.effort.examined(Queue::Unexpected, examined);
                 let at = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting)?;
-                Some(Found { at, twin: None })
+                Some(Found::first(at))
             }
             None => self.find_open(selector, is_taken),
         }

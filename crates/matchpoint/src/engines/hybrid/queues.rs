@@ -187,7 +187,7 @@ impl<E: Effort> Queues for Hybrid<E> {
             None => (self.table.insert(&key, spot, head)?, None),
         };
         let old = self.table.find(&nameless, self.hashing.spot(&nameless), &mut 0);
-        self.table.remove(Found { at: old.expect("it waits there still"), twin: found.twin });
+        self.table.remove(found.moved(old.expect("it waits there still")));
         self.renamed = true;
         self.log.replace(head.seq, entry);
         if let Some((seq, entry)) = moved {

@@ -109,7 +109,7 @@ impl Table {
         }
         if !slot.is_crowded() && !slot.is_vacant() && slot.key() == *key {
             *examined += 1;
-            return Some(At { slot: home, cell: NIL, is_away: false });
+            return Some(At::new(home, NIL));
         }
         self.find_beside(home, key, examined)
     }
@@ -133,14 +133,14 @@ impl Table {
         }
         if !slot.is_crowded() {
             *examined += 1;
-            return (slot.key() == *key).then_some(At { slot: index, cell: NIL, is_away: false });
+            return (slot.key() == *key).then_some(At::new(index, NIL));
         }
         let mut at = slot.first_cell();
         while at != NIL {
             *examined += 1;
             let cell = self.cells.get(at);
             if cell.key == *key {
-                return Some(At { slot: index, cell: at, is_away: false });
+                return Some(At::new(index, at));
             }
             at = cell.next;
         }
@@ -150,13 +150,13 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        if at.cell == NIL { self.slots[at.slot].head() } else { self.cells.get(at.cell).head }
+        if at.cell == NIL { self.slots[at.slot()].head() } else { self.cells.get(at.cell).head }
     }
 
     /// The key of a queue.
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
-        if at.cell == NIL { self.slots[at.slot].key() } else { self.cells.get(at.cell).key }
+        if at.cell == NIL { self.slots[at.slot()].key() } else { self.cells.get(at.cell).key }
     }
 
     /// Queues an entry under a key that has none of the other kind.
@@ -228,8 +228,8 @@ impl Table {
         if at.cell != NIL {
             return at.cell;
         }
-        self.crowd(at.slot);
-        self.slots[at.slot].first_cell()
+        self.crowd(at.slot());
+        self.slots[at.slot()].first_cell()
     }
 
     /// Appends an entry to a queue.
@@ -284,7 +284,7 @@ impl Table {
             return Some(slot.id);
         }
         let at = self.find_beside(home, key, examined)?;
-        let found = self.first_that(Found { at, twin: None }, |head| admits(head.id), examined)?;
+        let found = self.first_that(Found::first(at), |head| admits(head.id), examined)?;
         Some(self.remove(found).id)
     }
 
@@ -358,12 +358,12 @@ impl Table {
         let head = self.head(at);
         self.counts -= head.kind.unit();
         if at.cell != NIL {
-            self.pop_cell(at.slot, at.cell);
+            self.pop_cell(at.slot(), at.cell);
         } else if at.is_away {
-            self.vacate(at.slot);
+            self.vacate(at.slot());
         } else {
             // It is the one key that belongs here, so that none of the neighbour's is here.
-            self.slots[at.slot].vacate();
+            self.slots[at.slot()].vacate();
         }
         head
     }
