@@ -102,9 +102,13 @@ impl Classes {
         &self.all[number as usize].posted
     }
 
+    /// Whether the receives of a class are called by the places of their guards.
+    pub(super) fn is_shared(&self, number: u32) -> bool {
+        number != MAIN && self.all[number as usize].is_shared
+    }
+
     fn guard(&self, number: u32, head: Head) -> Option<&Guard> {
-        let is_shared = number != MAIN && self.all[number as usize].is_shared;
-        is_shared.then(|| self.guards.get(head.id as u32))
+        self.is_shared(number).then(|| self.guards.get(head.id as u32))
     }
 
     /// What the caller calls an entry of a class, or of the table of those that leave nothing open.
@@ -197,14 +201,11 @@ impl Classes {
         let same = self.all.iter().position(|class| class.open == open && class.is_shared == is_shared);
         let vacant = || self.all.iter().position(|class| class.posted.counts == 0);
         if let Some(number) = same.or_else(vacant) {
-            let class = &mut self.all[number];
-            (class.open, class.is_shared, class.posted.is_dense) = (open, is_shared, is_shared);
+            (self.all[number].open, self.all[number].is_shared) = (open, is_shared);
             return Ok(number as u32);
         }
         self.all.try_reserve(1).map_err(|_| Refused::Memory)?;
-        // Until it is known what masks ignore together there are several that are shared: memory decides.
-        let posted = if is_shared { Table::dense() } else { Table::default() };
-        self.all.push(Class { open, posted, is_shared });
+        self.all.push(Class { open, posted: Table::default(), is_shared });
         Ok(self.all.len() as u32 - 1)
     }
 

@@ -1,7 +1,7 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Ref, Slot, Twin};
+use super::entry::{At, Cell, Head, Kind, NO_SEQ, Ref, Slot, Twin};
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{Table, neighbour};
@@ -42,7 +42,8 @@ impl Table {
                 let cell = self.cells.get(twin.owner);
                 let home = self.home(hashing.spot(&cell.key));
                 let slot = self.slot_of(twin.owner, home);
-                let at = At { is_away: slot != home, ..At::new(slot, twin.owner) };
+                let at = At::new(slot, twin.owner);
+                let at = if slot == home { at } else { at.away() };
                 Some(Found { at, twin: if cell.own == place { NIL } else { place } })
             }
         }
@@ -79,7 +80,7 @@ impl Table {
             return found;
         }
         let Found { at, twin } = self.resolve_at(neighbour(home), &self.slots[neighbour(home)], seq)?;
-        Some(Found { at: At { is_away: true, ..at }, twin })
+        Some(Found { at: at.away(), twin })
     }
 
     #[inline]
@@ -112,14 +113,33 @@ impl Table {
         }
     }
 
+    /// An entry by the name that it has here: in the slots from one on, or outside. Everything is read in the order of
+    /// memory: from slot to cells to twins each step would be a cache miss.
+    pub(super) fn entry_called(&self, id: u64, kind: Kind, from: usize) -> Option<(Key, Head, Ref)> {
+        if let Some(slot) = self.slots.find_from(from, |slot| slot.id == id && slot.holds_plainly(kind)) {
+            return Some((slot.key(), slot.head(), Ref::UNPLACED));
+        }
+        let is_it = |head: &Head| head.id == id && head.kind == kind && head.seq != NO_SEQ;
+        if let Some((_, cell)) = self.cells.iter().find(|(_, cell)| is_it(&cell.head)) {
+            let entry = if cell.own == NIL { Ref::UNPLACED } else { Ref::twin(cell.own) };
+            return Some((cell.key, cell.head, entry));
+        }
+        let twins = self.twins.iter().filter(|(_, twin)| twin.id == id && twin.seq != NO_SEQ);
+        let mut found = twins.map(|(place, twin)| {
+            let cell = self.cells.get(twin.owner);
+            (cell.key, Head { id, seq: twin.seq, ..cell.head }, Ref::twin(place))
+        });
+        found.find(|(_, head, _)| head.kind == kind)
+    }
+
     /// The entry behind one in its queue.
     #[inline]
     pub(super) fn next(&self, found: Found) -> Option<Found> {
-        if found.at.cell == NIL {
+        if found.at.cell() == NIL {
             return None;
         }
         let next = match found.twin {
-            NIL => self.cells.get(found.at.cell).first,
+            NIL => self.cells.get(found.at.cell()).first,
             place => self.twins.get(place).next,
         };
         (next != NIL).then_some(Found { twin: next, ..found })
@@ -143,7 +163,7 @@ impl Table {
     /// Whether a key has so many entries.
     #[inline]
     pub(super) fn has_crowd(&self, key: &Key, spot: Spot, crowd: usize) -> bool {
-        let Some(at) = self.find(key, spot, &mut 0).filter(|at| at.cell != NIL) else { return false };
+        let Some(at) = self.find(key, spot, &mut 0).filter(|at| at.cell() != NIL) else { return false };
         let queue = std::iter::successors(Some(Found::first(at)), |&found| self.next(found));
         queue.take(crowd).count() == crowd
     }

@@ -28,8 +28,8 @@ pub(crate) struct Named {
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
 /// Of so many buckets that are looked at for a name, the entries of one are named. Naming an entry takes some fifty times
-/// as long as looking at it: so the longest call is short, and all of them together take twice what naming takes.
-const SHARE: usize = 32;
+/// as long as looking at it: with fewer the longest call would take longer, with more all of them together.
+const SHARE: usize = 16;
 
 /// Buckets whose entries are named with each call.
 pub(super) const STEP: usize = GROUP;
@@ -103,14 +103,18 @@ impl Ids {
         let left = tables.map(|(_, table)| table.slots.len().max(1)).sum::<usize>().saturating_sub(from);
         let share = (left / SHARE).next_multiple_of(GROUP).max(GROUP);
         let mut found = None;
-        'tables: for number in first..self.tables(classes) {
+        for number in first..self.tables(classes) {
             let (class, table) = table_at(number, main, classes)?;
-            for (of, head, entry) in table.entries_from(from) {
-                if head.kind == self.kind && classes.id(class, head) == id {
-                    let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
-                    found = Some(Named { class, entry, seq: head.seq });
-                    break 'tables;
-                }
+            let entry = if classes.is_shared(class) {
+                let is_it = |&(_, head, _): &(Key, Head, Ref)| classes.id(class, head) == id;
+                table.entries_from(from).find(is_it)
+            } else {
+                table.entry_called(id, self.kind, from)
+            };
+            if let Some((of, Head { seq, .. }, entry)) = entry {
+                let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+                found = Some(Named { class, entry, seq });
+                break;
             }
             from = 0;
         }

@@ -62,23 +62,13 @@ pub(super) struct Sought<'a> {
     pub(super) selector: &'a Selector,
     /// What the selector leaves open, or the index that is searched, if that is shared.
     pub(super) open: Openness,
-    pub(super) rest: Key,
+    pub(super) rest: &'a Key,
     pub(super) is_shared: bool,
     /// Whether the message will be taken that is found.
     pub(super) is_taken: bool,
 }
 
-impl<'a> Sought<'a> {
-    pub(super) fn new(selector: &'a Selector, is_taken: bool) -> Self {
-        let (open, rest) = Openness::of(selector);
-        Sought { selector, open, rest, is_shared: false, is_taken }
-    }
-
-    /// The same in a shared index.
-    fn in_shared(self, wide: Openness) -> Self {
-        Sought { open: wide, rest: wide.rest(&self.rest), is_shared: true, ..self }
-    }
-
+impl Sought<'_> {
     /// Whether a message is one that is sought: what the index keeps of its key is equal.
     #[inline]
     fn admits(&self, key: &Key) -> bool {
@@ -143,7 +133,7 @@ impl Held {
             *examined += 1;
             let key = unexpected.table.key(found.at);
             let left = open.rest(&key);
-            if sought.is_some_and(|sought| sought.rest == left && sought.admits(&key)) {
+            if sought.is_some_and(|sought| *sought.rest == left && sought.admits(&key)) {
                 return (Some(found), has_room);
             }
             if has_room {
@@ -162,15 +152,15 @@ impl Held {
     /// The earliest message of those it has, which is left out from now on if it is to be taken.
     #[inline(always)]
     fn search(&mut self, sought: &Sought<'_>, unexpected: Unexpected<'_>, examined: &mut u64) -> Search {
-        let spot = unexpected.hashing.spot(&sought.rest);
-        let mut at = self.table.find(&sought.rest, spot, examined);
+        let spot = unexpected.hashing.spot(sought.rest);
+        let mut at = self.table.find(sought.rest, spot, examined);
         while let Some(queue) = at {
             let Head { seq, id, .. } = self.table.head(queue);
             let found = unexpected.resolve(Ref(id), seq);
             let Some(found) = found else {
                 self.table.pop(queue);
                 *examined += 1;
-                at = self.table.find(&sought.rest, spot, &mut 0);
+                at = self.table.find(sought.rest, spot, &mut 0);
                 continue;
             };
             if sought.is_shared && !sought.admits(&unexpected.table.key(found.at)) {
@@ -378,7 +368,10 @@ impl Indexes {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> Result<Option<Found>, NoIndex> {
-        let shared = self.wide(sought.open).map(|wide| sought.in_shared(wide));
+        let wide = self.wide(sought.open);
+        let left = wide.map(|wide| wide.rest(sought.rest));
+        let shared = wide.zip(left.as_ref());
+        let shared = shared.map(|(open, rest)| Sought { open, rest, is_shared: true, ..*sought });
         for sought in shared.iter().chain([sought]) {
             let Some(number) = self.number(sought.open, sought.is_shared) else { continue };
             match self.find_in(number, sought, unexpected, examined) {

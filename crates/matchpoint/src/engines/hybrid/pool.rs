@@ -123,6 +123,11 @@ impl<T: Record> Pool<T> {
         }
     }
 
+    /// All records, vacant ones too, in the order of memory.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()))
+    }
+
     #[inline]
     pub(super) fn get(&self, at: Place) -> &T {
         &self.chunks[at as usize / CHUNK][at as usize % CHUNK]

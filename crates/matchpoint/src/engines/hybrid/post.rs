@@ -1,5 +1,6 @@
 //! Posts and probes: what looks for a message.
 
+use super::class::Openness;
 use super::entry::{Head, Kind, Slot};
 use super::found::Found;
 use super::ids::{Ids, MAIN, Named};
@@ -169,7 +170,8 @@ impl<E: Effort> Hybrid<E> {
             return None;
         }
         let mut examined = 0;
-        let sought = Sought::new(selector, is_taken);
+        let (open, ref rest) = Openness::of(selector);
+        let sought = Sought { selector, open, rest, is_shared: false, is_taken };
         let few = if self.indexes.has(sought.open) {
             Search::GivenUp
         } else {

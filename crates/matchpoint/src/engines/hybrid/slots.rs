@@ -46,6 +46,12 @@ impl Slots {
         Some(&mut self.chunks.get_mut(index / CHUNK)?[index % CHUNK])
     }
 
+    /// The first of those from `from` on, or a few before, of which `is_it` says so.
+    pub(super) fn find_from(&self, from: usize, is_it: impl Fn(&Slot) -> bool) -> Option<&Slot> {
+        let chunks = self.chunks.get(from / CHUNK..).unwrap_or_default();
+        chunks.iter().find_map(|chunk| chunk.iter().find(|&slot| is_it(slot)))
+    }
+
     /// Those from `from` on.
     pub(super) fn since(&self, from: usize) -> impl Iterator<Item = &Slot> {
         let chunks = self.chunks.get(from / CHUNK..).unwrap_or_default();

@@ -122,7 +122,7 @@ impl Table {
             return found;
         }
         let found = self.find_at(neighbour(home), key, examined)?;
-        Some(At { is_away: true, ..found })
+        Some(found.away())
     }
 
     #[inline]
@@ -150,13 +150,13 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        if at.cell == NIL { self.slots[at.slot()].head() } else { self.cells.get(at.cell).head }
+        if at.cell() == NIL { self.slots[at.slot()].head() } else { self.cells.get(at.cell()).head }
     }
 
     /// The key of a queue.
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
-        if at.cell == NIL { self.slots[at.slot()].key() } else { self.cells.get(at.cell).key }
+        if at.cell() == NIL { self.slots[at.slot()].key() } else { self.cells.get(at.cell()).key }
     }
 
     /// Queues an entry under a key that has none of the other kind.
@@ -225,8 +225,8 @@ impl Table {
 
     /// The cell of a queue, made if it was plain. Takes room for one.
     pub(super) fn cell_of(&mut self, at: At) -> Place {
-        if at.cell != NIL {
-            return at.cell;
+        if at.cell() != NIL {
+            return at.cell();
         }
         self.crowd(at.slot());
         self.slots[at.slot()].first_cell()
@@ -357,9 +357,9 @@ impl Table {
     pub(super) fn pop(&mut self, at: At) -> Head {
         let head = self.head(at);
         self.counts -= head.kind.unit();
-        if at.cell != NIL {
-            self.pop_cell(at.slot(), at.cell);
-        } else if at.is_away {
+        if at.cell() != NIL {
+            self.pop_cell(at.slot(), at.cell());
+        } else if at.is_away() {
             self.vacate(at.slot());
         } else {
             // It is the one key that belongs here, so that none of the neighbour's is here.
