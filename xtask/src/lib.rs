@@ -5,6 +5,7 @@ pub mod bench;
 pub mod engines;
 pub mod instructions;
 pub mod licenses;
+pub mod record;
 pub mod repository;
 pub mod tidy;
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, engines, instructions, licenses, tidy};
+use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -22,6 +22,8 @@ enum Chore {
     BenchAnalyze(bench::Arguments),
     /// Measure every engine on every workload with `matchpoint bench`, and write a record.
     BenchEngines(engines::Arguments),
+    /// Measure what recording adds to a call, with real MPI libraries, and write a record.
+    BenchRecord(record::Arguments),
     /// Print a table of times for an engine's page, made of such a record.
     EngineTable(engines::Table),
     /// Count what engines execute for a message, with valgrind, and compare with the record.
@@ -37,6 +39,7 @@ fn main() -> Result<(), Failure> {
         Chore::Amplify { from, to, times } => amplify::amplify(&from, &to, times),
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
         Chore::BenchEngines(arguments) => engines::run(&arguments),
+        Chore::BenchRecord(arguments) => record::run(&arguments),
         Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),

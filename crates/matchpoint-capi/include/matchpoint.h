@@ -663,7 +663,7 @@ int32_t mp_engine_hints(const struct mp_engine *engine,
  *
  * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
  * before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
- * sorting those of the context; where a queue has more than 1024, all that are in it.
+ * sorting those of the context, unless the engine says better.
  *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -680,7 +680,8 @@ int32_t mp_engine_close(struct mp_engine *engine,
  * `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
  * (MPI_ERR_PROC_FAILED_PENDING), oldest first.
  *
- * Returns as `mp_engine_close`.
+ * Returns as `mp_engine_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
+ * could have died.
  *
  * What the caller sees to:
  * As `mp_engine_close`.

@@ -3,11 +3,11 @@
 
 use std::ffi::c_void;
 
-use matchpoint::{ContextId, Drained, Entry, MsgId, Queue, Rank, RecvId};
+use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
 use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
     DrainFn, HintsFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID,
-    MP_NONE, MP_OK, MP_REFUSED_MEMORY, Opaque,
+    MP_NONE, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque,
 };
 
 use crate::handle::{self, Held};
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn mp_engine_hints(engine: *const Opaque, each: HintsFn, u
 ///
 /// Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
 /// before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
-/// sorting those of the context; where a queue has more than 1024, all that are in it.
+/// sorting those of the context, unless the engine says better.
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -135,7 +135,8 @@ pub unsafe extern "C" fn mp_engine_close(
 /// `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
 /// (MPI_ERR_PROC_FAILED_PENDING), oldest first.
 ///
-/// Returns as `mp_engine_close`.
+/// Returns as `mp_engine_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
+/// could have died.
 ///
 /// # Safety
 /// As `mp_engine_close`.
@@ -147,6 +148,9 @@ pub unsafe extern "C" fn mp_engine_fail_source(
     each: DrainFn,
     user: *mut c_void,
 ) -> i32 {
+    if source == MP_UNKNOWN_SOURCE {
+        return MP_INVALID;
+    }
     let context = ContextId(context);
     let call = |held: &mut Held| held.engine.fail_source(context, Rank(source), &mut held.drained);
     // SAFETY: the caller's promise.
@@ -184,29 +188,18 @@ unsafe fn drain(
 /// Ids of each kind that the list of what was drained keeps room for: 8 KiB each.
 const KEPT: usize = 1024;
 
-/// Makes the list of what was drained, which is empty, as long as it can become. Where that is more than is kept, the
-/// entries of the context are counted: what waits in others takes no room.
+/// Makes the list of what was drained, which is empty, as long as it can become: what waits in other contexts takes no
+/// room.
 fn make_room(held: &mut Held, context: ContextId) -> bool {
     let Held { engine, drained, .. } = held;
     let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
-    if posted > KEPT {
-        posted = 0;
-        engine.visit(Queue::Posted, &mut |entry| posted += usize::from(is_in(&entry, context)));
-    }
-    if unexpected > KEPT {
-        unexpected = 0;
-        engine.visit(Queue::Unexpected, &mut |entry| unexpected += usize::from(is_in(&entry, context)));
+    // So much is kept anyway: nothing is counted.
+    if posted.max(unexpected) > KEPT {
+        (posted, unexpected) = engine.queued_in(context);
     }
     drained.receives.try_reserve(posted).is_ok()
         && drained.messages.try_reserve(unexpected).is_ok()
         && drained.pending.try_reserve(posted).is_ok()
-}
-
-fn is_in(entry: &Entry, context: ContextId) -> bool {
-    match entry {
-        Entry::Receive(receive) => receive.selector.context() == context,
-        Entry::Message(message) => message.envelope.context == context,
-    }
 }
 
 /// Empties the list of what was drained, and gives back what a large context took.

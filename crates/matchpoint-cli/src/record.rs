@@ -28,6 +28,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
         replace: arguments.replace,
         mpicc: arguments.mpicc.clone(),
         limit_per_process: arguments.limit,
+        call_sites: arguments.callsites,
         command: arguments.command.clone(),
     })?;
     if arguments.dry_run {

@@ -1,5 +1,6 @@
-//! Memory that cannot be had is refused, never an abort, and leaves the engine as it was. A program of its own, without
-//! the usual harness: the limit holds for all threads, and one of the harness's would meet it.
+//! Memory that cannot be had is refused, never an abort, and leaves the engine as it was: from the first byte on, and
+//! after some at random, in the midst of a call. A program of its own, without the usual harness: the limit holds for all
+//! threads, and one of the harness's would meet it.
 
 use std::alloc::System;
 
@@ -14,8 +15,8 @@ use matchpoint_conformance::{Choices, Judge, generate};
 #[global_allocator]
 static MEMORY: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Plays an event while nothing more can be allocated. What the *caller* provides is there already.
-fn starved(engine: &mut dyn Engine, event: &Event) -> Outcome {
+/// Plays an event while no more than so many bytes can be allocated. What the *caller* provides is there already.
+fn starved(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     let entries = engine.posted_len() + engine.unexpected_len();
     let mut drained = Drained {
         receives: Vec::with_capacity(entries),
@@ -23,7 +24,7 @@ fn starved(engine: &mut dyn Engine, event: &Event) -> Outcome {
         pending: Vec::with_capacity(entries),
     };
     let without_memory = |call: &mut dyn FnMut()| {
-        MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
+        MEMORY.set_limit(MEMORY.allocated() + bytes).expect("a limit that is kept as yet");
         call();
         MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
     };
@@ -66,7 +67,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
             continue;
         }
         let before = queued(engine);
-        let mut outcome = starved(engine, event);
+        let mut outcome = starved(engine, event, 0);
         let refused = match &outcome {
             Outcome::Posted(Err(Refused::Memory))
             | Outcome::Arrived(Err(Refused::Memory))
@@ -82,6 +83,51 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         }
         if let Err(broken) = judge.judge(event, &outcome).and_then(|()| judge.compare(engine)) {
             panic!("{name}: {event}: {broken}");
+        }
+    }
+    refusals
+}
+
+/// Bytes that a call may have, in such steps until it comes through.
+fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
+    // Engines allocate from a few bytes to some KiB at once: a step should end between two allocations of a call.
+    before + (1 << choices.below(13)) + choices.below(100) as usize
+}
+
+/// Plays a stream beside `list`, each event with a little memory, then a little more. Returns the refusals.
+fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
+    let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
+    let mut judge = Judge::new(engines[0].order(), false);
+    let mut refusals = 0;
+    for event in events.iter().filter(|event| !matches!(event, Event::ArriveBatch(_))) {
+        if !judge.admits(event) {
+            continue;
+        }
+        let (before, mut bytes) = (queued(&*engines[0]), 0);
+        let right = event.play(&mut *engines[1]);
+        let ours = loop {
+            let outcome = starved(&mut *engines[0], event, bytes);
+            let is_refused = match &outcome {
+                Outcome::Posted(Err(Refused::Memory))
+                | Outcome::Arrived(Err(Refused::Memory))
+                | Outcome::Hinted(Err(Refused::Memory)) => true,
+                // This one has no word for it.
+                Outcome::Done(false) => matches!(event, Event::Readdress(..)) && outcome != right,
+                _ => false,
+            };
+            if !is_refused {
+                break outcome;
+            }
+            refusals += 1;
+            assert_eq!(queued(&*engines[0]), before, "{name}: {event} with {bytes} bytes was refused");
+            assert!(bytes < 1 << 20, "{name}: {event} is refused with {bytes} bytes");
+            bytes = budget(&mut choices, bytes);
+        };
+        // Where less is promised than the list does, another answer may be as right: the judge knows.
+        judge.judge(event, &ours).unwrap_or_else(|broken| panic!("{name}: {event}: {broken}"));
+        if ours != right {
+            assert!(engines[0].order() != engines[1].order(), "{name}: {event}: {ours:?}, not {right:?}");
+            return refusals;
         }
     }
     refusals
@@ -105,7 +151,7 @@ fn drained(engine: &mut dyn Engine, name: &str) {
         Event::Post(Receive::new(RecvId(5000), any)),
         Event::Close(ContextId(0)),
     ] {
-        starved(engine, &event);
+        starved(engine, &event, 0);
     }
 }
 
@@ -120,6 +166,7 @@ fn main() {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
                 let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
                 refusals += play(&mut *engine, name, &events);
+                refusals += denied_at_random(name, &events, Choices::Seed(seed + stream));
             }
         }
         let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));

@@ -2,10 +2,10 @@
 
 use matchpoint::event::{Outcome, script};
 use matchpoint::{
-    Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector,
-    Tag, TagMask, Wild, engines,
+    Attempts, ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
+    Selector, Tag, TagMask, Wild, engines,
 };
-use matchpoint_conformance::{Choices, generate};
+use matchpoint_conformance::{Choices, Judge, generate};
 
 fn selector(source: u64, tag: u64) -> Selector {
     Selector::new(ContextId(0), Wild::Is(Rank(source)), Wild::Is(Tag(tag)))
@@ -244,5 +244,36 @@ fn keys_tell_a_thousand_communicators_apart() {
         // 1000 keys of 8 bits drawn at random make 1951 pairs.
         let (_, in_vain) = engine.statistics()[0];
         assert!(in_vain <= most, "{name}: {in_vain} verified in vain");
+    }
+}
+
+#[test]
+fn what_a_context_has_is_what_a_visit_shows() {
+    let (_, shape) = generate::SHAPES[0];
+    // More contexts than an engine counts apart, with ids that programs have.
+    let shape = generate::Shape { contexts: 200, upkeep: 1, ..shape };
+    for variant in engines::variants().filter(|variant| !variant.tight) {
+        let mut engine = engines::create(&variant.name).unwrap();
+        let mut judge = Judge::new(engine.order(), false);
+        for (number, event) in generate::stream(shape, Choices::Seed(3), 2000).iter().enumerate() {
+            if judge.admits(event) {
+                let outcome = event.play(&mut *engine);
+                judge.judge(event, &outcome).unwrap_or_else(|broken| panic!("{}: {broken}", variant.name));
+            }
+            if number % 100 > 0 {
+                continue;
+            }
+            for context in (0..210).map(ContextId) {
+                let count = |queue| {
+                    let mut count = 0;
+                    engine.visit(queue, &mut |entry| count += usize::from(entry.context() == context));
+                    count
+                };
+                let shown = (count(Queue::Posted), count(Queue::Unexpected));
+                assert_eq!(engine.queued_in(context), shown, "{}: {context:?}", variant.name);
+            }
+        }
+        (0..200).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
+        assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{}", variant.name);
     }
 }

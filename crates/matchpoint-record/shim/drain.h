@@ -8,6 +8,7 @@ static struct {
     pthread_t thread;
     pthread_mutex_t mutex; /* held while lanes are read: by the drain, or by a process that ends */
     _Atomic bool stop;
+    bool ends; /* what is there is all there is */
     bool runs;
     uint64_t calls, left_out;
     struct clock_pair last_pair;
@@ -23,7 +24,7 @@ static void note_clock(void)
 static void block_flush(struct lane *lane)
 {
     struct block *block = lane->block;
-    if (block->length == 0)
+    if (block->length == 0 || (block->remark_follows && !drain.ends))
         return;
     /* After the first block that is left out so are all others: what is there has no holes. */
     bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
@@ -40,14 +41,14 @@ static void block_flush(struct lane *lane)
 
 static void take(struct lane *lane, const uint64_t *words)
 {
+    if (lane->block->length >= BLOCK_BYTES)
+        block_flush(lane);
     /* A record that may not fit beside the others begins a new block. */
     uint64_t count = words[WORD_HEAD] >> 16;
     if (lane->block->length + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
     if (!encode(lane->block, words))
         drain.left_out++;
-    if (lane->block->length >= BLOCK_BYTES)
-        block_flush(lane);
 }
 
 static void lane_read(struct lane *lane)
@@ -58,7 +59,7 @@ static void lane_read(struct lane *lane)
         return;
     while (at != end) {
         const uint64_t *words = lane->words + at % LANE_WORDS;
-        switch (words[WORD_HEAD] & 0xffff) {
+        switch (words[WORD_HEAD] & CODE_MASK) {
         case CODE_SKIP:
             at += LANE_WORDS - at % LANE_WORDS;
             break;
@@ -86,9 +87,10 @@ static void drain_once(bool all)
     uint64_t old = (uint64_t)(DRAIN_SECONDS * 1e9 * ticks_per_ns);
     bool wrote = false;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
-        if (lane->words == NULL)
+        int state = atomic_load_explicit(&lane->state, memory_order_acquire);
+        if (state != LANE_USED && state != LANE_LEFT)
             continue;
-        bool left = atomic_load_explicit(&lane->left, memory_order_acquire);
+        bool left = state == LANE_LEFT;
         lane_read(lane);
         if (lane->block != NULL && lane->block->length > 0 && (all || left || now - lane->block->first_ticks > old)) {
             block_flush(lane);
@@ -97,10 +99,7 @@ static void drain_once(bool all)
         if (left) {
             munmap(lane->words, LANE_WORDS * 8);
             lane->words = NULL;
-            free(lane->block != NULL ? lane->block->bytes : NULL);
-            free(lane->block);
-            free(lane->statuses);
-            lane->block = NULL;
+            atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
         }
     }
     if (wrote || all || monotonic_ns() - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll)

@@ -8,8 +8,19 @@
 enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
 
 /* Codes that are not functions, but say what the drain should do. */
-#define CODE_SKIP 0xffff    /* nothing up to the end of the ring */
-#define CODE_OUTSIDE 0xfffe /* the record lies in memory of its own, whose address is the next word */
+#define CODE_SKIP 0x7fff    /* nothing up to the end of the ring */
+#define CODE_OUTSIDE 0x7ffe /* the record lies in memory of its own, whose address is the next word */
+
+enum lane_state {
+    LANE_FREE,    /* its thread has ended, and all of it was read: the next thread takes it */
+    LANE_CLAIMED, /* by a thread that makes it ready */
+    LANE_USED,
+    LANE_LEFT, /* its thread has ended */
+};
+
+/* The record's function is below these bits; this one says that a remark on the call comes next. */
+#define CODE_MASK 0x7fff
+#define REMARK_FOLLOWS 0x8000
 
 struct lane {
     /* The writer's. */
@@ -30,7 +41,7 @@ struct lane {
     /* Between both. */
     _Alignas(64) _Atomic uint64_t published;
     _Alignas(64) _Atomic uint64_t consumed;
-    _Atomic bool left; /* the thread has ended */
+    _Atomic int state;
     /* The drain's. */
     _Alignas(64) struct lane *next;
     uint16_t thread;
@@ -42,8 +53,7 @@ enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
 static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
-static _Atomic unsigned lanes_opened;
-static _Atomic uint64_t calls_refused; /* of threads that have no lane */
+static _Atomic unsigned lanes_made, lanes_refused;
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
@@ -51,10 +61,40 @@ static _Atomic bool drain_sleeps;
 /* The model for libraries that are there from the beginning: one load, no call. */
 static __thread struct lane *lane_self __attribute__((tls_model("initial-exec")));
 
+static bool within_call(void)
+{
+    return lane_self != NULL && lane_self->inside != 0;
+}
+
 static void lane_left(void *lane)
 {
     lane_self = NULL;
-    atomic_store_explicit(&((struct lane *)lane)->left, true, memory_order_release);
+    atomic_store_explicit(&((struct lane *)lane)->state, LANE_LEFT, memory_order_release);
+}
+
+static struct lane *lane_of_ended_thread(void)
+{
+    for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
+        int state = LANE_FREE;
+        if (atomic_compare_exchange_strong(&lane->state, &state, LANE_CLAIMED))
+            return lane;
+    }
+    return NULL;
+}
+
+static struct lane *lane_make(void)
+{
+    unsigned number = atomic_fetch_add(&lanes_made, 1);
+    struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(64, sizeof *lane);
+    if (lane == NULL)
+        return NULL;
+    memset(lane, 0, sizeof *lane);
+    lane->thread = (uint16_t)number;
+    atomic_store(&lane->state, LANE_CLAIMED);
+    lane->next = atomic_load(&lanes);
+    while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane))
+        ;
+    return lane;
 }
 
 static struct lane *lane_open(void)
@@ -62,23 +102,24 @@ static struct lane *lane_open(void)
     library_ready();
     if (atomic_load_explicit(&recording, memory_order_acquire) != RECORDING_ON)
         return NULL;
-    unsigned number = atomic_fetch_add(&lanes_opened, 1);
-    void *memory = number > UINT16_MAX ? MAP_FAILED
-                                       : mmap(NULL, LANE_WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct lane *lane = memory == MAP_FAILED ? NULL : aligned_alloc(64, sizeof *lane);
-    if (lane == NULL) { /* this call is only counted */
-        if (memory != MAP_FAILED)
-            munmap(memory, LANE_WORDS * 8);
-        atomic_fetch_add(&calls_refused, 1);
+    struct lane *lane = lane_of_ended_thread();
+    if (lane == NULL)
+        lane = lane_make();
+    void *memory = lane == NULL ? MAP_FAILED
+                                : mmap(NULL, LANE_WORDS * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        if (lane != NULL)
+            atomic_store(&lane->state, LANE_FREE);
+        atomic_fetch_add(&lanes_refused, 1); /* this call is not recorded */
         return NULL;
     }
-    memset(lane, 0, sizeof *lane);
     lane->words = memory;
+    lane->at = lane->woken = 0;
     lane->limit = LANE_WORDS;
-    lane->thread = (uint16_t)number;
-    lane->next = atomic_load(&lanes);
-    while (!atomic_compare_exchange_weak(&lanes, &lane->next, lane))
-        ;
+    atomic_store(&lane->published, 0);
+    atomic_store(&lane->consumed, 0);
+    /* Pairs with the drain's acquire: it looks at nothing else of the lane before. */
+    atomic_store_explicit(&lane->state, LANE_USED, memory_order_release);
     lane_self = lane;
     pthread_setspecific(lane_key, lane);
     return lane;
@@ -110,6 +151,10 @@ static __attribute__((noinline)) void lane_wait(struct lane *lane, uint64_t word
         return;
     int64_t since = monotonic_ns();
     do {
+        if (atomic_load(&recording) == RECORDING_OVER) { /* nobody reads any more: the ring is written over */
+            lane->limit = UINT64_MAX;
+            return;
+        }
         sem_post(&drain_wanted);
         nanosleep(&(struct timespec){0, 50000}, NULL);
         lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
@@ -131,7 +176,7 @@ static inline void lane_publish(struct lane *lane)
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
 {
     if (words > LANE_WORDS / 2)
-        return lane->outside = malloc(words * 8);
+        return lane->outside = atomic_load(&recording) == RECORDING_OVER ? NULL : malloc(words * 8);
     uint64_t offset = lane->at % LANE_WORDS;
     if (offset + words > LANE_WORDS) {
         lane_wait(lane, LANE_WORDS - offset);
@@ -147,6 +192,7 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
 /* Room for a record of so many words at most; NULL without memory, and then the call is not recorded. */
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
+    words++; /* for the call site */
     uint64_t offset = lane->at % LANE_WORDS;
     if (__builtin_expect(offset + words > LANE_WORDS || lane->at + words > lane->limit, 0))
         return room_elsewhere(lane, words);
@@ -156,6 +202,8 @@ static inline uint64_t *room(struct lane *lane, uint64_t words)
 /* The record at `record`, of so many words, is complete. */
 static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
 {
+    if (__builtin_expect(sites_wanted, 0))
+        record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
         lane->outside = NULL;
         uint64_t *reference = room(lane, 2);

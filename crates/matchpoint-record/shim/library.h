@@ -33,15 +33,26 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
+        SITE();                                                                                          \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int PMPI_##NAME PARAMETERS                                                                           \
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
+        SITE();                                                                                          \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     static int call_##NAME PARAMETERS
+
+/* Within a call the library may call others, by the second name: the outer one is the application's. */
+#define SITE() \
+    do { \
+        if (__builtin_expect(sites_wanted, 0) && !within_call()) \
+            site = __builtin_return_address(0); \
+    } while (0)
+
+static bool within_call(void);
 
 #define EXPORT __attribute__((visibility("default")))
 

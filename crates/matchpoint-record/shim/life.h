@@ -1,7 +1,7 @@
 /* From MPI_Init to MPI_Finalize, or to whatever end the process takes.
  *
  * MATCHPOINT_RECORD_DIR says where; without it the recorder does nothing. MATCHPOINT_RECORD_LIMIT is the number of bytes
- * that this process may write. */
+ * that this process may write. MATCHPOINT_RECORD_CALLSITES, if set, has it kept where calls were made. */
 
 static pid_t recorded_process; /* a child that this one forks is not recorded */
 
@@ -9,8 +9,8 @@ static void put_functions(struct text *head)
 {
     text_add(head, "[");
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++)
-        text_add(head, "%s[\"%s\",\"%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
-                 function->fields != NULL ? function->fields : "");
+        text_add(head, "%s[\"%s\",\"%s%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
+                 function->fields != NULL ? function->fields : "", sites_wanted ? "a" : "");
     text_add(head, "]");
 }
 
@@ -124,18 +124,23 @@ static void recording_begin(bool has_world)
     host_find();
     crc_prepare();
     find_zstd();
+    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
+    if (sites_wanted)
+        dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     file.failed = !open_file(folder, has_world ? spawned_number(folder) : 0);
     write_head();
     note_clock();
-    if (has_world)
-        offset_find();
-    if (file.failed)
-        return;
+    if (sites_wanted)
+        note_modules(); /* and again at the end, for what is loaded later */
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
     pthread_key_create(&lane_key, lane_left);
     pthread_atfork(NULL, NULL, in_child);
+    if (has_world)
+        offset_find(!file.failed);
+    if (file.failed)
+        return;
     if (drain_start())
         atomic_store(&recording, RECORDING_ON);
     else
@@ -167,13 +172,18 @@ static void recording_end(const char *reason)
     if (getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
+    drain.ends = true;
     recording_pause();
+    if (sites_wanted)
+        note_modules();
+    if (atomic_load(&lanes_refused) > 0)
+        complain("calls of some threads were not recorded: there was no memory for them, or there were more than 65536");
     struct text end = {0};
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)
         waited_ns += lane->waited_ns;
     text_add(&end, "{\"reason\":\"%s\",\"calls\":%llu,\"left_out\":%llu,\"limit_ticks\":", reason,
-             (unsigned long long)drain.calls, (unsigned long long)(drain.left_out + atomic_load(&calls_refused)));
+             (unsigned long long)drain.calls, (unsigned long long)drain.left_out);
     text_add(&end, file.limit_ticks != 0 ? "%llu" : "null", (unsigned long long)file.limit_ticks);
     text_add(&end, ",\"waited_ns\":%llu}", (unsigned long long)waited_ns);
     file_block(BLOCK_END, 0, 0, end.bytes, end.length);

@@ -21,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
@@ -47,6 +48,7 @@
 #endif
 
 #include "ticks.h"
+#include "site.h"
 #include "library.h"
 #include "lane.h"
 #include "file.h"
@@ -86,7 +88,8 @@ static int recorded_beginning(int result, uint64_t code, uint64_t entered);
 static bool recording_leaves_in_order; /* all sessions are finalized */
 static void recording_pause(void);
 static void recording_end(const char *reason);
-static void offset_find(void);
+static void offset_find(bool records);
 #include "calls/process.h"
 #include "offset.h"
+#include "modules.h"
 #include "life.h"

@@ -46,10 +46,12 @@ static struct offset offset_ask(MPI_Comm comm)
     return best;
 }
 
-/* Collective over the world. Where all processes are on one host it costs one exchange of eight bytes. */
-static void offset_find(void)
+/* Collective over the world, at the beginning and, if all processes had something to write to then, at the end. Where all
+ * are on one host it costs one exchange of eight bytes. */
+static void offset_find(bool records)
 {
-    uint64_t own = host_hash(), *hosts = malloc((size_t)world.size * sizeof *hosts);
+    /* The lowest bit says whether this process records: all must come again, or none. */
+    uint64_t own = (host_hash() & ~(uint64_t)1) | records, *hosts = malloc((size_t)world.size * sizeof *hosts);
     struct offset offset = {ticks(), 0, 0}, *of_leaders = malloc((size_t)world.size * sizeof offset);
     MPI_Comm comm;
     /* Without memory nobody may leave the others alone: the program is at its end anyway. */
@@ -59,8 +61,13 @@ static void offset_find(void)
     }
     REAL(Allgather)(&own, sizeof own, library.byte, hosts, sizeof own, library.byte, library.comm_world);
     bool several = false;
-    for (int rank = 1; rank < world.size; rank++)
+    world.all_record = true;
+    for (int rank = 0; rank < world.size; rank++) {
+        world.all_record &= hosts[rank] & 1;
+        hosts[rank] &= ~(uint64_t)1;
         several |= hosts[rank] != hosts[0];
+    }
+    own &= ~(uint64_t)1;
     if (several && REAL(Comm_dup)(library.comm_world, &comm) == MPI_SUCCESS) {
         for (int rank = 1; rank < world.size; rank++) {
             bool leads = hosts[rank] != hosts[0];

@@ -21,6 +21,7 @@ static struct {
     int rank, size;
     MPI_Group group;
     bool group_known;
+    bool all_record; /* every process of the world is recorded */
     char host[256];
 } world = {.rank = -1, .size = 0};
 

@@ -8,6 +8,7 @@ use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 use matchpoint_trace::native::{self, Summary};
 
 use crate::error::RecordError;
+use crate::sites;
 
 /// A folder with nothing in it that could be taken for a part of this trace.
 pub(crate) fn make(path: &Path, replace: bool) -> Result<(), RecordError> {
@@ -25,14 +26,14 @@ pub(crate) fn make(path: &Path, replace: bool) -> Result<(), RecordError> {
     remove(&entries).map_err(failed)
 }
 
-/// Whether the recorder made it: rank files, manifests, and folders of spawned processes with nothing else in them.
+/// Whether the recorder made it: rank files, manifests, call sites, and folders of spawned processes with nothing else in them.
 fn is_of_trace(entry: &Path) -> bool {
     if is_spawned(entry) {
         return entries(entry)
             .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_of_trace(entry)));
     }
     entry.is_file()
-        && (entry.file_name().is_some_and(|name| name == manifest::FILE)
+        && (entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
             || entry.extension().is_some_and(|extension| extension == "mpt"))
 }
 

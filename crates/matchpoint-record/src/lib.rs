@@ -11,6 +11,7 @@ pub mod compiler;
 pub mod launcher;
 pub mod linked;
 pub mod recording;
+pub mod sites;
 
 mod error;
 mod folder;

@@ -2,10 +2,13 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use matchpoint_trace::TraceError;
+use matchpoint_trace::native::Summary;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
 use crate::compiler::{Recorder, recorder};
@@ -13,6 +16,7 @@ use crate::error::RecordError;
 use crate::folder;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
+use crate::sites;
 
 /// What to record, and how.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +29,8 @@ pub struct Settings {
     pub mpicc: Option<PathBuf>,
     /// Bytes that each process may write; afterwards calls are only counted.
     pub limit_per_process: Option<u64>,
+    /// Where in the application calls were made is kept.
+    pub call_sites: bool,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
 }
@@ -42,6 +48,7 @@ pub struct Recording {
 /// What is set for the job's processes.
 const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
+const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 const PRELOAD: &str = "LD_PRELOAD";
 
 impl Recording {
@@ -113,6 +120,7 @@ impl Recording {
             preload.push(others);
         }
         let mut variables = vec![(PRELOAD, preload), (FOLDER, self.settings.output.clone().into_os_string())];
+        variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
         variables.extend(self.settings.limit_per_process.map(|limit| (LIMIT, limit.to_string().into())));
         variables
     }
@@ -137,6 +145,9 @@ impl Recording {
         }
         let files = folder::describe(&output, &mut self.manifest)?;
         folder::write(&output, &self.manifest)?;
+        if self.settings.call_sites && !files.is_empty() {
+            write_sites(&output, &files)?;
+        }
         let told = |file: &&RankFile| !file.complete;
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
@@ -177,6 +188,19 @@ pub struct Recorded {
     pub bytes: u64,
     /// Folders of processes that the application spawned, and how many there are in each.
     pub spawned: Vec<(PathBuf, usize)>,
+}
+
+fn write_sites(folder: &Path, files: &[Summary]) -> Result<(), RecordError> {
+    let failed = |error: TraceError| RecordError(error.to_string());
+    let trace = matchpoint_trace::open(folder).map_err(failed)?;
+    let sites = sites::resolve(&*trace, files).map_err(failed)?;
+    let path = folder.join(sites::FILE);
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::File::create(&path)?;
+        serde_json::to_writer_pretty(&mut file, &sites)?;
+        Ok(())
+    };
+    write().map_err(|error| RecordError::file(&path, &error))
 }
 
 fn missing(manifest: &Manifest) -> Vec<u32> {

@@ -54,6 +54,22 @@ impl Inbox {
         }
     }
 
+    /// The place of the first message to arrive that is meant, by when it will and by its place.
+    pub fn first(&self, is_meant: impl Fn(i64, u32) -> bool) -> Option<u32> {
+        let is_meant = |due: &&Due| is_meant(due.0, due.2);
+        let sorted = self.sorted.iter().find(is_meant);
+        let overtaking = self.overtaking.iter().map(|Reverse(due)| due).filter(is_meant).min();
+        sorted.into_iter().chain(overtaking).min().map(|due| due.2)
+    }
+
+    /// The message at that place of the table is under way no longer.
+    pub fn take(&mut self, place: u32) {
+        match self.sorted.iter().position(|due| due.2 == place) {
+            Some(at) => drop(self.sorted.remove(at)),
+            None => self.overtaking.retain(|Reverse(due)| due.2 != place),
+        }
+    }
+
     /// The next message arrives.
     #[inline]
     pub fn pop(&mut self) -> Option<(i64, u32)> {
@@ -83,6 +99,22 @@ mod tests {
         }
         let order: Vec<_> = std::iter::from_fn(|| inbox.pop()).collect();
         assert_eq!(order, [(3, 1), (3, 4), (4, 3), (5, 0), (5, 2)]);
+    }
+
+    #[test]
+    fn one_that_is_meant_is_taken_out_of_turn() {
+        let mut inbox = Inbox::default();
+        // The last overtakes more than are searched for its place.
+        for place in 0..20 {
+            inbox.push(100 + i64::from(place), place);
+        }
+        inbox.push(50, 20);
+        assert_eq!(inbox.first(|_, place| place >= 5), Some(20));
+        assert_eq!(inbox.first(|at_ns, place| at_ns > 50 && place >= 5), Some(5));
+        inbox.take(20);
+        inbox.take(5);
+        let order: Vec<u32> = std::iter::from_fn(|| inbox.pop()).map(|(_, place)| place).collect();
+        assert_eq!(order, (0..20).filter(|place| *place != 5).collect::<Vec<_>>());
     }
 
     #[test]

@@ -183,6 +183,14 @@ pub struct ArrivalFacts {
     pub made_up_messages: u64,
     /// Messages to ranks that have no stream.
     pub lost_messages: u64,
+    /// Arrivals were kept within what the recorded times allow: between the entry of the send and the end of the call that
+    /// reports the receive complete. Only if `timestamps` is the mode, and all ranks' times are of one clock.
+    pub intervals_known: bool,
+    /// Messages that arrived earlier for that than the network would have them.
+    pub arrivals_moved: u64,
+    /// Receives and probes that ended in the traced run before their message was sent, by its clocks: they had it when
+    /// it came.
+    pub arrivals_outside: u64,
     /// Unexpected share under the other modes, if asked for: how far the choice moves the result.
     pub compared: Vec<(Arrivals, f64)>,
 }

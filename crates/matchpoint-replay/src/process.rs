@@ -62,6 +62,8 @@ pub(crate) struct Lane {
     /// The same, as recorded.
     pub left_ns: i64,
     pub state: LaneState,
+    /// When the call that it is blocked in ended in the traced run, if arrivals are kept within that and it is ahead.
+    pub deadline_ns: i64,
     /// The probe that it last waited in: not a part of the state, which is written at every call.
     pub probe: Option<Probe>,
     /// Its next call.
@@ -403,6 +405,7 @@ impl<'t> Process<'t> {
             now_ns,
             left_ns,
             state: LaneState::Ready,
+            deadline_ns: crate::schedule::NEVER,
             probe: None,
             next: None,
             later: VecDeque::new(),

@@ -64,6 +64,7 @@ pub(crate) struct Prepared {
     null_receives: Vec<NullReceives>,
     undecided: u64,
     world: u32,
+    one_clock: bool,
 }
 
 impl Prepared {
@@ -74,7 +75,8 @@ impl Prepared {
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
         let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
-        Ok(Prepared { surveys, communicators, clocks, null_receives, undecided, world })
+        let one_clock = trace.description().clock_error_ns.is_some();
+        Ok(Prepared { surveys, communicators, clocks, null_receives, undecided, world, one_clock })
     }
 
     pub fn setting(&self, arrivals: Arrivals, loggp: LogGp) -> Setting<'_> {
@@ -83,6 +85,7 @@ impl Prepared {
             clocks: &self.clocks,
             null_receives: &self.null_receives,
             arrivals,
+            intervals: self.one_clock && arrivals == Arrivals::Timestamps,
             loggp: Delays::of(loggp),
             world: self.world,
         }
@@ -132,6 +135,11 @@ struct Ignore;
 
 impl Sink for Ignore {
     fn step(&mut self, _: Brief) {}
+}
+
+/// Whether arrivals are kept within what recorded times allow.
+fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
+    arrivals == Arrivals::Timestamps && trace.description().clock_error_ns.is_some()
 }
 
 /// Receives that found their message waiting ÷ receives.
@@ -185,6 +193,9 @@ impl Found<'_> {
                 released: tally.released,
                 made_up_messages: tally.made_up_messages,
                 lost_messages: tally.lost_messages,
+                intervals_known: has_intervals(self.trace, self.options.arrivals),
+                arrivals_moved: tally.arrivals_moved,
+                arrivals_outside: tally.arrivals_outside,
                 compared,
             },
             elapsed_s: seconds(self.clocks.elapsed_ns(self.surveys)),

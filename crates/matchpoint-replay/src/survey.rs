@@ -2,10 +2,12 @@
 //! to note what it takes to resolve communicators and to align clocks.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use matchpoint_trace::call::{Action, CommId};
 use matchpoint_trace::{Call, Function, RankReader, Trace, TraceError};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use crate::ReplayError;
 use crate::plausible::Times;
@@ -42,15 +44,40 @@ pub(crate) struct RankSurvey {
 pub(crate) struct Membership {
     pub function: Function,
     pub action: Action,
-    pub integers: Box<[i32]>,
+    pub integers: Arc<[i32]>,
 }
 
 /// Reads every rank that is present, ascending.
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
-    trace.present().par_iter().map(|&rank| survey_rank(trace, rank, progress)).collect()
+    let lists = Lists::default();
+    trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress)).collect()
 }
 
-fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<RankSurvey, ReplayError> {
+/// Lists of members, each kept once: where all of thousands of ranks list all of them, that is all the memory there is.
+#[derive(Default)]
+struct Lists(Mutex<FxHashSet<Arc<[i32]>>>);
+
+impl Lists {
+    fn kept(&self, list: &[i32]) -> Arc<[i32]> {
+        if list.is_empty() {
+            return Arc::default();
+        }
+        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lists.get(list) {
+            return known.clone();
+        }
+        let new: Arc<[i32]> = list.into();
+        lists.insert(new.clone());
+        new
+    }
+}
+
+fn survey_rank(
+    trace: &dyn Trace,
+    rank: u32,
+    lists: &Lists,
+    progress: &Progress,
+) -> Result<RankSurvey, ReplayError> {
     let mut reader = trace.rank(rank)?;
     let mut found = RankSurvey {
         rank,
@@ -68,7 +95,7 @@ fn survey_rank(trace: &dyn Trace, rank: u32, progress: &Progress) -> Result<Rank
     let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
-        found.note(&call);
+        found.note(&call, lists);
         if null_looks_any {
             found.any_sources.note(&call, |_, _| {});
         }
@@ -92,7 +119,7 @@ impl RankSurvey {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
     }
 
-    fn note(&mut self, call: &Call) {
+    fn note(&mut self, call: &Call, lists: &Lists) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
@@ -101,11 +128,11 @@ impl RankSurvey {
             Action::CommCreate { .. }
             | Action::CommFree { .. }
             | Action::GroupCreate { .. }
-            | Action::GroupFree { .. } => self.keep(call),
+            | Action::GroupFree { .. } => self.keep(call, lists),
             Action::CommSize { comm, .. } | Action::CommRank { comm, .. }
                 if !self.is_known(&call.action, comm) =>
             {
-                self.keep(call);
+                self.keep(call, lists);
             }
             Action::Collective { comm: CommId::WORLD, request: None, .. }
                 if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
@@ -116,8 +143,8 @@ impl RankSurvey {
         }
     }
 
-    fn keep(&mut self, call: &Call) {
-        let (function, integers) = (call.function, call.integers.as_slice().into());
+    fn keep(&mut self, call: &Call, lists: &Lists) {
+        let (function, integers) = (call.function, lists.kept(&call.integers));
         self.membership.push(Membership { function, action: call.action, integers });
     }
 

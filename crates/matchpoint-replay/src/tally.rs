@@ -27,6 +27,10 @@ pub(crate) struct Tally {
     pub released: Released,
     pub made_up_messages: u64,
     pub lost_messages: u64,
+    /// Messages that arrived earlier than the network would have them, for the trace shows that they did; and receives
+    /// and probes whose message had not even been sent when they ended in the traced run.
+    pub arrivals_moved: u64,
+    pub arrivals_outside: u64,
     /// By process.
     pub ranks: Vec<RankTally>,
     /// Messages sent, by context.
@@ -61,6 +65,8 @@ impl Tally {
             released: BTreeMap::new(),
             made_up_messages: 0,
             lost_messages: 0,
+            arrivals_moved: 0,
+            arrivals_outside: 0,
             ranks: (0..processes).map(|_| RankTally::default()).collect(),
             messages_by_context: vec![0; setting.communicators.all.len()],
             matrix: CommunicationMatrix {

@@ -295,6 +295,22 @@ fn sides_that_list_each_other_are_one_inter_communicator() {
 }
 
 #[test]
+fn both_ends_of_a_connection_make_it_of_their_own() {
+    let end = |function, rank: i32, other: i32| {
+        let how = NewComm::Listed { own: 1, tag: None };
+        Rank::new().create(function, CommId::SELF, how, comm(1), &[rank, other])
+    };
+    let run = matches_all(
+        &program(vec![
+            end(Function::Comm_accept, 0, 1).send(on(comm(1), to(0, 5))),
+            end(Function::Comm_connect, 1, 0).recv(within(comm(1), from(0, 5)), status(0, 5)),
+        ]),
+        1,
+    );
+    assert_eq!(run.matrix.messages[1], 1);
+}
+
+#[test]
 fn processes_of_another_world_are_nobody_here() {
     // Of what was spawned nothing is traced: messages there are lost, those from there are made up.
     let rank = |rank: u32| {

@@ -397,6 +397,8 @@ pub struct Call {
     pub leave_ns: i64,
     /// Where in the trace's file it stands, in bytes.
     pub offset: u64,
+    /// Where in the application it was made: the address that it returns to, 0 where the trace has none.
+    pub site: u64,
     /// What it does.
     pub action: Action,
     /// The requests it names, in the order given, null ones included.
@@ -415,6 +417,7 @@ impl Default for Call {
             enter_ns: 0,
             leave_ns: 0,
             offset: 0,
+            site: 0,
             action: Action::Other,
             requests: Vec::new(),
             completions: Vec::new(),

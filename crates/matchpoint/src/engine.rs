@@ -150,10 +150,20 @@ pub enum Entry {
     Message(Message),
 }
 
+impl Entry {
+    /// The context that it is in.
+    pub fn context(&self) -> ContextId {
+        match self {
+            Entry::Receive(receive) => receive.selector.context(),
+            Entry::Message(message) => message.envelope.context,
+        }
+    }
+}
+
 /// What [`Engine::close`] and [`Engine::fail_source`] took out, oldest first. They add to what is there already.
 ///
-/// A caller that must survive without memory reserves room beforehand: for as many receives, and pending ones, as are
-/// [posted](Engine::posted_len), for as many messages as are [unexpected](Engine::unexpected_len).
+/// A caller that must survive without memory reserves room beforehand: for as many receives, and pending ones, and for as
+/// many messages as are [queued in the context](Engine::queued_in).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Drained {
     /// Receives that are no longer posted.
@@ -222,6 +232,16 @@ pub trait Engine: Send {
 
     /// Number of messages unexpected.
     fn unexpected_len(&self) -> usize;
+
+    /// Number of receives posted and of messages unexpected in `context`: what [`close`](Engine::close) would take out,
+    /// so that a caller who must survive without memory can have room for it. It allocates nothing in an engine of ours.
+    /// O(entries queued), or O(1) where the engine says so.
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        let (mut receives, mut messages) = (0, 0);
+        self.visit(Queue::Posted, &mut |entry| receives += usize::from(entry.context() == context));
+        self.visit(Queue::Unexpected, &mut |entry| messages += usize::from(entry.context() == context));
+        (receives, messages)
+    }
 
     /// The same as [`Engine::arrive`] on each message in turn; appends the outcomes to `out`.
     ///

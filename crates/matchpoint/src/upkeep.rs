@@ -42,7 +42,8 @@ pub(crate) trait Queues {
     fn hints(&mut self) -> &mut HintTable;
 }
 
-/// Methods of an `impl Engine`, those that are named: they are the functions of this file, and need a [`Queues`].
+/// Methods of an `impl Engine`, those that are named: they are the functions of this file, and need a [`Queues`]. With
+/// `visit` comes `queued_in`.
 ///
 /// `probe` and `matched_probe` need three functions of the engine's own, too: `find_unexpected` finds the message that a
 /// selector takes, `message_id` and `take_message` name and take what was found; and a field `hints`.
@@ -103,6 +104,10 @@ macro_rules! provided {
     (@ visit) => {
         fn visit(&self, queue: $crate::engine::Queue, each: &mut dyn FnMut($crate::Entry)) {
             $crate::upkeep::visit(self, queue, each);
+        }
+
+        fn queued_in(&self, context: $crate::ContextId) -> (usize, usize) {
+            $crate::upkeep::queued_in(self, context)
         }
     };
 }
@@ -216,6 +221,13 @@ pub(crate) fn fail_source<Q: Queues>(
             _ => {}
         }
     }
+}
+
+/// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued); unlike a visit it sorts nothing.
+pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
+    let posted = queues.posted().filter(|&(_, at)| queues.receive(at).selector.context() == context);
+    let unexpected = queues.unexpected().filter(|&(_, at)| queues.message(at).envelope.context == context);
+    (posted.count(), unexpected.count())
 }
 
 /// [`Engine::visit`](crate::Engine::visit). Sorts the queue.

@@ -249,6 +249,7 @@ static void callbacks(mp_engine *engine) {
     CHECK(mp_engine_visit(engine, MP_QUEUE_UNEXPECTED, visited, &seen) == MP_OK && seen.busy);
     CHECK(strcmp(seen.text, "r1 r2 r3 m4 ") == 0);
     seen.text[0] = '\0';
+    CHECK(mp_engine_fail_source(engine, 0, MP_UNKNOWN_SOURCE, drained, &seen) == MP_INVALID);
     CHECK(mp_engine_fail_source(engine, 0, 5, drained, &seen) == MP_OK && seen.busy);
     CHECK(strcmp(seen.text, "r2 p1 p3 ") == 0);
     seen.text[0] = '\0';

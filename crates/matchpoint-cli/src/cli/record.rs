@@ -31,6 +31,10 @@ pub struct Record {
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub limit: Option<u64>,
 
+    /// Keep where in the application every call is made
+    #[arg(long)]
+    pub callsites: bool,
+
     /// Print the environment that the processes need, and run nothing
     #[arg(long)]
     pub dry_run: bool,

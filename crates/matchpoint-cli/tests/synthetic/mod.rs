@@ -119,6 +119,9 @@ fn arrivals() -> ArrivalFacts {
         released: BTreeMap::new(),
         made_up_messages: 0,
         lost_messages: 0,
+        intervals_known: false,
+        arrivals_moved: 0,
+        arrivals_outside: 0,
         compared: vec![(Arrivals::Timestamps, 0.31), (Arrivals::AtWait, 0.0)],
     }
 }

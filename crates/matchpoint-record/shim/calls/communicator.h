@@ -17,11 +17,14 @@ static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *sc
     return words;
 }
 
-/* After a call that made a communicator for this process: says who is in it. */
-static void note_members(struct lane *lane, MPI_Comm comm, int result)
+static inline bool has_members(MPI_Comm *made, int result)
 {
-    if (FAILED(result) || comm == library.comm_null)
-        return;
+    return !FAILED(result) && *made != library.comm_null;
+}
+
+/* After a call that made a communicator for this process: says who is in it. */
+static void note_members(struct lane *lane, MPI_Comm comm)
+{
     int inter = 0, own_size = 0, other_size = 0;
     MPI_Group own, other;
     uint64_t entered = ticks();
@@ -68,12 +71,14 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
         int result = REAL(NAME) A;                                                                       \
         const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
-        uint64_t *record = begin(lane, CODE(NAME), words, entered, ticks());                             \
+        bool remark = MEMBERS && has_members(made, result);                                              \
+        uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \
+        uint64_t *record = begin(lane, code, words, entered, ticks());                                   \
         if (record != NULL) {                                                                            \
             memcpy(record + WORD_FIELDS, fields, sizeof fields);                                         \
             commit(lane, record, WORD_FIELDS + words);                                                   \
-            if (MEMBERS)                                                                                 \
-                note_members(lane, *made, result);                                                       \
+            if (remark)                                                                                  \
+                note_members(lane, *made);                                                               \
         }                                                                                                \
         return leave(lane, result);                                                                      \
     }
@@ -123,7 +128,7 @@ MAKES(Comm_accept, "cc", true, (const char *port, MPI_Info info, int root, MPI_C
       (port, info, root, comm, made), comm_word(comm), MADE)
 MAKES(Comm_connect, "cc", true, (const char *port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made),
       (port, info, root, comm, made), comm_word(comm), MADE)
-MAKES(Comm_join, "c", true, (int descriptor, MPI_Comm *made), (descriptor, made), MADE)
+MAKES(Comm_join, "cc", true, (int descriptor, MPI_Comm *made), (descriptor, made), 2, MADE)
 MAKES(Comm_spawn, "cc", true,
       (const char *command, char *arguments[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made, int errors[]),
       (command, arguments, most, info, root, comm, made, errors), comm_word(comm), MADE)
@@ -131,7 +136,7 @@ MAKES(Comm_spawn_multiple, "cc", true,
       (int count, char *commands[], char **arguments[], const int most[], const MPI_Info infos[], int root, MPI_Comm comm,
        MPI_Comm *made, int errors[]),
       (count, commands, arguments, most, infos, root, comm, made, errors), comm_word(comm), MADE)
-MAKES(Comm_get_parent, "c", true, (MPI_Comm * made), (made), MADE)
+MAKES(Comm_get_parent, "cc", true, (MPI_Comm * made), (made), 0, MADE)
 
 #ifdef MPI_4
 static uint64_t string_hash(const char *string)

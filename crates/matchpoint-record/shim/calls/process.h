@@ -64,9 +64,10 @@ CALL(Session_finalize, "", (MPI_Session * session), (session))
 CALL(Finalize, "", (void), ())
 {
     struct lane *lane = enter();
+    if (world.all_record)
+        offset_find(true);
     if (lane == NULL)
         return REAL(Finalize)();
-    offset_find();
     recording_pause();
     uint64_t entered = ticks();
     int result = REAL(Finalize)();

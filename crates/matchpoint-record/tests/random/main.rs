@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use matchpoint_record::recording::{Recording, Settings};
-use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, Status, TagArg};
+use matchpoint_trace::call::{Action, NewComm, Peer, RequestId, SendArgs, Status, TagArg};
 use matchpoint_trace::{Call, Function};
+
+/// How `program.c` begins a thread.
+const FIRST_BYTES: u64 = 777_777_777;
 
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/random")
@@ -148,19 +151,25 @@ fn what_is_read_is_what_was_called() {
     assert_eq!((recorded.ranks, recorded.left_out, recorded.incomplete), (2000, 0, vec![]));
 
     let trace = matchpoint_trace::open(&folder.path().join("trace")).unwrap();
-    let mut threads: BTreeMap<u16, Lines> = BTreeMap::new();
+    // One after the other, threads of the program share a number in the trace.
+    let mut threads: BTreeMap<i32, Lines> = BTreeMap::new();
+    let mut now: BTreeMap<u16, i32> = BTreeMap::new();
     let mut reader = trace.rank(0).unwrap();
     let mut call = Call::default();
     while reader.read(&mut call).unwrap() {
         let around = [Function::Init_thread, Function::Cancel, Function::Finalize];
         if !around.contains(&call.function) {
-            threads.entry(call.thread).or_default().add(&call);
+            if let Action::Send { args: SendArgs { tag, bytes: Some(FIRST_BYTES), .. }, request: None } =
+                call.action
+            {
+                now.insert(call.thread, tag);
+            }
+            threads.entry(now[&call.thread]).or_default().add(&call);
         }
     }
     assert_eq!(threads.len(), 404);
-    for lines in threads.values() {
-        let number = lines.text.split_whitespace().nth(2).unwrap();
-        let expected = fs::read_to_string(truth.join(number)).unwrap();
+    for (number, lines) in &threads {
+        let expected = fs::read_to_string(truth.join(number.to_string())).unwrap();
         let differs = expected.lines().zip(lines.text.lines()).find(|(expected, read)| expected != read);
         if let Some((expected, read)) = differs {
             panic!("thread {number}: called\n{expected:.400}\nread\n{read:.400}");

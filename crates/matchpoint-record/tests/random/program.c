@@ -1,5 +1,5 @@
 /* Makes calls at random, in several threads, and writes down what it asked for and was answered: a line for each call,
- * in DIR/NUMBER for each thread. A thread's first call is a send with its number as tag.
+ * in DIR/NUMBER for each thread. A thread's first call is a send of FIRST_BYTES with its number as tag.
  *
  * Usage: program DIR CALLS SHORT: so many calls in each of four threads, then so many threads of ten calls. */
 #include "answers.h"
@@ -23,7 +23,7 @@ int MPI_Testsome(int, MPI_Request[], int *, int[], MPI_Status[]);
 int MPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm *);
 int MPI_Comm_free(MPI_Comm *);
 
-enum { MOST = 60000, FEW = 12 };
+enum { MOST = 60000, FEW = 12, FIRST_BYTES = 777777777 };
 
 struct run {
     pthread_t thread;
@@ -273,8 +273,8 @@ static void *calls(void *argument)
     if (run->truth == NULL)
         abort();
     run->state = 88172645463325252u ^ ((uint64_t)run->number * 0x9e3779b97f4a7c15u);
-    fprintf(run->truth, "Send 0 %d 0\n", run->number);
-    MPI_Send(NULL, 0, (MPI_Datatype)(TYPE_BASE + 1), 0, run->number, MPI_COMM_WORLD);
+    fprintf(run->truth, "Send 0 %d %d\n", run->number, FIRST_BYTES);
+    MPI_Send(NULL, 1, (MPI_Datatype)(TYPE_BASE + FIRST_BYTES), 0, run->number, MPI_COMM_WORLD);
     for (long call = 0; call < run->calls; call++) {
         /* Half a ring is 65536 words: this record lies outside. */
         if (run->calls > 1000 && call % 10000 == 5000)

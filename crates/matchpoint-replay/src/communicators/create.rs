@@ -14,7 +14,7 @@ pub(super) struct Deposit<'a> {
     pub function: Function,
     pub how: NewComm,
     pub comm: CommId,
-    pub integers: &'a [i32],
+    pub integers: &'a Arc<[i32]>,
 }
 
 /// A deposit that waits.
@@ -24,7 +24,7 @@ pub(super) struct Deposited {
     pub(super) function: Function,
     pub(super) how: NewComm,
     pub(super) comm: CommId,
-    pub(super) integers: Vec<i32>,
+    pub(super) integers: Arc<[i32]>,
     /// The group that it named.
     group: Option<Arc<[u32]>>,
 }
@@ -49,8 +49,8 @@ impl Resolver<'_> {
     /// Leaves a rank's deposit for its next creation from `parent`; decides if it was the last.
     pub(super) fn deposit(&mut self, index: usize, parent: CommId, deposit: Deposit<'_>) {
         let view = &mut self.views[index];
-        if let Some(tag) = listed::gathers(deposit.how, view.comms.contains_key(&parent)) {
-            return self.gather(index, parent, tag, &deposit);
+        if let Some((of, tag)) = listed::gathers(&deposit, view.comms.get(&parent).copied()) {
+            return self.gather(index, of, tag, &deposit);
         }
         let Some(&context) = view.comms.get(&parent) else {
             // The parent is not known (a part of the run was not traced): neither is the child.
@@ -78,7 +78,7 @@ impl Resolver<'_> {
             _ => None,
         };
         let Deposit { function, how, comm, integers } = *deposit;
-        Deposited { index, function, how, comm, integers: integers.to_vec(), group }
+        Deposited { index, function, how, comm, integers: integers.clone(), group }
     }
 
     /// Deposits to wait for: one of every member that has a stream.

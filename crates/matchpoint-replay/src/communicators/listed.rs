@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, NewComm};
 
 use super::create::{Deposit, Deposited, Outcome};
@@ -20,12 +21,15 @@ type Members = (Vec<u32>, Vec<u32>);
 /// where those are counted, how often that was before.
 pub(super) type Gathering = (Option<Context>, i64, Members, u32);
 
-/// The tag, if only the members make it. What is made of a communicator that is not known (it has none, or the trace
-/// does not show it made) can have no ordinal there either.
-pub(super) fn gathers(how: NewComm, parent_is_known: bool) -> Option<i64> {
-    match how {
-        NewComm::Listed { tag: Some(tag), .. } => Some(tag),
-        NewComm::Listed { tag: None, .. } if !parent_is_known => Some(0),
+/// The parent and the tag, if only the members make it. What is made of a communicator that is not known (it has none,
+/// or the trace does not show it made) can have no ordinal there either; and the two sides of a connection make it of
+/// communicators of their own.
+pub(super) fn gathers(deposit: &Deposit<'_>, parent: Option<Context>) -> Option<(Option<Context>, i64)> {
+    use Function::{Comm_accept, Comm_connect, Comm_get_parent, Comm_join};
+    let connects = matches!(deposit.function, Comm_accept | Comm_connect | Comm_join | Comm_get_parent);
+    match deposit.how {
+        NewComm::Listed { tag: Some(tag), .. } => Some((parent, tag)),
+        NewComm::Listed { tag: None, .. } if connects || parent.is_none() => Some((None, 0)),
         _ => None,
     }
 }
@@ -40,12 +44,12 @@ fn members(how: NewComm, integers: &[i32]) -> Option<Members> {
 
 impl Resolver<'_> {
     /// A member makes one that only its members make: it need not wait, since all that matters is known.
-    pub(super) fn gather(&mut self, index: usize, parent: CommId, tag: i64, deposit: &Deposit<'_>) {
+    pub(super) fn gather(&mut self, index: usize, parent: Option<Context>, tag: i64, deposit: &Deposit<'_>) {
         let deposited = self.deposited(index, deposit);
         let members = members(deposit.how, deposit.integers).filter(|_| deposit.comm != CommId::NULL);
         let Some(members) = members else { return self.finish(vec![(deposited, None)]) };
         let view = &mut self.views[index];
-        let mut key = (view.comms.get(&parent).copied(), tag, members, 0);
+        let mut key = (parent, tag, members, 0);
         let count = view.gatherings.entry(key.clone()).or_insert(0);
         key.3 = *count;
         *count += 1;

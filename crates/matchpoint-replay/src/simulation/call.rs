@@ -60,6 +60,9 @@ impl<S: Sink> Simulation<'_, S> {
             lane.state = LaneState::Ready;
         } else {
             lane.state = LaneState::Blocked(blocked);
+            if self.setting.intervals {
+                lane.deadline_ns = self.setting.clocks.common(index, call.leave_ns).max(now_ns);
+            }
         }
         process.give_back(call);
     }

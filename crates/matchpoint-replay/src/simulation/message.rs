@@ -23,6 +23,8 @@ pub(crate) struct Flight {
     /// For the matcher: the next in its bin, and its neighbours in the list of arrivals.
     pub next: u32,
     pub older: u32,
+    /// As long as it is under way, it has no neighbours, and this is how long it will have been when it arrives, in
+    /// nanoseconds: at most so many as fit, or [`NIL`].
     pub newer: u32,
     pub protocol: Protocol,
     /// It waits for a receive.
@@ -127,7 +129,9 @@ impl<S: Sink> Simulation<'_, S> {
         process.waited_sends += u32::from(sender != Owner::Nobody);
         let arrival_ns = start_ns + loggp.latency + wire_ns;
         let label = Label::exact(seat.context, seat.rank, args.tag as u32);
-        let flight = Flight { bytes, from, protocol, sender, ..Flight::of(label, self.next_number() as u32) };
+        let newer = u32::try_from(arrival_ns - now_ns).unwrap_or(NIL);
+        let flight =
+            Flight { bytes, from, protocol, sender, newer, ..Flight::of(label, self.next_number() as u32) };
         let message = self.launch(to as usize, arrival_ns, flight);
         Sent {
             end: (protocol == Protocol::Eager).then_some(start_ns),
@@ -229,7 +233,13 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// The next message under way to a process arrives.
     pub(super) fn deliver_next(&mut self, index: usize) {
-        let Some((at_ns, place)) = self.processes[index].inbox.pop() else { return };
+        if let Some((at_ns, place)) = self.processes[index].inbox.pop() {
+            self.arrive(index, at_ns, place);
+        }
+    }
+
+    /// A message arrives.
+    pub(super) fn arrive(&mut self, index: usize, at_ns: i64, place: u32) {
         let flight = &self.flights[place];
         if flight.withdrawn {
             self.forget_flight(place);

@@ -9,6 +9,7 @@
 mod call;
 mod collective;
 mod completion;
+mod interval;
 mod message;
 mod stall;
 
@@ -45,6 +46,8 @@ pub(crate) struct Setting<'a> {
     /// By process.
     pub null_receives: &'a [NullReceives],
     pub arrivals: Arrivals,
+    /// Arrivals are kept within what the recorded times of all ranks allow, as those are of one clock.
+    pub intervals: bool,
     pub loggp: Delays,
     /// Processes in `MPI_COMM_WORLD`.
     pub world: u32,
@@ -174,7 +177,15 @@ impl<'t, S: Sink> Simulation<'t, S> {
             process.look_ahead()?;
             let (lane, call_ns) = next_call(self.setting, index, process);
             let arrival_ns = process.inbox.next_ns();
-            let due_ns = call_ns.min(arrival_ns);
+            let mut due_ns = call_ns.min(arrival_ns);
+            let mut lookahead = lookahead;
+            if self.setting.intervals {
+                let deadline_ns = self.next_deadline(index);
+                if deadline_ns < due_ns {
+                    // What others send until then must be known.
+                    (due_ns, lookahead) = (deadline_ns, 0);
+                }
+            }
             if due_ns == NEVER || due_ns > self.others_ns.min(self.own_ns).saturating_add(lookahead) {
                 // Whoever is due earlier than the others would have the next turn as well.
                 if due_ns != NEVER && self.own_ns < self.others_ns {
@@ -183,7 +194,9 @@ impl<'t, S: Sink> Simulation<'t, S> {
                 }
                 return Ok(due_ns.min(self.own_ns));
             }
-            if call_ns < arrival_ns {
+            if due_ns < call_ns.min(arrival_ns) {
+                self.keep_deadline(index, due_ns);
+            } else if call_ns < arrival_ns {
                 self.make_call(index, lane, call_ns);
             } else {
                 self.deliver_next(index);

@@ -45,6 +45,12 @@ pub fn program(ranks: Vec<Rank>) -> Program {
 }
 
 impl Program {
+    /// All ranks' times are of one clock.
+    pub fn on_one_clock(mut self) -> Self {
+        self.description.clock_error_ns = Some(0);
+        self
+    }
+
     /// Without the stream of that rank.
     pub fn without(mut self, rank: u32) -> Self {
         self.present.retain(|&present| present != rank);
@@ -169,6 +175,7 @@ impl Rank {
             enter_ns: self.now_ns,
             leave_ns: self.now_ns + 100,
             offset: 0,
+            site: 0,
             action,
             requests: requests.iter().map(|&id| RequestId(id)).collect(),
             completions: completions.to_vec(),

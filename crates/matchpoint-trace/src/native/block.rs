@@ -28,6 +28,8 @@ pub mod kind {
     pub const OFFSET: u8 = 4;
     /// How it ended.
     pub const END: u8 = 5;
+    /// Which files the code is of.
+    pub const MODULES: u8 = 6;
 }
 
 /// How what follows is packed.

@@ -55,6 +55,19 @@ pub struct Clock {
     pub ns: i64,
 }
 
+/// A file that a process's code came from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Module {
+    /// Where the file is, on the process's host.
+    pub path: String,
+    /// Where what the file calls 0 lies.
+    pub base: u64,
+    /// Where its code begins.
+    pub from: u64,
+    /// Behind its code.
+    pub to: u64,
+}
+
 /// The last block of the file of a process that ended well.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct End {

@@ -90,8 +90,6 @@ pub(crate) enum Shape {
     CreateGroup,
     /// Of no other.
     CreateFromGroup,
-    /// Of no other, and with no tag.
-    Appear,
     InterCreate,
     Merge,
     CommFree,
@@ -168,10 +166,11 @@ impl Shape {
             | F::Comm_spawn
             | F::Comm_spawn_multiple
             | F::Comm_accept
-            | F::Comm_connect => Shape::Create,
+            | F::Comm_connect
+            | F::Comm_join
+            | F::Comm_get_parent => Shape::Create,
             F::Comm_create_group => Shape::CreateGroup,
             F::Comm_create_from_group | F::Intercomm_create_from_groups => Shape::CreateFromGroup,
-            F::Comm_join | F::Comm_get_parent => Shape::Appear,
             F::Intercomm_create => Shape::InterCreate,
             F::Intercomm_merge => Shape::Merge,
             F::Comm_free | F::Comm_disconnect => Shape::CommFree,
@@ -216,7 +215,7 @@ impl Shape {
             Shape::Split => "ciic",
             Shape::CreateGroup => "cic",
             Shape::CreateFromGroup => "ic",
-            Shape::Appear | Shape::CommFree => "c",
+            Shape::CommFree => "c",
             Shape::InterCreate => "ciciic",
             Shape::Merge => "cfc",
             Shape::Init | Shape::Finalize | Shape::Other => "",

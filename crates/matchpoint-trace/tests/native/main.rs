@@ -2,7 +2,11 @@
 //! damage.
 
 mod bundled;
+mod by_hand;
 mod canonical;
+mod damage;
+mod opening;
+mod pieces;
 mod random;
 mod streams;
 #[path = "../dumpi/traces.rs"]

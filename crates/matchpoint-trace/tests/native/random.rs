@@ -160,7 +160,7 @@ fn action(random: &mut Random, function: Function, call: &mut Call) -> Action {
                 _ => Action::Collective { comm, root, bytes, request: Some(random.request()) },
             }
         }
-        ("c", _) if function != Function::Comm_join && function != Function::Comm_get_parent => {
+        ("c", _) => {
             // The world is not freed.
             Action::CommFree { comm: CommId(3 + random.below(4) as u32) }
         }
@@ -238,8 +238,11 @@ fn create(random: &mut Random, function: Function, call: &mut Call) -> Action {
             random.listed(call, tag)
         }
         letters => {
-            parent = if letters == "c" { CommId::NULL } else { parent };
-            if random.one_in(4) && letters != "ciic" { NewComm::Unknown } else { random.listed(call, None) }
+            if random.one_in(4) && letters != "ciic" {
+                NewComm::Unknown
+            } else {
+                random.listed(call, None)
+            }
         }
     };
     Action::CommCreate { parent, how, comm: to, request }

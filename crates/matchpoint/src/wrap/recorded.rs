@@ -90,6 +90,10 @@ impl Engine for Recorded {
         self.engine.visit(queue, each);
     }
 
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        self.engine.queued_in(context)
+    }
+
     fn posted_len(&self) -> usize {
         self.engine.posted_len()
     }

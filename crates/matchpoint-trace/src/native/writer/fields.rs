@@ -165,11 +165,11 @@ fn collective(bytes: &mut Vec<u8>, last: &mut Last, (comm, root, long): (CommId,
 
 fn created(bytes: &mut Vec<u8>, last: &mut Last, shape: Shape, action: &Action) -> Result<(), &'static str> {
     let Action::CommCreate { parent, how, comm, request } = *action else { return Ok(()) };
-    if !matches!(shape, Shape::CreateFromGroup | Shape::Appear) {
+    if shape != Shape::CreateFromGroup {
         last.comm(bytes, parent);
     }
     match (shape, how) {
-        (Shape::Dup | Shape::Idup | Shape::Create | Shape::Appear, _) => {}
+        (Shape::Dup | Shape::Idup | Shape::Create, _) => {}
         (Shape::Split, NewComm::Split { color, key }) => {
             signed(bytes, color.unwrap_or(-1));
             signed(bytes, key);

@@ -53,7 +53,8 @@ impl Fields<'_, '_> {
         call.integers.clear();
         call.function = plan.function;
         self.act(plan.shape, call)?;
-        plan.pass_more(self.cursor, self.last)
+        call.site = plan.pass_more(self.cursor, self.last)?;
+        Ok(())
     }
 
     #[inline]
@@ -189,8 +190,7 @@ impl Fields<'_, '_> {
     }
 
     fn create(&mut self, shape: Shape) -> Result<Action, Fault> {
-        let parent =
-            if matches!(shape, Shape::CreateFromGroup | Shape::Appear) { CommId::NULL } else { self.comm()? };
+        let parent = if shape == Shape::CreateFromGroup { CommId::NULL } else { self.comm()? };
         let how = match shape {
             Shape::Dup | Shape::Idup => NewComm::Dup,
             Shape::Split => {

@@ -34,7 +34,8 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
     let hosts: BTreeSet<&str> = facts(files).map(|(_, _, facts)| facts.head.host.as_str()).collect();
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
-        None => (hosts.len() == 1).then_some(0),
+        // Without a name a host may be any.
+        None => (hosts.len() == 1 && !hosts.contains("")).then_some(0),
         known => known,
     };
     let errors: Option<Vec<u64>> = facts(files).map(|(_, _, facts)| error(facts)).collect();

@@ -59,10 +59,21 @@ impl Plan {
         pass(&self.fields, cursor, last)
     }
 
-    /// Passes over fields behind those that the function should have.
+    /// Passes over fields behind those that the function should have; gives the call site, if that is among them.
     #[inline]
-    pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<(), Fault> {
-        if self.own == self.fields.len() { Ok(()) } else { pass(&self.fields[self.own..], cursor, last) }
+    pub fn pass_more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+        if self.own == self.fields.len() { Ok(0) } else { self.more(cursor, last) }
+    }
+
+    fn more(&self, cursor: &mut Cursor, last: &mut Last) -> Result<u64, Fault> {
+        match &self.fields[self.own..] {
+            [Field::Handle(HandleKind::Address), rest @ ..] => {
+                let site = last.handle(HandleKind::Address, cursor)?;
+                pass(rest, cursor, last)?;
+                Ok(site)
+            }
+            more => pass(more, cursor, last).map(|()| 0),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::files::is_rank;
 use super::survey::Facts;
 use crate::error::TraceError;
-use crate::native::head::{End, Head};
+use crate::native::head::{End, Head, Module};
 use crate::readers::map::Map;
 
 /// The file of one rank.
@@ -22,6 +22,8 @@ pub struct Summary {
     pub head: Head,
     /// How it ended; `None` if the process died.
     pub end: Option<End>,
+    /// Where its code lies; empty where call sites were not kept.
+    pub modules: Vec<Module>,
 }
 
 /// All files of a folder that have a head, by rank. Those of processes that died before they wrote one are left out.
@@ -46,5 +48,12 @@ fn summary(path: PathBuf) -> Result<Option<Summary>, TraceError> {
     }
     let map = Map::open(&path)?;
     let Ok(facts) = Facts::of(&path, &map) else { return Ok(None) };
-    Ok(Some(Summary { path, bytes, calls: facts.calls, head: facts.head, end: facts.end }))
+    Ok(Some(Summary {
+        path,
+        bytes,
+        calls: facts.calls,
+        head: facts.head,
+        end: facts.end,
+        modules: facts.modules,
+    }))
 }

@@ -8,7 +8,7 @@ use super::plan::Plan;
 use super::unpack;
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header, MAGIC, kind};
-use crate::native::head::{End, Head};
+use crate::native::head::{End, Head, Module};
 use crate::native::{MOST_RANKS, VERSION};
 
 /// What a file says.
@@ -20,6 +20,8 @@ pub(super) struct Facts {
     /// Where the first and the last calls of each thread are.
     pub threads: BTreeMap<u16, (usize, usize)>,
     pub end: Option<End>,
+    /// Where its code lies, as the last of such blocks says.
+    pub modules: Vec<Module>,
     /// Behind the last block that is whole.
     pub good: usize,
     /// What stands there is no block: neither one that was cut short, nor the zeros that a crashed host leaves.
@@ -49,6 +51,7 @@ impl Facts {
             time: Evidence::default(),
             threads: BTreeMap::new(),
             end: None,
+            modules: Vec::new(),
             good: behind,
             damage: false,
             calls: 0,
@@ -73,7 +76,7 @@ impl Facts {
                 self.threads.entry(header.thread).or_insert((at, at)).1 = at;
                 self.calls = self.calls.saturating_add(header.calls);
             }
-            kind::CLOCK | kind::OFFSET | kind::END => {
+            kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES => {
                 let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
                 self.note(header.kind, &content);
             }
@@ -98,6 +101,7 @@ impl Facts {
                 let (ticks, ns) = (word(&content[..8]), word(&content[8..16]) as i64);
                 self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
             }
+            kind::MODULES => self.modules = serde_json::from_slice(content).unwrap_or_default(),
             kind::END => self.end = Some(serde_json::from_slice(content).unwrap_or_default()),
             _ => {}
         }

@@ -235,6 +235,10 @@ impl Engine for Adaptive {
         self.structure.engine().visit(queue, each);
     }
 
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        self.structure.engine().queued_in(context)
+    }
+
     fn posted_len(&self) -> usize {
         self.structure.engine().posted_len()
     }

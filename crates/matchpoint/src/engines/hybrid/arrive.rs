@@ -2,6 +2,7 @@
 
 use super::class::NotOne;
 use super::entry::{At, Head, Kind, Ref, Slot};
+use super::found::Found;
 use super::ids::{MAIN, Named};
 use super::key::{Key, Spot};
 use super::table::Met;
@@ -23,24 +24,27 @@ impl<E: Effort> Hybrid<E> {
         let index = (spot.0 & self.table.mask) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
-            if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart() {
+            if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart(self.arrivals) {
                 return self.arrive_general(message);
             }
-            if !self.log.push(self.arrivals, Ref::inline(spot)) {
+            if !self.log.push(Ref::inline(spot)) {
                 return self.arrive_general(message);
             }
             *slot = Slot { tag, pair, id: message.id.0, mark: Slot::mark(Kind::Waiting, self.arrivals) };
             self.arrivals += 2;
             self.table.counts += Kind::Waiting.unit();
+            self.contexts.add(pair);
             return Ok(None);
         }
         if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Posted) {
             return self.arrive_second(index, pair, tag, spot, message.id);
         }
         slot.mark = 0;
+        let id = slot.id;
         self.effort.examined(Queue::Posted, 1);
         self.table.counts -= Kind::Posted.unit();
-        Ok(Some(RecvId(slot.id)))
+        self.contexts.remove(pair);
+        Ok(Some(RecvId(id)))
     }
 
     /// An arrival whose slot holds something else.
@@ -64,9 +68,13 @@ impl<E: Effort> Hybrid<E> {
         if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
             self.effort.examined(Queue::Posted, examined);
             return Ok(match met {
-                Met::Took(id) => Some(RecvId(id)),
+                Met::Took(id) => {
+                    self.contexts.remove(pair);
+                    Some(RecvId(id))
+                }
                 Met::Queued(entry) => {
-                    self.log.push(self.arrivals, entry);
+                    self.contexts.add(pair);
+                    self.log.push(entry);
                     self.arrivals += 2;
                     if self.table.is_growing() {
                         self.gate |= BUSY;
@@ -79,9 +87,13 @@ impl<E: Effort> Hybrid<E> {
         let met = self.table.meet(index, &key, spot, head, &mut examined)?;
         self.effort.examined(Queue::Posted, examined);
         match met {
-            Met::Took(id) => Ok(Some(RecvId(id))),
+            Met::Took(id) => {
+                self.contexts.remove(pair);
+                Ok(Some(RecvId(id)))
+            }
             Met::Queued(entry) => {
-                self.log.push(self.arrivals, entry);
+                self.contexts.add(pair);
+                self.log.push(entry);
                 self.arrivals += 2;
                 if self.table.is_growing() {
                     self.gate |= BUSY;
@@ -121,21 +133,24 @@ impl<E: Effort> Hybrid<E> {
             Ok(taken) => taken,
             Err(NotOne) => self
                 .find_posted_open(key, &mut examined)
-                .map(|(number, at)| self.classes.take(number, |table| table.pop(at)).id),
+                .map(|(number, found)| self.classes.take(number, found)),
         };
         self.effort.examined(Queue::Posted, examined);
         let id = taken?;
         if self.classes.posted == 0 {
             self.gate &= !WILD;
         }
+        self.contexts.remove(key.pair);
         self.unname_receive(id);
         Some(RecvId(id))
     }
 
     /// The same, left in place.
-    #[inline]
-    pub(super) fn find_posted_open(&self, key: &Key, examined: &mut u64) -> Option<(u32, At)> {
-        let (seq, number, at) = self.classes.find(key, &self.hashing, examined)?;
+    // Always: what it found lies in several registers, and comes back through memory as one piece, which takes longer
+    // than finding it.
+    #[inline(always)]
+    pub(super) fn find_posted_open(&self, key: &Key, examined: &mut u64) -> Option<(u32, Found)> {
+        let (seq, number, found) = self.classes.find(key, &self.hashing, examined)?;
         if self.table.count(Kind::Posted) > 0 {
             let exact = self.table.find(key, self.hashing.spot(key), examined);
             let exact = exact.map(|at| self.table.head(at));
@@ -143,7 +158,7 @@ impl<E: Effort> Hybrid<E> {
                 return None;
             }
         }
-        Some((number, at))
+        Some((number, found))
     }
 
     /// An arrival that meets more than one look at a slot can settle, and no receive that leaves something open.
@@ -158,6 +173,7 @@ impl<E: Effort> Hybrid<E> {
         let arrived = match queue.filter(|&at| self.table.head(at).kind == Kind::Posted) {
             Some(at) => {
                 let id = self.table.pop(at).id;
+                self.contexts.remove(key.pair);
                 self.unname_receive(id);
                 Ok(Some(RecvId(id)))
             }
@@ -187,14 +203,16 @@ impl<E: Effort> Hybrid<E> {
             Some(at) => self.table.append(at, head)?,
             None => self.table.insert(key, spot, head)?,
         };
-        self.log.push(head.seq, entry);
+        self.log.push(entry);
+        self.contexts.add(key.pair);
         self.arrivals += 2;
         if let Some(ids) = &mut self.messages {
             let named = Named { class: MAIN, entry, seq: head.seq };
             if !ids.is_wanted(self.table.slots.len())
                 || ids.insert(message.id.0, named, &self.hashing).is_err()
             {
-                self.messages = None;
+                let ids = self.messages.take();
+                self.forget_names(ids);
             }
         }
         Ok(())
@@ -205,6 +223,7 @@ impl<E: Effort> Hybrid<E> {
     fn make_room_in_log(&mut self) -> Result<(), Refused> {
         self.log.make_room(self.table.count(Kind::Waiting))?;
         self.indexes.drop_idle(self.arrivals);
+        self.gate |= if self.indexes.is_dropping() { BUSY } else { 0 };
         if self.log.is_sweeping() {
             self.gate |= SWEEPING;
         }

@@ -1,19 +1,24 @@
 //! Receives that leave something open, by what they leave open.
 //!
 //! A *class* is what a selector ignores: the source or not, and which bits of the tag. All receives of a class have a
-//! key of what is left, so that a class is a table. An arrival looks into that of each class that has receives.
+//! key of what is left, so that a class is a table. An arrival looks into that of each class that has receives. Masks in
+//! numbers [share](super::sharing) a class.
 
-use super::entry::{At, Head};
-use super::key::{Hashing, Key};
+use super::entry::{Head, Kind, Ref};
+use super::found::Found;
+use super::ids::{MAIN, Named};
+use super::key::{Hashing, Key, Spot};
+use super::pool::Pool;
+use super::sharing::{CROWD, Guard, Sharing};
 use super::table::Table;
-use crate::engine::Refused;
+use crate::engine::{Receive, Refused};
 use crate::envelope::{Selector, TagMask, Wild};
 
 /// What a selector ignores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Openness {
-    any_source: bool,
-    ignore: u64,
+    pub(super) any_source: bool,
+    pub(super) ignore: u64,
 }
 
 impl Openness {
@@ -24,8 +29,10 @@ impl Openness {
         (Openness { any_source, ignore }, Key::of(&asked))
     }
 
-    pub(super) fn is_any_source(&self) -> bool {
-        self.any_source
+    /// Whether it leaves a part of the tag open.
+    #[inline]
+    pub(super) fn is_partial(&self) -> bool {
+        self.ignore != 0 && self.ignore != u64::MAX
     }
 
     /// What is left of a key.
@@ -46,8 +53,10 @@ impl Openness {
 
 /// The receives of a class.
 pub(super) struct Class {
-    pub(super) open: Openness,
+    open: Openness,
     pub(super) posted: Table,
+    /// Whether it is of several masks: its receives then are called by the places of their guards.
+    is_shared: bool,
 }
 
 /// There is not one class that has receives, but none or several.
@@ -61,13 +70,18 @@ pub(super) struct Classes {
     used: Vec<u32>,
     /// Receives posted in all of them.
     pub(super) posted: usize,
+    guards: Pool<Guard>,
+    sharing: Sharing,
+    /// The most bytes that were allocated before some of them were given back.
+    peak_bytes: u64,
 }
 
 impl Classes {
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let places = self.all.capacity() * size_of::<Class>() + self.used.capacity() * size_of::<u32>();
-        places as u64 + self.all.iter().map(|class| class.posted.bytes()).sum::<u64>()
+        let tables = self.all.iter().map(|class| class.posted.bytes()).sum::<u64>();
+        places as u64 + self.guards.bytes() + tables
     }
 
     /// How many there are, with those that have no receives.
@@ -88,8 +102,27 @@ impl Classes {
         &self.all[number as usize].posted
     }
 
-    pub(super) fn open(&self, number: u32) -> Openness {
-        self.all[number as usize].open
+    /// Whether the receives of a class are called by the places of their guards.
+    pub(super) fn is_shared(&self, number: u32) -> bool {
+        number != MAIN && self.all[number as usize].is_shared
+    }
+
+    fn guard(&self, number: u32, head: Head) -> Option<&Guard> {
+        self.is_shared(number).then(|| self.guards.get(head.id as u32))
+    }
+
+    /// What the caller calls an entry of a class, or of the table of those that leave nothing open.
+    pub(super) fn id(&self, number: u32, head: Head) -> u64 {
+        self.guard(number, head).map_or(head.id, |guard| guard.id)
+    }
+
+    /// What an entry of a class asks for, whose key there is known.
+    pub(super) fn selector(&self, number: u32, key: Key, head: Head) -> Selector {
+        let open = self.all[number as usize].open;
+        match self.guard(number, head) {
+            Some(&Guard { tag, ignore, .. }) => Openness { ignore, ..open }.selector(Key { tag, ..key }),
+            None => open.selector(key),
+        }
     }
 
     pub(super) fn is_growing(&self) -> bool {
@@ -102,36 +135,86 @@ impl Classes {
         }
     }
 
-    /// The number of a class, which is made if there is none. What is made has no receives yet.
-    #[inline]
-    pub(super) fn number(&mut self, open: Openness) -> Result<u32, Refused> {
-        let is_it = |&&number: &&u32| self.all[number as usize].open == open;
-        if let Some(&number) = self.used.iter().find(is_it) { Ok(number) } else { self.unused(open) }
+    /// Keeps a receive.
+    #[inline(always)]
+    pub(super) fn post(&mut self, receive: &Receive, seq: u64, hashing: &Hashing) -> Result<Named, Refused> {
+        let (open, key) = Openness::of(&receive.selector);
+        if open.is_partial() {
+            if let Some(named) = self.post_shared(open, &key, receive.id.0, seq, hashing)? {
+                return Ok(named);
+            }
+        }
+        let class = self.number(open, false)?;
+        let head = Head { kind: Kind::Posted, seq, id: receive.id.0 };
+        let entry = self.add(class, &key, hashing.spot(&key), head)?;
+        Ok(Named { class, entry, seq })
     }
 
-    fn unused(&mut self, open: Openness) -> Result<u32, Refused> {
+    /// The same in the class that its mask shares with others, if it does.
+    #[inline(always)]
+    fn post_shared(
+        &mut self,
+        open: Openness,
+        key: &Key,
+        id: u64,
+        seq: u64,
+        hashing: &Hashing,
+    ) -> Result<Option<Named>, Refused> {
+        let Classes { all, used, sharing, .. } = self;
+        let others = || {
+            let is_other = |class: &Class| !class.is_shared && class.open.is_partial() && class.open != open;
+            used.iter().filter(|&&number| is_other(&all[number as usize])).count()
+        };
+        let Some(wide) = sharing.wide(open, others) else { return Ok(None) };
+        let class = self.number(wide, true)?;
+        let rest = wide.rest(key);
+        let spot = hashing.spot(&rest);
+        if self.table(class).has_crowd(&rest, spot, CROWD) {
+            self.sharing.met_crowd();
+            return Ok(None);
+        }
+        self.guards.reserve_one()?;
+        let guard = self.guards.insert(Guard { id, tag: key.tag, ignore: open.ignore });
+        let head = Head { kind: Kind::Posted, seq, id: guard.into() };
+        let added = self.add(class, &rest, spot, head);
+        if added.is_err() {
+            self.guards.remove(guard);
+        }
+        Ok(Some(Named { class, entry: added?, seq }))
+    }
+
+    /// The number of a class, which is made if there is none. What is made has no receives yet.
+    #[inline]
+    fn number(&mut self, open: Openness, is_shared: bool) -> Result<u32, Refused> {
+        let is_it = |&&number: &&u32| {
+            let class = &self.all[number as usize];
+            class.open == open && class.is_shared == is_shared
+        };
+        if let Some(&number) = self.used.iter().find(is_it) {
+            return Ok(number);
+        }
+        self.unused(open, is_shared)
+    }
+
+    fn unused(&mut self, open: Openness, is_shared: bool) -> Result<u32, Refused> {
         self.used.try_reserve(1).map_err(|_| Refused::Memory)?;
-        let same = self.all.iter().position(|class| class.open == open);
+        let same = self.all.iter().position(|class| class.open == open && class.is_shared == is_shared);
         let vacant = || self.all.iter().position(|class| class.posted.counts == 0);
         if let Some(number) = same.or_else(vacant) {
-            self.all[number].open = open;
+            (self.all[number].open, self.all[number].is_shared) = (open, is_shared);
             return Ok(number as u32);
         }
         self.all.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.all.push(Class { open, posted: Table::default() });
+        self.all.push(Class { open, posted: Table::default(), is_shared });
         Ok(self.all.len() as u32 - 1)
     }
 
-    /// The class of that number has one more receive, put there by `put`.
+    /// The class of that number has one more receive.
     #[inline]
-    pub(super) fn add<T>(
-        &mut self,
-        number: u32,
-        put: impl FnOnce(&mut Table) -> Result<T, Refused>,
-    ) -> Result<T, Refused> {
+    fn add(&mut self, number: u32, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
         let table = &mut self.all[number as usize].posted;
         let is_first = table.counts == 0;
-        let added = put(table)?;
+        let added = table.put(key, spot, head)?;
         self.posted += 1;
         if is_first {
             // There is room: see `unused`.
@@ -140,16 +223,41 @@ impl Classes {
         Ok(added)
     }
 
-    /// The class of that number has one less, taken out by `take`.
+    /// The class of that number has one less. What it was called.
     #[inline]
-    pub(super) fn take(&mut self, number: u32, take: impl FnOnce(&mut Table) -> Head) -> Head {
-        let table = &mut self.all[number as usize].posted;
-        let taken = take(table);
+    pub(super) fn take(&mut self, number: u32, found: Found) -> u64 {
+        let class = &mut self.all[number as usize];
+        let mut id = class.posted.remove(found).id;
         self.posted -= 1;
-        if table.counts == 0 {
-            self.used.retain(|&used| used != number);
+        if class.is_shared {
+            let guard = id as u32;
+            id = self.guards.get(guard).id;
+            self.guards.remove(guard);
         }
-        taken
+        if class.posted.counts == 0 {
+            self.used.retain(|&used| used != number);
+            self.empty(number);
+        }
+        id
+    }
+
+    /// A class has no receives any more.
+    #[inline]
+    fn empty(&mut self, number: u32) {
+        let Class { open, is_shared, .. } = self.all[number as usize];
+        if is_shared && self.sharing.is_covered(open) != Some(open) {
+            // Another has taken its place, which ignores more.
+            self.peak_bytes = self.peak_bytes.max(self.bytes());
+            self.all[number as usize].posted = Table::default();
+        }
+        if self.posted == 0 {
+            self.sharing.settle();
+        }
+    }
+
+    /// Bytes that were allocated once, beyond those that are.
+    pub(super) fn dropped_bytes(&self) -> u64 {
+        self.peak_bytes.saturating_sub(self.bytes())
     }
 
     /// Takes the earliest receive that a message of that key matches, if there is but one class.
@@ -161,27 +269,44 @@ impl Classes {
         examined: &mut u64,
     ) -> Result<Option<u64>, NotOne> {
         let &[number] = self.used.as_slice() else { return Err(NotOne) };
-        let Class { open, posted } = &mut self.all[number as usize];
+        let Class { open, posted, is_shared } = &mut self.all[number as usize];
         let rest = open.rest(key);
-        let Some(head) = posted.take(&rest, hashing.spot(&rest), examined) else { return Ok(None) };
+        let spot = hashing.spot(&rest);
+        let taken = if *is_shared {
+            let admits = |guard: u64| self.guards.get(guard as u32).admits(key.tag);
+            let Some(guard) = posted.take(&rest, spot, examined, admits) else { return Ok(None) };
+            let id = self.guards.get(guard as u32).id;
+            self.guards.remove(guard as u32);
+            id
+        } else {
+            let Some(id) = posted.take(&rest, spot, examined, |_| true) else { return Ok(None) };
+            id
+        };
         self.posted -= 1;
         if posted.counts == 0 {
             self.used.clear();
+            self.empty(number);
         }
-        Ok(Some(head))
+        Ok(Some(taken))
     }
 
     /// The earliest receive that a message of that key matches: its number, its class, and where it is there.
-    #[inline]
-    pub(super) fn find(&self, key: &Key, hashing: &Hashing, examined: &mut u64) -> Option<(u64, u32, At)> {
-        let mut earliest: Option<(u64, u32, At)> = None;
+    #[inline(always)]
+    pub(super) fn find(&self, key: &Key, hashing: &Hashing, examined: &mut u64) -> Option<(u64, u32, Found)> {
+        let mut earliest: Option<(u64, u32, Found)> = None;
         for &number in &self.used {
-            let class = &self.all[number as usize];
-            let rest = class.open.rest(key);
-            let Some(at) = class.posted.find(&rest, hashing.spot(&rest), examined) else { continue };
-            let seq = class.posted.head(at).seq;
+            let Class { open, posted, is_shared } = &self.all[number as usize];
+            let rest = open.rest(key);
+            let Some(at) = posted.find(&rest, hashing.spot(&rest), examined) else { continue };
+            let mut found = Found::first(at);
+            if *is_shared {
+                let admits = |head: Head| self.guards.get(head.id as u32).admits(key.tag);
+                let Some(admitting) = posted.first_that(found, admits, examined) else { continue };
+                found = admitting;
+            }
+            let seq = posted.entry(found).seq;
             if earliest.is_none_or(|(earliest, ..)| seq < earliest) {
-                earliest = Some((seq, number, at));
+                earliest = Some((seq, number, found));
             }
         }
         earliest

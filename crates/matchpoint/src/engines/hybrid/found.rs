@@ -1,8 +1,8 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Ref, Slot, Twin};
-use super::key::{Hashing, Spot};
+use super::entry::{At, Cell, Head, Kind, NO_SEQ, Ref, Slot, Twin};
+use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{Table, neighbour};
 use crate::engine::Refused;
@@ -11,7 +11,21 @@ use crate::engine::Refused;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) at: At,
-    pub(super) twin: Option<Place>,
+    /// [`NIL`]: it is the first.
+    twin: Place,
+}
+
+impl Found {
+    /// The first entry of a queue.
+    #[inline]
+    pub(super) fn first(at: At) -> Self {
+        Found { at, twin: NIL }
+    }
+
+    /// The same entry of a queue that has moved.
+    pub(super) fn moved(self, at: At) -> Self {
+        Found { at, ..self }
+    }
 }
 
 impl Table {
@@ -28,8 +42,9 @@ impl Table {
                 let cell = self.cells.get(twin.owner);
                 let home = self.home(hashing.spot(&cell.key));
                 let slot = self.slot_of(twin.owner, home);
-                let at = At { slot, cell: twin.owner, is_away: slot != home };
-                Some(Found { at, twin: (cell.own != place).then_some(place) })
+                let at = At::new(slot, twin.owner);
+                let at = if slot == home { at } else { at.away() };
+                Some(Found { at, twin: if cell.own == place { NIL } else { place } })
             }
         }
     }
@@ -52,7 +67,7 @@ impl Table {
         let home = self.home(spot);
         let slot = self.slots[home];
         if !slot.is_crowded() && !slot.is_vacant() && slot.head().seq == seq {
-            return Some(Found { at: At { slot: home, cell: NIL, is_away: false }, twin: None });
+            return Some(Found::first(At::new(home, NIL)));
         }
         self.resolve_beside(home, seq)
     }
@@ -65,21 +80,20 @@ impl Table {
             return found;
         }
         let Found { at, twin } = self.resolve_at(neighbour(home), &self.slots[neighbour(home)], seq)?;
-        Some(Found { at: At { is_away: true, ..at }, twin })
+        Some(Found { at: at.away(), twin })
     }
 
     #[inline]
     fn resolve_at(&self, index: usize, slot: &Slot, seq: u64) -> Option<Found> {
         if !slot.is_crowded() {
             let is_there = !slot.is_vacant() && slot.head().seq == seq;
-            return is_there
-                .then_some(Found { at: At { slot: index, cell: NIL, is_away: false }, twin: None });
+            return is_there.then_some(Found::first(At::new(index, NIL)));
         }
         let mut place = slot.first_cell();
         while place != NIL {
             let cell = self.cells.get(place);
             if cell.head.seq == seq {
-                return Some(Found { at: At { slot: index, cell: place, is_away: false }, twin: None });
+                return Some(Found::first(At::new(index, place)));
             }
             place = cell.next;
         }
@@ -91,20 +105,75 @@ impl Table {
     pub(super) fn entry(&self, found: Found) -> Head {
         let head = self.head(found.at);
         match found.twin {
-            None => head,
-            Some(place) => {
+            NIL => head,
+            place => {
                 let twin = self.twins.get(place);
                 Head { id: twin.id, seq: twin.seq, ..head }
             }
         }
     }
 
+    /// An entry by the name that it has here: in the slots from one on, or outside. Everything is read in the order of
+    /// memory: from slot to cells to twins each step would be a cache miss.
+    pub(super) fn entry_called(&self, id: u64, kind: Kind, from: usize) -> Option<(Key, Head, Ref)> {
+        if let Some(slot) = self.slots.find_from(from, |slot| slot.id == id && slot.holds_plainly(kind)) {
+            return Some((slot.key(), slot.head(), Ref::UNPLACED));
+        }
+        let is_it = |head: &Head| head.id == id && head.kind == kind && head.seq != NO_SEQ;
+        if let Some((_, cell)) = self.cells.iter().find(|(_, cell)| is_it(&cell.head)) {
+            let entry = if cell.own == NIL { Ref::UNPLACED } else { Ref::twin(cell.own) };
+            return Some((cell.key, cell.head, entry));
+        }
+        let twins = self.twins.iter().filter(|(_, twin)| twin.id == id && twin.seq != NO_SEQ);
+        let mut found = twins.map(|(place, twin)| {
+            let cell = self.cells.get(twin.owner);
+            (cell.key, Head { id, seq: twin.seq, ..cell.head }, Ref::twin(place))
+        });
+        found.find(|(_, head, _)| head.kind == kind)
+    }
+
+    /// The entry behind one in its queue.
+    #[inline]
+    pub(super) fn next(&self, found: Found) -> Option<Found> {
+        if found.at.cell() == NIL {
+            return None;
+        }
+        let next = match found.twin {
+            NIL => self.cells.get(found.at.cell()).first,
+            place => self.twins.get(place).next,
+        };
+        (next != NIL).then_some(Found { twin: next, ..found })
+    }
+
+    /// The first entry of a queue, from one on, of which `is_it` says so. Adds those behind that one to `examined`.
+    #[inline]
+    pub(super) fn first_that(
+        &self,
+        mut found: Found,
+        is_it: impl Fn(Head) -> bool,
+        examined: &mut u64,
+    ) -> Option<Found> {
+        while !is_it(self.entry(found)) {
+            found = self.next(found)?;
+            *examined += 1;
+        }
+        Some(found)
+    }
+
+    /// Whether a key has so many entries.
+    #[inline]
+    pub(super) fn has_crowd(&self, key: &Key, spot: Spot, crowd: usize) -> bool {
+        let Some(at) = self.find(key, spot, &mut 0).filter(|at| at.cell() != NIL) else { return false };
+        let queue = std::iter::successors(Some(Found::first(at)), |&found| self.next(found));
+        queue.take(crowd).count() == crowd
+    }
+
     /// Takes out the entry that was found, wherever it stands in its queue.
     #[inline]
     pub(super) fn remove(&mut self, found: Found) -> Head {
         match found.twin {
-            None => self.pop(found.at),
-            Some(place) => self.remove_twin(found, place),
+            NIL => self.pop(found.at),
+            place => self.remove_twin(found, place),
         }
     }
 

@@ -88,6 +88,11 @@ impl Table {
         self.chain(home, place);
     }
 
+    /// Gives so many chunks back, of a table that nobody uses any more. False: that was the last of it.
+    pub(super) fn give_back(&mut self, chunks: usize) -> bool {
+        (0..chunks).all(|_| self.slots.give_back() || self.cells.give_back() || self.twins.give_back())
+    }
+
     /// The entries from a bucket on. Growth takes none of them to a bucket before it.
     pub(super) fn entries_from(&self, index: usize) -> impl Iterator<Item = (Key, Head, Ref)> {
         self.slots.since(index).flat_map(|slot| self.entries_in(slot))

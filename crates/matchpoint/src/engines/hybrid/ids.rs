@@ -27,8 +27,9 @@ pub(crate) struct Named {
 /// The class of what belongs to none.
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
-/// Of so many buckets that are looked at for a name, the entries of one are named.
-const SHARE: usize = 4;
+/// Of so many buckets that are looked at for a name, the entries of one are named. Naming an entry takes some fifty times
+/// as long as looking at it: with fewer the longest call would take longer, with more all of them together.
+const SHARE: usize = 16;
 
 /// Buckets whose entries are named with each call.
 pub(super) const STEP: usize = GROUP;
@@ -83,7 +84,7 @@ impl Ids {
             for (of, head, entry) in table.entries_near(from, buckets) {
                 let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
                 let named = Named { class, entry, seq: head.seq };
-                if head.kind == self.kind && self.note(head.id, named, hashing).is_err() {
+                if head.kind == self.kind && self.note(classes.id(class, head), named, hashing).is_err() {
                     return;
                 }
             }
@@ -97,24 +98,32 @@ impl Ids {
     /// Where the entry of that name is, if it is among those that have none here yet.
     fn search(&mut self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
         let (first, mut from) = self.until;
-        // Naming an entry takes some ten times as long as looking at it. Whole groups: a key may change its slot in one.
+        // Whole groups: a key may change its slot in one.
         let tables = (first..self.tables(classes)).filter_map(|number| table_at(number, main, classes));
         let left = tables.map(|(_, table)| table.slots.len().max(1)).sum::<usize>().saturating_sub(from);
         let share = (left / SHARE).next_multiple_of(GROUP).max(GROUP);
         let mut found = None;
-        'tables: for number in first..self.tables(classes) {
+        for number in first..self.tables(classes) {
             let (class, table) = table_at(number, main, classes)?;
-            for (of, head, entry) in table.entries_from(from) {
-                if head.id == id && head.kind == self.kind {
-                    let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
-                    found = Some(Named { class, entry, seq: head.seq });
-                    break 'tables;
-                }
+            let entry = if classes.is_shared(class) {
+                let is_it = |&(_, head, _): &(Key, Head, Ref)| classes.id(class, head) == id;
+                table.entries_from(from).find(is_it)
+            } else {
+                table.entry_called(id, self.kind, from)
+            };
+            if let Some((of, Head { seq, .. }, entry)) = entry {
+                let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+                found = Some(Named { class, entry, seq });
+                break;
             }
             from = 0;
         }
         self.catch_up(share, main, classes, hashing);
         found
+    }
+
+    pub(super) fn into_table(self) -> Table {
+        self.table
     }
 
     pub(super) fn bytes(&self) -> u64 {

@@ -3,14 +3,18 @@
 //! Such a receive mostly takes one of the first messages that wait, so those are compared one by one. One that has to
 //! look further makes an index of what its class keeps of the keys, filled from the oldest message on, and only as far as
 //! a search has to go: neither an arrival nor a receive that leaves nothing open ever looks at an index. So messages
-//! that were taken stay in it, until they are met, or are too many.
+//! that were taken stay in it, until they are met, or are too many. Masks in numbers [share](super::sharing) an index,
+//! too: what it finds is compared with the receive.
 
 use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
+use super::grave::Grave;
 use super::key::{Hashing, Key};
 use super::log::Log;
+use super::sharing::{CROWD, Sharing};
 use super::table::Table;
+use crate::envelope::Selector;
 
 /// Messages indexed with each search while an index is made anew, and two for each that is indexed in the old one.
 const CATCH_UP: usize = 64;
@@ -55,10 +59,40 @@ impl Unexpected<'_> {
 /// What a search is for.
 #[derive(Clone, Copy)]
 pub(super) struct Sought<'a> {
+    pub(super) selector: &'a Selector,
+    /// What the selector leaves open, or the index that is searched, if that is shared.
     pub(super) open: Openness,
     pub(super) rest: &'a Key,
+    pub(super) is_shared: bool,
     /// Whether the message will be taken that is found.
     pub(super) is_taken: bool,
+}
+
+impl Sought<'_> {
+    /// Whether a message is one that is sought: what the index keeps of its key is equal.
+    #[inline]
+    fn admits(&self, key: &Key) -> bool {
+        !self.is_shared || self.selector.matches(&key.envelope())
+    }
+}
+
+/// What a search of an index came to.
+enum Search {
+    Found(Found),
+    /// All that is indexed and could match was looked at.
+    Nothing,
+    /// There is more of that than is compared one by one.
+    Crowd,
+}
+
+impl Search {
+    #[inline(always)]
+    fn found(self) -> Option<Found> {
+        match self {
+            Search::Found(found) => Some(found),
+            Search::Nothing | Search::Crowd => None,
+        }
+    }
 }
 
 /// Messages by what is left of their keys, oldest first.
@@ -73,12 +107,12 @@ impl Held {
         Held { table: Table::dense(), until: 0 }
     }
 
-    /// Indexes messages until one with `rest` left is met, which is returned and not indexed, or `most` were looked at.
+    /// Indexes messages until one that is sought is met, which is returned and not indexed, or `most` were looked at.
     /// False: there was no memory for some of them, which were looked at all the same.
     fn extend(
         &mut self,
         open: &Openness,
-        rest: Option<&Key>,
+        sought: Option<&Sought<'_>>,
         unexpected: Unexpected<'_>,
         mut most: usize,
         examined: &mut u64,
@@ -97,8 +131,9 @@ impl Held {
             }
             let Some(found) = unexpected.resolve(entry, seq) else { continue };
             *examined += 1;
-            let left = open.rest(&unexpected.table.key(found.at));
-            if rest == Some(&left) {
+            let key = unexpected.table.key(found.at);
+            let left = open.rest(&key);
+            if sought.is_some_and(|sought| *sought.rest == left && sought.admits(&key)) {
                 return (Some(found), has_room);
             }
             if has_room {
@@ -115,28 +150,60 @@ impl Held {
     }
 
     /// The earliest message of those it has, which is left out from now on if it is to be taken.
-    #[inline]
-    fn search(
-        &mut self,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> Option<Found> {
+    #[inline(always)]
+    fn search(&mut self, sought: &Sought<'_>, unexpected: Unexpected<'_>, examined: &mut u64) -> Search {
         let spot = unexpected.hashing.spot(sought.rest);
         let mut at = self.table.find(sought.rest, spot, examined);
         while let Some(queue) = at {
             let Head { seq, id, .. } = self.table.head(queue);
             let found = unexpected.resolve(Ref(id), seq);
-            if found.is_none() || sought.is_taken {
+            let Some(found) = found else {
+                self.table.pop(queue);
+                *examined += 1;
+                at = self.table.find(sought.rest, spot, &mut 0);
+                continue;
+            };
+            if sought.is_shared && !sought.admits(&unexpected.table.key(found.at)) {
+                return self.search_behind(Found::first(queue), sought, unexpected, examined);
+            }
+            if sought.is_taken {
                 self.table.pop(queue);
             }
-            if found.is_some() {
-                return found;
-            }
-            *examined += 1;
-            at = self.table.find(sought.rest, spot, &mut 0);
+            return Search::Found(found);
         }
-        None
+        Search::Nothing
+    }
+
+    /// The same among those of a key behind the first, which is not what is sought.
+    #[inline(never)]
+    fn search_behind(
+        &mut self,
+        first: Found,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Search {
+        let (mut next, mut others) = (self.table.next(first), 1);
+        while let Some(entry) = next {
+            next = self.table.next(entry);
+            let Head { seq, id, .. } = self.table.entry(entry);
+            *examined += 1;
+            let Some(found) = unexpected.resolve(Ref(id), seq) else {
+                self.table.remove(entry);
+                continue;
+            };
+            if sought.admits(&unexpected.table.key(found.at)) {
+                if sought.is_taken {
+                    self.table.remove(entry);
+                }
+                return Search::Found(found);
+            }
+            others += 1;
+            if others > CROWD {
+                return Search::Crowd;
+            }
+        }
+        Search::Nothing
     }
 
     /// A message was given another key.
@@ -156,6 +223,8 @@ impl Held {
 /// The index of a class.
 struct Index {
     open: Openness,
+    /// Whether it is of several masks.
+    is_shared: bool,
     held: Held,
     /// What is to replace it, without entries of the dead.
     fresh: Option<Held>,
@@ -171,6 +240,8 @@ pub(super) struct NoIndex;
 #[derive(Default)]
 pub(super) struct Indexes {
     all: Vec<Index>,
+    grave: Grave,
+    sharing: Sharing,
     /// Searches that went to an index, or would have.
     searches: u64,
     /// The most bytes that were allocated before some of them were given back.
@@ -187,7 +258,8 @@ impl Indexes {
     pub(super) fn bytes(&self) -> u64 {
         let fresh = |index: &Index| index.fresh.as_ref().map_or(0, |fresh| fresh.table.bytes());
         let held = |index: &Index| index.held.table.bytes() + fresh(index);
-        (self.all.capacity() * size_of::<Index>()) as u64 + self.all.iter().map(held).sum::<u64>()
+        let places = (self.all.capacity() * size_of::<Index>()) as u64;
+        places + self.all.iter().map(held).sum::<u64>() + self.grave.bytes()
     }
 
     /// Bytes that were allocated once, beyond those that are.
@@ -195,18 +267,30 @@ impl Indexes {
         self.peak_bytes.saturating_sub(self.bytes())
     }
 
-    /// Whether there is one of that class.
+    /// Whether there is one to search for a class.
     pub(super) fn has(&self, open: Openness) -> bool {
-        self.all.iter().any(|index| index.open == open)
+        let wide = self.sharing.is_covered(open);
+        self.all.iter().any(|index| match index.is_shared {
+            true => wide == Some(index.open),
+            false => open == index.open,
+        })
     }
 
     /// The number of the index of a class, made if there may be one more.
-    fn number(&mut self, open: Openness) -> Option<usize> {
-        let number = self.all.iter().position(|index| index.open == open);
+    fn number(&mut self, open: Openness, is_shared: bool) -> Option<usize> {
+        let is_it = |index: &Index| index.open == open && index.is_shared == is_shared;
+        let number = self.all.iter().position(is_it);
         if number.is_some() {
             return number;
         }
-        let new = Index { open, held: Held::new(), fresh: None, searched: self.searches, clock: 0 };
+        let held = Held::new();
+        let new = Index { open, is_shared, held, fresh: None, searched: self.searches, clock: 0 };
+        // What has become too narrow.
+        let is_alike = |index: &Index| index.is_shared && index.open.any_source == open.any_source;
+        if let Some(number) = self.all.iter().position(|index| is_shared && is_alike(index)) {
+            self.replace(number, new);
+            return Some(number);
+        }
         if self.all.len() < MOST {
             self.all.try_reserve_exact(1).ok()?;
             self.all.push(new);
@@ -216,17 +300,52 @@ impl Indexes {
         if self.searches - self.all[idle].searched < IDLE * MOST as u64 {
             return None;
         }
-        self.drop_from(|indexes| indexes.all[idle] = new);
+        self.replace(idle, new);
         Some(idle)
     }
 
-    /// Remembers what was held before something is dropped.
-    fn drop_from(&mut self, drop: impl FnOnce(&mut Self)) {
-        self.peak_bytes = self.peak_bytes.max(self.bytes());
-        drop(self);
+    /// The index that a mask shares with others.
+    fn wide(&mut self, open: Openness) -> Option<Openness> {
+        let Indexes { all, sharing, .. } = self;
+        let is_other = |index: &&Index| !index.is_shared && index.open.is_partial() && index.open != open;
+        sharing.wide(open, || all.iter().filter(is_other).count())
+    }
+
+    fn replace(&mut self, number: usize, new: Index) {
+        let old = std::mem::replace(&mut self.all[number], new);
+        self.bury(old);
+    }
+
+    fn bury(&mut self, index: Index) {
+        self.bury_held(index.fresh);
+        self.bury_held(Some(index.held));
+    }
+
+    fn bury_held(&mut self, held: Option<Held>) {
+        if let Some(Held { table, .. }) = held {
+            self.peak_bytes = self.peak_bytes.max(self.bytes() + table.bytes());
+            self.grave.bury(table);
+        }
+    }
+
+    /// Drops another table as an index is dropped: a little with each call.
+    pub(super) fn bury_table(&mut self, table: Table) {
+        self.grave.bury(table);
+    }
+
+    /// Whether something is being dropped.
+    #[inline]
+    pub(super) fn is_dropping(&self) -> bool {
+        !self.grave.is_empty()
+    }
+
+    /// Drops a little of it.
+    pub(super) fn tend(&mut self) {
+        self.grave.tend();
     }
 
     /// The earliest message that a receive takes; or an error, if there is no index to tell.
+    #[inline(always)]
     pub(super) fn find(
         &mut self,
         sought: &Sought<'_>,
@@ -234,50 +353,92 @@ impl Indexes {
         examined: &mut u64,
     ) -> Result<Option<Found>, NoIndex> {
         self.searches += 1;
-        let number = self.number(sought.open).ok_or(NoIndex)?;
+        if sought.open.is_partial() {
+            return self.find_masked(sought, unexpected, examined);
+        }
+        let number = self.number(sought.open, false).ok_or(NoIndex)?;
+        Ok(self.find_in(number, sought, unexpected, examined).found())
+    }
+
+    /// The same under a mask: in the index that it shares, if it does, and in its own if that is too crowded.
+    #[inline(never)]
+    fn find_masked(
+        &mut self,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Result<Option<Found>, NoIndex> {
+        let wide = self.wide(sought.open);
+        let left = wide.map(|wide| wide.rest(sought.rest));
+        let shared = wide.zip(left.as_ref());
+        let shared = shared.map(|(open, rest)| Sought { open, rest, is_shared: true, ..*sought });
+        for sought in shared.iter().chain([sought]) {
+            let Some(number) = self.number(sought.open, sought.is_shared) else { continue };
+            match self.find_in(number, sought, unexpected, examined) {
+                Search::Crowd => self.sharing.met_crowd(),
+                search => return Ok(search.found()),
+            }
+        }
+        Err(NoIndex)
+    }
+
+    // Always: what it found would come back through memory.
+    #[inline(always)]
+    fn find_in(
+        &mut self,
+        number: usize,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        examined: &mut u64,
+    ) -> Search {
         let searches = self.searches;
         let index = &mut self.all[number];
         (index.searched, index.clock) = (searches, unexpected.clock);
         let before = index.held.until;
-        let mut found = index.held.search(sought, unexpected, examined);
-        if found.is_none() {
-            let has_room;
-            (found, has_room) =
-                index.held.extend(&sought.open, Some(sought.rest), unexpected, usize::MAX, examined);
+        let mut search = index.held.search(sought, unexpected, examined);
+        if let Search::Nothing = search {
+            let (found, has_room) =
+                index.held.extend(&sought.open, Some(sought), unexpected, usize::MAX, examined);
+            search = found.map_or(Search::Nothing, Search::Found);
             if !has_room {
-                self.drop_from(|indexes| _ = indexes.all.swap_remove(number));
-                return Ok(found);
+                let index = self.all.swap_remove(number);
+                self.bury(index);
+                return search;
             }
         }
         // Messages are numbered in twos.
         let indexed = self.all[number].held.until.saturating_sub(before) / 2;
         self.renew(number, unexpected, CATCH_UP.saturating_add(2 * indexed as usize));
-        Ok(found)
+        search
+    }
+
+    /// No message waits.
+    pub(super) fn settle(&mut self) {
+        self.sharing.settle();
     }
 
     /// Makes an index anew that holds too many of the dead, a little with each search.
-    #[inline]
+    #[inline(always)]
     fn renew(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
         let index = &mut self.all[number];
         let waiting = unexpected.table.count(Kind::Waiting);
-        if index.fresh.is_none() {
-            if index.held.table.len() <= 2 * waiting + SLACK {
-                return;
-            }
-            index.fresh = Some(Held::new());
+        if index.fresh.is_some() || index.held.table.len() > 2 * waiting + SLACK {
+            self.renew_some(number, unexpected, most);
         }
-        let Some(fresh) = &mut index.fresh else { return };
+    }
+
+    #[inline(never)]
+    fn renew_some(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
+        let index = &mut self.all[number];
+        let fresh = index.fresh.get_or_insert_with(Held::new);
         let (_, has_room) = fresh.extend(&index.open, None, unexpected, most, &mut 0);
         let is_done = fresh.until >= index.held.until;
         if !has_room {
-            self.drop_from(|indexes| indexes.all[number].fresh = None);
+            let fresh = index.fresh.take();
+            self.bury_held(fresh);
         } else if is_done {
-            self.drop_from(|indexes| {
-                let index = &mut indexes.all[number];
-                if let Some(fresh) = index.fresh.take() {
-                    index.held = fresh;
-                }
-            });
+            let held = index.fresh.take().map(|fresh| std::mem::replace(&mut index.held, fresh));
+            self.bury_held(held);
         }
     }
 
@@ -288,8 +449,9 @@ impl Indexes {
             // The clock counts in twos.
             clock < index.clock + 2 * 4 * entries
         };
-        if !self.all.iter().all(is_used) {
-            self.drop_from(|indexes| indexes.all.retain(is_used));
+        while let Some(idle) = self.all.iter().position(|index| !is_used(index)) {
+            let index = self.all.swap_remove(idle);
+            self.bury(index);
         }
     }
 
@@ -298,9 +460,9 @@ impl Indexes {
         self.all.retain_mut(|index| {
             // With the source left open what is left is the same, and the log says where the message is now.
             let Index { open, held, fresh, .. } = index;
-            let is_kept = open.is_any_source() || held.rename(open, key, head, hashing);
+            let is_kept = open.any_source || held.rename(open, key, head, hashing);
             let fresh_is_kept = |fresh: &mut Held| fresh.rename(open, key, head, hashing);
-            if !open.is_any_source() && !fresh.as_mut().is_none_or(fresh_is_kept) {
+            if !open.any_source && !fresh.as_mut().is_none_or(fresh_is_kept) {
                 *fresh = None;
             }
             is_kept

@@ -2,80 +2,47 @@
 //! passes. Taking a message does not look here, so that a program without wildcards pays for one store.
 //!
 //! ```text
-//! full   [ 256 entries ][ 256 entries ][ … ]   oldest first, swept a few entries at a time
-//! tail   [ 37 entries ]                        where the next one goes
+//! full   [ 256 lines ][ 97 lines, swept ][ … ]   oldest first, swept a few lines at a time
+//! tail   [ 37 lines ]                            where the next one goes
 //! ```
 
 use std::collections::VecDeque;
 
+use super::chunk::{Chunk, LINES, Lines, Word, word};
 use super::entry::Ref;
-use super::key::Spot;
 use crate::engine::Refused;
 
-/// Entries in a chunk: 3 KiB, so that the call which adds one rarely touches more than one page that was never
-/// touched before (1.2 µs each on a virtual machine). The tail begins smaller.
-const CHUNK: usize = 256;
+/// Lines that the tail begins with.
 const FIRST: usize = 32;
 
-/// Dead entries that are not worth a sweep.
+/// Dead lines that are not worth a sweep.
 const SLACK: usize = 1024;
 
-/// Entries looked at with each arrival while a sweep is on.
+/// Lines looked at with each arrival while a sweep is on.
 const SWEEP: usize = 4;
-
-/// A message's number (its upper bit says whether it was placed as a twin) and what it is found by: 12 bytes.
-#[derive(Clone, Copy, Default)]
-struct Line {
-    low: u32,
-    high: u32,
-    place: u32,
-}
-
-/// In `high`.
-const TWIN: u32 = 1 << 31;
-const DEAD: u32 = 1 << 30;
-
-impl Line {
-    #[inline]
-    fn new(seq: u64, entry: Ref) -> Self {
-        let (place, twin) = match entry.place() {
-            Some(place) => (place, TWIN),
-            None => (entry.spot().0, 0),
-        };
-        Line { low: seq as u32, high: (seq >> 32) as u32 | twin, place }
-    }
-
-    #[inline]
-    fn seq(self) -> u64 {
-        u64::from(self.high & (DEAD - 1)) << 32 | u64::from(self.low)
-    }
-
-    #[inline]
-    fn entry(self) -> Ref {
-        if self.high & TWIN != 0 { Ref::twin(self.place) } else { Ref::inline(Spot(self.place)) }
-    }
-
-    #[inline]
-    fn is_dead(self) -> bool {
-        self.high & DEAD != 0
-    }
-}
 
 /// See the [module's documentation](self).
 #[derive(Default)]
 pub(super) struct Log {
     /// All of it is initialised, so that adding a line is a store behind one comparison.
-    tail: Vec<Line>,
+    tail: Vec<Word>,
     used: usize,
-    full: VecDeque<Vec<Line>>,
-    spare: VecDeque<Vec<Line>>,
-    /// Where the sweep stands: a full chunk and an entry of it.
+    /// The number of the tail's first message.
+    base: u64,
+    full: VecDeque<Chunk>,
+    spare: VecDeque<Chunk>,
+    /// Where the sweep stands: a full chunk and a line of it.
     sweep: Option<(usize, usize)>,
     /// Lines in full chunks.
     settled: usize,
 }
 
 impl Log {
+    /// One whose first message has the number `seq`.
+    pub(super) fn from(seq: u64) -> Self {
+        Log { base: seq, ..Log::default() }
+    }
+
     /// Lines kept, dead or alive.
     #[inline]
     pub(super) fn len(&self) -> usize {
@@ -85,12 +52,12 @@ impl Log {
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         let chunks = self.full.len() + self.spare.len();
-        let lines = self.tail.capacity() + chunks * CHUNK;
+        let words = self.tail.capacity() + chunks * LINES;
         let places = self.full.capacity() + self.spare.capacity();
-        (lines * size_of::<Line>() + places * size_of::<Vec<Line>>()) as u64
+        (words * size_of::<Word>() + places * size_of::<Chunk>()) as u64
     }
 
-    /// Whether there are entries to sweep.
+    /// Whether there are lines to sweep.
     #[inline]
     pub(super) fn is_sweeping(&self) -> bool {
         self.sweep.is_some()
@@ -105,24 +72,27 @@ impl Log {
     /// Makes room for one line; `live` of those that are there are wanted still.
     #[cold]
     pub(super) fn make_room(&mut self, live: usize) -> Result<(), Refused> {
-        if self.tail.len() < CHUNK {
-            let lines = usize::clamp(2 * self.tail.len(), FIRST, CHUNK);
+        if self.tail.len() < LINES {
+            let lines = usize::clamp(2 * self.tail.len(), FIRST, LINES);
             self.tail.try_reserve_exact(lines - self.tail.len()).map_err(|_| Refused::Memory)?;
-            self.tail.resize(lines, Line::default());
+            self.tail.resize(lines, 0);
             return Ok(());
         }
         self.full.try_reserve(1).map_err(|_| Refused::Memory)?;
-        let mut next = match self.spare.pop_front() {
-            Some(chunk) => chunk,
+        let next = match self.spare.pop_front() {
+            Some(chunk) => chunk.into_words(),
             None => {
-                let mut chunk = Vec::new();
-                chunk.try_reserve_exact(CHUNK).map_err(|_| Refused::Memory)?;
-                chunk
+                let mut words = Vec::new();
+                words.try_reserve_exact(LINES).map_err(|_| Refused::Memory)?;
+                words.resize(LINES, 0);
+                words
             }
         };
-        next.resize(CHUNK, Line::default());
-        self.settled += CHUNK;
-        self.full.push_back(std::mem::replace(&mut self.tail, next));
+        if let Some(chunk) = Chunk::new(self.base, std::mem::replace(&mut self.tail, next)) {
+            self.full.push_back(chunk);
+        }
+        self.settled += LINES;
+        self.base += 2 * LINES as u64;
         self.used = 0;
         if self.sweep.is_none() && self.len() > 2 * live + SLACK {
             self.sweep = Some((0, 0));
@@ -130,28 +100,29 @@ impl Log {
         Ok(())
     }
 
-    /// Adds a line; false: there is no [room](Self::make_room).
+    /// Adds the line of the next message; false: there is no [room](Self::make_room).
     #[inline]
-    pub(super) fn push(&mut self, seq: u64, entry: Ref) -> bool {
+    pub(super) fn push(&mut self, entry: Ref) -> bool {
         let Some(line) = self.tail.get_mut(self.used) else { return false };
-        *line = Line::new(seq, entry);
+        *line = word(entry);
         self.used += 1;
         true
     }
 
-    /// Forgets all lines, none of which is alive. False, and nothing done: there are full chunks to put away.
+    /// Forgets all lines, none of which is alive: the next message has the number `seq`. False, and nothing done: there
+    /// are full chunks to put away.
     #[inline]
-    pub(super) fn restart(&mut self) -> bool {
+    pub(super) fn restart(&mut self, seq: u64) -> bool {
         if self.settled == 0 {
-            self.used = 0;
+            (self.used, self.base) = (0, seq);
         }
         self.settled == 0
     }
 
-    /// Forgets all lines: none is alive.
+    /// Forgets all lines: none is alive, and the next message has the number `seq`.
     #[inline]
-    pub(super) fn clear(&mut self) {
-        self.used = 0;
+    pub(super) fn clear(&mut self, seq: u64) {
+        (self.used, self.base) = (0, seq);
         if !self.full.is_empty() {
             self.clear_full();
         }
@@ -169,76 +140,174 @@ impl Log {
         }
     }
 
+    fn tail(&self) -> Lines<'_> {
+        Lines::new(self.base, &self.tail[..self.used])
+    }
+
+    /// The full chunk that a message has its line in, or would have; the number of them, if that is the tail.
+    fn chunk_of(&self, seq: u64) -> usize {
+        self.full.partition_point(|chunk| chunk.lines().last() < seq)
+    }
+
     /// The lines from the oldest on that is no older than `seq`.
-    pub(super) fn since(&self, seq: u64) -> impl Iterator<Item = (u64, Ref)> {
-        let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
-        let lines = self.full.range(chunk..).map(Vec::as_slice).chain([&self.tail[..self.used]]);
-        let older = move |lines: &[Line]| lines.partition_point(|line| line.seq() < seq);
-        let lines = lines.flat_map(move |lines| {
-            let first = lines.first().is_some_and(|first| first.seq() < seq);
-            &lines[if first { older(lines) } else { 0 }..]
-        });
-        lines.filter(|line| !line.is_dead()).map(|line| (line.seq(), line.entry()))
+    #[inline]
+    pub(super) fn since(&self, seq: u64) -> Since<'_> {
+        let chunk =
+            if self.full.is_empty() || seq >= self.base { self.full.len() } else { self.chunk_of(seq) };
+        let lines = self.full.get(chunk).map_or(self.tail(), Chunk::lines);
+        Since { log: self, chunk, lines, line: lines.place(seq) }
     }
 
     /// What a message is found by. O(log lines).
     pub(super) fn find(&self, seq: u64) -> Option<Ref> {
-        self.since(seq).next().filter(|&(found, _)| found == seq).map(|(_, entry)| entry)
+        self.full.get(self.chunk_of(seq)).map_or(self.tail(), Chunk::lines).find(seq)
     }
 
     /// Changes what a message is found by. O(log lines).
     pub(super) fn replace(&mut self, seq: u64, entry: Ref) {
-        let chunk = self.full.partition_point(|chunk| chunk.last().is_none_or(|last| last.seq() < seq));
-        let lines = match self.full.get_mut(chunk) {
-            Some(lines) => lines,
-            None => &mut self.tail[..self.used],
-        };
-        let at = lines.partition_point(|line| line.seq() < seq);
-        if let Some(line) = lines.get_mut(at).filter(|line| line.seq() == seq) {
-            *line = Line::new(seq, entry);
+        let chunk = self.chunk_of(seq);
+        let at = self.full.get(chunk).map_or(self.tail(), Chunk::lines).word_of(seq);
+        let Some(at) = at else { return };
+        match self.full.get_mut(chunk) {
+            Some(chunk) => chunk.set(at, entry),
+            None => self.tail[at] = word(entry),
         }
     }
 
-    /// Looks at some entries, and drops those of which `is_live` says no.
+    /// Looks at some lines, and drops those of which `is_live` says no.
     pub(super) fn tend(&mut self, is_live: impl Fn(u64, Ref) -> bool) {
-        let Some((chunk, at)) = self.sweep else { return };
-        let Some(lines) = self.full.get_mut(chunk) else {
+        let Some((number, at)) = self.sweep else { return };
+        let Some(chunk) = self.full.get_mut(number) else {
             self.sweep = None;
             return;
         };
-        let end = lines.len().min(at + SWEEP);
-        for line in &mut lines[at..end] {
-            if !is_live(line.seq(), line.entry()) {
-                line.high |= DEAD;
-            }
+        let end = chunk.len().min(at + SWEEP);
+        for line in at..end {
+            chunk.drop_unless(line, &is_live);
         }
-        self.sweep = Some((chunk, end));
-        if end == lines.len() {
-            self.close_up(chunk);
+        self.sweep = Some((number, end));
+        if end == chunk.len() {
+            self.close_up(number);
         }
     }
 
     /// Drops the dead lines of a chunk, and joins it with the one before if there is room.
-    fn close_up(&mut self, chunk: usize) {
-        let lines = &mut self.full[chunk];
-        self.settled -= lines.len();
-        lines.retain(|line| !line.is_dead());
-        self.settled += lines.len();
-        let here = lines.len();
-        let joins = chunk > 0 && self.full[chunk - 1].len() + here <= CHUNK;
-        if !joins && here > 0 {
-            self.sweep = Some((chunk + 1, 0));
+    fn close_up(&mut self, number: usize) {
+        let chunk = &mut self.full[number];
+        self.settled -= chunk.len();
+        let here = chunk.close_up();
+        self.settled += here;
+        let before = number.checked_sub(1).filter(|&before| self.full[before].has_room(&self.full[number]));
+        if here > 0 && before.is_none() {
+            self.sweep = Some((number + 1, 0));
             return;
         }
-        let mut emptied = self.full.remove(chunk).unwrap_or_default();
-        if joins {
-            self.full[chunk - 1].extend_from_slice(&emptied);
+        self.sweep = Some((number, 0));
+        let Some(emptied) = self.full.remove(number) else { return };
+        if let (Some(before), 1..) = (before, here) {
+            self.full[before].append(&emptied);
         }
-        emptied.clear();
-        self.sweep = Some((chunk, 0));
         // A spare chunk that there is no room to remember is given back.
         if self.spare.try_reserve(1).is_ok() {
             self.spare.push_back(emptied);
         }
+    }
+}
+
+/// Lines from one on. Mostly the next few are asked for: what the standard library makes of two loops takes longer to
+/// begin than they do.
+pub(super) struct Since<'a> {
+    log: &'a Log,
+    /// The number of `lines`' chunk; after the last, the tail.
+    chunk: usize,
+    lines: Lines<'a>,
+    line: usize,
+}
+
+impl Iterator for Since<'_> {
+    type Item = (u64, Ref);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, Ref)> {
+        loop {
+            while self.line < self.lines.len() {
+                self.line += 1;
+                let line = self.lines.get(self.line - 1);
+                if line.is_some() {
+                    return line;
+                }
+            }
+            if self.chunk >= self.log.full.len() {
+                return None;
+            }
+            self.chunk += 1;
+            self.lines = self.log.full.get(self.chunk).map_or(self.log.tail(), Chunk::lines);
+            self.line = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Spot;
+    use super::*;
+
+    fn entry(seq: u64) -> Ref {
+        if seq % 3 == 0 { Ref::twin(seq as u32) } else { Ref::inline(Spot(seq as u32)) }
+    }
+
+    fn lines(log: &Log, seq: u64) -> Vec<u64> {
+        let line = |(seq, found)| {
+            assert_eq!(found, entry(seq));
+            seq
+        };
+        log.since(seq).map(line).collect()
+    }
+
+    #[test]
+    fn lines_are_found_before_and_after_sweeps() {
+        let mut log = Log::default();
+        let count = 20 * LINES as u64;
+        log.clear(1000);
+        let mut live: Vec<u64> = (0..count).map(|at| 1000 + 2 * at).collect();
+        for &seq in &live {
+            if !log.has_room() {
+                log.make_room(usize::MAX / 4).unwrap();
+            }
+            assert!(log.push(entry(seq)));
+        }
+        // Nearly none left of some chunks, nearly all of others, nothing of one.
+        for share in [1, 2, 3, 5, 40] {
+            let is_live = |seq: u64| match seq / 2 / LINES as u64 % 4 {
+                0 => seq % (2 * share) == 0,
+                1 => seq % (2 * share) != 0 || share == 1,
+                2 => share == 1,
+                _ => seq % 7 < 6,
+            };
+            live.retain(|&seq| is_live(seq) || seq >= log.base);
+            let before = log.len();
+            log.sweep = Some((0, 0));
+            while log.is_sweeping() {
+                log.tend(|seq, found| {
+                    assert_eq!(found, entry(seq));
+                    is_live(seq)
+                });
+            }
+            assert_eq!(lines(&log, 0), live, "share {share}");
+            assert!(log.len() <= before && log.len() <= 2 * live.len() + 2 * LINES, "{} lines", log.len());
+            for since in (900..1000 + 2 * count + 100).step_by(77) {
+                let expected: Vec<u64> = live.iter().copied().filter(|&seq| seq >= since).collect();
+                assert_eq!(lines(&log, since), expected, "share {share}, since {since}");
+                let found = live.binary_search(&since).is_ok().then(|| entry(since));
+                assert_eq!(log.find(since), found, "share {share}, {since}");
+            }
+        }
+        let (bytes, seq) = (log.bytes(), live[0]);
+        log.replace(seq, Ref::twin(7));
+        assert_eq!(log.find(seq), Some(Ref::twin(7)));
+        log.clear(1 << 40);
+        assert_eq!((log.len(), log.bytes() <= bytes + 4096), (0, true), "chunks are kept");
+        assert!(log.has_room() && log.push(entry(1 << 40)));
+        assert_eq!(lines(&log, 0), [1 << 40]);
     }
 }

@@ -17,16 +17,17 @@
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
 //! * **Receives that leave something open** (`class.rs`) are in a table of their class: what is ignored, the source or
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
-//!   of what it finds. A program without wildcards has no class.
+//!   of what it finds. A program without wildcards has no class. From the third tag mask on they share one (`sharing.rs`),
+//!   under what none of them ignores, and each receive is compared with the few messages that this finds.
 //! * **A search for messages by a wildcard** (`index.rs`) compares the first few that wait one by one. One that has to
 //!   look further gives its class an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far
 //!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
 //!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
-//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call. What
-//!   remains are single calls: a search by a wildcard that matches none of very many messages has to index those
-//!   that came since the last, the first cancels look through what has not been noted yet, and the call that drops an
-//!   index or all names gives back their chunks (some milliseconds for a million).
+//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call, and
+//!   what is of no use any more is given back a few chunks with each (`grave.rs`). What remains are single calls: a search
+//!   by a wildcard that matches none of very many messages has to index those that came since the last, and the first
+//!   cancels look through what has not been noted yet (some ten milliseconds each for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -34,22 +35,29 @@
 //! wildcards too.
 //!
 //! Post and arrive are O(1 + classes that have receives), whatever the number of entries, sources, equals and wildcards,
-//! each message being indexed once more for each class that searches past it. At most eight classes have an index at a
-//! time: where more take turns, those that have none compare one message after the other. Cancel, retract and
-//! readdress are O(1) once all entries are noted by name, and O(slots) before that; a message readdressed steps past
-//! those that are younger than it under its new name, and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued.
+//! each message being indexed once more for each class that searches past it. Masks that share count as one class,
+//! whatever their number, unless they have no part of the tag in common: what meets more than eight others under one
+//! key is in the class of its own mask. At most eight classes have an index at a time: where more take turns, those that
+//! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
+//! name, and O(slots) before that; a message readdressed steps past those that are younger than it under its new name,
+//! and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued in that
+//! context (`contexts.rs`): then they are O(1).
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and that of its neighbour taken or has several entries, 32 for each entry of it beyond the
-//! first, 12 for a message's line in the log; and per index, of what it has, the same again but for the line. Before
-//! its first entry it holds nothing but itself; memory is given back when a context is closed and nothing is queued.
+//! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
+//! per index, of what it has, the same again but for the line. Before its first entry it holds nothing but itself;
+//! memory is given back when a context is closed and nothing is queued.
 //!
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
 //! than in a list, which they are; a search by wildcard takes twice as long as a vector scan of as many as fit in one.
 
 mod arrive;
+mod chunk;
 mod class;
+mod contexts;
 mod entry;
 mod found;
+mod grave;
 mod growth;
 mod ids;
 mod index;
@@ -58,6 +66,7 @@ mod log;
 mod pool;
 mod post;
 mod queues;
+mod sharing;
 mod slots;
 mod table;
 
@@ -69,6 +78,7 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::upkeep;
 use class::Classes;
+use contexts::Contexts;
 use entry::Kind;
 use ids::Ids;
 use index::{Indexes, Unexpected};
@@ -107,6 +117,9 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
 const FEW: usize = 16;
 const FEW_LINES: usize = 8;
 
+/// The number of the first message.
+const FIRST_ARRIVAL: u64 = 2;
+
 /// Bytes that are not worth giving back when a context is closed.
 const KEPT_BYTES: u64 = 64 << 10;
 
@@ -132,6 +145,7 @@ pub struct Hybrid<E: Effort = ()> {
     arrivals: u64,
     log: Log,
     hints: HintTable,
+    contexts: Contexts,
     classes: Classes,
     indexes: Indexes,
     /// No message older than this waits.
@@ -151,9 +165,10 @@ impl<E: Effort> Hybrid<E> {
             hashing,
             gate: 0,
             posts: 1,
-            arrivals: 2,
-            log: Log::default(),
+            arrivals: FIRST_ARRIVAL,
+            log: Log::from(FIRST_ARRIVAL),
             hints: HintTable::default(),
+            contexts: Contexts::default(),
             classes: Classes::default(),
             indexes: Indexes::default(),
             oldest: 0,
@@ -178,7 +193,8 @@ impl<E: Effort> Hybrid<E> {
     /// Says what calls have to look at beside a slot.
     fn set_gate(&mut self) {
         let is_growing = self.table.is_growing() || self.classes.is_growing();
-        let is_busy = is_growing || self.receives.is_some() || self.messages.is_some();
+        let is_naming = self.receives.is_some() || self.messages.is_some();
+        let is_busy = is_growing || is_naming || self.indexes.is_dropping();
         let bits = [
             (self.hints.bytes() > 0, HINTED),
             (is_busy, BUSY),
@@ -193,6 +209,10 @@ impl<E: Effort> Hybrid<E> {
         self.name_some();
         self.table.tend(&self.hashing);
         self.classes.tend(&self.hashing);
+        if self.indexes.is_dropping() {
+            self.note_peak();
+            self.indexes.tend();
+        }
         self.sweep();
     }
 
@@ -218,7 +238,7 @@ impl<E: Effort> Hybrid<E> {
         }
         self.note_peak();
         self.table = Table::default();
-        self.log = Log::default();
+        self.log = Log::from(self.arrivals);
         self.classes = Classes::default();
         self.indexes = Indexes::default();
         (self.receives, self.messages) = (None, None);
@@ -226,7 +246,8 @@ impl<E: Effort> Hybrid<E> {
 
     /// No message waits.
     fn forget_arrivals(&mut self) {
-        self.log.clear();
+        self.log.clear(self.arrivals);
+        self.indexes.settle();
         self.oldest = self.arrivals;
         self.renamed = false;
     }
@@ -271,28 +292,38 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        let set = upkeep::set_hints(self, context, hints);
+        let set = if self.contexts.is_idle(context) {
+            self.hints.set(context, hints)
+        } else {
+            upkeep::set_hints(self, context, hints)
+        };
         self.set_gate();
         set
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
-        if self.posted_len() + self.unexpected_len() > 0 {
-            upkeep::close(self, context, drained);
-        } else {
+        if self.contexts.is_idle(context) {
             self.hints.forget(context);
+        } else {
+            self.drain(context, drained);
         }
         self.release();
         self.set_gate();
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        upkeep::fail_source(self, context, source, drained);
-        self.set_gate();
+        if !self.contexts.is_idle(context) {
+            upkeep::fail_source(self, context, source, drained);
+            self.set_gate();
+        }
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
         upkeep::visit(self, queue, each);
+    }
+
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        if self.contexts.is_idle(context) { (0, 0) } else { self.count_in(context) }
     }
 
     fn posted_len(&self) -> usize {
@@ -306,7 +337,8 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.entries_bytes();
-        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes + self.indexes.dropped_bytes());
+        let dropped_bytes = self.indexes.dropped_bytes() + self.classes.dropped_bytes();
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes + dropped_bytes);
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
 

@@ -12,6 +12,9 @@ pub(super) const NIL: Place = u32::MAX;
 /// Records in a chunk: a number that the compiler knows, so that only the chunk is checked, not the place in it.
 const CHUNK: usize = 64;
 
+/// Records that there can be: the log keeps places in 31 bits.
+const MOST: usize = (1 << 31) - CHUNK;
+
 /// A record that can be linked to another when it is vacant.
 pub(super) trait Record: Copy {
     /// A vacant one, linked to the next.
@@ -50,6 +53,11 @@ impl<T: Record> Pool<T> {
         (chunks + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()) as u64
     }
 
+    /// Gives a chunk back, of records that nobody uses any more. False: there is none.
+    pub(super) fn give_back(&mut self) -> bool {
+        self.chunks.pop().is_some()
+    }
+
     /// Whether one more record can be kept without allocating.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
@@ -73,7 +81,7 @@ impl<T: Record> Pool<T> {
 
     #[cold]
     fn grow(&mut self) -> Result<(), Refused> {
-        if (self.chunks.len() + 1) * CHUNK >= NIL as usize {
+        if (self.chunks.len() + 1) * CHUNK > MOST {
             return Err(Refused::Full);
         }
         self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -113,6 +121,11 @@ impl<T: Record> Pool<T> {
         if self.len == 0 {
             (self.vacant, self.fresh) = (NIL, 0);
         }
+    }
+
+    /// All records, vacant ones too, in the order of memory.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
+        (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()))
     }
 
     #[inline]

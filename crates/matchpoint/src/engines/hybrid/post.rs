@@ -3,7 +3,7 @@
 use super::class::Openness;
 use super::entry::{Head, Kind, Slot};
 use super::found::Found;
-use super::ids::{MAIN, Named};
+use super::ids::{Ids, MAIN, Named};
 use super::index::{NoIndex, Sought, Unexpected};
 use super::key::{Key, Spot};
 use super::table::Met;
@@ -29,15 +29,18 @@ impl<E: Effort> Hybrid<E> {
             *slot = Slot { tag, pair, id: receive.id.0, mark: Slot::mark(Kind::Posted, self.posts) };
             self.posts += 2;
             self.table.counts += Kind::Posted.unit();
+            self.contexts.add(pair);
             return Ok(None);
         }
         if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Waiting) {
             return self.post_second(index, pair, tag, spot, receive.id);
         }
         slot.mark = 0;
+        let id = slot.id;
         self.effort.examined(Queue::Unexpected, 1);
         self.table.counts -= Kind::Waiting.unit();
-        Ok(Some(MsgId(slot.id)))
+        self.contexts.remove(pair);
+        Ok(Some(MsgId(id)))
     }
 
     /// A post whose slot holds something else.
@@ -56,8 +59,12 @@ impl<E: Effort> Hybrid<E> {
         if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
             self.effort.examined(Queue::Unexpected, examined);
             return Ok(match met {
-                Met::Took(id) => Some(MsgId(id)),
+                Met::Took(id) => {
+                    self.contexts.remove(pair);
+                    Some(MsgId(id))
+                }
                 Met::Queued(_) => {
+                    self.contexts.add(pair);
                     self.posts += 2;
                     if self.table.is_growing() {
                         self.gate |= BUSY;
@@ -71,8 +78,12 @@ impl<E: Effort> Hybrid<E> {
         let met = self.table.meet(index, &key, spot, head, &mut examined)?;
         self.effort.examined(Queue::Unexpected, examined);
         match met {
-            Met::Took(id) => Ok(Some(MsgId(id))),
+            Met::Took(id) => {
+                self.contexts.remove(pair);
+                Ok(Some(MsgId(id)))
+            }
             Met::Queued(_) => {
+                self.contexts.add(pair);
                 self.posts += 2;
                 if self.table.is_growing() {
                     self.gate |= BUSY;
@@ -110,7 +121,7 @@ impl<E: Effort> Hybrid<E> {
         let queue = self.table.find(key, spot, &mut examined);
         self.effort.examined(Queue::Unexpected, examined);
         if let Some(at) = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting) {
-            return Ok(Some(self.take_message(Found { at, twin: None })));
+            return Ok(Some(self.take_message(Found::first(at))));
         }
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
         let entry = match queue {
@@ -118,6 +129,7 @@ impl<E: Effort> Hybrid<E> {
             None => self.table.insert(key, spot, head)?,
         };
         self.posts += 2;
+        self.contexts.add(key.pair);
         self.name_receive(id, Named { class: MAIN, entry, seq: head.seq });
         Ok(None)
     }
@@ -129,14 +141,11 @@ impl<E: Effort> Hybrid<E> {
                 return Ok(Some(self.take_message(found)));
             }
         }
-        let (open, key) = Openness::of(&receive.selector);
-        let class = self.classes.number(open)?;
-        let spot = self.hashing.spot(&key);
-        let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
-        let entry = self.classes.add(class, |table| table.put(&key, spot, head))?;
-        self.gate |= if self.classes.table(class).is_growing() { WILD | BUSY } else { WILD };
+        let named = self.classes.post(receive, self.posts, &self.hashing)?;
+        self.gate |= if self.classes.table(named.class).is_growing() { WILD | BUSY } else { WILD };
         self.posts += 2;
-        self.name_receive(receive.id, Named { class, entry, seq: head.seq });
+        self.contexts.add(u64::from(receive.selector.context().0) << 32);
+        self.name_receive(receive.id, named);
         Ok(None)
     }
 
@@ -149,7 +158,7 @@ impl<E: Effort> Hybrid<E> {
                 let queue = self.table.find(&key, self.hashing.spot(&key), &mut examined);
                 self.effort.examined(Queue::Unexpected, examined);
                 let at = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting)?;
-                Some(Found { at, twin: None })
+                Some(Found::first(at))
             }
             None => self.find_open(selector, is_taken),
         }
@@ -161,8 +170,9 @@ impl<E: Effort> Hybrid<E> {
             return None;
         }
         let mut examined = 0;
-        let (open, rest) = Openness::of(selector);
-        let few = if self.indexes.has(open) {
+        let (open, ref rest) = Openness::of(selector);
+        let sought = Sought { selector, open, rest, is_shared: false, is_taken };
+        let few = if self.indexes.has(sought.open) {
             Search::GivenUp
         } else {
             self.search_log(selector, FEW, &mut examined)
@@ -177,7 +187,6 @@ impl<E: Effort> Hybrid<E> {
                     clock: self.arrivals,
                     renamed: self.renamed,
                 };
-                let sought = Sought { open, rest: &rest, is_taken };
                 match self.indexes.find(&sought, unexpected, &mut examined) {
                     Ok(found) => found,
                     Err(NoIndex) => match self.search_log(selector, usize::MAX, &mut examined) {
@@ -188,6 +197,7 @@ impl<E: Effort> Hybrid<E> {
             }
         };
         self.effort.examined(Queue::Unexpected, examined);
+        self.gate |= if self.indexes.is_dropping() { BUSY } else { 0 };
         found
     }
 
@@ -215,6 +225,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// Takes a message out.
     pub(super) fn take_message(&mut self, found: Found) -> MsgId {
+        self.contexts.remove(self.table.key(found.at).pair);
         let id = self.table.remove(found).id;
         if let Some(ids) = &mut self.messages {
             ids.remove(id, &self.hashing);
@@ -225,8 +236,16 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn name_receive(&mut self, id: RecvId, named: Named) {
         if let Some(ids) = &mut self.receives {
             if !ids.is_wanted(self.table.slots.len()) || ids.insert(id.0, named, &self.hashing).is_err() {
-                self.receives = None;
+                let ids = self.receives.take();
+                self.forget_names(ids);
             }
+        }
+    }
+
+    pub(super) fn forget_names(&mut self, ids: Option<Ids>) {
+        if let Some(ids) = ids {
+            self.note_peak();
+            self.indexes.bury_table(ids.into_table());
         }
     }
 }

@@ -7,10 +7,10 @@ use super::ids::{Ids, MAIN, Named, STEP};
 use super::key::Key;
 use super::table::Table;
 use crate::effort::Effort;
-use crate::engine::{Message, MsgId, Receive, RecvId, Refused};
-use crate::envelope::{Envelope, Rank, Selector};
+use crate::engine::{Drained, Message, MsgId, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::hints::HintTable;
-use crate::upkeep::Queues;
+use crate::upkeep::{Oldest, Queues};
 
 impl<E: Effort> Hybrid<E> {
     /// Bytes of all that grows with what is queued.
@@ -24,22 +24,49 @@ impl<E: Effort> Hybrid<E> {
         if class == MAIN { &self.table } else { self.classes.table(class) }
     }
 
-    /// All of a kind in a table.
-    fn named(&self, class: u32, kind: Kind) -> impl Iterator<Item = (Head, Named)> {
-        let entries = self.table_of(class).entries_from(0).filter(move |(_, head, _)| head.kind == kind);
-        entries.map(move |(key, head, entry)| {
+    /// All of a kind in a table, of one context or of all, with their ages.
+    fn named(
+        &self,
+        class: u32,
+        kind: Kind,
+        context: Option<ContextId>,
+    ) -> impl Iterator<Item = (u64, Named)> {
+        let is_it = move |(key, head, _): &(Key, Head, Ref)| {
+            head.kind == kind && context.is_none_or(|context| key.pair >> 32 == u64::from(context.0))
+        };
+        self.table_of(class).entries_from(0).filter(is_it).map(move |(key, head, entry)| {
             let entry = if entry == Ref::UNPLACED { Ref::inline(self.hashing.spot(&key)) } else { entry };
-            (head, Named { class, entry, seq: head.seq })
+            (head.seq, Named { class, entry, seq: head.seq })
         })
     }
 
-    fn named_receives(&self) -> impl Iterator<Item = (Head, Named)> {
+    fn named_receives(&self, context: Option<ContextId>) -> impl Iterator<Item = (u64, Named)> {
         let classes = std::iter::once(MAIN).chain(0..self.classes.len() as u32);
-        classes.flat_map(|class| self.named(class, Kind::Posted))
+        classes.flat_map(move |class| self.named(class, Kind::Posted, context))
     }
 
-    fn named_messages(&self) -> impl Iterator<Item = (Head, Named)> {
-        self.named(MAIN, Kind::Waiting)
+    fn named_messages(&self, context: Option<ContextId>) -> impl Iterator<Item = (u64, Named)> {
+        self.named(MAIN, Kind::Waiting, context)
+    }
+
+    /// Receives and messages of a context. O(slots).
+    pub(super) fn count_in(&self, context: ContextId) -> (usize, usize) {
+        (self.named_receives(Some(context)).count(), self.named_messages(Some(context)).count())
+    }
+
+    /// Takes out all that is queued in a context, oldest first. O(slots), and sorting what is taken out.
+    pub(super) fn drain(&mut self, context: ContextId, drained: &mut Drained) {
+        let mut oldest = Oldest::of(self.named_receives(Some(context)));
+        while let Some(at) = oldest.next(self.named_receives(Some(context))) {
+            drained.receives.push(self.receive(at).id);
+            self.take_posted(at);
+        }
+        let mut oldest = Oldest::of(self.named_messages(Some(context)));
+        while let Some(at) = oldest.next(self.named_messages(Some(context))) {
+            drained.messages.push(self.message(at).id);
+            self.take_unexpected(at);
+        }
+        self.hints.forget(context);
     }
 
     fn found_receive(&self, at: Named) -> Option<Found> {
@@ -110,22 +137,22 @@ impl<E: Effort> Queues for Hybrid<E> {
     type Unexpected = Named;
 
     fn posted(&self) -> impl Iterator<Item = (u64, Named)> {
-        self.named_receives().map(|(head, named)| (head.seq, named))
+        self.named_receives(None)
     }
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Named)> {
-        self.named_messages().map(|(head, named)| (head.seq, named))
+        self.named_messages(None)
     }
 
     fn receive(&self, at: Named) -> Receive {
         let table = self.table_of(at.class);
         let found = self.found_receive(at).expect("what was listed is there");
-        let key = table.key(found.at);
+        let (key, head) = (table.key(found.at), table.entry(found));
         let selector = match at.class {
             MAIN => Selector::exactly(&key.envelope()),
-            class => self.classes.open(class).selector(key),
+            class => self.classes.selector(class, key, head),
         };
-        Receive::new(RecvId(table.entry(found).id), selector)
+        Receive::new(RecvId(self.classes.id(at.class, head)), selector)
     }
 
     fn message(&self, at: Named) -> Message {
@@ -135,11 +162,12 @@ impl<E: Effort> Queues for Hybrid<E> {
 
     fn take_posted(&mut self, at: Named) {
         let found = self.found_receive(at).expect("what was listed is there");
+        self.contexts.remove(self.table_of(at.class).key(found.at).pair);
         let taken = match at.class {
-            MAIN => self.table.remove(found),
-            class => self.classes.take(class, |table| table.remove(found)),
+            MAIN => self.table.remove(found).id,
+            class => self.classes.take(class, found),
         };
-        self.unname_receive(taken.id);
+        self.unname_receive(taken);
     }
 
     fn take_unexpected(&mut self, at: Named) {
@@ -159,7 +187,7 @@ impl<E: Effort> Queues for Hybrid<E> {
             None => (self.table.insert(&key, spot, head)?, None),
         };
         let old = self.table.find(&nameless, self.hashing.spot(&nameless), &mut 0);
-        self.table.remove(Found { at: old.expect("it waits there still"), twin: found.twin });
+        self.table.remove(found.moved(old.expect("it waits there still")));
         self.renamed = true;
         self.log.replace(head.seq, entry);
         if let Some((seq, entry)) = moved {

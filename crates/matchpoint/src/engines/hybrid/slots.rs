@@ -35,10 +35,21 @@ impl Slots {
         (self.chunks.len() * size_of::<[Slot; CHUNK]>() + self.chunks.capacity() * size_of::<Chunk>()) as u64
     }
 
+    /// Gives a chunk back, of slots that nobody uses any more. False: there is none.
+    pub(super) fn give_back(&mut self) -> bool {
+        self.chunks.pop().is_some()
+    }
+
     /// A slot below [`len`](Self::len), or nothing or an empty one beyond.
     #[inline]
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Slot> {
         Some(&mut self.chunks.get_mut(index / CHUNK)?[index % CHUNK])
+    }
+
+    /// The first of those from `from` on, or a few before, of which `is_it` says so.
+    pub(super) fn find_from(&self, from: usize, is_it: impl Fn(&Slot) -> bool) -> Option<&Slot> {
+        let chunks = self.chunks.get(from / CHUNK..).unwrap_or_default();
+        chunks.iter().find_map(|chunk| chunk.iter().find(|&slot| is_it(slot)))
     }
 
     /// Those from `from` on.

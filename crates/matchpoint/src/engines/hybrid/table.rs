@@ -20,6 +20,7 @@
 //! says which have been divided.
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::found::Found;
 use super::growth::SMALLEST;
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
@@ -108,7 +109,7 @@ impl Table {
         }
         if !slot.is_crowded() && !slot.is_vacant() && slot.key() == *key {
             *examined += 1;
-            return Some(At { slot: home, cell: NIL, is_away: false });
+            return Some(At::new(home, NIL));
         }
         self.find_beside(home, key, examined)
     }
@@ -121,7 +122,7 @@ impl Table {
             return found;
         }
         let found = self.find_at(neighbour(home), key, examined)?;
-        Some(At { is_away: true, ..found })
+        Some(found.away())
     }
 
     #[inline]
@@ -132,14 +133,14 @@ impl Table {
         }
         if !slot.is_crowded() {
             *examined += 1;
-            return (slot.key() == *key).then_some(At { slot: index, cell: NIL, is_away: false });
+            return (slot.key() == *key).then_some(At::new(index, NIL));
         }
         let mut at = slot.first_cell();
         while at != NIL {
             *examined += 1;
             let cell = self.cells.get(at);
             if cell.key == *key {
-                return Some(At { slot: index, cell: at, is_away: false });
+                return Some(At::new(index, at));
             }
             at = cell.next;
         }
@@ -149,13 +150,13 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        if at.cell == NIL { self.slots[at.slot].head() } else { self.cells.get(at.cell).head }
+        if at.cell() == NIL { self.slots[at.slot()].head() } else { self.cells.get(at.cell()).head }
     }
 
     /// The key of a queue.
     #[inline]
     pub(super) fn key(&self, at: At) -> Key {
-        if at.cell == NIL { self.slots[at.slot].key() } else { self.cells.get(at.cell).key }
+        if at.cell() == NIL { self.slots[at.slot()].key() } else { self.cells.get(at.cell()).key }
     }
 
     /// Queues an entry under a key that has none of the other kind.
@@ -224,11 +225,11 @@ impl Table {
 
     /// The cell of a queue, made if it was plain. Takes room for one.
     pub(super) fn cell_of(&mut self, at: At) -> Place {
-        if at.cell != NIL {
-            return at.cell;
+        if at.cell() != NIL {
+            return at.cell();
         }
-        self.crowd(at.slot);
-        self.slots[at.slot].first_cell()
+        self.crowd(at.slot());
+        self.slots[at.slot()].first_cell()
     }
 
     /// Appends an entry to a queue.
@@ -256,9 +257,15 @@ impl Table {
         Ref::twin(place)
     }
 
-    /// Takes the first entry of a key, which is its name.
-    #[inline]
-    pub(super) fn take(&mut self, key: &Key, spot: Spot, examined: &mut u64) -> Option<u64> {
+    /// Takes the first entry of a key that is called what `admits` says yes to. Its name.
+    #[inline(always)]
+    pub(super) fn take(
+        &mut self,
+        key: &Key,
+        spot: Spot,
+        examined: &mut u64,
+        admits: impl Fn(u64) -> bool,
+    ) -> Option<u64> {
         if self.counts == 0 {
             return None;
         }
@@ -269,12 +276,16 @@ impl Table {
         }
         if slot.tag == key.tag && slot.pair == key.pair && slot.holds_only(Kind::Posted) && key.high == 0 {
             *examined += 1;
+            if !admits(slot.id) {
+                return None;
+            }
             slot.mark = 0;
             self.counts -= Kind::Posted.unit();
             return Some(slot.id);
         }
         let at = self.find_beside(home, key, examined)?;
-        Some(self.pop(at).id)
+        let found = self.first_that(Found::first(at), |head| admits(head.id), examined)?;
+        Some(self.remove(found).id)
     }
 
     /// [`meet`](Self::meet) where another key lies in the slot, and this with the neighbour, or there is place for it there.
@@ -346,13 +357,13 @@ impl Table {
     pub(super) fn pop(&mut self, at: At) -> Head {
         let head = self.head(at);
         self.counts -= head.kind.unit();
-        if at.cell != NIL {
-            self.pop_cell(at.slot, at.cell);
-        } else if at.is_away {
-            self.vacate(at.slot);
+        if at.cell() != NIL {
+            self.pop_cell(at.slot(), at.cell());
+        } else if at.is_away() {
+            self.vacate(at.slot());
         } else {
             // It is the one key that belongs here, so that none of the neighbour's is here.
-            self.slots[at.slot].vacate();
+            self.slots[at.slot()].vacate();
         }
         head
     }

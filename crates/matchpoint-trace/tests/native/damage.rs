@@ -1,0 +1,187 @@
+//! Damaged files are errors that say where, or end where they are cut short, and are never anything worse.
+
+use std::fs;
+
+use matchpoint_trace::native::block::{HEADER, Header, codec, kind};
+use matchpoint_trace::native::{Settings, file_name};
+use matchpoint_trace::readers::native::read_bytes;
+use matchpoint_trace::{Call, Function, RankReader, TraceError, open};
+
+use crate::pieces::{call, calls, change, folder, head, head_block, json_block, small, varint};
+use crate::random::{self, Random};
+use crate::streams;
+use crate::traces::opened;
+
+/// Reads as far as it goes: how many calls, and what was wrong with the next.
+fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
+    let mut stream = match read_bytes(bytes) {
+        Ok(stream) => stream,
+        Err(error) => return (0, Some(error)),
+    };
+    let (mut call, mut count) = (Call::default(), 0);
+    loop {
+        match stream.read(&mut call) {
+            Ok(true) => count += 1,
+            Ok(false) => return (count, None),
+            Err(error) => return (count, Some(error)),
+        }
+    }
+}
+
+fn some_file(level: i32, threads: u64) -> Vec<u8> {
+    let mut random = Random::new(5);
+    let calls: Vec<Call> = (0..120)
+        .map(|at| {
+            let function = Function::ALL[random.below(200) as usize];
+            let thread = random.below(threads) as u16;
+            Call { thread, ..random::call(&mut random, function, at * 50) }
+        })
+        .collect();
+    streams::file(&Settings { level, block_bytes: 700, ..Settings::of(0, 2000) }, &calls)
+}
+
+#[test]
+fn a_cut_ends_the_file_before_the_block_that_is_cut() {
+    for bytes in [some_file(0, 1), some_file(3, 3)] {
+        let whole = drain(&bytes).0;
+        let mut most = 0;
+        for length in 0..bytes.len() {
+            let (count, error) = drain(&bytes[..length]);
+            match error {
+                None => assert!(count >= most && count <= whole, "cut at {length}"),
+                Some(error) => assert!(error.problem.contains("no whole head"), "cut at {length}: {error}"),
+            }
+            most = most.max(count);
+        }
+        assert_eq!(most, whole);
+    }
+}
+
+#[test]
+fn zeros_at_the_end_are_a_cut_and_other_bytes_are_damage() {
+    let good = some_file(1, 2);
+    let whole = drain(&good).0;
+    let (count, error) = drain(&[&good[..], &[0; 5000]].concat());
+    assert_eq!((count, error.is_none()), (whole, true));
+    let (count, error) = drain(&[&good[..], &[9; 5000]].concat());
+    let error = error.unwrap();
+    assert_eq!((count, error.offset), (whole, Some(good.len() as u64)));
+    assert_eq!(error.problem, "what stands here is no block");
+}
+
+#[test]
+fn no_wrong_byte_is_worse_than_an_error() {
+    for mut bytes in [some_file(0, 1), some_file(3, 3), small().concat()] {
+        let whole = drain(&bytes).0;
+        for at in (0..bytes.len()).step_by(1 + bytes.len() / 1500).chain(0..HEADER) {
+            for wrong in [0x00, 0x7f, 0xff, bytes[at] ^ 0x80, bytes[at] ^ 1] {
+                let right = std::mem::replace(&mut bytes[at], wrong);
+                let (count, _) = drain(&bytes);
+                assert!(count <= whole, "byte {at}");
+                bytes[at] = right;
+            }
+        }
+    }
+}
+
+#[test]
+fn no_wrong_byte_within_a_true_checksum_is_worse_than_an_error() {
+    let blocks = small();
+    let mut random = Random::new(3);
+    for _ in 0..20_000 {
+        let mut block = blocks[1].clone();
+        let at = HEADER + random.below((block.len() - HEADER) as u64) as usize;
+        change(&mut block, |bytes| bytes[at] = random.next() as u8);
+        drain(&[&blocks[0][..], &block, &blocks[2]].concat());
+    }
+}
+
+#[test]
+fn a_wrong_checksum_is_an_error_that_names_file_and_place() {
+    let mut blocks = small();
+    let at = blocks[0].len() as u64;
+    *blocks[1].last_mut().unwrap() ^= 1;
+    let folder = folder("checksum", &[(0, blocks.concat())], None);
+    let trace = opened(&folder);
+    let error = trace.rank(0).err().unwrap();
+    assert_eq!(error.path, folder.join(file_name(0)));
+    assert_eq!(error.offset, Some(at));
+    assert!(error.problem.starts_with("the block has the checksum"), "{error}");
+    assert!(error.advice.contains("copy it again"), "{error}");
+}
+
+#[test]
+fn absurd_counts_are_errors() {
+    let huge = varint(1 << 60);
+    let waits = call(2, 1, 1, std::slice::from_ref(&huge));
+    let members = call(4, 0, 0, &[varint(0), varint(1), varint(0), varint(0), huge.clone()]);
+    let split = call(3, 1, 1, &[varint(3), varint(0), varint(0), varint(9)]);
+    let strange = call(999, 1, 1, &[]);
+    for (stream, says) in [
+        (vec![waits], "claims 1152921504606846976 elements"),
+        (vec![split, members], "claims 1152921504606846976 elements"),
+        (vec![strange], "function 999, which the head does not have"),
+        (vec![vec![2, 1]], "is cut short"),
+    ] {
+        let error = drain(&[head_block(&head()), calls(0, 0, &stream)].concat()).1.unwrap();
+        assert!(error.problem.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_block_that_is_less_than_it_claims_takes_no_more_memory() {
+    let mut claims = calls(0, 0, &[call(7, 0, 0, &[])]);
+    change(&mut claims, |bytes| {
+        let header = Header::read(bytes[..HEADER].try_into().unwrap()).unwrap();
+        let header = Header { codec: codec::ZSTD, unpacked: 16 << 20, ..header };
+        bytes[..HEADER].copy_from_slice(&header.bytes());
+    });
+    let (count, error) = drain(&[head_block(&head()), claims].concat());
+    assert_eq!(count, 0);
+    assert!(error.unwrap().problem.contains("no block"));
+}
+
+#[test]
+fn what_is_newer_is_refused_with_its_version() {
+    let mut newer = head();
+    newer.version = 2;
+    let error = drain(&head_block(&newer)).1.unwrap();
+    assert!(error.problem.contains("version 2") && error.problem.contains("version 1"), "{error}");
+    // What else it says may be of any form.
+    let error = drain(&json_block(kind::HEAD, r#"{"version": 3, "clock": null}"#)).1.unwrap();
+    assert!(error.problem.contains("version 3"), "{error}");
+}
+
+#[test]
+fn what_is_no_such_file_is_an_error() {
+    for (bytes, says) in [
+        (
+            b"#!/bin/sh\necho this is a program, and longer than a header".to_vec(),
+            "no file of a recorded trace",
+        ),
+        (json_block(kind::HEAD, "{"), "cannot be understood"),
+        (
+            json_block(
+                kind::HEAD,
+                r#"{"version":1,"rank":9,"size":4,"clock":{"hz":1,"ticks":0,"ns":0},"functions":[]}"#,
+            ),
+            "rank 9 of 4",
+        ),
+        (calls(0, 0, &[]), "of kind 2, and no head"),
+    ] {
+        let error = drain(&bytes).1.unwrap();
+        assert!(error.problem.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_rank_does_not_keep_others_from_being_read() {
+    let folder = folder("one-bad", &[(0, small().concat()), (1, vec![1; 100])], None);
+    let trace = opened(&folder);
+    assert_eq!(trace.present(), [0, 1]);
+    assert!(trace.rank(0).is_ok());
+    assert_eq!(trace.rank(1).err().unwrap().path, folder.join(file_name(1)));
+    assert!(trace.description().notes[0].contains("1 ranks are damaged"), "{:?}", trace.description().notes);
+    fs::remove_file(folder.join(file_name(0))).unwrap();
+    assert!(open(&folder).err().unwrap().problem.contains("no file of a recorded trace"));
+}

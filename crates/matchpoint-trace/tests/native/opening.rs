@@ -1,0 +1,177 @@
+//! What a path stands for, and what is said of a trace before it is read.
+
+use std::fs;
+
+use matchpoint_trace::native::block::kind;
+use matchpoint_trace::native::file_name;
+use matchpoint_trace::open;
+
+use crate::pieces::{folder, head, head_block, json_block, small, words};
+use crate::traces::{calls, opened};
+
+/// A file of rank `rank` of 4.
+fn of(rank: u32) -> Vec<u8> {
+    let head = matchpoint_trace::native::head::Head { rank, ..head() };
+    [head_block(&head), small()[1..].concat()].concat()
+}
+
+fn four() -> Vec<(u32, Vec<u8>)> {
+    (0..4).map(|rank| (rank, of(rank))).collect()
+}
+
+const MANIFEST: &str = r#"{"format":"matchpoint trace","version":1,"state":"finished","ranks":4,"new":[1]}"#;
+
+#[test]
+fn a_folder_its_manifest_and_one_file_can_be_given() {
+    let folder = folder("opening", &four(), Some(MANIFEST));
+    for path in [folder.clone(), folder.join("manifest.json")] {
+        let trace = opened(&path);
+        assert_eq!((trace.present(), trace.description().ranks), (&[0, 1, 2, 3][..], 4));
+        assert_eq!(trace.description().format, "Matchpoint 1");
+        assert_eq!(trace.description().notes, [""; 0]);
+        assert_eq!(trace.description().clock_error_ns, Some(0));
+        assert!(!trace.description().null_looks_any);
+        assert_eq!(calls(&*trace, 2).len(), 6);
+    }
+    let alone = opened(&folder.join(file_name(2)));
+    assert_eq!((alone.present(), alone.description().ranks), (&[2][..], 4));
+    assert_eq!(alone.description().missing.len(), 3);
+    // Its name need not tell.
+    let renamed = folder.join("copy.mpt");
+    fs::copy(folder.join(file_name(3)), &renamed).unwrap();
+    assert_eq!(opened(&renamed).present(), [3]);
+    fs::rename(&renamed, folder.join("copy.data")).unwrap();
+    assert_eq!(opened(&folder.join("copy.data")).present(), [3]);
+}
+
+#[test]
+fn without_a_manifest_the_files_tell() {
+    let trace = opened(&folder("no-manifest", &four(), None));
+    assert_eq!((trace.present().len(), trace.description().ranks), (4, 4));
+}
+
+#[test]
+fn missing_and_empty_ranks_are_named_with_the_reason() {
+    let listed = r#"{"format":"matchpoint trace","version":1,"ranks":4,
+        "files":[{"rank":1,"file":"rank-00001.mpt","bytes":5}]}"#;
+    let head_only = of(3)[..40].to_vec();
+    let trace = opened(&folder("missing", &[(0, of(0)), (2, Vec::new()), (3, head_only)], Some(listed)));
+    assert_eq!(trace.present(), [0]);
+    let why: Vec<(u32, &str)> =
+        trace.description().missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect();
+    assert_eq!(
+        why,
+        [
+            (1, "the manifest tells of rank-00001.mpt, which is not there"),
+            (2, "rank-00002.mpt is empty: its process was killed before it wrote anything"),
+            (3, "rank-00003.mpt ends before any call: its process was killed early"),
+        ]
+    );
+}
+
+#[test]
+fn nothing_but_empty_files_is_an_error() {
+    let error = open(&folder("all-empty", &[(0, Vec::new()), (1, vec![0; 64])], None)).err().unwrap();
+    assert!(error.problem.contains("no file of any rank holds calls"), "{error}");
+    let error = open(&folder("only-manifest", &[], Some(MANIFEST))).err().unwrap();
+    assert!(error.problem.contains("no file of any rank"), "{error}");
+}
+
+#[test]
+fn a_manifest_that_lies_is_found_out() {
+    let tells =
+        |text: &str| open(&folder("lying", &four(), Some(text))).map(|trace| trace.description().clone());
+    for (text, says) in [
+        ("{", "no JSON"),
+        (r#"{"format":"other matchpoint trace","version":1}"#, "its format is"),
+        (r#"{"format":"matchpoint trace","version":7}"#, "version 7"),
+        (r#"{"format":"matchpoint trace","version":1,"ranks":4000000000}"#, "4000000000 processes"),
+        (r#"{"format":"matchpoint trace"}"#, "no manifest of a trace"),
+    ] {
+        let error = tells(text).err().unwrap();
+        assert!(error.problem.contains(says), "{error}");
+    }
+    let few = tells(r#"{"format":"matchpoint trace","version":1,"ranks":2}"#).unwrap();
+    assert_eq!(few.ranks, 4);
+    assert_eq!(few.notes, ["The manifest tells of 2 processes, the files of 4, which is used."]);
+    let short = r#"{"format":"matchpoint trace","version":1,"state":"finished",
+        "files":[{"rank":0,"file":"rank-00000.mpt","bytes":1}]}"#;
+    let notes = tells(short).unwrap().notes;
+    assert!(notes[0].contains("not as long as the manifest says"), "{notes:?}");
+}
+
+#[test]
+fn two_traces_in_one_folder_are_an_error() {
+    let other = matchpoint_trace::native::head::Head { rank: 1, size: 9, ..head() };
+    let mixed = [(0, of(0)), (1, head_block(&other))];
+    let error = open(&folder("mixed", &mixed, None)).err().unwrap();
+    assert!(error.problem.contains("different runs: of 4 and 9 processes"), "{error}");
+    let error = open(&folder("renamed", &[(0, of(0)), (1, of(2))], None)).err().unwrap();
+    assert!(error.problem.contains("rank 1, by its head of 2"), "{error}");
+    let twice = folder("twice", &[(0, of(0))], None);
+    fs::write(twice.join("rank-0.mpt"), of(0)).unwrap();
+    assert!(open(&twice).err().unwrap().problem.contains("two files of rank 0"));
+}
+
+#[test]
+fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
+    let mut files = four();
+    let blocks = small();
+    files[1].1 =
+        [head_block(&matchpoint_trace::native::head::Head { rank: 1, ..head() }), blocks[1].clone()].concat();
+    let whole = files[2].1.len();
+    files[2].1.truncate(whole - blocks[2].len() - 1);
+    let trace = opened(&folder("died", &files, None));
+    assert_eq!(
+        trace.description().notes,
+        [
+            "2 files are of a process that died, and end early: rank 1 after 0.000 s, rank 2 before its first call."
+        ]
+    );
+    assert_eq!((calls(&*trace, 1).len(), calls(&*trace, 2).len()), (6, 0));
+}
+
+#[test]
+fn how_a_run_ended_is_told_in_sentences() {
+    let mut files = four();
+    let end = |rank: u32, json: &str| {
+        let head = matchpoint_trace::native::head::Head { rank, ..head() };
+        [head_block(&head), small()[1].clone(), json_block(kind::END, json)].concat()
+    };
+    files[0].1 = end(0, r#"{"reason":"abort","calls":6,"left_out":5,"limit_ticks":1000001000}"#);
+    files[1].1 = end(1, r#"{"reason":"exit","calls":6,"left_out":7,"limit_ticks":null,"waited_ns":2500000}"#);
+    let manifest = r#"{"format":"matchpoint trace","version":1,"state":"running","spawned":["spawned-1"]}"#;
+    let trace = opened(&folder("ended", &files, Some(manifest)));
+    let notes = &trace.description().notes;
+    assert_eq!(trace.description().calls_left_out, 12);
+    for says in [
+        "MPI_Abort ended the run, called by rank 0. Without MPI_Finalize ended rank 1.",
+        "The limit of disk space was reached by 2 ranks, 1.000 s into the run at the earliest: 12 calls after it",
+        "Threads of 1 ranks waited for the recorder, up to 0.003 s in one",
+        "the job still runs",
+        "traces of their own: spawned-1.",
+    ] {
+        assert!(notes.iter().any(|note| note.contains(says)), "{says}: {notes:?}");
+    }
+}
+
+#[test]
+fn hosts_whose_clocks_were_not_compared_have_no_common_time() {
+    let on = |rank: u32, host: &str, offsets: &[Vec<u8>]| {
+        let head = matchpoint_trace::native::head::Head { rank, host: host.into(), ..head() };
+        [head_block(&head), offsets.concat(), small()[1..].concat()].concat()
+    };
+    let error = |files: &[(u32, Vec<u8>)]| {
+        let trace = opened(&folder("hosts", files, None));
+        (trace.description().clock_error_ns, trace.description().notes.concat())
+    };
+    let offset = words(kind::OFFSET, &[1000, 40, 300]);
+    let apart = [(0, on(0, "a", &[])), (1, on(1, "b", &[]))];
+    assert_eq!(error(&apart).0, None);
+    assert!(error(&apart).1.contains("The clocks of 2 hosts were not compared"));
+    let known = words(kind::OFFSET, &[1000, 0, 0]);
+    let both = [(0, on(0, "a", &[known])), (1, on(1, "b", &[offset]))];
+    assert_eq!(error(&both), (Some(300), String::new()));
+    let backward = [words(kind::CLOCK, &[5000, 5000, 4000, 6000])];
+    assert!(error(&[(0, on(0, "a", &backward))]).1.contains("went backward"));
+}

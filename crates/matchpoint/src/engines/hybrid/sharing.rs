@@ -1,0 +1,114 @@
+//! Tag masks in numbers. A class of its own for each mask is a look for each, 5 ns of an arrival, and a table for each.
+//! But masks mostly leave the same fields of the tag alone, so those beyond the first two share one class, of what
+//! *none* of them ignores: its key finds the few receives that can match, and each has a [`Guard`], its own mask, which
+//! decides.
+//!
+//! What they ignore together only grows, bit by bit, so that there are as many such classes at a time as it took to
+//! find it out, and later one. Where masks have nothing in common, many receives would lie under one key: those beyond
+//! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and no arrival looks
+//! at more classes than there are masks.
+
+use super::class::Openness;
+use super::pool::{Place, Record};
+
+/// Masks that have a class each, before they share one: two looks cost less than one and the guard.
+const ALONE: usize = 2;
+
+/// Entries under one key of a shared class that are compared one by one.
+pub(super) const CROWD: usize = 8;
+
+/// Receives in a row that had but two masks, before those have classes of their own again.
+const STEADY: u32 = 1024;
+
+/// What a receive in a shared class asks of the tag, and its name.
+#[derive(Clone, Copy)]
+pub(super) struct Guard {
+    pub(super) id: u64,
+    pub(super) tag: u64,
+    pub(super) ignore: u64,
+}
+
+impl Guard {
+    #[inline]
+    pub(super) fn admits(&self, tag: u64) -> bool {
+        (self.tag ^ tag) & !self.ignore == 0
+    }
+}
+
+impl Record for Guard {
+    #[inline]
+    fn vacant(next: Place) -> Self {
+        Guard { id: next.into(), tag: 0, ignore: 0 }
+    }
+
+    #[inline]
+    fn next_vacant(&self) -> Place {
+        self.id as Place
+    }
+}
+
+/// Whether masks share, and what they ignore together.
+#[derive(Default)]
+pub(super) struct Sharing {
+    is_on: bool,
+    /// Of receives that name the source, of those that do not.
+    covers: [u64; 2],
+    /// Some of them met a crowd.
+    is_crowded: bool,
+    recent: [u64; 2],
+    steady: u32,
+}
+
+impl Sharing {
+    /// The class that a receive is to share, while `others()` masks have a class or an index of their own.
+    #[inline]
+    pub(super) fn wide(&mut self, open: Openness, others: impl FnOnce() -> usize) -> Option<Openness> {
+        if !open.is_partial() {
+            return None;
+        }
+        if !self.is_on {
+            if others() < ALONE {
+                return None;
+            }
+            self.is_on = true;
+        }
+        self.watch(open.ignore);
+        let cover = &mut self.covers[usize::from(open.any_source)];
+        *cover |= open.ignore;
+        self.is_on.then_some(Openness { ignore: *cover, ..open })
+    }
+
+    /// The same, if it is known without that: nothing changes.
+    #[inline]
+    pub(super) fn is_covered(&self, open: Openness) -> Option<Openness> {
+        let ignore = self.covers[usize::from(open.any_source)];
+        (self.is_on && open.is_partial() && open.ignore & !ignore == 0).then_some(Openness { ignore, ..open })
+    }
+
+    fn watch(&mut self, mask: u64) {
+        if self.recent.contains(&mask) {
+            self.steady += 1;
+        } else {
+            self.recent = [mask, self.recent[0]];
+            self.steady = 0;
+        }
+        if self.steady >= STEADY {
+            *self = Sharing::default();
+        }
+    }
+
+    /// More than [`CROWD`] entries lay under one key.
+    #[cold]
+    pub(super) fn met_crowd(&mut self) {
+        self.is_crowded = true;
+    }
+
+    /// Nothing is queued: where what the masks ignore together left too little, it is found out anew.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if self.is_crowded {
+            self.covers = [0; 2];
+            self.is_crowded = false;
+        }
+    }
+}
