@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// # Errors
 /// The job cannot be started, nothing of it was recorded, or it failed: then with its exit code.
 pub fn run(arguments: &Record) -> Result<(), Failure> {
-    let recording = Recording::prepare(Settings {
+    let mut recording = Recording::prepare(Settings {
         output: arguments.output.clone(),
         replace: arguments.replace,
         mpicc: arguments.mpicc.clone(),
@@ -42,6 +42,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     if recording.recorder.compiled {
         anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
     }
+    recording.begins()?;
     let status = run_job(&recording)?;
     let recorded = recording.finish(status.code())?;
     if recorded.ranks == 0 {
@@ -133,6 +134,11 @@ fn summary(recorded: &Recorded) -> String {
             "matchpoint: {} did not reach MPI_Finalize; what was written until then is readable",
             ranks(&recorded.incomplete)
         ));
+    }
+    for (folder, processes) in &recorded.spawned {
+        let are =
+            if *processes == 1 { "process that it spawned is" } else { "processes that it spawned are" };
+        lines.push(format!("matchpoint: {processes} {are} a trace of their own: {}", folder.display()));
     }
     if recorded.waited_ns > 100_000_000 {
         lines.push(format!(

@@ -91,15 +91,14 @@ static const uint64_t *put_group(struct block *block, const uint64_t *at)
             put_varint(block, runs);
         for (const uint64_t *from = at; from < end;) {
             int64_t first = (int64_t)*from;
-            int64_t step = from + 1 < end ? (int64_t)from[1] - first : 0;
+            /* Those of other worlds are runs of their own. */
+            int64_t step = first >= 0 && from + 1 < end ? (int64_t)from[1] - first : 0;
             uint64_t length = 1;
-            while (from + length < end && (int64_t)from[length] == first + (int64_t)length * step)
+            while (from + length < end && (int64_t)from[length] == first + (int64_t)length * step &&
+                   ((int64_t)from[length] < 0) == (first < 0))
                 length++;
-            if (first < 0) { /* not of this world: so are all others, or none */
-                step = 0;
-            } else if (length == 1) {
+            if (first >= 0 && length == 1)
                 step = 1;
-            }
             if (pass == 0) {
                 runs++;
             } else {

@@ -186,3 +186,25 @@ fn cache() -> Result<PathBuf, RecordError> {
         RecordError("there is no place to keep the compiled recorder; set HOME or XDG_CACHE_HOME".to_owned())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build script shares no code with its crate.
+    #[test]
+    fn the_standard_abi_is_compiled_with_the_same_flags() {
+        let script = include_str!("../build.rs");
+        let (_, array) = script.split_once("const FLAGS: &[&str] =").unwrap();
+        let (array, _) = array.split_once(';').unwrap();
+        let flags: Vec<&str> = array.split('"').skip(1).step_by(2).collect();
+        assert_eq!(flags, FLAGS);
+    }
+
+    #[test]
+    fn the_family_is_read_from_what_a_header_defines() {
+        assert_eq!(family("#define OPEN_MPI 1\n#define MPI_VERSION 3"), Family::OpenMpi);
+        assert_eq!(family("#define MPI_ABI 1\n#define MPI_ABI_VERSION 1"), Family::StandardAbi);
+        assert_eq!(family("#define MPI_VERSION 4\n#define MPI_ABI_VERSION 1"), Family::Mpich);
+    }
+}

@@ -14,6 +14,7 @@ pub mod recording;
 pub mod sites;
 
 mod error;
+mod folder;
 mod shim;
 
 pub use error::RecordError;

@@ -2,17 +2,15 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use matchpoint_trace::TraceError;
-use matchpoint_trace::native::Summary;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
 use crate::compiler::{Recorder, recorder};
 use crate::error::RecordError;
+use crate::folder;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
 use crate::sites;
@@ -71,20 +69,29 @@ impl Recording {
         if let Some((path, family)) = application.filter(|(_, family)| *family != recorder.family) {
             return Err(mismatch(&path, family, &recorder));
         }
-        make_folder(&settings.output, settings.replace)?;
+        folder::make(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
         let manifest = Manifest {
             format: manifest::FORMAT.to_owned(),
             version: matchpoint_trace::native::VERSION,
-            state: "running".to_owned(),
+            state: "prepared".to_owned(),
             command: settings.command.clone(),
-            started: Some(now()),
+            started: Some(folder::time(SystemTime::now())),
             ..Manifest::default()
         };
         let recording = Recording { settings: Settings { output, ..settings }, launcher, recorder, manifest };
-        recording.write_manifest()?;
+        folder::write(recording.output(), &recording.manifest)?;
         Ok(recording)
+    }
+
+    /// Notes that the job runs now. One that is started by hand stays `prepared`.
+    ///
+    /// # Errors
+    /// The manifest cannot be written.
+    pub fn begins(&mut self) -> Result<(), RecordError> {
+        "running".clone_into(&mut self.manifest.state);
+        folder::write(self.output(), &self.manifest)
     }
 
     /// The command with all that makes it be recorded.
@@ -125,69 +132,33 @@ impl Recording {
     /// # Errors
     /// The folder cannot be read or the manifest not be written.
     pub fn finish(mut self, exit_status: Option<i32>) -> Result<Recorded, RecordError> {
-        let folder = self.settings.output.clone();
-        let files =
-            matchpoint_trace::native::summaries(&folder).map_err(|error| RecordError(error.to_string()))?;
-        let first = files.first();
-        self.manifest.state = "finished".to_owned();
-        self.manifest.ended = Some(now());
+        let output = self.settings.output.clone();
         self.manifest.exit_status = exit_status.map(i64::from);
-        self.manifest.ranks = first.map(|file| file.head.size);
-        self.manifest.mpi =
-            first.and_then(|file| file.head.library.lines().next()).unwrap_or_default().trim().to_owned();
-        self.manifest.files = files
-            .iter()
-            .map(|file| RankFile {
-                rank: file.head.rank,
-                file: matchpoint_trace::native::file_name(file.head.rank),
-                bytes: file.bytes,
-                calls: file.calls,
-                complete: file.end.as_ref().is_some_and(|end| end.reason == "finalize" && end.left_out == 0),
-            })
-            .collect();
-        self.write_manifest()?;
-        if self.settings.call_sites && !files.is_empty() {
-            write_sites(&folder, &files)?;
+        let mut spawned = Vec::new();
+        for folder in folder::spawned(&output) {
+            let files = folder::describe_spawned(&folder)?;
+            self.manifest.spawned.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+            spawned.push((folder, files.len()));
         }
+        let files = folder::describe(&output, &mut self.manifest)?;
+        folder::write(&output, &self.manifest)?;
+        if self.settings.call_sites && !files.is_empty() {
+            sites::write(&output, &files)?;
+        }
+        let told = |file: &&RankFile| !file.complete;
+        let ends = || files.iter().filter_map(|file| file.end.as_ref());
         Ok(Recorded {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
-            incomplete: self
-                .manifest
-                .files
-                .iter()
-                .filter(|file| !file.complete)
-                .map(|file| file.rank)
-                .collect(),
+            incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
-            left_out: files.iter().filter_map(|file| file.end.as_ref()).map(|end| end.left_out).sum(),
-            waited_ns: files
-                .iter()
-                .filter_map(|file| file.end.as_ref())
-                .map(|end| end.waited_ns)
-                .max()
-                .unwrap_or(0),
+            left_out: ends().map(|end| end.left_out).sum(),
+            waited_ns: ends().map(|end| end.waited_ns).max().unwrap_or(0),
             bytes: self.manifest.files.iter().map(|file| file.bytes).sum(),
             mpi: self.manifest.mpi,
-            output: folder,
+            spawned,
+            output,
         })
-    }
-
-    fn write_manifest(&self) -> Result<(), RecordError> {
-        let path = self.settings.output.join(manifest::FILE);
-        let write = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(&self.settings.output)?;
-            serde_json::to_writer_pretty(&mut file, &self.manifest)?;
-            // A trace is for whoever may read its folder.
-            #[cfg(unix)]
-            {
-                use std::os::unix::fs::PermissionsExt;
-                file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
-            }
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(|error| RecordError::file(&path, &error))
     }
 }
 
@@ -212,19 +183,8 @@ pub struct Recorded {
     pub waited_ns: u64,
     /// Of all rank files.
     pub bytes: u64,
-}
-
-fn write_sites(folder: &Path, files: &[Summary]) -> Result<(), RecordError> {
-    let failed = |error: TraceError| RecordError(error.to_string());
-    let trace = matchpoint_trace::open(folder).map_err(failed)?;
-    let sites = sites::resolve(&*trace, files).map_err(failed)?;
-    let path = folder.join(sites::FILE);
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::create(&path)?;
-        serde_json::to_writer_pretty(&mut file, &sites)?;
-        Ok(())
-    };
-    write().map_err(|error| RecordError::file(&path, &error))
+    /// Folders of processes that the application spawned, and how many there are in each.
+    pub spawned: Vec<(PathBuf, usize)>,
 }
 
 fn missing(manifest: &Manifest) -> Vec<u32> {
@@ -241,32 +201,4 @@ fn mismatch(application: &Path, family: Family, recorder: &Recorder) -> RecordEr
         family.name(),
         recorder.family.name()
     ))
-}
-
-/// A folder with nothing in it that could be taken for a part of this trace.
-fn make_folder(path: &Path, replace: bool) -> Result<(), RecordError> {
-    let failed = |error: std::io::Error| RecordError::file(path, &error);
-    fs::create_dir_all(path).map_err(failed)?;
-    let entries: Vec<PathBuf> =
-        fs::read_dir(path).map_err(failed)?.flatten().map(|entry| entry.path()).collect();
-    if entries.is_empty() {
-        return Ok(());
-    }
-    let of_trace = |entry: &PathBuf| {
-        entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
-            || entry.extension().is_some_and(|extension| extension == "mpt")
-    };
-    if !replace || !entries.iter().all(of_trace) {
-        let advice = if entries.iter().all(of_trace) {
-            "name another, or replace it with --replace"
-        } else {
-            "name another"
-        };
-        return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
-    }
-    entries.iter().try_for_each(fs::remove_file).map_err(failed)
-}
-
-fn now() -> String {
-    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }

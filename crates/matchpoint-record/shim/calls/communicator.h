@@ -60,8 +60,8 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
     return FAILED(result) ? 0 : comm_word(*made);
 }
 
-/* Calls that make the communicator `made`; `...` is what follows the parent's field. */
-#define MAKES(NAME, FIELDS, MEMBERS, P, A, FIRST, ...)                                                   \
+/* Calls that make the communicator `made`; `...` are their fields. */
+#define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, FIELDS, P, A)                                                                             \
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
@@ -69,7 +69,7 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
-        const uint64_t fields[] = {FIRST, __VA_ARGS__};                                                  \
+        const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
         bool remark = MEMBERS && has_members(made, result);                                              \
         uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \

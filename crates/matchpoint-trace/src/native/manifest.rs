@@ -15,7 +15,7 @@ pub struct Manifest {
     pub format: String,
     /// Of the format.
     pub version: u32,
-    /// `running` while the job runs, then `finished`.
+    /// `prepared` until the job begins, `running`, then `finished`.
     #[serde(default)]
     pub state: String,
     /// Processes in `MPI_COMM_WORLD`.

@@ -1,0 +1,58 @@
+//! Applications of Debian's, built with its Open MPI and not for us.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::job::{Job, engines_agree, number};
+use crate::mpi;
+
+/// Records it with 8 ranks, and prints the verdict. `None` if it is not there, and need not be.
+fn record(program: &str, input: &str, arguments: &[&str]) -> Option<Value> {
+    let _alone = mpi::alone();
+    let is_there =
+        Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success();
+    let mpi = mpi::named("debian-openmpi").filter(|_| is_there);
+    if mpi.is_none() {
+        assert!(
+            std::env::var_os("MATCHPOINT_TEST_APPLICATIONS").is_none(),
+            "there is no {program} of Debian's Open MPI"
+        );
+        eprintln!("left out: there is no {program} of Debian's Open MPI");
+    }
+    let mpi = mpi?;
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(
+        mpi::root().join("examples/mpi").join(input),
+        folder.path().join(input.rsplit('/').next().unwrap()),
+    )
+    .unwrap();
+    let ran = Job::new(&[])
+        .with(&mpi, 8, program.as_ref())
+        .args(arguments)
+        .directory(folder.path())
+        .env("OMP_NUM_THREADS", "1")
+        .env("OPENBLAS_NUM_THREADS", "1")
+        .succeed();
+    assert!(!ran.stderr.contains("did not reach MPI_Finalize"), "{ran}");
+    let report = ran.report();
+    engines_agree(&report, &format!("{ran}"));
+    assert_eq!(number(&report, "replay.unmatched_messages"), 0, "{ran}");
+    eprintln!("{}\n  {program}: {}", ran.told(), report["verdict"]["text"]);
+    Some(report)
+}
+
+#[test]
+fn lammps() {
+    let Some(report) = record("lmp", "lammps/melt.in", &["-in", "melt.in", "-log", "none"]) else { return };
+    assert!(number(&report, "calls.by_function.MPI_Irecv") > 1000);
+    assert!(number(&report, "calls.by_function.MPI_Sendrecv") > 100);
+}
+
+#[test]
+fn hpc_challenge() {
+    let Some(report) = record("hpcc", "hpcc/hpccinf.txt", &[]) else { return };
+    assert!(number(&report, "calls.by_function.MPI_Iprobe") > 0);
+    assert!(number(&report, "sends") > 1000);
+}

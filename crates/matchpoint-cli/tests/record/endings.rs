@@ -1,0 +1,204 @@
+//! However a job ends, what was written until then can be read, and the user is told.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+use matchpoint_trace::native;
+
+use crate::counts::Counts;
+use crate::job::{self, Job, MATCHPOINT, Ran, engines_agree, number};
+use crate::mpi::{self, scratch};
+
+/// What was written in the first second is in the trace of every rank, however busy the machine.
+fn is_readable(ran: &Ran) -> serde_json::Value {
+    let report = ran.report();
+    let what = format!("{ran}");
+    assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 0, "{what}");
+    for rank in 0..4 {
+        assert!(number(&report, &format!("ranks.{rank}.sends")) > 5, "rank {rank}: {what}");
+    }
+    engines_agree(&report, &what);
+    report
+}
+
+/// With the launcher's exit code. Which that is depends on who died first, and is different from run to run.
+fn failed(ran: &Ran) {
+    let code = ran.code.unwrap_or_else(|| panic!("{ran}"));
+    assert!(code != 0, "{ran}");
+    assert_eq!(ran.manifest()["exit_status"], code, "{ran}");
+}
+
+fn notes(report: &serde_json::Value) -> String {
+    report["trace"]["notes"].to_string()
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_job() {
+    mpi::each(|mpi| {
+        let (launcher, program) = (mpi.mpiexec(), mpi.example("gather_fds"));
+        for (ending, code) in [("exit 42", 42), ("kill -TERM $$", 128 + 15)] {
+            let script = format!("'{}' -n 2 '{}' && {ending}", launcher.display(), program.display());
+            let options = ["--mpicc", mpi.mpicc().to_str().unwrap()].map(str::to_owned);
+            let ran = Job::new(&options.each_ref().map(String::as_str)).args(["sh", "-c", &script]).run();
+            assert_eq!(ran.code, Some(code), "{ran}");
+            assert!(number(&ran.report(), "sends") > 0);
+        }
+    });
+}
+
+#[test]
+fn processes_that_die_leave_what_they_wrote() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        for ending in ["kill", "segfault"] {
+            let ran = Job::of(mpi, 4, &program).args([ending]).run();
+            failed(&ran);
+            ran.says("did not reach MPI_Finalize");
+            let report = is_readable(&ran);
+            assert!(notes(&report).contains("died"), "{}", notes(&report));
+            let files = ran.manifest()["files"].clone();
+            assert_eq!(files[1]["complete"], false, "{files}");
+        }
+    });
+}
+
+#[test]
+fn an_abort_is_told_by_its_rank() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        let ran = Job::of(mpi, 4, &program).args(["abort"]).run();
+        failed(&ran);
+        ran.says("did not reach MPI_Finalize");
+        let report = is_readable(&ran);
+        assert!(notes(&report).contains("MPI_Abort ended the run, called by rank 1."), "{}", notes(&report));
+    });
+}
+
+#[test]
+fn leaving_without_finalize_is_told() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        let ran = Job::of(mpi, 4, &program).args(["exit"]).run();
+        failed(&ran);
+        ran.says("did not reach MPI_Finalize");
+        let report = is_readable(&ran);
+        assert!(notes(&report).contains("Without MPI_Finalize ended rank"), "{}", notes(&report));
+    });
+}
+
+/// As batch systems do when the time is over.
+#[test]
+fn a_job_that_is_told_to_stop_keeps_its_trace() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace");
+        let mut command = Command::new(MATCHPOINT);
+        command.env("XDG_CACHE_HOME", scratch().join("cache")).arg("record").arg("-o").arg(&trace).arg("--");
+        command.arg(mpi.mpiexec()).args(["-n", "4"]).arg(&program).arg("never");
+        let said = fs::File::create(folder.path().join("said")).unwrap();
+        let mut child = command.stderr(said).spawn().unwrap();
+        let begin = Instant::now();
+        // Calls of more than a second are in every file.
+        let written = || {
+            native::summaries(&trace)
+                .is_ok_and(|files| files.iter().filter(|file| file.calls > 50).count() == 4)
+        };
+        while !written() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nothing is recorded under {}", mpi.name);
+            thread::sleep(Duration::from_millis(50));
+        }
+        let kill = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        assert!(kill.success());
+        let status = child.wait().unwrap();
+        let said = fs::read_to_string(folder.path().join("said")).unwrap();
+        assert!(!status.success(), "{said}");
+        assert!(said.contains("did not reach MPI_Finalize"), "{said}");
+        let report = job::analyze(&trace);
+        assert!(number(&report, "sends") > 20, "{said}");
+        engines_agree(&report, &said);
+        assert_eq!(job::manifest(&trace)["state"], "finished");
+        // No rank is left behind.
+        let pids: Vec<u64> = native::summaries(&trace).unwrap().iter().map(|file| file.head.pid).collect();
+        let alive = || {
+            pids.iter().any(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
+        };
+        let begin = Instant::now();
+        while alive() {
+            assert!(begin.elapsed() < Duration::from_secs(20), "processes are left: {said}");
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+}
+
+/// What is beyond the limit is counted, and every call is either written or counted. The blocks of one or two threads fit,
+/// those of all four do not.
+#[test]
+fn a_limit_is_kept() {
+    mpi::each(|mpi| {
+        let program = mpi.example("threads_halo");
+        let ran = Job::new(&["--limit", "18K"])
+            .with(mpi, 4, &program)
+            .args(["--steps", "400"])
+            .counting()
+            .succeed();
+        ran.says("the limit was reached");
+        let counted: u64 = Counts::read(&ran.prefix(), 4).calls().values().sum();
+        let files = native::summaries(&ran.trace()).unwrap();
+        let left_out: u64 = files.iter().map(|file| file.end.as_ref().unwrap().left_out).sum();
+        let written: u64 = files.iter().map(|file| file.calls).sum();
+        assert_eq!(written + left_out, counted, "{ran}");
+        assert!(left_out > 0 && files.iter().all(|file| file.end.as_ref().unwrap().limit_ticks.is_some()));
+        // What tells the clocks and the end is written all the same.
+        assert!(files.iter().all(|file| file.bytes < 22 << 10), "{ran}");
+        let report = ran.report();
+        assert_eq!(number(&report, "trace.calls_left_out"), left_out);
+        assert!(notes(&report).contains("The limit of disk space was reached"), "{}", notes(&report));
+        engines_agree(&report, &format!("{ran}"));
+    });
+}
+
+/// The trace ends, and the job does not. A disk of 200 KiB is mounted where nobody else sees it.
+#[test]
+fn a_full_disk_ends_the_trace_and_not_the_job() {
+    let mount = "mount -t tmpfs -o size=200k none \"$0\"";
+    let alone = |script: &str, disk: &Path| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script]).arg(disk);
+        command
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    fs::create_dir(&disk).unwrap();
+    if !alone(mount, &disk).output().is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: nothing may be mounted here (unshare --mount, as root)");
+        return;
+    }
+    mpi::each(|mpi| {
+        let (copy, prefix) =
+            (folder.path().join(&mpi.name), folder.path().join(format!("{}-count", mpi.name)));
+        let script = format!("{mount} && \"$@\"; cp -r \"$0/trace\" '{}'", copy.display());
+        let mut command = alone(&script, &disk);
+        command
+            .args(["timeout", "-k", "5", "120", MATCHPOINT, "record", "-o"])
+            .arg(disk.join("trace"))
+            .arg("--");
+        command
+            .arg(mpi.mpiexec())
+            .args(["-n", "2"])
+            .arg(mpi.example("halo27"))
+            .args(["--steps", "2000", "--count"]);
+        command.arg(&prefix).env("XDG_CACHE_HOME", scratch().join("cache"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("its trace ends here"), "{said}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains(": right"), "{said}");
+        let counts = Counts::read(&prefix, 2);
+        let report = job::analyze(&copy);
+        let written = number(&report, "sends");
+        assert!(0 < written && written < counts.sum("sends"), "{written}: {said}");
+        engines_agree(&report, &said);
+    });
+}

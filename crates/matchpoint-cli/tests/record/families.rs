@@ -1,0 +1,120 @@
+//! What depends on the library, and how its recorder is come by.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::tempdir;
+
+use crate::counts::Counts;
+use crate::job::{Job, MATCHPOINT, is_whole, number};
+use crate::mpi::{self, run, scratch};
+
+const COMPILED: &str = "compiled the recorder";
+
+#[test]
+fn a_recorder_is_compiled_once() {
+    mpi::each(|mpi| {
+        let cache = tempdir().unwrap();
+        let program = mpi.example("gather_fds");
+        let job = || Job::of(mpi, 2, &program).env("XDG_CACHE_HOME", cache.path());
+        job().succeed().says(COMPILED);
+        assert!(cache.path().join("matchpoint/record").is_dir());
+        let second = job().succeed();
+        assert!(!second.stderr.contains(COMPILED), "{second}");
+        assert!(number(&second.report(), "sends") > 0);
+    });
+}
+
+/// A program that never calls `MPI_Init`.
+#[test]
+fn sessions_alone_are_recorded() {
+    mpi::each(|mpi| {
+        if !mpi.has_sessions() {
+            eprintln!("left out: {} has no sessions", mpi.name);
+            return;
+        }
+        let ran = Job::of(mpi, 4, &mpi.program("sessions_only")).succeed();
+        let report = ran.report();
+        let what = format!("{ran}");
+        assert_eq!([number(&report, "sends"), number(&report, "wildcards.any_source")], [40, 40], "{what}");
+        is_whole(&report, &what);
+        assert!(!what.contains("did not reach MPI_Finalize"), "{what}");
+    });
+}
+
+/// `--dry-run` prints what a batch script needs.
+#[test]
+fn the_environment_can_be_exported_and_the_job_run_by_hand() {
+    mpi::each(|mpi| {
+        let program = mpi.example("halo27");
+        let dry = Job::new(&["--dry-run"]).with(mpi, 4, &program).succeed();
+        let prefix = dry.prefix();
+        let script = format!("{}exec \"$@\"", dry.stdout);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh"]).arg(mpi.mpiexec()).args(["-n", "4"]).arg(&program);
+        shell.arg("--count").arg(&prefix);
+        assert_eq!(dry.manifest()["state"], "prepared");
+        run(&mut shell);
+        let report = dry.report();
+        Counts::read(&prefix, 4).agree(&report, &script);
+        is_whole(&report, &script);
+    });
+}
+
+/// The launcher's folder has no compiler that anybody could use, and nor has the path.
+#[test]
+fn the_standard_abi_needs_no_compiler() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let venv = mpi.venv();
+    let program = scratch().join("mpich-wheel/halo27_abi");
+    let source = mpi::root().join("examples/mpi/halo27.c");
+    let mut mpicc = Command::new(venv.join("bin/mpicc_abi"));
+    mpicc
+        .args(["-std=c11", "-D_XOPEN_SOURCE=700"])
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .args(["-lm", "-lpthread"]);
+    // The wheel knows where its libraries are for the other compiler only.
+    mpicc.arg(format!("-Wl,-rpath,{}", venv.join("lib").display()));
+    run(&mut mpicc);
+    let cache = tempdir().unwrap();
+    let launcher = venv.join("bin/mpiexec");
+    let job = Job::new(&[])
+        .args([launcher.as_os_str(), OsStr::new("-n"), OsStr::new("4"), program.as_os_str()])
+        .counting()
+        .env("XDG_CACHE_HOME", cache.path())
+        .env("PATH", "");
+    let ran = job.succeed();
+    assert!(!ran.stderr.contains(COMPILED), "{ran}");
+    let report = ran.report();
+    Counts::read(&ran.prefix(), 4).agree(&report, &format!("{ran}"));
+    is_whole(&report, &format!("{ran}"));
+}
+
+/// The recorder of one family would misread the handles of another.
+#[test]
+fn an_application_of_another_family_is_refused() {
+    let _alone = mpi::alone();
+    let all = mpi::all();
+    let of = |is_open_mpi: bool| all.iter().find(|mpi| mpi.is_open_mpi() == is_open_mpi);
+    let (Some(open_mpi), Some(mpich)) = (of(true), of(false)) else {
+        eprintln!("left out: one family only is there");
+        return;
+    };
+    for (launcher, application) in [(open_mpi, mpich), (mpich, open_mpi)] {
+        let folder = tempdir().unwrap();
+        let trace: PathBuf = folder.path().join("trace");
+        let mut command = Command::new(MATCHPOINT);
+        command.env("XDG_CACHE_HOME", scratch().join("cache")).arg("record").arg("-o").arg(&trace).arg("--");
+        command.arg(launcher.mpiexec()).args(["-n", "2"]).arg(application.example("halo27"));
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("is linked with") && said.contains("--mpicc"), "{said}");
+        assert!(fs::metadata(&trace).is_err(), "no folder is made for a job that does not run");
+    }
+}

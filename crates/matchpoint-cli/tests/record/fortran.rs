@@ -1,0 +1,41 @@
+//! Fortran: its bindings call functions of either name, and every call is recorded once.
+
+use crate::counts::{Counts, by_function};
+use crate::job::{Job, is_whole};
+use crate::mpi;
+
+fn compare(program: &str, has: fn(&str) -> bool, recorded_besides: &[(&str, u64)]) {
+    mpi::each(|mpi| {
+        if mpi.mpifort().is_none() || !has(&mpi.name) {
+            eprintln!("left out: {} has no Fortran for {program}", mpi.name);
+            return;
+        }
+        let ran = Job::of(mpi, 4, &mpi.example(program)).counting().succeed();
+        let report = ran.report();
+        let what = format!("{ran}");
+        let counts = Counts::read(&ran.prefix(), 4);
+        counts.messages_agree(&report, &what);
+        is_whole(&report, &what);
+        let mut expected = counts.calls();
+        expected.extend(recorded_besides.iter().map(|&(name, each)| (name.to_owned(), 4 * each)));
+        assert_eq!(by_function(&report), expected, "{what}");
+    });
+}
+
+/// Intel's wheel has no modules of it for gfortran.
+#[test]
+fn mpi_f08() {
+    let besides = [
+        ("MPI_Init", 1),
+        ("MPI_Finalize", 1),
+        ("MPI_Cart_create", 1),
+        ("MPI_Comm_free", 1),
+        ("MPI_Allreduce", 2),
+    ];
+    compare("heat", |mpi| mpi != "intel-wheel", &besides);
+}
+
+#[test]
+fn mpif_h() {
+    compare("ring", |_| true, &[("MPI_Init", 1), ("MPI_Finalize", 1), ("MPI_Allreduce", 1)]);
+}

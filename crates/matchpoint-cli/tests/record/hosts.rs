@@ -1,0 +1,96 @@
+//! Several hosts: each has a clock of its own, and how far it is from that of rank 0's host is measured.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use matchpoint_trace::native;
+
+use crate::counts::Counts;
+use crate::job::{Job, is_whole};
+use crate::mpi;
+
+/// By how much the clock of the second host is ahead.
+const AHEAD_S: i64 = 1000;
+
+/// Offset blocks of a rank's file: nanoseconds, and by how much they may be wrong (`docs/trace-format.md`).
+fn offsets(file: &Path) -> Vec<(i64, u64)> {
+    const HEADER: usize = 32;
+    let bytes = fs::read(file).unwrap();
+    let (mut at, mut found) = (0, vec![]);
+    while at < bytes.len() {
+        let block = &bytes[at..];
+        let (kind, codec) = (block[4], block[5]);
+        let length = u32::from_le_bytes(block[8..12].try_into().unwrap()) as usize;
+        let word = |index: usize| block[HEADER + 8 * index..][..8].try_into().unwrap();
+        if kind == 4 {
+            assert_eq!((codec, length), (0, 24));
+            found.push((i64::from_le_bytes(word(1)), u64::from_le_bytes(word(2))));
+        }
+        at += HEADER + length;
+    }
+    found
+}
+
+/// Whether this may be done here: another host name and another monotonic clock for one process.
+fn permitted() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--uts", "--time", "--monotonic", "1", "--fork", "hostname", "elsewhere"]);
+    let permitted = command.output().is_ok_and(|output| output.status.success());
+    if !permitted {
+        eprintln!("left out: no other host name or clock may be had here (unshare --uts --time, as root)");
+    }
+    permitted
+}
+
+#[test]
+fn clocks_of_hosts_are_compared() {
+    if !permitted() {
+        return;
+    }
+    mpi::each(|mpi| {
+        let ranks = if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
+        // Odd ranks are elsewhere, where the clock is ahead.
+        let script = format!(
+            "[ $((${ranks} % 2)) = 1 ] || exec \"$@\"
+             exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\""
+        );
+        let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
+        let words: [&OsStr; 8] = [
+            launcher.as_ref(),
+            "-n".as_ref(),
+            "4".as_ref(),
+            "sh".as_ref(),
+            "-c".as_ref(),
+            script.as_ref(),
+            "sh".as_ref(),
+            program.as_ref(),
+        ];
+        let ran = Job::new(&[]).args(words).counting().succeed();
+        let what = format!("{ran}");
+        let report = ran.report();
+        Counts::read(&ran.prefix(), 4).agree(&report, &what);
+        is_whole(&report, &what);
+        let files = native::summaries(&ran.trace()).unwrap();
+        let hosts: Vec<&str> = files.iter().map(|file| file.head.host.as_str()).collect();
+        assert_eq!([hosts[1], hosts[3]], ["elsewhere"; 2], "{hosts:?}");
+        assert!(hosts[0] == hosts[2] && hosts[0] != "elsewhere", "{hosts:?}");
+        for file in &files {
+            let offsets = offsets(&file.path);
+            assert_eq!(offsets.len(), 2, "one at the beginning, one at the end: {offsets:?}");
+            for (ns, error_ns) in offsets {
+                if file.head.host != "elsewhere" {
+                    assert_eq!((ns, error_ns), (0, 0));
+                    continue;
+                }
+                let wrong = (ns + AHEAD_S * 1_000_000_000).unsigned_abs();
+                assert!(wrong <= error_ns, "{ns} is wrong by {wrong} ns, of {error_ns}: {what}");
+                assert!(0 < error_ns && error_ns < 1_000_000_000, "{error_ns}");
+            }
+        }
+        assert!(!report["trace"]["notes"].to_string().contains("not compared"), "{what}");
+        // All that is recorded took a few seconds, not a thousand.
+        assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
+    });
+}

@@ -1,0 +1,191 @@
+//! One job, recorded and analyzed.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+use crate::mpi::{Mpi, scratch};
+
+pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+
+/// A job that takes longer hangs.
+const SECONDS: &str = "120";
+
+/// A folder for a trace, and a command that makes it.
+pub struct Job {
+    pub folder: TempDir,
+    command: Command,
+    said: Vec<String>,
+}
+
+/// What came of it.
+pub struct Ran {
+    pub folder: TempDir,
+    pub code: Option<i32>,
+    pub stderr: String,
+    pub stdout: String,
+    what: String,
+}
+
+/// `timeout` ends the job too. Found before a test empties the path.
+fn limited(program: &str) -> Command {
+    let folders = env::var_os("PATH").unwrap();
+    let timeout = env::split_paths(&folders).map(|folder| folder.join("timeout")).find(|path| path.is_file());
+    let mut command = Command::new(timeout.expect("coreutils have timeout"));
+    command.args(["-k", "5", SECONDS, program]);
+    command.env("XDG_CACHE_HOME", scratch().join("cache"));
+    command
+}
+
+impl Job {
+    /// `matchpoint record` with these options. What follows is the command.
+    pub fn new(options: &[&str]) -> Job {
+        let folder = tempdir().unwrap();
+        let mut command = limited(MATCHPOINT);
+        command.arg("record").args(options).arg("-o").arg(folder.path().join("trace")).arg("--");
+        Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
+    }
+
+    /// So many ranks of a program.
+    pub fn of(mpi: &Mpi, ranks: u32, program: &Path) -> Job {
+        Job::new(&[]).with(mpi, ranks, program)
+    }
+
+    pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
+        self.args([
+            mpi.mpiexec().as_os_str(),
+            OsStr::new("-n"),
+            OsStr::new(&ranks.to_string()),
+            program.as_os_str(),
+        ])
+    }
+
+    pub fn args<T: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = T>) -> Job {
+        for word in words {
+            self.said.push(word.as_ref().to_string_lossy().into_owned());
+            self.command.arg(word);
+        }
+        self
+    }
+
+    /// Lets the program write what it counts.
+    pub fn counting(self) -> Job {
+        let prefix = self.folder.path().join("count");
+        self.args([OsStr::new("--count"), prefix.as_os_str()])
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn directory(mut self, folder: &Path) -> Job {
+        self.command.current_dir(folder);
+        self
+    }
+
+    pub fn run(mut self) -> Ran {
+        let output = self.command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran {
+            folder: self.folder,
+            code: output.status.code(),
+            stderr: text(output.stderr),
+            stdout: text(output.stdout),
+            what: self.said.join(" "),
+        }
+    }
+
+    /// Runs it; it must end well.
+    pub fn succeed(self) -> Ran {
+        let ran = self.run();
+        assert_eq!(ran.code, Some(0), "{ran}");
+        ran
+    }
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
+    }
+}
+
+impl Ran {
+    pub fn trace(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    pub fn prefix(&self) -> PathBuf {
+        self.folder.path().join("count")
+    }
+
+    pub fn manifest(&self) -> Value {
+        manifest(&self.trace())
+    }
+
+    /// What `matchpoint analyze` makes of it.
+    pub fn report(&self) -> Value {
+        analyze(&self.trace())
+    }
+
+    /// The lines that the command itself wrote.
+    pub fn told(&self) -> String {
+        let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
+        own.collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn says(&self, words: &str) {
+        assert!(self.stderr.contains(words), "not said: {words}\n{self}");
+    }
+}
+
+pub fn manifest(trace: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(trace.join("manifest.json")).unwrap()).unwrap()
+}
+
+pub fn analyze(trace: &Path) -> Value {
+    let Output { status, stdout, stderr } =
+        limited(MATCHPOINT).arg("analyze").arg(trace).args(["--json", "-"]).output().unwrap();
+    assert!(status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&stderr));
+    serde_json::from_slice(&stdout).unwrap()
+}
+
+/// A member of a report, by the path that `docs/json.md` gives: `replay.lost_messages`.
+pub fn number(report: &Value, path: &str) -> u64 {
+    let found = report.pointer(&format!("/{}", path.replace('.', "/")));
+    found.and_then(Value::as_u64).unwrap_or_else(|| panic!("no number {path}: {found:?}"))
+}
+
+/// As `is_matched`, and the replay came to its end as the program did.
+pub fn is_whole(report: &Value, what: &str) {
+    is_matched(report, what);
+    let released = report["replay"]["released"].as_object().unwrap();
+    assert!(released.values().all(|count| count == 0), "{released:?}: {what}");
+}
+
+/// No engine gives another answer, none has anything left, and the replay made nothing up.
+pub fn is_matched(report: &Value, what: &str) {
+    for path in [
+        "replay.made_up_messages",
+        "replay.lost_messages",
+        "replay.unmatched_receives",
+        "replay.unmatched_messages",
+    ] {
+        assert_eq!(number(report, path), 0, "{path}: {what}");
+    }
+    engines_agree(report, what);
+}
+
+pub fn engines_agree(report: &Value, what: &str) {
+    let engines = report["engines"].as_array().unwrap();
+    assert_eq!(engines.len(), matchpoint::engines::REGISTRY.len(), "{what}");
+    for engine in engines {
+        let name = &engine["name"];
+        assert_eq!(engine["disagreements"], 0, "{name}: {what}");
+        assert_eq!(engine["matched"], engines[0]["matched"], "{name}: {what}");
+    }
+}

@@ -1,0 +1,17 @@
+//! `matchpoint record`, end to end: real programs under real MPI libraries, recorded by the real command, analyzed, and
+//! compared with what the programs counted themselves.
+//!
+//! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
+
+mod applications;
+mod counts;
+mod endings;
+mod errors;
+mod examples;
+mod families;
+mod fortran;
+mod hosts;
+mod job;
+mod mpi;
+mod stress;
+mod table;

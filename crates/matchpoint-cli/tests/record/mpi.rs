@@ -1,0 +1,168 @@
+//! The MPI libraries that there are, and programs built with them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard};
+use std::{env, fs};
+
+/// One that `scripts/mpi` made ready.
+#[derive(Clone, Debug)]
+pub struct Mpi {
+    pub name: String,
+    bin: PathBuf,
+}
+
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Of these tests alone.
+pub fn scratch() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Ranks wait by asking again and again: of two jobs at once each would take many times as long.
+static ONE_JOB: Mutex<()> = Mutex::new(());
+
+pub fn alone() -> MutexGuard<'static, ()> {
+    // A test that failed has ended its job.
+    ONE_JOB.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Calls this for each library, and says which. One that was named and is not there is an error.
+pub fn each(mut test: impl FnMut(&Mpi)) {
+    let _alone = alone();
+    let all = all();
+    if all.is_empty() {
+        eprintln!("left out: no MPI stands ready (scripts/mpi NAME)");
+    }
+    for mpi in all {
+        eprintln!("with {}", mpi.name);
+        test(&mpi);
+    }
+}
+
+/// For what has to be tried under one of them only.
+pub fn first() -> Option<Mpi> {
+    let first = all().into_iter().next();
+    if first.is_none() {
+        eprintln!("left out: no MPI stands ready (scripts/mpi NAME)");
+    }
+    first
+}
+
+/// That one, if it is among those to be tried.
+pub fn named(name: &str) -> Option<Mpi> {
+    let found = all().into_iter().find(|mpi| mpi.name == name);
+    if found.is_none() {
+        eprintln!("left out: {name} is not among the libraries to try");
+    }
+    found
+}
+
+pub fn all() -> Vec<Mpi> {
+    let folder = root().join("target/mpi");
+    let names: Vec<String> = match env::var("MATCHPOINT_TEST_MPI") {
+        Ok(names) => names.split_whitespace().map(str::to_owned).collect(),
+        Err(_) => {
+            let ready = fs::read_dir(&folder).into_iter().flatten().flatten();
+            let mut names: Vec<String> = ready
+                .filter(|entry| entry.path().join("ready").is_file())
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            names
+        }
+    };
+    let made = |name: String| {
+        let bin = folder.join(&name).join("bin");
+        assert!(bin.join("mpiexec").is_file(), "MATCHPOINT_TEST_MPI: no {name}: run scripts/mpi {name}");
+        Mpi { name, bin }
+    };
+    names.into_iter().map(made).collect()
+}
+
+impl Mpi {
+    pub fn mpiexec(&self) -> PathBuf {
+        self.bin.join("mpiexec")
+    }
+
+    pub fn mpicc(&self) -> PathBuf {
+        self.bin.join("mpicc")
+    }
+
+    pub fn mpifort(&self) -> Option<PathBuf> {
+        Some(self.bin.join("mpifort")).filter(|path| path.is_file())
+    }
+
+    /// What the library was installed into, if it was not the distribution's.
+    pub fn venv(&self) -> PathBuf {
+        self.bin.join("../venv").canonicalize().unwrap()
+    }
+
+    pub fn is_open_mpi(&self) -> bool {
+        self.name.contains("openmpi")
+    }
+
+    /// `examples/mpi/README.md` has the table.
+    pub fn has_sessions(&self) -> bool {
+        self.name != "debian-openmpi"
+    }
+
+    pub fn can_spawn(&self) -> bool {
+        self.name != "debian-mpich"
+    }
+
+    /// A folder of its own for programs.
+    fn build(&self) -> PathBuf {
+        let folder = scratch().join(&self.name);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    /// A program of `examples/mpi`.
+    pub fn example(&self, name: &str) -> PathBuf {
+        let build = self.build();
+        let mut make = Command::new("make");
+        make.arg("-C").arg(root().join("examples/mpi")).arg(format!("MPICC={}", self.mpicc().display()));
+        make.arg(format!("BUILD={}", build.display()));
+        if let Some(mpifort) = self.mpifort() {
+            make.arg(format!("MPIFORT={}", mpifort.display()));
+        }
+        make.arg(build.join(name));
+        run(&mut make);
+        build.join(name)
+    }
+
+    /// A program of these tests.
+    pub fn program(&self, name: &str) -> PathBuf {
+        // Built again in each run: it takes less than to find out whether it has to be.
+        static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let program = self.build().join(name);
+        if !BUILT.lock().unwrap().contains(&program) {
+            let source =
+                Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
+            let mut mpicc = Command::new(self.mpicc());
+            mpicc
+                .args(["-std=gnu11", "-O1", "-Wall", "-iquote"])
+                .arg(root().join("examples/mpi"))
+                .arg(source)
+                .arg("-o")
+                .arg(&program)
+                .arg("-lpthread");
+            run(&mut mpicc);
+            BUILT.lock().unwrap().insert(program.clone());
+        }
+        program
+    }
+}
+
+pub fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{said}", output.status);
+}

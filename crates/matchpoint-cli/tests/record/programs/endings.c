@@ -1,0 +1,38 @@
+/* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most, and
+ * then ends as it is told to: kill, abort, exit, segfault; or never. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+    int rank, ranks, goes_on = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const char *ending = argc > 1 ? argv[1] : "";
+    double begin = MPI_Wtime();
+    while (goes_on) {
+        int out = rank, in;
+        MPI_Sendrecv(&out, 1, MPI_INT, (rank + 1) % ranks, 1, &in, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+        goes_on = MPI_Wtime() - begin < 1.3 || strcmp(ending, "never") == 0;
+        MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        usleep(1000);
+    }
+    if (strcmp(ending, "kill") == 0 && rank == 1)
+        kill(getpid(), SIGKILL);
+    if (strcmp(ending, "segfault") == 0 && rank == 1) {
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
+    if (strcmp(ending, "abort") == 0 && rank == 1)
+        MPI_Abort(MPI_COMM_WORLD, 5);
+    if (strcmp(ending, "exit") == 0)
+        exit(3);
+    MPI_Recv(&goes_on, 1, MPI_INT, rank, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* which nobody sends */
+    return 0;
+}

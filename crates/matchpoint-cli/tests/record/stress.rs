@@ -1,0 +1,37 @@
+//! What is hard on the recorder's rings is in the trace all the same, call by call.
+
+use matchpoint_trace::native;
+
+use crate::counts::Counts;
+use crate::job::{Job, is_whole, number};
+use crate::mpi;
+
+fn compare(arguments: &[&str], receives: u64) {
+    mpi::each(|mpi| {
+        let ran = Job::of(mpi, 2, &mpi.program("stress")).args(arguments).counting().succeed();
+        let report = ran.report();
+        let what = format!("{ran}");
+        Counts::read(&ran.prefix(), 2).agree(&report, &what);
+        is_whole(&report, &what);
+        assert!(number(&report, "receives") >= receives, "{what}");
+        let files = native::summaries(&ran.trace()).unwrap();
+        assert!(files.iter().all(|file| file.end.as_ref().unwrap().left_out == 0), "{what}");
+    });
+}
+
+/// A record of 100 000 requests is longer than half a ring: it lies in memory of its own.
+#[test]
+fn huge_records() {
+    compare(&["--huge", "100000"], 8000);
+}
+
+/// Rings of 131 072 words go round a dozen times, with records of all lengths across their end.
+#[test]
+fn rings_go_round() {
+    compare(&["--wraps", "12000"], 100_000);
+}
+
+#[test]
+fn threads_come_and_go() {
+    compare(&["--threads", "2000"], 4000);
+}

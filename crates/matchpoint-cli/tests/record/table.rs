@@ -1,0 +1,38 @@
+//! The recorder's table of functions is what readers expect.
+
+use matchpoint_trace::Function;
+use matchpoint_trace::function::Class;
+use matchpoint_trace::native::{self, layout};
+
+use crate::job::Job;
+use crate::mpi;
+
+#[test]
+fn every_recorded_function_has_the_fields_of_the_format() {
+    mpi::each(|mpi| {
+        let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
+        let files = native::summaries(&ran.trace()).unwrap();
+        let mut recorded = 0;
+        for (name, fields) in &files[0].head.functions {
+            if name == layout::MEMBERS {
+                assert_eq!(fields, layout::MEMBERS_FIELDS);
+                continue;
+            }
+            // Functions that the recorder itself uses are in its table, too, without fields.
+            let Some(function) = Function::named(name) else {
+                assert!(fields.is_empty(), "{name} has fields, and the reader does not know it");
+                continue;
+            };
+            let is_used_only = fields.is_empty() && !layout::fields(function).is_empty();
+            assert!(
+                is_used_only && function.class() != Class::PointToPoint || fields == layout::fields(function),
+                "{}: {name} has the fields `{fields}`, and the reader expects `{}`",
+                mpi.name,
+                layout::fields(function)
+            );
+            recorded += usize::from(!fields.is_empty());
+        }
+        assert!(recorded > 100, "{recorded}");
+        assert_eq!(files[0].head.functions, files[1].head.functions);
+    });
+}

@@ -1,0 +1,170 @@
+//! The folder of a trace: made, emptied, and described once the job has ended.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
+use matchpoint_trace::native::{self, Summary};
+
+use crate::error::RecordError;
+use crate::sites;
+
+/// A folder with nothing in it that could be taken for a part of this trace.
+pub(crate) fn make(path: &Path, replace: bool) -> Result<(), RecordError> {
+    let failed = |error: std::io::Error| RecordError::file(path, &error);
+    fs::create_dir_all(path).map_err(failed)?;
+    let entries = entries(path).map_err(failed)?;
+    if entries.is_empty() {
+        return Ok(());
+    }
+    let all = entries.iter().all(|entry| is_of_trace(entry));
+    if !replace || !all {
+        let advice = if all { "name another, or replace it with --replace" } else { "name another" };
+        return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
+    }
+    remove(&entries).map_err(failed)
+}
+
+/// Whether the recorder made it: rank files, manifests, and folders of spawned processes with nothing else in them.
+fn is_of_trace(entry: &Path) -> bool {
+    if is_spawned(entry) {
+        return entries(entry)
+            .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_of_trace(entry)));
+    }
+    entry.is_file()
+        && (entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
+            || entry.extension().is_some_and(|extension| extension == "mpt"))
+}
+
+fn remove(found: &[PathBuf]) -> std::io::Result<()> {
+    found.iter().try_for_each(|entry| {
+        if entry.is_dir() {
+            remove(&entries(entry)?)?;
+            return fs::remove_dir(entry);
+        }
+        fs::remove_file(entry)
+    })
+}
+
+fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
+    fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// `spawned-1` and so on: `shim/life.h` makes them.
+fn is_spawned(entry: &Path) -> bool {
+    spawned_number(entry).is_some() && entry.is_dir()
+}
+
+fn spawned_number(entry: &Path) -> Option<u32> {
+    entry.file_name()?.to_str()?.strip_prefix("spawned-")?.parse().ok()
+}
+
+/// Folders of spawned processes, in the order in which they were made.
+pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
+    found.sort_by_key(|entry| spawned_number(entry));
+    found
+}
+
+/// Completes a manifest with what the files say, and gives what they say.
+pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summary>, RecordError> {
+    let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
+    let first = files.first();
+    manifest.state = "finished".to_owned();
+    manifest.ended = Some(time(SystemTime::now()));
+    manifest.ranks = first.map(|file| file.head.size);
+    let library = first.and_then(|file| file.head.library.lines().next()).unwrap_or_default();
+    manifest.mpi = library.split_whitespace().collect::<Vec<_>>().join(" ");
+    manifest.files = files
+        .iter()
+        .map(|file| RankFile {
+            rank: file.head.rank,
+            file: native::file_name(file.head.rank),
+            bytes: file.bytes,
+            calls: file.calls,
+            complete: file.end.as_ref().is_some_and(|end| end.reason == "finalize" && end.left_out == 0),
+        })
+        .collect();
+    Ok(files)
+}
+
+/// The manifest of processes that were spawned: nobody knew of them before.
+pub(crate) fn describe_spawned(path: &Path) -> Result<Vec<Summary>, RecordError> {
+    let mut manifest =
+        Manifest { format: manifest::FORMAT.to_owned(), version: native::VERSION, ..Manifest::default() };
+    let files = describe(path, &mut manifest)?;
+    if let Some(head) = files.first().map(|file| &file.head) {
+        let began = Duration::from_nanos(u64::try_from(head.started_ns).unwrap_or(0));
+        manifest.command = vec![head.program.clone()];
+        manifest.started = Some(time(SystemTime::UNIX_EPOCH + began));
+    }
+    write(path, &manifest)?;
+    Ok(files)
+}
+
+/// Whole or not at all.
+pub(crate) fn write(folder: &Path, manifest: &Manifest) -> Result<(), RecordError> {
+    let path = folder.join(manifest::FILE);
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer_pretty(&mut file, manifest)?;
+        // A trace is for whoever may read its folder.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.as_file().set_permissions(fs::Permissions::from_mode(0o644))?;
+        }
+        file.persist(&path)?;
+        Ok(())
+    };
+    write().map_err(|error| RecordError::file(&path, &error))
+}
+
+/// As manifests have it.
+pub(crate) fn time(time: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(time).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    #[test]
+    fn a_trace_is_replaced_as_a_whole_and_nothing_else_is_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let trace = root.path().join("trace");
+        for file in ["manifest.json", "rank-00000.mpt", "spawned-1/rank-00000.mpt", "spawned-1/manifest.json"]
+        {
+            touch(&trace.join(file));
+        }
+        let refused = make(&trace, false).unwrap_err();
+        assert!(refused.to_string().contains("--replace"), "{refused}");
+        make(&trace, true).unwrap();
+        assert!(entries(&trace).unwrap().is_empty());
+        for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
+            let trace = root.path().join(other.replace('/', "_"));
+            touch(&trace.join("rank-00000.mpt"));
+            touch(&trace.join(other));
+            let refused = make(&trace, true).unwrap_err();
+            assert!(!refused.to_string().contains("--replace"), "{refused}");
+            assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());
+        }
+    }
+
+    #[test]
+    fn spawned_folders_are_in_the_order_of_their_numbers() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["spawned-10", "spawned-2", "spawned-x"] {
+            fs::create_dir(root.path().join(name)).unwrap();
+        }
+        fs::write(root.path().join("spawned-1"), "").unwrap();
+        assert_eq!(spawned(root.path()), [root.path().join("spawned-2"), root.path().join("spawned-10")]);
+    }
+}

@@ -1,0 +1,318 @@
+/* Makes calls at random, in several threads, and writes down what it asked for and was answered: a line for each call,
+ * in DIR/NUMBER for each thread. A thread's first call is a send with its number as tag.
+ *
+ * Usage: program DIR CALLS SHORT: so many calls in each of four threads, then so many threads of ten calls. */
+#include "answers.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int MPI_Init_thread(int *, char ***, int, int *);
+int MPI_Finalize(void);
+int MPI_Cancel(MPI_Request *);
+int MPI_Send(const void *, int, MPI_Datatype, int, int, MPI_Comm);
+int MPI_Recv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Status *);
+int MPI_Isend(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+int MPI_Irecv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
+int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
+int MPI_Waitall(int, MPI_Request[], MPI_Status[]);
+int MPI_Testsome(int, MPI_Request[], int *, int[], MPI_Status[]);
+int MPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm *);
+int MPI_Comm_free(MPI_Comm *);
+
+enum { MOST = 60000, FEW = 12 };
+
+struct run {
+    pthread_t thread;
+    const char *folder;
+    int number;
+    long calls;
+    uint64_t state;
+    FILE *truth;
+    long made; /* requests */
+    MPI_Request requests[MOST];
+    long numbers[MOST]; /* of these */
+    int pending;
+    int indices[MOST];
+    MPI_Status statuses[MOST], out[MOST];
+};
+
+static uint64_t next(struct run *run)
+{
+    run->state ^= run->state << 13;
+    run->state ^= run->state >> 7;
+    run->state ^= run->state << 17;
+    return run->state;
+}
+
+static int below(struct run *run, uint64_t limit) { return (int)((next(run) >> 11) % limit); }
+
+/* Of up to so many bits: small numbers are as frequent as large ones. */
+static int64_t some_bits(struct run *run, int bits) { return (int64_t)(next(run) >> (64 - 1 - below(run, (uint64_t)bits))); }
+
+/* No two that live have the same: 404 threads, millions of requests. Above the constants of the standard. */
+static uintptr_t handle(struct run *run)
+{
+    uint64_t unique = ((uint64_t)run->made * 512 + (uint64_t)run->number) % (UINT64_C(1) << 32);
+    return (uintptr_t)(unique << 30 | (0x1000 + (uint64_t)some_bits(run, 29)));
+}
+
+static int peer(struct run *run, bool receives)
+{
+    int kind = below(run, 8);
+    return kind == 0 ? MPI_PROC_NULL : kind == 1 && receives ? MPI_ANY_SOURCE : (int)some_bits(run, 31);
+}
+
+static int tag(struct run *run, bool receives)
+{
+    return receives && below(run, 4) == 0 ? MPI_ANY_TAG : (int)some_bits(run, 31);
+}
+
+static void write_peer(struct run *run, int rank)
+{
+    if (rank < 0)
+        fputs(rank == MPI_ANY_SOURCE ? " any" : " null", run->truth);
+    else
+        fprintf(run->truth, " %d", rank);
+}
+
+static void write_tag(struct run *run, int tag)
+{
+    if (tag == MPI_ANY_TAG)
+        fputs(" any", run->truth);
+    else
+        fprintf(run->truth, " %d", tag);
+}
+
+static MPI_Status status(struct run *run)
+{
+    int64_t length = some_bits(run, 60);
+    MPI_Status status = {.MPI_SOURCE = (int)some_bits(run, 31), .MPI_TAG = (int)some_bits(run, 31)};
+    status.MPI_internal[INTERNAL_LOW] = (int)(length & 0x7fffffff);
+    status.MPI_internal[INTERNAL_HIGH] = (int)(length >> 31);
+    status.MPI_internal[INTERNAL_CANCELLED] = below(run, 9) == 0;
+    return status;
+}
+
+static void write_status(struct run *run, const MPI_Status *status)
+{
+    if (status->MPI_internal[INTERNAL_CANCELLED])
+        fputs(" cancelled", run->truth);
+    else
+        fprintf(run->truth, " %d,%d,%" PRId64, status->MPI_SOURCE, status->MPI_TAG,
+                (int64_t)status->MPI_internal[INTERNAL_HIGH] << 31 | status->MPI_internal[INTERNAL_LOW]);
+}
+
+/* A message's arguments: written as they are made. */
+struct message {
+    int count, rank, tag;
+    MPI_Datatype type;
+};
+
+static struct message message(struct run *run, const char *name, bool receives)
+{
+    struct message made = {.count = (int)some_bits(run, 31), .rank = peer(run, receives), .tag = tag(run, receives)};
+    int size = (int)some_bits(run, 20);
+    made.type = (MPI_Datatype)(TYPE_BASE + size);
+    fputs(name, run->truth);
+    write_peer(run, made.rank);
+    write_tag(run, made.tag);
+    fprintf(run->truth, " %" PRId64, (int64_t)made.count * size);
+    return made;
+}
+
+static void begin_request(struct run *run, bool receives)
+{
+    struct message args = message(run, receives ? "Irecv" : "Isend", receives);
+    MPI_Request *request = &run->requests[run->pending];
+    answers.request = (MPI_Request)handle(run);
+    if (receives)
+        MPI_Irecv(NULL, args.count, args.type, args.rank, args.tag, MPI_COMM_WORLD, request);
+    else
+        MPI_Isend(NULL, args.count, args.type, args.rank, args.tag, MPI_COMM_WORLD, request);
+    fprintf(run->truth, " #%ld\n", run->made);
+    run->numbers[run->pending++] = run->made++;
+}
+
+/* What completes nothing does not tell which of several it looked at (`listed`). */
+static void write_requests(struct run *run, const char *name, bool listed)
+{
+    fputs(name, run->truth);
+    for (int i = 0; listed && i < run->pending; i++) {
+        if (run->requests[i] == MPI_REQUEST_NULL)
+            fputs(" -", run->truth);
+        else
+            fprintf(run->truth, " #%ld", run->numbers[i]);
+    }
+    fputs(" |", run->truth);
+}
+
+static void wait_all(struct run *run)
+{
+    int living = 0;
+    for (int i = 0; i < run->pending; i++)
+        living += run->requests[i] != MPI_REQUEST_NULL;
+    write_requests(run, "Waitall", living > 0 || run->pending <= 1);
+    for (int i = 0; i < run->pending; i++) {
+        run->statuses[i] = status(run);
+        if (run->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        fprintf(run->truth, " %d:", i);
+        write_status(run, &run->statuses[i]);
+    }
+    fputs("\n", run->truth);
+    answers.statuses = run->statuses;
+    MPI_Waitall(run->pending, run->requests, below(run, 2) ? run->out : MPI_STATUSES_IGNORE);
+    run->pending = 0;
+}
+
+/* Each of those that are left with a chance of a half, in any order; or none. */
+static void test_some(struct run *run)
+{
+    int completed = 0;
+    bool finds = below(run, 3) != 0;
+    for (int i = 0; finds && i < run->pending; i++)
+        if (run->requests[i] != MPI_REQUEST_NULL && below(run, 2))
+            run->indices[completed++] = i;
+    write_requests(run, "Testsome", completed > 0 || run->pending <= 1);
+    for (int i = completed - 1; i > 0; i--) {
+        int other = below(run, (uint64_t)i + 1), index = run->indices[i];
+        run->indices[i] = run->indices[other];
+        run->indices[other] = index;
+    }
+    for (int i = 0; i < completed; i++) {
+        run->statuses[i] = status(run);
+        fprintf(run->truth, " %d:", run->indices[i]);
+        write_status(run, &run->statuses[i]);
+    }
+    fputs("\n", run->truth);
+    answers.completed = completed;
+    answers.indices = run->indices;
+    answers.statuses = run->statuses;
+    int indices[MOST];
+    MPI_Testsome(run->pending, run->requests, &completed, indices, below(run, 2) ? run->out : MPI_STATUSES_IGNORE);
+}
+
+/* Runs up, down and of one, and members of other worlds between them. */
+static void create_group(struct run *run)
+{
+    int ranks[200], members = 0;
+    while (members < 150 && below(run, 8) != 0) {
+        int first = below(run, 1000), step = below(run, 5) - 2, length = 1 + below(run, 20);
+        bool foreign = below(run, 3) == 0;
+        for (int i = 0; i < length && (foreign || first + i * step >= 0); i++)
+            ranks[members++] = foreign ? -1 : first + i * step;
+    }
+    MPI_Comm comm;
+    int label = tag(run, false);
+    fprintf(run->truth, "Comm_create_group %d", label);
+    for (int i = 0; i < members; i++)
+        fprintf(run->truth, " %d", ranks[i]);
+    fputs("\nComm_free\n", run->truth);
+    answers.comm = (MPI_Comm)(handle(run) | 1);
+    answers.members = members;
+    answers.ranks = ranks;
+    MPI_Comm_create_group(MPI_COMM_WORLD, NULL, label, &comm);
+    MPI_Comm_free(&comm);
+}
+
+static void any_call(struct run *run)
+{
+    struct message args;
+    int flag;
+    switch (below(run, 8)) {
+    case 0:
+        args = message(run, "Send", false);
+        MPI_Send(NULL, args.count, args.type, args.rank, args.tag, MPI_COMM_WORLD);
+        fputs("\n", run->truth);
+        return;
+    case 1:
+        args = message(run, "Recv", true);
+        answers.status = status(run);
+        MPI_Recv(NULL, args.count, args.type, args.rank, args.tag, MPI_COMM_SELF, below(run, 2) ? run->out : NULL);
+        write_status(run, &answers.status);
+        fputs("\n", run->truth);
+        return;
+    case 2:
+        args = (struct message){.rank = peer(run, true), .tag = tag(run, true)};
+        answers.flag = below(run, 2);
+        answers.status = status(run);
+        MPI_Iprobe(args.rank, args.tag, MPI_COMM_WORLD, &flag, below(run, 2) ? run->out : MPI_STATUS_IGNORE);
+        fputs("Iprobe", run->truth);
+        write_peer(run, args.rank);
+        write_tag(run, args.tag);
+        fputs(answers.flag ? " 1" : " 0 none", run->truth);
+        if (answers.flag)
+            write_status(run, &answers.status);
+        fputs("\n", run->truth);
+        return;
+    case 3:
+        if (below(run, 4) == 0)
+            create_group(run);
+        return;
+    case 4:
+        test_some(run);
+        return;
+    default:
+        if (run->pending >= FEW || (run->pending > 0 && below(run, 4) == 0))
+            wait_all(run);
+        else
+            begin_request(run, below(run, 2));
+    }
+}
+
+static void *calls(void *argument)
+{
+    struct run *run = argument;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%d", run->folder, run->number);
+    run->truth = fopen(path, "w");
+    if (run->truth == NULL)
+        abort();
+    run->state = 88172645463325252u ^ ((uint64_t)run->number * 0x9e3779b97f4a7c15u);
+    fprintf(run->truth, "Send 0 %d 0\n", run->number);
+    MPI_Send(NULL, 0, (MPI_Datatype)(TYPE_BASE + 1), 0, run->number, MPI_COMM_WORLD);
+    for (long call = 0; call < run->calls; call++) {
+        /* Half a ring is 65536 words: this record lies outside. */
+        if (run->calls > 1000 && call % 10000 == 5000)
+            while (run->pending < 20000)
+                begin_request(run, true);
+        if (run->calls > 1000 && call % 100 == 50)
+            while (run->pending < 700)
+                begin_request(run, false);
+        any_call(run);
+        if (run->pending > FEW)
+            wait_all(run);
+    }
+    fclose(run->truth);
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    int provided, number = 1;
+    if (argc != 4)
+        return 2;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    /* From now on statuses are asked whether they are of a cancelled request. */
+    MPI_Request none = MPI_REQUEST_NULL;
+    MPI_Cancel(&none);
+    struct run *runs = calloc(4, sizeof *runs);
+    for (long begun = 0; begun < 4 + atol(argv[3]); begun += 4) {
+        for (int i = 0; i < 4; i++) {
+            runs[i].folder = argv[1];
+            runs[i].number = number++;
+            runs[i].calls = begun == 0 ? atol(argv[2]) : 10;
+            runs[i].pending = 0;
+            runs[i].made = 0;
+            pthread_create(&runs[i].thread, NULL, calls, &runs[i]);
+        }
+        for (int i = 0; i < 4; i++)
+            pthread_join(runs[i].thread, NULL);
+    }
+    free(runs);
+    return MPI_Finalize();
+}
