@@ -11,8 +11,8 @@ use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 use matchpoint_trace::{Function, Trace, dumpi, native};
 use tempfile::{Builder, TempDir};
 
-use super::Written;
 use super::ranks::{each_call, each_rank};
+use super::{Written, failed};
 use crate::cli::Format;
 use crate::failure::Failure;
 use crate::progress;
@@ -83,16 +83,13 @@ impl Folder {
 
     /// What an error while writing a file means to the user.
     fn failed(&self, name: &str, progress: &Progress, error: &io::Error) -> Failure {
-        match error.kind() {
-            _ if progress.stopped() => Failure::Interrupted,
-            // Of the trace, and says where.
-            io::ErrorKind::Other => Failure::Message(error.to_string()),
+        failed(progress, error, |error| match error.kind() {
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
                 let path = self.path.join(name);
                 Failure::Message(format!("{} has no form for a call: {error}", path.display()))
             }
             _ => Failure::writing(&self.path.join(name), error),
-        }
+        })
     }
 
     fn dumpi(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
-use matchpoint_trace::Trace;
+use matchpoint_trace::{Trace, TraceError};
 
 use self::folder::Folder;
 use crate::analyze::{open, stop_on_interrupt};
@@ -51,22 +51,21 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
             let mut out = io::BufWriter::new(io::stdout());
             let written = table(trace.as_ref(), to, &mut out, &progress);
             let written = written.and_then(|written| out.flush().map(|()| written));
-            (trace, written.map_err(|error| stopped(&progress, &error, Failure::printing))?)
+            (trace, written.map_err(|error| failed(&progress, &error, Failure::printing))?)
         }
         _ => {
             let mut outputs = Outputs::default();
             let file = outputs.reserve(output)?;
             let trace = open(&arguments.trace)?;
-            let mut written = None;
-            outputs
-                .fill(file, |out| {
-                    let table = progress::shown(&progress, || table(trace.as_ref(), to, out, &progress));
-                    written = Some(table?);
-                    Ok(())
-                })
-                .map_err(|failure| if progress.stopped() { Failure::Interrupted } else { failure })?;
+            let mut written = Ok(Written { calls: 0, notes: Vec::new() });
+            outputs.fill(file, |out| {
+                written = progress::shown(&progress, || table(trace.as_ref(), to, out, &progress));
+                Ok(())
+            })?;
+            let writing = |error: &io::Error| Failure::writing(output, error);
+            let written = written.map_err(|error| failed(&progress, &error, writing))?;
             outputs.commit()?;
-            (trace, written.unwrap_or(Written { calls: 0, notes: Vec::new() }))
+            (trace, written)
         }
     };
     tell(trace.as_ref(), output, &written);
@@ -88,8 +87,14 @@ fn table(
     Ok(Written { calls, notes: Vec::new() })
 }
 
-fn stopped(progress: &Progress, error: &io::Error, otherwise: impl Fn(&io::Error) -> Failure) -> Failure {
-    if progress.stopped() { Failure::Interrupted } else { otherwise(error) }
+/// What an error means to the user: what the trace has wrong says where; all else is of the output.
+fn failed(progress: &Progress, error: &io::Error, writing: impl Fn(&io::Error) -> Failure) -> Failure {
+    let of_trace = error.get_ref().is_some_and(|error| error.is::<TraceError>());
+    match error.kind() {
+        _ if progress.stopped() => Failure::Interrupted,
+        _ if of_trace => Failure::Message(error.to_string()),
+        _ => writing(error),
+    }
 }
 
 fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
