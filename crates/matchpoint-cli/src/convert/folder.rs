@@ -113,12 +113,7 @@ impl Folder {
         put.map_err(|error| self.failed(&name, progress, &error))?;
         let mut told = dumpi::Told::default();
         ranks.iter().for_each(|(_, of_rank)| told.add(of_rank));
-        let left_out = trace.description().calls_left_out;
-        let mut notes = told.notes();
-        if left_out > 0 {
-            notes.push(format!("The original left out {left_out} calls; what was written does not say so."));
-        }
-        Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes })
+        Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes: told.notes() })
     }
 
     fn native(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {
@@ -149,12 +144,7 @@ impl Folder {
         })?;
         let calls = files.iter().map(|file| file.calls).sum();
         self.manifest(description.ranks, files, progress)?;
-        let mut notes: Vec<String> =
-            description.notes.iter().map(|note| format!("Of the original: {note}")).collect();
-        if description.calls_left_out > 0 && description.notes.is_empty() {
-            notes.push(format!("The original left out {} calls.", description.calls_left_out));
-        }
-        Ok(Written { calls, notes })
+        Ok(Written { calls, notes: Vec::new() })
     }
 
     fn manifest(&self, ranks: u32, files: Vec<RankFile>, progress: &Progress) -> Result<(), Failure> {

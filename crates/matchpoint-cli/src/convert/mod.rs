@@ -109,6 +109,10 @@ fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
     if missing > 0 {
         anstream::eprintln!("matchpoint: note: the trace has no calls of {missing} other ranks.");
     }
+    // What is written has no place for them, and they are as true of it.
+    for note in &trace.description().notes {
+        anstream::eprintln!("matchpoint: note: of the original: {note}");
+    }
     for note in &written.notes {
         anstream::eprintln!("matchpoint: note: {note}");
     }

@@ -124,7 +124,7 @@ fn load() -> Result<Functions, String> {
     let found = names.iter().find_map(|name| unsafe { libloading::Library::new(name) }.ok());
     let Some(library) = found else {
         return Err(match named {
-            Some(named) => format!("{VARIABLE} names {}, which cannot be loaded", named.display()),
+            Some(named) => format!("{VARIABLE} names {}, which cannot be loaded", named.to_string_lossy()),
             None => "the library that reads OTF2 is not installed".to_owned(),
         });
     };
