@@ -7,6 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_replay::Progress;
 use matchpoint_replay::members::Members;
+use matchpoint_trace::call::Action;
+use matchpoint_trace::native::layout::fields;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 use matchpoint_trace::{Function, Trace, dumpi, native};
 use tempfile::{Builder, TempDir};
@@ -130,21 +132,31 @@ impl Folder {
             let mut members = members.rank(index);
             let write = || {
                 let mut writer = native::Writer::new(file, settings)?;
-                let mut complete = false;
+                let (mut complete, mut unnamed) = (false, 0);
                 let calls = each_call(trace, rank, progress, |call| {
                     members.list(call);
                     complete |= call.function == Function::Finalize;
+                    // The format has no call of that name without saying what it does.
+                    if call.action == Action::Other && !fields(call.function).is_empty() {
+                        call.function = Function::Unknown;
+                        unnamed += 1;
+                    }
                     writer.call(call)
                 })?;
                 writer.finish(if complete { "finalize" } else { "exit" })?;
                 let bytes = fs::metadata(self.staged.path().join(&name))?.len();
-                Ok(RankFile { rank, file: name.clone(), bytes, calls, complete })
+                Ok((RankFile { rank, file: name.clone(), bytes, calls, complete }, unnamed))
             };
             write().map_err(|error: io::Error| self.failed(&name, progress, &error))
         })?;
+        let unnamed: u64 = files.iter().map(|(_, unnamed)| unnamed).sum();
+        let files: Vec<RankFile> = files.into_iter().map(|(file, _)| file).collect();
         let calls = files.iter().map(|file| file.calls).sum();
         self.manifest(description.ranks, files, progress)?;
-        Ok(Written { calls, notes: Vec::new() })
+        let note = format!(
+            "{unnamed} calls, of which the original tells the function and no more, have no name now."
+        );
+        Ok(Written { calls, notes: if unnamed > 0 { vec![note] } else { Vec::new() } })
     }
 
     fn manifest(&self, ranks: u32, files: Vec<RankFile>, progress: &Progress) -> Result<(), Failure> {

@@ -206,7 +206,8 @@ impl Rebuilt {
                 },
                 _ => continue,
             };
-            self.ready.push_back(Call { action, ..call.clone() });
+            let Some(function) = with(span.function, &action) else { continue };
+            self.ready.push_back(Call { function, action, ..call.clone() });
         }
     }
 
@@ -269,6 +270,22 @@ fn ends(comm: Option<&Comm>, named: u32) -> (Peer, CommId) {
 
 fn status_of(args: &ReceiveArgs) -> Status {
     Status { source: args.source, tag: args.tag, bytes: args.bytes, cancelled: false }
+}
+
+/// The function of a call that does this: its own if its calls do, or else one that is alike (`MPI_Startall` begins what
+/// `MPI_Isend` does). Of calls that make communicators, that they are collective is all that is told, and of no use.
+fn with(function: Function, action: &Action) -> Option<Function> {
+    use Function as F;
+    Some(match (action, function) {
+        (Action::Send { request: None, .. }, F::Send | F::Bsend | F::Ssend | F::Rsend) => function,
+        (Action::Send { request: None, .. }, _) => F::Send,
+        (Action::Send { .. }, F::Isend | F::Ibsend | F::Issend | F::Irsend) => function,
+        (Action::Send { .. }, _) => F::Isend,
+        (Action::Receive { request: None, .. }, _) => F::Recv,
+        (Action::Receive { .. }, _) => F::Irecv,
+        (_, function) if function.class() == Class::Collective => function,
+        _ => return None,
+    })
 }
 
 /// What a call does of which nothing is told.

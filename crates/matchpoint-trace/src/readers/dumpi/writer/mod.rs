@@ -22,7 +22,7 @@ use self::record::{Head, Values, int, ints};
 use self::replaced::Replaced;
 use self::times::Times;
 pub use self::told::Told;
-use super::layout::{LAYOUTS, label};
+use super::layout::{LAYOUTS, Name, label};
 use super::sections::{FOOTER_MAGIC, MAGIC};
 use super::version::Version;
 use crate::call::{Action, Call, CommId, RequestId};
@@ -169,8 +169,10 @@ impl<W: Write> Writer<W> {
             Action::CommCreate { parent, how, .. } => {
                 replaced::creation(self.members.function(call, parent, how))
             }
-            // A record of zeros would be a message.
-            Action::Other if call.function.class() == Class::PointToPoint => return None,
+            // A record of zeros would be a message, or a communicator.
+            Action::Other if call.function.class() == Class::PointToPoint || makes(call.function) => {
+                return None;
+            }
             _ => self.replaced.by(call),
         };
         number(function).map(|_| function)
@@ -195,7 +197,7 @@ impl<W: Write> Writer<W> {
     fn write_freed(&mut self, call: &Call) -> io::Result<()> {
         let raw = self.requests.extra();
         self.values.clear();
-        self.values.set(super::layout::Name::request, raw);
+        self.values.set(Name::request, raw);
         self.put_record(Function::Request_free, call)
     }
 
@@ -280,6 +282,12 @@ impl<W: Write> Writer<W> {
         index.into_iter().for_each(|place| bytes.extend(place.to_be_bytes()));
         bytes
     }
+}
+
+/// Whether records of the function make a communicator.
+fn makes(function: Function) -> bool {
+    let fields = number(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
+    fields.iter().any(|field| field.name == Name::newcomm)
 }
 
 fn number(function: Function) -> Option<u16> {
