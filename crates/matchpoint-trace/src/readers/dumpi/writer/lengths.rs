@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut lengths = Lengths::default();
-        let large = [1 << 31, 3 << 40, 48 * 3_000_000_000, (1 << 61) + (1 << 40), i32::MAX as u64 * 1000];
+        let large = [1 << 31, 3 << 40, 48 * 3_000_000_000, (1 << 50) + (1 << 40), i32::MAX as u64 * 1000];
         let all = [0, 1, 17, i32::MAX as u64].into_iter().chain(large);
         let written: Vec<_> = all.map(|bytes| (bytes, lengths.of(Some(bytes)).unwrap())).collect();
         let unknown = lengths.of(None).unwrap();
