@@ -93,13 +93,22 @@ impl Values {
     }
 
     fn fields(&self, out: &mut Vec<u8>, fields: &[Field]) {
+        // Arrays that nothing is known of are as long as the one before: some readers take one count for all of a call.
+        let mut length = 0;
         for (at, Field { kind, name }) in fields.iter().enumerate() {
             match kind {
+                Kind::Ints if *name == Name::unused => {
+                    int(out, length as i32);
+                    (0..length).for_each(|_| int(out, 0));
+                }
                 Kind::Int => int(out, self.int(*name, fields.get(at + 1))),
                 Kind::Half => out.extend((self.scalars[*name as usize] as u16).to_be_bytes()),
                 Kind::Byte => out.push(0),
                 Kind::Long => out.extend([0; 8]),
-                Kind::Ints | Kind::IntsSince068 | Kind::IntsSince069 => ints(out, self.list(*name)),
+                Kind::Ints | Kind::IntsSince068 | Kind::IntsSince069 => {
+                    length = self.list(*name).len();
+                    ints(out, self.list(*name));
+                }
                 Kind::Matrix => {
                     let rows = self.list(*name).chunks(3);
                     int(out, rows.len() as i32);
@@ -143,4 +152,31 @@ pub(super) fn int(out: &mut Vec<u8>, value: i32) {
 pub(super) fn ints(out: &mut Vec<u8>, values: &[i32]) {
     int(out, values.len() as i32);
     values.iter().for_each(|&value| int(out, value));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::function::Function;
+    use crate::readers::dumpi::layout::LAYOUTS;
+
+    #[test]
+    fn all_arrays_of_a_call_are_of_one_length() {
+        let layout = LAYOUTS.iter().find(|layout| layout.function == Function::Alltoallv).unwrap();
+        let mut values = Values { counts: vec![7, 8], ..Values::default() };
+        values.set(Name::sendtype, 5u16);
+        let mut record = Vec::new();
+        let head = Head { number: 60, thread: 0, enter: (0, 0), leave: (0, 0) };
+        values.write(&mut record, &head, layout);
+        let mut expected = Vec::new();
+        ints(&mut expected, &[7, 8]);
+        ints(&mut expected, &[0, 0]);
+        expected.extend(5u16.to_be_bytes());
+        ints(&mut expected, &[0, 0]);
+        ints(&mut expected, &[0, 0]);
+        expected.extend([0; 4]);
+        // After the head, and how many processes there are.
+        assert_eq!(record[17..21], [0, 0, 0, 2]);
+        assert_eq!(record[21..], expected);
+    }
 }
