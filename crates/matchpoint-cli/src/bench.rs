@@ -73,7 +73,7 @@ impl Files {
     }
 
     fn write_json(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        self.json.map_or(Ok(()), |index| self.outputs.fill(index, write))
+        self.json.map_or(Ok(()), |index| self.outputs.fill(index, |out| write(out)))
     }
 
     fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ pub mod analyze;
 pub mod bench;
 pub mod check;
 pub mod cli;
+pub mod convert;
 pub mod delivery;
 pub mod derived;
 pub mod doubt;

@@ -58,7 +58,7 @@ impl Outputs {
     pub fn fill(
         &mut self,
         index: usize,
-        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let Staged { path, sink } = &mut self.staged[index];
         let file = match sink {

@@ -53,7 +53,8 @@ enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
 static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
-static _Atomic unsigned lanes_made, lanes_refused;
+static _Atomic unsigned lanes_made;
+static _Atomic uint64_t calls_refused; /* of threads that have no lane */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
@@ -110,7 +111,7 @@ static struct lane *lane_open(void)
     if (memory == MAP_FAILED) {
         if (lane != NULL)
             atomic_store(&lane->state, LANE_FREE);
-        atomic_fetch_add(&lanes_refused, 1); /* this call is not recorded */
+        atomic_fetch_add(&calls_refused, 1); /* this call is only counted */
         return NULL;
     }
     lane->words = memory;

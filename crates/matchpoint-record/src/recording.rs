@@ -2,13 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-use matchpoint_trace::TraceError;
-use matchpoint_trace::native::Summary;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
 use crate::compiler::{Recorder, recorder};
@@ -146,7 +143,7 @@ impl Recording {
         let files = folder::describe(&output, &mut self.manifest)?;
         folder::write(&output, &self.manifest)?;
         if self.settings.call_sites && !files.is_empty() {
-            write_sites(&output, &files)?;
+            sites::write(&output, &files)?;
         }
         let told = |file: &&RankFile| !file.complete;
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
@@ -188,19 +185,6 @@ pub struct Recorded {
     pub bytes: u64,
     /// Folders of processes that the application spawned, and how many there are in each.
     pub spawned: Vec<(PathBuf, usize)>,
-}
-
-fn write_sites(folder: &Path, files: &[Summary]) -> Result<(), RecordError> {
-    let failed = |error: TraceError| RecordError(error.to_string());
-    let trace = matchpoint_trace::open(folder).map_err(failed)?;
-    let sites = sites::resolve(&*trace, files).map_err(failed)?;
-    let path = folder.join(sites::FILE);
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::File::create(&path)?;
-        serde_json::to_writer_pretty(&mut file, &sites)?;
-        Ok(())
-    };
-    write().map_err(|error| RecordError::file(&path, &error))
 }
 
 fn missing(manifest: &Manifest) -> Vec<u32> {

@@ -1,12 +1,15 @@
 //! Call sites of a recorded job: which functions and lines the addresses in its trace are.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::Path;
 
 use addr2line::Loader;
 use matchpoint_trace::native::Summary;
 use matchpoint_trace::{Call, Trace, TraceError};
 use serde::Serialize;
+
+use crate::error::RecordError;
 
 /// Its file, beside the rank files.
 pub const FILE: &str = "callsites.json";
@@ -24,6 +27,20 @@ pub struct Site {
     pub source: Option<String>,
     /// The MPI functions called there, and how often, over all processes.
     pub calls: BTreeMap<&'static str, u64>,
+}
+
+/// Writes the call sites of a trace beside its rank files.
+///
+/// # Errors
+/// The trace is damaged, or the file cannot be written.
+pub(crate) fn write(folder: &Path, files: &[Summary]) -> Result<(), RecordError> {
+    let failed = |error: TraceError| RecordError(error.to_string());
+    let trace = matchpoint_trace::open(folder).map_err(failed)?;
+    let sites = resolve(&*trace, files).map_err(failed)?;
+    let path = folder.join(FILE);
+    let written =
+        fs::File::create(&path).and_then(|mut file| Ok(serde_json::to_writer_pretty(&mut file, &sites)?));
+    written.map_err(|error| RecordError::file(&path, &error))
 }
 
 /// Finds the call sites of a trace, by how often they called: the busiest first. Code that is not on this host keeps its

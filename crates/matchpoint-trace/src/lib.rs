@@ -4,6 +4,7 @@
 //! which fills one [`Call`] after another without allocating. Readers know nothing of matching or of engines.
 
 pub mod call;
+pub mod dumpi;
 pub mod error;
 pub mod function;
 pub mod native;

@@ -3,6 +3,7 @@
 mod analyze;
 mod bench;
 mod check;
+mod convert;
 mod profile;
 mod record;
 
@@ -11,6 +12,7 @@ use clap::{Parser, Subcommand};
 pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
 pub use check::{Check, OrderName};
+pub use convert::{Convert, Format};
 pub use profile::Profile;
 pub use record::Record;
 
@@ -38,6 +40,9 @@ pub enum Command {
     /// Measure engines on the standard workloads: time, memory, entries examined
     #[command(after_help = bench::help())]
     Bench(Bench),
+    /// Write a trace in another format: DUMPI, our own, or a table of all calls
+    #[command(after_help = convert::EXAMPLES)]
+    Convert(Convert),
     /// Count who sends most of what waits, for the engine partner in its static mode
     #[command(after_help = profile::EXAMPLE)]
     Profile(Profile),

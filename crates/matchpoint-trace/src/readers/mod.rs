@@ -3,6 +3,8 @@
 pub mod dumpi;
 mod map;
 pub mod native;
+#[cfg(feature = "otf2")]
+mod otf2;
 mod unknown;
 
 use std::path::Path;
@@ -22,7 +24,13 @@ struct Reader {
 }
 
 /// All of them; the first that recognises a path reads it.
-const READERS: &[Reader] = &[native::READER, dumpi::BINARY, dumpi::TEXT];
+const READERS: &[Reader] = &[
+    native::READER,
+    dumpi::BINARY,
+    dumpi::TEXT,
+    #[cfg(feature = "otf2")]
+    otf2::READER,
+];
 
 /// Opens the trace at a path: a folder, or the file that its format's documentation names first.
 ///

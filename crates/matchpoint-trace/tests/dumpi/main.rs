@@ -5,8 +5,13 @@ mod counts;
 mod damage;
 mod every_function;
 mod opening;
+#[path = "../native/random.rs"]
+#[allow(dead_code)]
+mod random;
 mod records;
+mod replaced;
 mod text_agrees;
 mod text_lines;
 mod traces;
 mod writer;
+mod written;

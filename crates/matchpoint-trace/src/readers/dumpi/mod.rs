@@ -26,6 +26,7 @@ mod survey;
 pub mod text;
 mod trace;
 mod version;
+pub mod writer;
 
 pub(super) use binary::READER as BINARY;
 pub use binary::read_bytes;

@@ -11,7 +11,7 @@ use crate::error::TraceError;
 /// The first eight bytes of a file, and of its index.
 pub(super) const MAGIC: u64 = 0xffaa_dd44_554d_5049;
 /// The first eight of its footer.
-const FOOTER_MAGIC: u64 = 0xf007_fee7;
+pub(super) const FOOTER_MAGIC: u64 = 0xf007_fee7;
 
 /// What is found in a file before its stream is read.
 #[derive(Clone, Debug)]

@@ -1,0 +1,101 @@
+//! `matchpoint convert`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::delivery::is_stdout;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint convert app.trace -o calls.parquet
+  matchpoint convert app.trace -o - --to csv | head
+  matchpoint convert app.trace -o app.dumpi
+  matchpoint convert traces/lulesh-27 -o lulesh.trace
+
+The columns of tables, and what each format cannot hold: docs/convert.md.";
+
+/// `matchpoint convert`.
+#[derive(Args, Debug)]
+pub struct Convert {
+    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    pub trace: PathBuf,
+
+    /// Write this: a folder for dumpi and native, a file for tables (- is standard output, for csv)
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+
+    /// The format; without it, the name of OUT tells: .dumpi, .trace, .csv, .parquet
+    #[arg(short, long, value_name = "FORMAT")]
+    pub to: Option<Format>,
+}
+
+/// What a trace can be converted to.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Files of sst-dumpi, version 13.0.0: a .meta file and a .bin file for each rank
+    Dumpi,
+    /// Our own format, as matchpoint record writes it
+    Native,
+    /// A table with a row for each call, as text
+    Csv,
+    /// The same table, packed, for pandas, Polars, DuckDB and Spark
+    Parquet,
+}
+
+impl Convert {
+    /// The format asked for.
+    ///
+    /// # Errors
+    /// Nothing tells. In words.
+    pub fn format(&self) -> Result<Format, String> {
+        match self.to.or_else(|| by_name(&self.output)) {
+            Some(Format::Parquet) if is_stdout(&self.output) => {
+                Err("a Parquet file cannot go to standard output: its index is at its end; name a file"
+                    .to_owned())
+            }
+            Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {
+                Err("a trace is a folder, and cannot go to standard output: name one".to_owned())
+            }
+            Some(format) => Ok(format),
+            None => Err(format!(
+                "the name {} does not tell the format; say --to dumpi, --to native, --to csv or --to parquet",
+                self.output.display()
+            )),
+        }
+    }
+}
+
+fn by_name(output: &Path) -> Option<Format> {
+    match output.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+        "dumpi" => Some(Format::Dumpi),
+        "trace" => Some(Format::Native),
+        "csv" => Some(Format::Csv),
+        "parquet" | "pq" => Some(Format::Parquet),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn format(output: &str, to: Option<Format>) -> Result<Format, String> {
+        Convert { trace: "t".into(), output: output.into(), to }.format()
+    }
+
+    #[test]
+    fn the_name_tells_unless_the_option_does() {
+        assert_eq!(format("a/b.PARQUET", None), Ok(Format::Parquet));
+        assert_eq!(format("b.dumpi", None), Ok(Format::Dumpi));
+        assert_eq!(format("b.trace", Some(Format::Csv)), Ok(Format::Csv));
+        assert!(format("calls", None).unwrap_err().contains("--to dumpi"));
+    }
+
+    #[test]
+    fn only_text_goes_to_standard_output() {
+        assert_eq!(format("-", Some(Format::Csv)), Ok(Format::Csv));
+        for to in [None, Some(Format::Parquet), Some(Format::Native), Some(Format::Dumpi)] {
+            assert!(format("-", to).is_err());
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The columns of a table of calls: `docs/convert.md` explains them, in this order. CSV and Parquet go by this list.
+
+use matchpoint_trace::Call;
+use matchpoint_trace::call::{
+    Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
+};
+
+/// How the values of a column are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The name of a function.
+    Name,
+    /// 16 bits, unsigned.
+    U16,
+    /// 32 bits, unsigned.
+    U32,
+    /// 32 bits, signed.
+    I32,
+    /// 64 bits, unsigned.
+    U64,
+    /// 64 bits, signed.
+    I64,
+    /// True or false.
+    Bool,
+}
+
+/// A column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// How its values are written.
+    pub kind: Kind,
+    /// Every call has a value.
+    pub required: bool,
+}
+
+macro_rules! columns {
+    ($table:ident $at:ident { $($name:ident $kind:ident $($required:ident)?,)* }) => {
+        #[allow(non_camel_case_types)]
+        #[derive(Clone, Copy)]
+        enum $at { $($name,)* }
+
+        impl $at {
+            const COUNT: usize = [$($at::$name),*].len();
+        }
+
+        /// The columns of one kind, in their order.
+        pub const $table: [Column; $at::COUNT] = [$(
+            Column { name: stringify!($name), kind: Kind::$kind, required: columns!(@ $($required)?) },
+        )*];
+    };
+    (@) => { false };
+    (@ required) => { true };
+}
+
+columns! { VALUES Value {
+    rank U32 required,
+    thread U16 required,
+    call U64 required,
+    function Name required,
+    enter_ns I64 required,
+    leave_ns I64 required,
+    comm U32,
+    peer I32,
+    tag I32,
+    bytes U64,
+    recv_peer I32,
+    recv_tag I32,
+    recv_bytes U64,
+    root I32,
+    found Bool,
+    message U32,
+    new_comm U32,
+    color I32,
+    key I32,
+} }
+
+columns! { LISTS List {
+    requests U32,
+    completed U32,
+    status_source I32,
+    status_tag I32,
+    status_bytes U64,
+    status_cancelled Bool,
+} }
+
+/// One call as a row. Names of functions are their numbers here, truths 0 and 1.
+#[derive(Default)]
+pub struct Row {
+    /// By [`VALUES`].
+    pub values: [Option<i64>; Value::COUNT],
+    /// By [`LISTS`]; what is not known in a list is `None`.
+    pub lists: [Vec<Option<i64>>; List::COUNT],
+}
+
+impl Row {
+    /// Takes what a call says: that of this rank, with so many before it.
+    pub fn fill(&mut self, rank: u32, number: u64, call: &Call) {
+        self.values = [None; Value::COUNT];
+        self.lists.iter_mut().for_each(Vec::clear);
+        self.set(Value::rank, rank);
+        self.set(Value::thread, call.thread);
+        self.set(Value::call, number as i64);
+        self.set(Value::function, call.function as u16);
+        self.set(Value::enter_ns, call.enter_ns);
+        self.set(Value::leave_ns, call.leave_ns);
+        self.action(call);
+        call.requests.iter().for_each(|&request| self.request(request));
+        for found in &call.completions {
+            self.lists[List::completed as usize].push(Some(found.index.into()));
+            self.status(found.status);
+        }
+    }
+
+    fn action(&mut self, call: &Call) {
+        match call.action {
+            Action::Send { args, request } => {
+                self.send(&args);
+                request.into_iter().for_each(|request| self.request(request));
+            }
+            Action::SendInit { args, request } => {
+                self.send(&args);
+                self.request(request);
+            }
+            Action::Receive { args, request, status } => {
+                self.receive(&args);
+                self.begun(request, status);
+            }
+            Action::ReceiveInit { args, request } => {
+                self.receive(&args);
+                self.request(request);
+            }
+            Action::SendReceive { send, receive, request, status } => {
+                self.send(&send);
+                self.set(Value::recv_peer, peer(receive.source));
+                self.set(Value::recv_tag, tag(receive.tag));
+                self.maybe(Value::recv_bytes, receive.bytes);
+                self.begun(request, status);
+            }
+            Action::Probe { args, found, status, handle, .. } => {
+                self.receive(&args);
+                self.set(Value::found, found);
+                self.message(handle);
+                status.into_iter().for_each(|status| self.status(Some(status)));
+            }
+            Action::MatchedReceive { handle, request, status } => {
+                self.message(Some(handle));
+                self.begun(request, status);
+            }
+            Action::Collective { comm, root, bytes, request } => {
+                self.collective(comm, root, bytes);
+                request.into_iter().for_each(|request| self.request(request));
+            }
+            Action::CollectiveInit { comm, root, bytes, request } => {
+                self.collective(comm, root, bytes);
+                self.request(request);
+            }
+            Action::CommCreate { parent, how, comm, request } => {
+                self.comm(parent);
+                self.set(Value::new_comm, comm.0);
+                if let NewComm::Split { color, key } = how {
+                    self.maybe(Value::color, color);
+                    self.set(Value::key, key);
+                }
+                request.into_iter().for_each(|request| self.request(request));
+            }
+            Action::CommFree { comm } | Action::CommSize { comm, .. } | Action::CommRank { comm, .. } => {
+                self.comm(comm);
+            }
+            _ => {}
+        }
+    }
+
+    fn set(&mut self, at: Value, value: impl Into<i64>) {
+        self.values[at as usize] = Some(value.into());
+    }
+
+    /// What is greater than 63 bits is no length.
+    fn maybe<T: TryInto<i64>>(&mut self, at: Value, value: Option<T>) {
+        self.values[at as usize] = value.and_then(|value| value.try_into().ok());
+    }
+
+    fn comm(&mut self, comm: CommId) {
+        self.set(Value::comm, comm.0);
+    }
+
+    fn send(&mut self, args: &SendArgs) {
+        self.comm(args.comm);
+        self.set(Value::peer, peer(args.dest));
+        self.set(Value::tag, args.tag);
+        self.maybe(Value::bytes, args.bytes);
+    }
+
+    fn receive(&mut self, args: &ReceiveArgs) {
+        self.comm(args.comm);
+        self.set(Value::peer, peer(args.source));
+        self.set(Value::tag, tag(args.tag));
+        self.maybe(Value::bytes, args.bytes);
+    }
+
+    fn collective(&mut self, comm: CommId, root: Option<u32>, bytes: Option<u64>) {
+        self.comm(comm);
+        self.maybe(Value::root, root);
+        self.maybe(Value::bytes, bytes);
+    }
+
+    fn message(&mut self, handle: Option<HandleId>) {
+        let handle = handle.filter(|&handle| handle != HandleId::NULL);
+        self.maybe(Value::message, handle.map(|handle| handle.0));
+    }
+
+    fn begun(&mut self, request: Option<RequestId>, status: Option<Status>) {
+        request.into_iter().for_each(|request| self.request(request));
+        status.into_iter().for_each(|status| self.status(Some(status)));
+    }
+
+    /// One whose beginning the trace does not show is not known.
+    fn request(&mut self, request: RequestId) {
+        let known = (request != RequestId::UNKNOWN).then_some(request.0.into());
+        self.lists[List::requests as usize].push(known);
+    }
+
+    fn status(&mut self, status: Option<Status>) {
+        let source = status.and_then(|status| match status.source {
+            Peer::Any => None,
+            other => Some(peer(other).into()),
+        });
+        let tag = status.and_then(|status| match status.tag {
+            TagArg::Any => None,
+            TagArg::Is(tag) => Some(tag.into()),
+        });
+        let bytes = status.and_then(|status| status.bytes).and_then(|bytes| i64::try_from(bytes).ok());
+        let cancelled = status.map(|status| status.cancelled.into());
+        let lists = [List::status_source, List::status_tag, List::status_bytes, List::status_cancelled];
+        for (list, value) in lists.into_iter().zip([source, tag, bytes, cancelled]) {
+            self.lists[list as usize].push(value);
+        }
+    }
+}
+
+/// −1 is `MPI_ANY_SOURCE`, −2 `MPI_PROC_NULL`.
+fn peer(peer: Peer) -> i32 {
+    match peer {
+        Peer::Rank(rank) => i32::try_from(rank).unwrap_or(i32::MAX),
+        Peer::Any => -1,
+        Peer::Null => -2,
+    }
+}
+
+/// −1 is `MPI_ANY_TAG`.
+fn tag(tag: TagArg) -> i32 {
+    match tag {
+        TagArg::Is(tag) => tag,
+        TagArg::Any => -1,
+    }
+}

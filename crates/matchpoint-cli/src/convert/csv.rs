@@ -1,0 +1,70 @@
+//! The table as text: the elements of lists with spaces between them, nothing for what is not known.
+
+use std::io::{self, Write};
+
+use matchpoint_replay::Progress;
+use matchpoint_trace::{Function, Trace};
+
+use super::columns::{Column, Kind, LISTS, Row, VALUES};
+use super::ranks::each_call;
+
+/// Bytes of text that are put together before they are written.
+const AT_ONCE: usize = 64 << 10;
+
+/// Writes it; how many rows.
+///
+/// # Errors
+/// The trace is damaged, the output cannot be written, or the user interrupted it.
+pub(super) fn write(trace: &dyn Trace, out: &mut dyn Write, progress: &Progress) -> io::Result<u64> {
+    let names: Vec<&str> = VALUES.iter().chain(&LISTS).map(|column| column.name).collect();
+    out.write_all(names.join(",").as_bytes())?;
+    out.write_all(b"\n")?;
+    let (mut row, mut text, mut rows) = (Row::default(), Vec::with_capacity(2 * AT_ONCE), 0);
+    for &rank in trace.present() {
+        let mut number = 0;
+        rows += each_call(trace, rank, progress, |call| {
+            row.fill(rank, number, call);
+            number += 1;
+            line(&mut text, &row);
+            if text.len() >= AT_ONCE {
+                out.write_all(&text)?;
+                text.clear();
+            }
+            Ok(())
+        })?;
+    }
+    out.write_all(&text)?;
+    Ok(rows)
+}
+
+fn line(text: &mut Vec<u8>, row: &Row) {
+    for (column, value) in VALUES.iter().zip(&row.values) {
+        if let Some(value) = value {
+            put(text, column, *value);
+        }
+        text.push(b',');
+    }
+    for (column, list) in LISTS.iter().zip(&row.lists) {
+        for (at, value) in list.iter().enumerate() {
+            if at > 0 {
+                text.push(b' ');
+            }
+            match value {
+                Some(value) => put(text, column, *value),
+                // Elements of lists that belong together have the same place.
+                None => text.push(b'-'),
+            }
+        }
+        text.push(b',');
+    }
+    text.pop();
+    text.push(b'\n');
+}
+
+fn put(text: &mut Vec<u8>, column: &Column, value: i64) {
+    match column.kind {
+        Kind::Name => text.extend(Function::ALL[value as usize].name().as_bytes()),
+        Kind::Bool => text.extend(if value == 0 { &b"false"[..] } else { b"true" }),
+        _ => text.extend(itoa::Buffer::new().format(value).as_bytes()),
+    }
+}

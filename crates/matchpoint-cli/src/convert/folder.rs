@@ -1,0 +1,176 @@
+//! Formats that are a folder with a file for each rank.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint_replay::Progress;
+use matchpoint_replay::members::Members;
+use matchpoint_trace::call::Action;
+use matchpoint_trace::native::layout::fields;
+use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
+use matchpoint_trace::{Function, Trace, dumpi, native};
+use tempfile::{Builder, TempDir};
+
+use super::ranks::{each_call, each_rank};
+use super::{Written, failed};
+use crate::cli::Format;
+use crate::failure::Failure;
+use crate::progress;
+
+/// How the names of DUMPI files begin.
+const PREFIX: &str = "dumpi";
+
+/// A folder that appears whole or not at all: filled under another name beside it, renamed at the end.
+pub(super) struct Folder {
+    path: PathBuf,
+    staged: TempDir,
+}
+
+impl Folder {
+    /// Makes room for it.
+    ///
+    /// # Errors
+    /// There is something of that name, or nothing can be made there.
+    pub fn reserve(path: &Path) -> Result<Self, Failure> {
+        let writing = |error: io::Error| Failure::writing(path, &error);
+        match fs::read_dir(path) {
+            Ok(_) if fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some()) => {
+                let problem = format!("{} is not empty; name another folder, or remove it", path.display());
+                return Err(Failure::Message(problem));
+            }
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(writing(error)),
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = Builder::new();
+        builder.prefix(".matchpoint-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            builder.permissions(fs::Permissions::from_mode(0o777));
+        }
+        let staged = builder.tempdir_in(parent).map_err(writing)?;
+        Ok(Folder { path: path.to_owned(), staged })
+    }
+
+    /// Writes the trace into it, and gives it its name.
+    ///
+    /// # Errors
+    /// The trace is damaged, the disk is full, or the user interrupted it.
+    pub fn fill(self, trace: &dyn Trace, to: Format, progress: &Progress) -> Result<Written, Failure> {
+        let passes = if to == Format::Native { 2 } else { 1 };
+        progress.bytes_total.store(trace.description().bytes * passes, Relaxed);
+        let written = progress::shown(progress, || match to {
+            Format::Native => self.native(trace, progress),
+            _ => self.dumpi(trace, progress),
+        })?;
+        if progress.stopped() {
+            return Err(Failure::Interrupted);
+        }
+        let Folder { path, staged } = self;
+        fs::rename(staged.path(), &path).map_err(|error| Failure::writing(&path, &error))?;
+        // It has another name now.
+        let _ = staged.keep();
+        Ok(written)
+    }
+
+    fn create(&self, name: &str) -> Result<BufWriter<File>, Failure> {
+        let file = File::create(self.staged.path().join(name));
+        let file = file.map_err(|error| Failure::writing(&self.path.join(name), &error))?;
+        Ok(BufWriter::with_capacity(256 << 10, file))
+    }
+
+    /// What an error while writing a file means to the user.
+    fn failed(&self, name: &str, progress: &Progress, error: &io::Error) -> Failure {
+        failed(progress, error, |error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => {
+                let path = self.path.join(name);
+                Failure::Message(format!("{} has no form for a call: {error}", path.display()))
+            }
+            _ => Failure::writing(&self.path.join(name), error),
+        })
+    }
+
+    fn dumpi(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {
+        let size = trace.description().ranks;
+        let ranks = each_rank(trace, |_, rank| {
+            let name = dumpi::file_name(PREFIX, rank);
+            let settings = dumpi::Settings { rank, size, host: String::new(), started_s: 0 };
+            let file = self.create(&name)?;
+            let write = || {
+                let mut writer = dumpi::Writer::new(file, settings)?;
+                let calls = each_call(trace, rank, progress, |call| writer.call(call))?;
+                let (_, told) = writer.finish()?;
+                Ok((calls, told))
+            };
+            write().map_err(|error: io::Error| self.failed(&name, progress, &error))
+        })?;
+        let name = format!("{PREFIX}.meta");
+        let meta = dumpi::meta(PREFIX, size, 0);
+        let mut file = self.create(&name)?;
+        let put = file.write_all(meta.as_bytes()).and_then(|()| file.flush());
+        put.map_err(|error| self.failed(&name, progress, &error))?;
+        let mut told = dumpi::Told::default();
+        ranks.iter().for_each(|(_, of_rank)| told.add(of_rank));
+        Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes: told.notes() })
+    }
+
+    fn native(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {
+        let members = Members::of(trace, progress)?;
+        let description = trace.description();
+        let files = each_rank(trace, |index, rank| {
+            let name = native::file_name(rank);
+            let settings = native::Settings {
+                clock_error_ns: description.clock_error_ns,
+                null_looks_any: description.null_looks_any,
+                ..native::Settings::of(rank, description.ranks)
+            };
+            let file = self.create(&name)?;
+            let mut members = members.rank(index);
+            let write = || {
+                let mut writer = native::Writer::new(file, settings)?;
+                let (mut complete, mut unnamed) = (false, 0);
+                let calls = each_call(trace, rank, progress, |call| {
+                    members.list(call);
+                    complete |= call.function == Function::Finalize;
+                    // The format has no call of that name without saying what it does.
+                    if call.action == Action::Other && !fields(call.function).is_empty() {
+                        call.function = Function::Unknown;
+                        unnamed += 1;
+                    }
+                    writer.call(call)
+                })?;
+                writer.finish(if complete { "finalize" } else { "exit" })?;
+                let bytes = fs::metadata(self.staged.path().join(&name))?.len();
+                Ok((RankFile { rank, file: name.clone(), bytes, calls, complete }, unnamed))
+            };
+            write().map_err(|error: io::Error| self.failed(&name, progress, &error))
+        })?;
+        let unnamed: u64 = files.iter().map(|(_, unnamed)| unnamed).sum();
+        let files: Vec<RankFile> = files.into_iter().map(|(file, _)| file).collect();
+        let calls = files.iter().map(|file| file.calls).sum();
+        self.manifest(description.ranks, files, progress)?;
+        let note = format!(
+            "{unnamed} calls, of which the original tells the function and no more, have no name now."
+        );
+        Ok(Written { calls, notes: if unnamed > 0 { vec![note] } else { Vec::new() } })
+    }
+
+    fn manifest(&self, ranks: u32, files: Vec<RankFile>, progress: &Progress) -> Result<(), Failure> {
+        let manifest = Manifest {
+            format: manifest::FORMAT.to_owned(),
+            version: native::VERSION,
+            state: "finished".to_owned(),
+            ranks: Some(ranks),
+            files,
+            ..Manifest::default()
+        };
+        let mut file = self.create(manifest::FILE)?;
+        let put = serde_json::to_writer_pretty(&mut file, &manifest).map_err(io::Error::from);
+        let put = put.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
+        put.map_err(|error| self.failed(manifest::FILE, progress, &error))
+    }
+}

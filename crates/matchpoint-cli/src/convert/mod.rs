@@ -1,0 +1,119 @@
+//! `matchpoint convert`: a trace in, the same calls in another format out.
+
+pub mod columns;
+mod csv;
+mod folder;
+mod parquet;
+mod ranks;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint_replay::Progress;
+use matchpoint_trace::{Trace, TraceError};
+
+use self::folder::Folder;
+use crate::analyze::{open, stop_on_interrupt};
+use crate::cli::{Convert, Format};
+use crate::delivery::is_stdout;
+use crate::failure::Failure;
+use crate::format;
+use crate::output::Outputs;
+use crate::progress;
+
+/// What was written.
+struct Written {
+    calls: u64,
+    /// What a user should know of it: full sentences.
+    notes: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The trace cannot be read, the output cannot be written, or the user interrupted it: then there is none.
+pub fn run(arguments: &Convert) -> Result<(), Failure> {
+    let to = arguments.format().map_err(Failure::Message)?;
+    let progress = Arc::new(Progress::default());
+    stop_on_interrupt(&progress);
+    let output = &arguments.output;
+    let (trace, written) = match to {
+        Format::Dumpi | Format::Native => {
+            let folder = Folder::reserve(output)?;
+            let trace = open(&arguments.trace)?;
+            let written = folder.fill(trace.as_ref(), to, &progress)?;
+            (trace, written)
+        }
+        _ if is_stdout(output) => {
+            let trace = open(&arguments.trace)?;
+            let mut out = io::BufWriter::new(io::stdout());
+            let written = table(trace.as_ref(), to, &mut out, &progress);
+            let written = written.and_then(|written| out.flush().map(|()| written));
+            (trace, written.map_err(|error| failed(&progress, &error, Failure::printing))?)
+        }
+        _ => {
+            let mut outputs = Outputs::default();
+            let file = outputs.reserve(output)?;
+            let trace = open(&arguments.trace)?;
+            let mut written = Ok(Written { calls: 0, notes: Vec::new() });
+            outputs.fill(file, |out| {
+                written = progress::shown(&progress, || table(trace.as_ref(), to, out, &progress));
+                Ok(())
+            })?;
+            let writing = |error: &io::Error| Failure::writing(output, error);
+            let written = written.map_err(|error| failed(&progress, &error, writing))?;
+            outputs.commit()?;
+            (trace, written)
+        }
+    };
+    tell(trace.as_ref(), output, &written);
+    Ok(())
+}
+
+/// Writes all calls of all ranks as the rows of one table.
+fn table(
+    trace: &dyn Trace,
+    to: Format,
+    out: &mut (dyn Write + Send),
+    progress: &Progress,
+) -> io::Result<Written> {
+    progress.bytes_total.store(trace.description().bytes, Relaxed);
+    let calls = match to {
+        Format::Parquet => parquet::write(trace, out, progress)?,
+        _ => csv::write(trace, out, progress)?,
+    };
+    Ok(Written { calls, notes: Vec::new() })
+}
+
+/// What an error means to the user: what the trace has wrong says where; all else is of the output.
+fn failed(progress: &Progress, error: &io::Error, writing: impl Fn(&io::Error) -> Failure) -> Failure {
+    let of_trace = error.get_ref().is_some_and(|error| error.is::<TraceError>());
+    match error.kind() {
+        _ if progress.stopped() => Failure::Interrupted,
+        _ if of_trace => Failure::Message(error.to_string()),
+        _ => writing(error),
+    }
+}
+
+fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
+    let ranks = trace.present().len();
+    let missing = trace.description().missing.len();
+    let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
+    anstream::eprintln!(
+        "matchpoint: wrote {} calls of {ranks} rank{} to {name}",
+        format::count(written.calls),
+        if ranks == 1 { "" } else { "s" }
+    );
+    if missing > 0 {
+        anstream::eprintln!("matchpoint: note: the trace has no calls of {missing} other ranks.");
+    }
+    // What is written has no place for them, and they are as true of it.
+    for note in &trace.description().notes {
+        anstream::eprintln!("matchpoint: note: of the original: {note}");
+    }
+    for note in &written.notes {
+        anstream::eprintln!("matchpoint: note: {note}");
+    }
+}

@@ -1,0 +1,259 @@
+//! The table as a Parquet file: one for all ranks, in groups of rows, packed with zstd.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use matchpoint_replay::Progress;
+use matchpoint_trace::{Function, Trace};
+use parquet::basic::{
+    Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical, ZstdLevel,
+};
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+
+use super::columns::{Column, Kind, LISTS, Row, VALUES};
+use super::ranks::each_call;
+
+/// Rows of a group: what DuckDB makes its own of, and few enough that a group takes some dozen megabytes here.
+const GROUP_ROWS: usize = 122_880;
+/// Elements of lists that a group has at most, whatever its rows: one call may name any number of requests.
+const GROUP_ELEMENTS: usize = 2 << 20;
+
+/// Writes it; how many rows.
+///
+/// # Errors
+/// The trace is damaged, the output cannot be written, or the user interrupted it.
+pub(super) fn write(trace: &dyn Trace, out: &mut (dyn Write + Send), progress: &Progress) -> io::Result<u64> {
+    let properties = Arc::new(properties(trace));
+    let mut file = SerializedFileWriter::new(out, schema()?, properties).map_err(io::Error::other)?;
+    let (mut row, mut group, mut rows) = (Row::default(), Group::default(), 0);
+    for &rank in trace.present() {
+        let mut number = 0;
+        rows += each_call(trace, rank, progress, |call| {
+            row.fill(rank, number, call);
+            number += 1;
+            group.add(&row);
+            if group.is_full() { group.flush(&mut file) } else { Ok(()) }
+        })?;
+    }
+    if group.rows > 0 {
+        group.flush(&mut file)?;
+    }
+    file.close().map_err(io::Error::other)?;
+    Ok(rows)
+}
+
+fn properties(trace: &dyn Trace) -> WriterProperties {
+    let description = trace.description();
+    let about = |key: &str, value: String| KeyValue::new(format!("matchpoint.{key}"), value);
+    let about = vec![
+        about("trace_format", description.format.clone()),
+        about("ranks", description.ranks.to_string()),
+        about("notes", description.notes.join("\n")),
+    ];
+    let mut properties = WriterProperties::builder()
+        .set_writer_version(WriterVersion::PARQUET_2_0)
+        .set_created_by(concat!("matchpoint ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_key_value_metadata(Some(about))
+        .set_compression(Compression::ZSTD(ZstdLevel::default()));
+    // These ascend: differences are small, and no value occurs twice.
+    for name in ["call", "enter_ns", "leave_ns"] {
+        let path = ColumnPath::from(name);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    properties.build()
+}
+
+fn schema() -> io::Result<TypePtr> {
+    let values = VALUES.iter().map(|column| {
+        let repetition = if column.required { Repetition::REQUIRED } else { Repetition::OPTIONAL };
+        leaf(column, column.name, repetition)
+    });
+    let fields: parquet::errors::Result<Vec<TypePtr>> = values.chain(LISTS.iter().map(list)).collect();
+    let schema = Type::group_type_builder("calls").with_fields(fields.map_err(io::Error::other)?);
+    schema.build().map(Arc::new).map_err(io::Error::other)
+}
+
+fn leaf(column: &Column, name: &str, repetition: Repetition) -> parquet::errors::Result<TypePtr> {
+    let integer = |bit_width, is_signed| Some(LogicalType::integer(bit_width, is_signed));
+    let (physical, logical) = match column.kind {
+        Kind::Name => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        Kind::U16 => (Physical::INT32, integer(16, false)),
+        Kind::U32 => (Physical::INT32, integer(32, false)),
+        Kind::I32 => (Physical::INT32, None),
+        Kind::U64 => (Physical::INT64, integer(64, false)),
+        Kind::I64 => (Physical::INT64, None),
+        Kind::Bool => (Physical::BOOLEAN, None),
+    };
+    let leaf = Type::primitive_type_builder(name, physical).with_repetition(repetition);
+    leaf.with_logical_type(logical).build().map(Arc::new)
+}
+
+/// A list whose elements may be null, in the form of three levels that all readers know.
+fn list(column: &Column) -> parquet::errors::Result<TypePtr> {
+    let element = leaf(column, "element", Repetition::OPTIONAL)?;
+    let repeated =
+        Type::group_type_builder("list").with_repetition(Repetition::REPEATED).with_fields(vec![element]);
+    Type::group_type_builder(column.name)
+        .with_repetition(Repetition::REQUIRED)
+        .with_logical_type(Some(LogicalType::List))
+        .with_converted_type(ConvertedType::LIST)
+        .with_fields(vec![Arc::new(repeated.build()?)])
+        .build()
+        .map(Arc::new)
+}
+
+/// The values of one column in a group of rows, in the width that they are written in.
+enum Values {
+    Names(Vec<u16>),
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+    Truths(Vec<bool>),
+}
+
+/// One column of a group of rows.
+struct Part {
+    values: Values,
+    /// How much of the path to each value is there.
+    definition: Vec<i16>,
+    /// Whether a value goes on with a list.
+    repetition: Vec<i16>,
+}
+
+impl Part {
+    fn of(column: &Column) -> Self {
+        let values = match column.kind {
+            Kind::Name => Values::Names(Vec::new()),
+            Kind::U16 | Kind::U32 | Kind::I32 => Values::Narrow(Vec::new()),
+            Kind::U64 | Kind::I64 => Values::Wide(Vec::new()),
+            Kind::Bool => Values::Truths(Vec::new()),
+        };
+        Part { values, definition: Vec::new(), repetition: Vec::new() }
+    }
+
+    fn push(&mut self, value: i64) {
+        match &mut self.values {
+            Values::Names(values) => values.push(value as u16),
+            Values::Narrow(values) => values.push(value as i32),
+            Values::Wide(values) => values.push(value),
+            Values::Truths(values) => values.push(value != 0),
+        }
+    }
+
+    fn value(&mut self, value: Option<i64>, required: bool) {
+        value.into_iter().for_each(|value| self.push(value));
+        if !required {
+            self.definition.push(value.is_some().into());
+        }
+    }
+
+    fn list(&mut self, list: &[Option<i64>]) {
+        if list.is_empty() {
+            self.definition.push(0);
+            self.repetition.push(0);
+        }
+        for (at, value) in list.iter().enumerate() {
+            value.iter().for_each(|&value| self.push(value));
+            self.definition.push(if value.is_some() { 2 } else { 1 });
+            self.repetition.push((at > 0).into());
+        }
+    }
+
+    fn clear(&mut self) {
+        match &mut self.values {
+            Values::Names(values) => values.clear(),
+            Values::Narrow(values) => values.clear(),
+            Values::Wide(values) => values.clear(),
+            Values::Truths(values) => values.clear(),
+        }
+        self.definition.clear();
+        self.repetition.clear();
+    }
+
+    fn write(
+        &self,
+        mut column: SerializedColumnWriter<'_>,
+        names: &[ByteArray],
+    ) -> parquet::errors::Result<()> {
+        let definition = (!self.definition.is_empty()).then_some(&self.definition[..]);
+        let repetition = (!self.repetition.is_empty()).then_some(&self.repetition[..]);
+        match (&self.values, column.untyped()) {
+            (Values::Narrow(values), ColumnWriter::Int32ColumnWriter(writer)) => {
+                writer.write_batch(values, definition, repetition)?;
+            }
+            (Values::Wide(values), ColumnWriter::Int64ColumnWriter(writer)) => {
+                writer.write_batch(values, definition, repetition)?;
+            }
+            (Values::Truths(values), ColumnWriter::BoolColumnWriter(writer)) => {
+                writer.write_batch(values, definition, repetition)?;
+            }
+            (Values::Names(values), _) => {
+                // The bytes of each name are shared: only their addresses are copied.
+                let values: Vec<<ByteArrayType as DataType>::T> =
+                    values.iter().map(|&function| names[usize::from(function)].clone()).collect();
+                column.typed::<ByteArrayType>().write_batch(&values, definition, repetition)?;
+            }
+            _ => unreachable!("the schema and the values are made of the same list"),
+        }
+        column.close()
+    }
+}
+
+/// Rows that are not written yet.
+struct Group {
+    rows: usize,
+    elements: usize,
+    values: Vec<Part>,
+    lists: Vec<Part>,
+    names: Vec<ByteArray>,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Group {
+            rows: 0,
+            elements: 0,
+            values: VALUES.iter().map(Part::of).collect(),
+            lists: LISTS.iter().map(Part::of).collect(),
+            names: Function::ALL.iter().map(|function| ByteArray::from(function.name())).collect(),
+        }
+    }
+}
+
+impl Group {
+    fn add(&mut self, row: &Row) {
+        for ((part, column), value) in self.values.iter_mut().zip(&VALUES).zip(&row.values) {
+            part.value(*value, column.required);
+        }
+        for (part, list) in self.lists.iter_mut().zip(&row.lists) {
+            part.list(list);
+            self.elements += list.len();
+        }
+        self.rows += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= GROUP_ROWS || self.elements >= GROUP_ELEMENTS
+    }
+
+    fn flush<W: Write + Send>(&mut self, file: &mut SerializedFileWriter<W>) -> io::Result<()> {
+        let mut write = || {
+            let mut group = file.next_row_group()?;
+            for part in self.values.iter().chain(&self.lists) {
+                let column = group.next_column()?.expect("as many as the schema has");
+                part.write(column, &self.names)?;
+            }
+            group.close()
+        };
+        write().map_err(io::Error::other)?;
+        self.values.iter_mut().chain(&mut self.lists).for_each(Part::clear);
+        (self.rows, self.elements) = (0, 0);
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! All calls of a rank, and all ranks at once.
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
+
+use matchpoint_replay::Progress;
+use matchpoint_trace::{Call, Trace};
+
+/// How many calls are read between two looks at whether to go on.
+const CALLS_PER_LOOK: u64 = 4096;
+
+/// Gives every call of a rank to `take`; how many there were.
+///
+/// # Errors
+/// The stream is damaged, `take` fails, or the user interrupted it.
+pub(super) fn each_call(
+    trace: &dyn Trace,
+    rank: u32,
+    progress: &Progress,
+    mut take: impl FnMut(&mut Call) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut stream = trace.rank(rank).map_err(io::Error::other)?;
+    let (mut call, mut calls, mut told) = (Call::default(), 0, 0);
+    while stream.read(&mut call).map_err(io::Error::other)? {
+        take(&mut call)?;
+        calls += 1;
+        if calls % CALLS_PER_LOOK == 0 {
+            if progress.stopped() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            progress.calls.fetch_add(CALLS_PER_LOOK, Relaxed);
+            progress.bytes.fetch_add(stream.position() - told, Relaxed);
+            told = stream.position();
+        }
+    }
+    progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
+    progress.bytes.fetch_add(stream.position() - told, Relaxed);
+    Ok(calls)
+}
+
+/// Does `work` for every rank (its number among those present, and its rank), as many at once as there are processors.
+/// Results are in the order of ranks.
+///
+/// # Errors
+/// Those of the work; ranks that were not begun then are not.
+pub(super) fn each_rank<T: Send, E: Send>(
+    trace: &dyn Trace,
+    work: impl Fn(usize, u32) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let ranks = trace.present();
+    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(ranks.len());
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let run = || {
+        loop {
+            let index = next.fetch_add(1, Relaxed);
+            let Some(&rank) = ranks.get(index) else { return };
+            let result = work(index, rank);
+            if result.is_err() {
+                next.store(ranks.len(), Relaxed);
+            }
+            done.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((index, result));
+        }
+    };
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(run))));
+    let mut done = done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

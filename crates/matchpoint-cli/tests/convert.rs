@@ -1,0 +1,236 @@
+//! `matchpoint convert`: the same calls in other formats, and nothing half-written.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::str;
+
+use matchpoint_trace::Call;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use serde_json::Value;
+use tempfile::tempdir;
+
+fn bundled() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces");
+    let mut traces: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect();
+    traces.sort();
+    assert!(traces.len() >= 10);
+    traces
+}
+
+fn convert(trace: &Path, output: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    command.arg("convert").arg(trace).arg("-o").arg(output).args(more).output().unwrap()
+}
+
+fn converted(trace: &Path, output: &Path) -> String {
+    let done = convert(trace, output, &[]);
+    let told = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{told}");
+    told
+}
+
+/// What `analyze` says, less what two runs differ in.
+fn analysis(trace: &Path) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    let output = command.arg("analyze").arg(trace).args(["--json", "-", "-e", "list"]).output().unwrap();
+    assert!(output.status.success(), "{}", str::from_utf8(&output.stderr).unwrap());
+    let mut report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let members = report.as_object_mut().unwrap();
+    for member in ["verdict", "advice", "timings"] {
+        members.remove(member);
+    }
+    for member in ["format", "path", "bytes", "notes", "calls_left_out"] {
+        members["trace"].as_object_mut().unwrap().remove(member);
+    }
+    timeless(&mut report);
+    report
+}
+
+fn timeless(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            // How a communicator came to be is told by its members where they are known.
+            members.retain(|name, _| !name.contains("_ns") && !name.contains("share") && name != "origin");
+            members.values_mut().for_each(timeless);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(timeless),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_trace_is_analyzed_alike_in_our_own_format_and_in_dumpi_again() {
+    let folder = tempdir().unwrap();
+    for trace in bundled() {
+        let name = trace.file_name().unwrap().to_str().unwrap();
+        let [native, dumpi] =
+            ["trace", "dumpi"].map(|extension| folder.path().join(format!("{name}.{extension}")));
+        let told = converted(&trace, &native);
+        // What a tracer left out is told, since the new trace does not say so.
+        assert_eq!(told.contains("did not write 1260 calls"), name == "quicksilver-8", "{told}");
+        let theirs = analysis(&trace);
+        assert_eq!(analysis(&native), theirs, "{name}");
+        converted(&native, &dumpi);
+        let mut ours = analysis(&dumpi);
+        // Calls that make communicators may be written as others that make the same.
+        ours["calls"] = theirs["calls"].clone();
+        assert_eq!(ours, theirs, "{name}, in DUMPI again");
+    }
+}
+
+/// How many calls of each function.
+fn counts(trace: &Path) -> BTreeMap<String, u64> {
+    let trace = matchpoint_trace::open(trace).unwrap();
+    let (mut counts, mut call) = (BTreeMap::new(), Call::default());
+    for &rank in trace.present() {
+        let mut stream = trace.rank(rank).unwrap();
+        while stream.read(&mut call).unwrap() {
+            *counts.entry(call.function.name().to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+fn text(field: &Field) -> String {
+    match field {
+        Field::Null => String::new(),
+        Field::ListInternal(list) => {
+            let elements = list.elements().iter().map(|element| match element {
+                Field::Null => "-".to_owned(),
+                other => text(other),
+            });
+            elements.collect::<Vec<_>>().join(" ")
+        }
+        Field::Str(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[test]
+fn both_tables_hold_every_call() {
+    let folder = tempdir().unwrap();
+    for trace in bundled() {
+        let name = trace.file_name().unwrap().to_str().unwrap();
+        let [csv, parquet] =
+            ["csv", "parquet"].map(|extension| folder.path().join(format!("{name}.{extension}")));
+        converted(&trace, &csv);
+        converted(&trace, &parquet);
+        let mut found = BTreeMap::<String, u64>::new();
+        let mut rows = csv::Reader::from_path(&csv).unwrap();
+        let names: Vec<String> = rows.headers().unwrap().iter().map(str::to_owned).collect();
+        let file = SerializedFileReader::new(File::open(&parquet).unwrap()).unwrap();
+        let mut packed = file.get_row_iter(None).unwrap();
+        for row in rows.records() {
+            let row = row.unwrap();
+            *found.entry(row[3].to_owned()).or_default() += 1;
+            let other = packed.next().unwrap().unwrap();
+            let other: Vec<(String, String)> =
+                other.get_column_iter().map(|(name, field)| (name.clone(), text(field))).collect();
+            let row: Vec<(String, String)> =
+                names.iter().cloned().zip(row.iter().map(str::to_owned)).collect();
+            assert_eq!(other, row, "{name}");
+        }
+        assert!(packed.next().is_none(), "{name}");
+        assert_eq!(found, counts(&trace), "{name}");
+    }
+}
+
+#[test]
+fn every_column_is_documented() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/convert.md");
+    let page = fs::read_to_string(page).unwrap();
+    let page = page.split_once("## Tables").unwrap().1;
+    use matchpoint_cli::convert::columns::{LISTS, VALUES};
+    let documented: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    let columns: Vec<&str> = VALUES.iter().chain(&LISTS).map(|column| column.name).collect();
+    assert_eq!(documented, columns);
+}
+
+#[test]
+fn wildcards_and_statuses_are_in_the_table() {
+    let folder = tempdir().unwrap();
+    let csv = folder.path().join("calls.csv");
+    let trace = bundled().into_iter().find(|trace| trace.ends_with("imb-mpi1-4")).unwrap();
+    converted(&trace, &csv);
+    let mut rows = csv::Reader::from_path(&csv).unwrap();
+    let rows: Vec<BTreeMap<String, String>> = rows.deserialize().map(Result::unwrap).collect();
+    // As counted by other means: see the tests of the reader.
+    let receives =
+        |row: &&BTreeMap<String, String>| ["MPI_Recv", "MPI_Irecv"].contains(&row["function"].as_str());
+    let any = |name: &str, row: &BTreeMap<String, String>| {
+        row[name] == "-1" || row[&format!("recv_{name}")] == "-1"
+    };
+    let posting = rows.iter().filter(|row| receives(row) || row["function"].contains("Sendrecv"));
+    let posting: Vec<_> = posting.collect();
+    assert_eq!(posting.iter().filter(|row| any("peer", row)).count(), 672);
+    assert_eq!(posting.iter().filter(|row| any("tag", row)).count(), 2016);
+    let took =
+        rows.iter().find(|row| row["function"] == "MPI_Recv" && !row["status_source"].is_empty()).unwrap();
+    assert!(took["status_bytes"].parse::<u64>().is_ok() && took["status_cancelled"] == "false");
+}
+
+#[test]
+fn nothing_is_left_of_what_fails() {
+    let folder = tempdir().unwrap();
+    let damaged = folder.path().join("damaged");
+    fs::create_dir(&damaged).unwrap();
+    let trace = bundled().into_iter().find(|trace| trace.ends_with("lulesh-8")).unwrap();
+    for file in fs::read_dir(trace).unwrap().flatten() {
+        let mut bytes = fs::read(file.path()).unwrap();
+        if file.file_name().to_str().unwrap().ends_with("-0003.bin") {
+            bytes[20_000..24_000].fill(0xff);
+        }
+        fs::write(damaged.join(file.file_name()), bytes).unwrap();
+    }
+    for name in ["a.csv", "a.parquet", "a.trace", "a.dumpi"] {
+        let done = convert(&damaged, &folder.path().join(name), &[]);
+        let told = str::from_utf8(&done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{told}");
+        assert!(
+            told.contains("-0003.bin")
+                && told.contains("byte 2")
+                && !told.contains("cannot write")
+                && told.lines().count() == 1,
+            "{told}"
+        );
+    }
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["damaged"]);
+}
+
+#[test]
+fn a_folder_with_something_in_it_is_left_alone() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("mine"), "1").unwrap();
+    let done = convert(&bundled()[0], folder.path(), &["--to", "dumpi"]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(str::from_utf8(&done.stderr).unwrap().contains("is not empty"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_name_that_tells_no_format_is_an_error() {
+    let done = convert(&bundled()[0], Path::new("somewhere"), &[]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(str::from_utf8(&done.stderr).unwrap().contains("say --to dumpi"));
+}
+
+#[test]
+fn whoever_reads_the_first_lines_only_breaks_nothing() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    command.arg("convert").arg(&bundled()[0]).args(["-o", "-", "--to", "csv"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{}", str::from_utf8(&done.stderr).unwrap());
+}

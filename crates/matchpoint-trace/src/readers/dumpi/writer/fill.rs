@@ -1,0 +1,320 @@
+//! The arguments of a call, by the names that the format gives them: what [`action`](super::super::action) reads.
+
+use super::super::layout::Name;
+use super::lengths::Lengths;
+use super::members::Members;
+use super::numbers::{Numbers, Requests, TooMany, UNDEFINED, peer, tag};
+use super::record::{RawStatus, Values};
+use super::told::Told;
+use crate::call::{
+    Action, Await, Call, CommId, GroupId, NewComm, NewGroup, Peer, ReceiveArgs, RequestId, SendArgs, Status,
+    TagArg,
+};
+use crate::function::Function;
+
+/// Rank of the process in a communicator: not known, and so written that it is never the root's.
+const NOT_KNOWN: i32 = -2;
+
+/// What is needed to say what a call names.
+pub(super) struct Fill<'w> {
+    pub values: &'w mut Values,
+    pub comms: &'w mut Numbers,
+    pub groups: &'w mut Numbers,
+    pub requests: &'w mut Requests,
+    pub lengths: &'w mut Lengths,
+    pub members: &'w mut Members,
+    pub told: &'w mut Told,
+}
+
+impl Fill<'_> {
+    /// All arguments of a call that becomes a record of that function.
+    ///
+    /// # Errors
+    /// It names more objects than there are numbers for.
+    pub fn call(&mut self, function: Function, call: &Call) -> Result<(), TooMany> {
+        match call.action {
+            Action::Send { args, request } => {
+                self.send(&args)?;
+                self.begin(request, false);
+            }
+            Action::SendInit { args, request } => {
+                self.send(&args)?;
+                self.begin(Some(request), true);
+            }
+            Action::Receive { args, request, status } => {
+                self.receive(&args)?;
+                self.reported(args.source, status);
+                self.begin(request, false);
+            }
+            Action::ReceiveInit { args, request } => {
+                self.receive(&args)?;
+                self.begin(Some(request), true);
+            }
+            Action::SendReceive { send, receive, status, .. } => {
+                self.send_receive(&send, &receive, status)?
+            }
+            Action::Probe { args, found, status, .. } => {
+                self.receive(&args)?;
+                self.values.set(Name::flag, i32::from(found));
+                self.reported(args.source, status);
+            }
+            Action::Complete { awaits, .. } => self.complete(awaits, call),
+            Action::RequestStatus => self.complete(Await::All, call),
+            Action::Start | Action::Cancel => self.name(call),
+            Action::RequestFree => {
+                self.name(call);
+                call.requests.iter().for_each(|&request| self.requests.lose(request));
+            }
+            Action::Collective { comm, root, bytes, .. } => self.collective(comm, root, bytes)?,
+            Action::CommCreate { parent, how, comm, .. } => {
+                self.create(function, call, (parent, how, comm))?
+            }
+            Action::CommFree { comm } => {
+                let raw = self.comms.freed(comm.0)?;
+                self.values.set(Name::comm, raw);
+                self.members.freed(comm);
+            }
+            Action::CommSize { comm, size } => {
+                self.comm(Name::comm, comm)?;
+                self.values.set(Name::size, size as i32);
+            }
+            Action::CommRank { comm, rank } => {
+                self.comm(Name::comm, comm)?;
+                self.values.set(Name::rank, rank as i32);
+            }
+            Action::GroupCreate { how, group } => self.group(call, how, group)?,
+            Action::GroupFree { group } => {
+                let raw = self.groups.freed(group.0)?;
+                self.values.set(Name::group, raw);
+            }
+            Action::MatchedReceive { .. }
+            | Action::CollectiveInit { .. }
+            | Action::Partitioned
+            | Action::Init
+            | Action::Finalize
+            | Action::Other => self.values.set(Name::commrank, NOT_KNOWN),
+        }
+        Ok(())
+    }
+
+    fn comm(&mut self, name: Name, comm: CommId) -> Result<(), TooMany> {
+        let raw = self.comms.named(comm.0)?;
+        self.values.set(name, raw);
+        Ok(())
+    }
+
+    fn begin(&mut self, request: Option<RequestId>, persistent: bool) {
+        if let Some(request) = request {
+            let raw = self.requests.begin(request, persistent);
+            self.values.set(Name::request, raw);
+        }
+    }
+
+    fn length(&mut self, bytes: Option<u64>, count_is: Name, datatype_is: Name) {
+        let (number, of) = self.lengths.of(bytes).unwrap_or_else(|unknown| {
+            self.told.lengths += 1;
+            unknown
+        });
+        self.values.set(count_is, number);
+        self.values.set(datatype_is, of);
+    }
+
+    pub fn send(&mut self, args: &SendArgs) -> Result<(), TooMany> {
+        self.values.set(Name::dest, peer(args.dest));
+        self.values.set(Name::tag, args.tag);
+        self.length(args.bytes, Name::count, Name::datatype);
+        self.comm(Name::comm, args.comm)
+    }
+
+    pub fn receive(&mut self, args: &ReceiveArgs) -> Result<(), TooMany> {
+        self.values.set(Name::source, peer(args.source));
+        self.values.set(Name::tag, tag(args.tag));
+        self.length(args.bytes, Name::count, Name::datatype);
+        self.comm(Name::comm, args.comm)
+    }
+
+    fn send_receive(
+        &mut self,
+        send: &SendArgs,
+        receive: &ReceiveArgs,
+        status: Option<Status>,
+    ) -> Result<(), TooMany> {
+        self.values.set(Name::dest, peer(send.dest));
+        self.comm(Name::comm, send.comm)?;
+        self.length(send.bytes, Name::sendcount, Name::sendtype);
+        // Of those that replace what they send.
+        self.values.copy(Name::sendcount, Name::count);
+        self.values.copy(Name::sendtype, Name::datatype);
+        self.values.set(Name::sendtag, send.tag);
+        self.values.set(Name::source, peer(receive.source));
+        self.values.set(Name::recvtag, tag(receive.tag));
+        self.length(receive.bytes, Name::recvcount, Name::recvtype);
+        self.reported(receive.source, status);
+        Ok(())
+    }
+
+    /// The status of a receive or probe: one that names no sender would make a receive from any process look like one
+    /// from none.
+    fn reported(&mut self, source: Peer, status: Option<Status>) {
+        let Some(status) = status else { return };
+        if source == Peer::Any && !matches!(status.source, Peer::Rank(_)) {
+            self.told.statuses += 1;
+            return;
+        }
+        self.values.statuses = Some(vec![raw_status(Some(status))]);
+    }
+
+    fn name(&mut self, call: &Call) {
+        self.values.requests.extend(call.requests.iter().map(|&request| self.requests.named(request)));
+        self.values.set(Name::request, self.values.requests.first().copied().unwrap_or(1));
+    }
+
+    fn complete(&mut self, awaits: Await, call: &Call) {
+        self.name(call);
+        let found = &call.completions;
+        self.values.set(Name::flag, i32::from(!found.is_empty()));
+        self.values.set(Name::index, found.first().map_or(UNDEFINED, |found| found.index as i32));
+        self.values.indices.extend(found.iter().map(|found| found.index as i32));
+        let known = found.iter().filter(|found| found.status.is_some()).count();
+        if known > 0 {
+            self.told.statuses += (found.len() - known) as u64;
+            let mut statuses: Vec<RawStatus> = Vec::new();
+            match awaits {
+                Await::All => {
+                    statuses.resize(call.requests.len(), raw_status(None));
+                    found.iter().for_each(|found| statuses[found.index as usize] = raw_status(found.status));
+                }
+                _ => statuses.extend(found.iter().map(|found| raw_status(found.status))),
+            }
+            self.values.statuses = Some(statuses);
+        }
+        let live = call.requests.iter().filter(|&&request| request != RequestId::NULL).count();
+        if awaits == Await::All && found.len() != live && !found.is_empty() {
+            self.told.partial += 1;
+        }
+        if matches!(call.action, Action::Complete { .. }) {
+            found.iter().for_each(|found| self.requests.complete(call.requests[found.index as usize]));
+        }
+    }
+
+    fn collective(&mut self, comm: CommId, root: Option<u32>, bytes: Option<u64>) -> Result<(), TooMany> {
+        self.values.set(Name::commrank, NOT_KNOWN);
+        self.values.set(Name::root, root.map_or(-1, |root| root as i32));
+        let (number, of) = self.lengths.of(bytes).unwrap_or_else(|unknown| {
+            self.told.lengths += 1;
+            unknown
+        });
+        for name in [Name::count, Name::sendcount, Name::recvcount] {
+            self.values.set(name, number);
+        }
+        for name in [Name::datatype, Name::sendtype, Name::recvtype] {
+            self.values.set(name, of);
+        }
+        // What each process gets is not known, only how much all do.
+        self.values.counts.push(number);
+        self.comm(Name::comm, comm)
+    }
+
+    fn create(
+        &mut self,
+        function: Function,
+        call: &Call,
+        (parent, how, new): (CommId, NewComm, CommId),
+    ) -> Result<(), TooMany> {
+        self.values.set(Name::commrank, NOT_KNOWN);
+        for name in [Name::oldcomm, Name::localcomm, Name::comm] {
+            self.comm(name, parent)?;
+        }
+        match how {
+            NewComm::Dup | NewComm::CartSub | NewComm::Unknown => {}
+            NewComm::Split { color, key } => {
+                self.values.set(Name::color, color.unwrap_or(UNDEFINED));
+                self.values.set(Name::key, key);
+            }
+            NewComm::Listed { own, .. } => {
+                let (color, key) = self.members.color(&call.integers[..own as usize], new);
+                self.values.set(Name::color, color);
+                self.values.set(Name::key, key);
+                self.values.set(Name::nodes, own as i32);
+            }
+            NewComm::Group(group) => {
+                let raw = self.groups.named(group.0)?;
+                self.values.set(Name::group, raw);
+            }
+            NewComm::Cart { reorder } => self.values.set(Name::reorder, i32::from(reorder)),
+            NewComm::Graph { nodes, reorder } => {
+                self.values.set(Name::nodes, nodes as i32);
+                self.values.set(Name::reorder, i32::from(reorder));
+            }
+            NewComm::Inter { local_leader, peer_comm, remote_leader, tag } => {
+                self.values.set(Name::localleader, local_leader as i32);
+                self.values.set(Name::remoteleader, remote_leader as i32);
+                self.values.set(Name::tag, tag);
+                self.comm(Name::remotecomm, peer_comm)?;
+            }
+            NewComm::Merge { high } => self.values.set(Name::high, i32::from(high)),
+        }
+        self.integers(call, how);
+        let is_known = match how {
+            NewComm::Unknown => false,
+            NewComm::Listed { .. } => Members::listed(function),
+            _ => true,
+        };
+        self.told.members += u64::from(!is_known && new != CommId::NULL);
+        self.members.made(parent, how, new, &call.integers);
+        let raw = if new == CommId::NULL { 1 } else { self.comms.made(new.0)? };
+        self.values.set(Name::newcomm, raw);
+        self.values.set(Name::parent, raw);
+        if function == Function::Comm_join {
+            self.values.set(Name::comm, raw);
+        }
+        Ok(())
+    }
+
+    /// Dimensions: of a grid that the trace gives the members of, one with all of them.
+    fn integers(&mut self, call: &Call, how: NewComm) {
+        match how {
+            NewComm::Listed { own, .. } => self.values.integers.push(own as i32),
+            _ => self.values.integers.extend(&call.integers),
+        }
+    }
+
+    fn group(&mut self, call: &Call, how: NewGroup, new: GroupId) -> Result<(), TooMany> {
+        let first = match how {
+            NewGroup::OfComm(comm) | NewGroup::OfRemote(comm) => {
+                self.comm(Name::comm, comm)?;
+                None
+            }
+            NewGroup::Include(of) | NewGroup::Exclude(of) => Some(of),
+            NewGroup::RangeInclude(of) | NewGroup::RangeExclude(of) => Some(of),
+            NewGroup::Union(first, second)
+            | NewGroup::Intersection(first, second)
+            | NewGroup::Difference(first, second) => {
+                let raw = self.groups.named(second.0)?;
+                self.values.set(Name::group2, raw);
+                Some(first)
+            }
+        };
+        if let Some(first) = first {
+            let raw = self.groups.named(first.0)?;
+            self.values.set(Name::group, raw);
+            self.values.set(Name::group1, raw);
+        }
+        self.values.integers.extend(&call.integers);
+        let raw = self.groups.made(new.0)?;
+        self.values.set(Name::newgroup, raw);
+        if first.is_none() {
+            self.values.set(Name::group, raw);
+        }
+        Ok(())
+    }
+}
+
+/// As the file has it; what is not known, or has more than 31 bits, is negative.
+fn raw_status(status: Option<Status>) -> RawStatus {
+    let none = Status { source: Peer::Any, tag: TagArg::Any, bytes: None, cancelled: false };
+    let Status { source, tag: reported, bytes, cancelled } = status.unwrap_or(none);
+    let source = if let Peer::Rank(_) = source { peer(source) } else { -1 };
+    let bytes = bytes.and_then(|bytes| i32::try_from(bytes).ok()).unwrap_or(-1);
+    (bytes, source, tag(reported), cancelled)
+}

@@ -1,0 +1,86 @@
+//! Lengths, as a count of elements of some datatype: the file's table gives the sizes of datatypes.
+
+/// `MPI_DATATYPE_NULL`, whose size is 0: a reader cannot tell what is a count of these.
+const NONE: u16 = 1;
+/// `MPI_BYTE`.
+const BYTE: u16 = 5;
+/// The application's own datatypes are numbered from here.
+const FIRST_OWN: usize = 28;
+/// How many sizes are tried for a length that powers of two do not divide.
+const TRIED: u64 = 4096;
+
+/// The datatypes of a file.
+pub(super) struct Lengths(Vec<i32>);
+
+impl Default for Lengths {
+    fn default() -> Self {
+        let mut sizes = vec![0; FIRST_OWN];
+        sizes[usize::from(BYTE)] = 1;
+        Lengths(sizes)
+    }
+}
+
+impl Lengths {
+    /// Count and datatype of so many bytes. `Err` with those of a length that is not known, if there are none.
+    pub fn of(&mut self, bytes: Option<u64>) -> Result<(i32, u16), (i32, u16)> {
+        let Some(bytes) = bytes else { return Ok((1, NONE)) };
+        match i32::try_from(bytes) {
+            Ok(count) => Ok((count, BYTE)),
+            Err(_) => self.product(bytes).ok_or((1, NONE)),
+        }
+    }
+
+    /// The sizes of datatypes.
+    pub fn table(&self) -> &[i32] {
+        &self.0
+    }
+
+    fn product(&mut self, bytes: u64) -> Option<(i32, u16)> {
+        let least = bytes.div_ceil(i32::MAX as u64);
+        let power = 1 << bytes.trailing_zeros().min(30);
+        let size = if power >= least {
+            least.next_power_of_two()
+        } else {
+            (least..least + TRIED).find(|size| bytes % size == 0)?
+        };
+        let count = i32::try_from(bytes / size).ok()?;
+        Some((count, self.datatype(i32::try_from(size).ok()?)?))
+    }
+
+    fn datatype(&mut self, size: i32) -> Option<u16> {
+        let at = match self.0[FIRST_OWN..].iter().position(|&known| known == size) {
+            Some(at) => at + FIRST_OWN,
+            None => {
+                self.0.push(size);
+                self.0.len() - 1
+            }
+        };
+        u16::try_from(at).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::sizes::Sizes;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut lengths = Lengths::default();
+        let large = [1 << 31, 3 << 40, 48 * 3_000_000_000, (1 << 50) + (1 << 40), i32::MAX as u64 * 1000];
+        let all = [0, 1, 17, i32::MAX as u64].into_iter().chain(large);
+        let written: Vec<_> = all.map(|bytes| (bytes, lengths.of(Some(bytes)).unwrap())).collect();
+        let unknown = lengths.of(None).unwrap();
+        let sizes = Sizes::new(lengths.table().to_vec());
+        for (bytes, (count, datatype)) in written {
+            assert_eq!(sizes.bytes(count, datatype.into()), Some(bytes));
+        }
+        assert_eq!(sizes.bytes(unknown.0, unknown.1.into()), None);
+    }
+
+    #[test]
+    fn a_large_prime_has_no_form() {
+        let (count, datatype) = Lengths::default().of(Some((1 << 61) - 1)).unwrap_err();
+        assert_eq!(Sizes::new(Lengths::default().0).bytes(count, datatype.into()), None);
+    }
+}

@@ -1,0 +1,295 @@
+//! Writes the binary form: the file of one rank from its calls, and the `.meta` file of a trace.
+//!
+//! What the format has no record of is left out, or written as other calls that do the same, and [`Told`].
+
+mod fill;
+mod lengths;
+mod members;
+mod numbers;
+mod record;
+mod replaced;
+mod times;
+mod told;
+
+use std::io::{self, Write};
+use std::sync::LazyLock;
+
+use self::fill::Fill;
+use self::lengths::Lengths;
+use self::members::Members;
+use self::numbers::{Numbers, Requests, TooMany};
+use self::record::{Head, Values, int, ints};
+use self::replaced::Replaced;
+use self::times::Times;
+pub use self::told::Told;
+use super::layout::{LAYOUTS, Name, label};
+use super::sections::{FOOTER_MAGIC, MAGIC};
+use super::version::Version;
+use crate::call::{Action, Call, CommId, RequestId};
+use crate::function::{Class, Function};
+
+/// The version that is written: what the tracer wrote last.
+const VERSION: Version = Version(13, 0, 0);
+
+/// Where the stream begins.
+const BODY: u64 = 8;
+
+/// The number of each function in the format, for those that it has.
+static NUMBERS: LazyLock<Vec<Option<u16>>> = LazyLock::new(|| {
+    let number = |function: &Function| LAYOUTS.iter().position(|layout| layout.function == *function);
+    Function::ALL
+        .iter()
+        .map(|function| number(function).and_then(|number| u16::try_from(number).ok()))
+        .collect()
+});
+
+/// Whose calls are written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Of `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// Where the process ran.
+    pub host: String,
+    /// Seconds since 1970; 0 if that is not known.
+    pub started_s: u64,
+}
+
+/// The `.meta` file of a trace of so many ranks, whose files are named `PREFIX-0000.bin` and so on.
+pub fn meta(prefix: &str, ranks: u32, started_s: u64) -> String {
+    let Version(version, subversion, subsubversion) = VERSION;
+    format!(
+        "hostname=\nnumprocs={ranks}\nusername=\nstartime={started_s}\nfileprefix={prefix}\nversion={version}\n\
+         subversion={subversion}\nsubsubversion={subsubversion}\n"
+    )
+}
+
+/// The name of a rank's file.
+pub fn file_name(prefix: &str, rank: u32) -> String {
+    format!("{prefix}-{rank:04}.bin")
+}
+
+/// Writes the file of one rank.
+pub struct Writer<W: Write> {
+    out: W,
+    settings: Settings,
+    at: u64,
+    times: Option<Times>,
+    values: Values,
+    record: Vec<u8>,
+    comms: Numbers,
+    groups: Numbers,
+    requests: Requests,
+    lengths: Lengths,
+    members: Members,
+    replaced: Replaced,
+    called: Vec<u32>,
+    told: Told,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn new(mut out: W, settings: Settings) -> io::Result<Self> {
+        out.write_all(&MAGIC.to_be_bytes())?;
+        Ok(Writer {
+            out,
+            members: Members::of(settings.rank, settings.size),
+            settings,
+            at: BODY,
+            times: None,
+            values: Values::default(),
+            record: Vec::new(),
+            comms: Numbers::of_comms(),
+            groups: Numbers::of_groups(),
+            requests: Requests::default(),
+            lengths: Lengths::default(),
+            replaced: Replaced::default(),
+            called: vec![0; usize::from(label::TOTALS) + 1],
+            told: Told::default(),
+        })
+    }
+
+    /// Writes a call. Calls of several threads may come in any order that differs from that of their ends by an hour at
+    /// most.
+    ///
+    /// # Errors
+    /// The file cannot be written, or more communicators live at once than the format can number.
+    pub fn call(&mut self, call: &Call) -> io::Result<()> {
+        if self.times.is_none() {
+            self.begin(call.enter_ns)?;
+        }
+        match self.function(call) {
+            Some(function) if function == call.function => {
+                self.told.written += 1;
+                self.write(function, call)
+            }
+            Some(function) => self.stand_in(function, call),
+            None => {
+                self.leave_out(call);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes what comes after the calls, and tells what could not be held of them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn finish(mut self) -> io::Result<(W, Told)> {
+        if self.times.is_none() {
+            self.begin(0)?;
+        }
+        let end = self.after();
+        self.out.write_all(&end)?;
+        self.out.flush()?;
+        Ok((self.out, self.told))
+    }
+
+    fn begin(&mut self, first_ns: i64) -> io::Result<()> {
+        let times = Times::from(first_ns);
+        let mut biases = Vec::new();
+        int(&mut biases, 0);
+        int(&mut biases, times.bias());
+        self.times = Some(times);
+        self.put(&biases)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.out.write_all(bytes)
+    }
+
+    /// The function whose record a call becomes; `None` if there is none.
+    fn function(&self, call: &Call) -> Option<Function> {
+        let function = match call.action {
+            Action::CommCreate { parent, how, .. } => {
+                replaced::creation(self.members.function(call, parent, how))
+            }
+            // A record of zeros would be a message, or a communicator.
+            Action::Other if call.function.class() == Class::PointToPoint || makes(call.function) => {
+                return None;
+            }
+            _ => self.replaced.by(call),
+        };
+        number(function).map(|_| function)
+    }
+
+    fn stand_in(&mut self, function: Function, call: &Call) -> io::Result<()> {
+        *self.told.stand_ins.entry((call.function, function)).or_default() += 1;
+        if let Action::CommCreate { request: Some(request), .. } = call.action {
+            self.requests.lose(request);
+        }
+        for call in self.replaced.calls(function, call) {
+            match call.action {
+                // What is freed at once has no id of the application's.
+                Action::RequestFree => self.write_freed(&call)?,
+                _ => self.write(call.function, &call)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Says `MPI_Request_free` of the request of the send before it.
+    fn write_freed(&mut self, call: &Call) -> io::Result<()> {
+        let raw = self.requests.extra();
+        self.values.clear();
+        self.values.set(Name::request, raw);
+        self.put_record(Function::Request_free, call)
+    }
+
+    fn leave_out(&mut self, call: &Call) {
+        *self.told.left_out.entry(call.function).or_default() += 1;
+        self.replaced.left_out(call);
+        if let Action::CommCreate { comm, .. } = call.action {
+            self.told.members += u64::from(comm != CommId::NULL);
+        }
+        let begun: Option<RequestId> = match call.action {
+            Action::Collective { request, .. } | Action::CommCreate { request, .. } => request,
+            Action::MatchedReceive { request, .. } | Action::SendReceive { request, .. } => request,
+            Action::CollectiveInit { request, .. } => Some(request),
+            _ => None,
+        };
+        begun.into_iter().for_each(|request| self.requests.lose(request));
+    }
+
+    fn write(&mut self, function: Function, call: &Call) -> io::Result<()> {
+        self.values.clear();
+        let mut fill = Fill {
+            values: &mut self.values,
+            comms: &mut self.comms,
+            groups: &mut self.groups,
+            requests: &mut self.requests,
+            lengths: &mut self.lengths,
+            members: &mut self.members,
+            told: &mut self.told,
+        };
+        fill.call(function, call).map_err(|TooMany| {
+            let problem = format!(
+                "{}: more communicators or groups live at once than DUMPI has numbers for (65,531)",
+                call.function.name()
+            );
+            io::Error::new(io::ErrorKind::InvalidData, problem)
+        })?;
+        self.put_record(function, call)
+    }
+
+    fn put_record(&mut self, function: Function, call: &Call) -> io::Result<()> {
+        let (Some(number), Some(times)) = (number(function), &mut self.times) else { return Ok(()) };
+        let (enter, leave, right) = times.write(call.enter_ns, call.leave_ns);
+        self.told.times += u64::from(!right);
+        let called = &mut self.called[usize::from(number)];
+        *called = called.saturating_add(1);
+        let head = Head { number, thread: call.thread, enter, leave };
+        let mut record = std::mem::take(&mut self.record);
+        record.clear();
+        self.values.write(&mut record, &head, &LAYOUTS[usize::from(number)]);
+        let put = self.put(&record);
+        self.record = record;
+        put
+    }
+
+    /// The end of the stream, the tables, and the index of where they are.
+    fn after(&self) -> Vec<u8> {
+        let mut bytes = label::END.to_be_bytes().to_vec();
+        let place = |bytes: &[u8]| self.at + bytes.len() as u64;
+        let header = place(&bytes);
+        bytes.extend([VERSION.0, VERSION.1, VERSION.2]);
+        bytes.extend(self.settings.started_s.to_be_bytes());
+        for text in [self.settings.host.as_str(), ""] {
+            let text = &text.as_bytes()[..text.len().min(1000)];
+            bytes.extend((text.len() as u16).to_be_bytes());
+            bytes.extend(text);
+        }
+        // No dimensions of a mesh of hosts, and no place in it.
+        ints(&mut bytes, &[]);
+        ints(&mut bytes, &[]);
+        let footer = place(&bytes);
+        bytes.extend(FOOTER_MAGIC.to_be_bytes());
+        let counts = self.called.iter().map(|&called| called as i32);
+        counts.chain(self.called.iter().map(|_| 0)).for_each(|count| int(&mut bytes, count));
+        int(&mut bytes, 0);
+        let counters = place(&bytes);
+        ints(&mut bytes, &[]);
+        let sizes = place(&bytes);
+        ints(&mut bytes, self.lengths.table());
+        let addresses = place(&bytes);
+        ints(&mut bytes, &[]);
+        let index = [MAGIC, sizes, addresses, counters, header, BODY, footer, 0];
+        index.into_iter().for_each(|place| bytes.extend(place.to_be_bytes()));
+        bytes
+    }
+}
+
+/// Whether records of the function make a communicator.
+fn makes(function: Function) -> bool {
+    let fields = number(function).map_or(&[][..], |number| LAYOUTS[usize::from(number)].fields);
+    fields.iter().any(|field| field.name == Name::newcomm)
+}
+
+fn number(function: Function) -> Option<u16> {
+    NUMBERS.get(function as usize).copied().flatten()
+}

@@ -1,0 +1,171 @@
+//! The format's numbers for what a call names: the other direction of [`ids`](super::super::ids).
+
+use std::collections::HashMap;
+
+use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
+
+/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG`.
+const ANY: i32 = -1;
+/// `MPI_PROC_NULL`, as Open MPI has it: MPICH's cannot be told from any source.
+const NO_PROCESS: i32 = -2;
+/// `MPI_UNDEFINED`, as Open MPI has it.
+pub(super) const UNDEFINED: i32 = -32_766;
+
+/// Communicators or groups begin here.
+const FIRST_OWN: u16 = 4;
+/// Requests are numbered by their ids and so much more: 0 is none, 1 is null.
+const REQUESTS_FROM: u32 = 4;
+/// Ids above are not followed: they are taken to be in the file.
+const FOLLOWED: u32 = 1 << 24;
+
+pub(super) fn peer(peer: Peer) -> i32 {
+    match peer {
+        Peer::Rank(rank) => i32::try_from(rank).unwrap_or(NO_PROCESS),
+        Peer::Any => ANY,
+        Peer::Null => NO_PROCESS,
+    }
+}
+
+pub(super) fn tag(tag: TagArg) -> i32 {
+    match tag {
+        TagArg::Is(tag) => tag,
+        TagArg::Any => ANY,
+    }
+}
+
+/// The numbers of communicators, or of groups: 16 bits, given again when they are free.
+pub(super) struct Numbers {
+    /// And how often each was made and not freed since.
+    known: HashMap<u32, (u16, u32)>,
+    free: Vec<u16>,
+    next: u16,
+}
+
+/// There are more objects at once than the format can number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct TooMany;
+
+impl Numbers {
+    pub fn of_comms() -> Self {
+        let known =
+            [(CommId::NULL, 1), (CommId::WORLD, 2), (CommId::SELF, 3)].map(|(id, raw)| (id.0, (raw, 1)));
+        Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
+    }
+
+    pub fn of_groups() -> Self {
+        let known = [(GroupId::NULL, 1), (GroupId::EMPTY, 2)].map(|(id, raw)| (id.0, (raw, 1)));
+        Numbers { known: HashMap::from(known), free: Vec::new(), next: FIRST_OWN }
+    }
+
+    /// Of one that lives, or whose beginning is not in the trace.
+    pub fn named(&mut self, id: u32) -> Result<u16, TooMany> {
+        match self.known.get(&id) {
+            Some((raw, _)) => Ok(*raw),
+            None => self.made(id),
+        }
+    }
+
+    /// Of one that is made.
+    pub fn made(&mut self, id: u32) -> Result<u16, TooMany> {
+        if let Some((raw, made)) = self.known.get_mut(&id) {
+            *made += 1;
+            return Ok(*raw);
+        }
+        let raw = match self.free.pop() {
+            Some(raw) => raw,
+            None => {
+                self.next = self.next.checked_add(1).ok_or(TooMany)?;
+                self.next - 1
+            }
+        };
+        self.known.insert(id, (raw, 1));
+        Ok(raw)
+    }
+
+    /// Of one that is freed.
+    pub fn freed(&mut self, id: u32) -> Result<u16, TooMany> {
+        let raw = self.named(id)?;
+        if raw >= FIRST_OWN {
+            if let Some((_, made)) = self.known.get_mut(&id) {
+                *made -= 1;
+                if *made == 0 {
+                    self.known.remove(&id);
+                    self.free.push(raw);
+                }
+            }
+        }
+        Ok(raw)
+    }
+}
+
+/// What became of a request's beginning.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Begun {
+    #[default]
+    Not,
+    Once,
+    Persistent,
+}
+
+/// Which requests the file shows the beginning of: others are null in it.
+#[derive(Default)]
+pub(super) struct Requests {
+    begun: Vec<Begun>,
+    extra: u32,
+}
+
+impl Requests {
+    /// One begins; [`RequestId::UNKNOWN`] if the application did not have it.
+    pub fn begin(&mut self, request: RequestId, persistent: bool) -> i32 {
+        if request == RequestId::UNKNOWN {
+            self.extra += 1;
+            return self.extra();
+        }
+        self.set(request, if persistent { Begun::Persistent } else { Begun::Once });
+        raw(request)
+    }
+
+    /// The beginning is one that the file does not show.
+    pub fn lose(&mut self, request: RequestId) {
+        self.set(request, Begun::Not);
+    }
+
+    /// The last that the application did not have.
+    pub fn extra(&self) -> i32 {
+        i32::MAX - (self.extra % (1 << 20)) as i32
+    }
+
+    pub fn named(&self, request: RequestId) -> i32 {
+        match self.begun.get(request.0 as usize) {
+            _ if request == RequestId::UNKNOWN => raw(request),
+            None if request.0 >= FOLLOWED => raw(request),
+            Some(Begun::Once | Begun::Persistent) => raw(request),
+            _ => 1,
+        }
+    }
+
+    pub fn complete(&mut self, request: RequestId) {
+        if self.begun.get(request.0 as usize) == Some(&Begun::Once) {
+            self.set(request, Begun::Not);
+        }
+    }
+
+    fn set(&mut self, request: RequestId, to: Begun) {
+        let at = request.0 as usize;
+        if request == RequestId::NULL || request.0 >= FOLLOWED {
+            return;
+        }
+        if at >= self.begun.len() {
+            self.begun.resize(at + 1, Begun::Not);
+        }
+        self.begun[at] = to;
+    }
+}
+
+fn raw(request: RequestId) -> i32 {
+    match request {
+        RequestId::NULL => 1,
+        RequestId::UNKNOWN => -1,
+        RequestId(id) => id.wrapping_add(REQUESTS_FROM) as i32,
+    }
+}

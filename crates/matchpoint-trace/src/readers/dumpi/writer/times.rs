@@ -1,0 +1,61 @@
+//! Times, as seconds of 16 bits from a bias, and nanoseconds.
+
+use super::super::clock::Clock;
+
+const SECOND: i64 = 1_000_000_000;
+
+/// What a reader will make of times.
+pub(super) struct Times {
+    bias: i64,
+    clock: Clock,
+}
+
+/// Seconds less the bias, in 16 bits, and nanoseconds.
+pub(super) type Written = (u16, i32);
+
+impl Times {
+    /// Those of a file whose first call is entered then.
+    pub fn from(first_ns: i64) -> Self {
+        let second = first_ns.div_euclid(SECOND);
+        let bias = second.clamp(i32::MIN.into(), i32::MAX.into());
+        Times { bias, clock: Clock::at(bias) }
+    }
+
+    /// What is to be added to the seconds.
+    pub fn bias(&self) -> i32 {
+        self.bias as i32
+    }
+
+    /// Entry and end of a call, and whether a reader will find the same.
+    pub fn write(&mut self, enter_ns: i64, leave_ns: i64) -> (Written, Written, bool) {
+        let written = |ns: i64| {
+            let seconds = ns.div_euclid(SECOND).wrapping_sub(self.bias);
+            (seconds as u16, ns.rem_euclid(SECOND) as i32)
+        };
+        let (enter, leave) = (written(enter_ns), written(leave_ns));
+        let seconds = |(seconds, rest): Written| (self.bias + i64::from(seconds), rest);
+        let read = self.clock.nanoseconds(seconds(enter), seconds(leave));
+        (enter, leave, read == (enter_ns, leave_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_written_and_read() {
+        let mut times = Times::from(-5);
+        for hour in 0..100 {
+            let enter_ns = hour * 3600 * SECOND - 5;
+            assert!(times.write(enter_ns, enter_ns + 1000 * SECOND + 7).2);
+        }
+    }
+
+    #[test]
+    fn what_a_reader_would_take_for_another_time_is_told() {
+        let mut times = Times::from(0);
+        assert!(times.write(0, 1).2);
+        assert!(!times.write(0, 18 * 3600 * SECOND).2);
+    }
+}

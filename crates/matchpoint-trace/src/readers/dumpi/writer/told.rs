@@ -1,0 +1,98 @@
+//! What the format could not hold of a stream, counted.
+
+use std::collections::BTreeMap;
+
+use crate::function::Function;
+
+/// How many functions a sentence names at most.
+const NAMED: usize = 8;
+
+/// What was left out, or written otherwise than it was.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Told {
+    /// Calls written as they were.
+    pub written: u64,
+    /// Calls of functions that the format does not have.
+    pub left_out: BTreeMap<Function, u64>,
+    /// Calls of the first function, written as calls of the second.
+    pub stand_ins: BTreeMap<(Function, Function), u64>,
+    /// Lengths that are no product of two numbers of 31 bits: written as not known.
+    pub lengths: u64,
+    /// Statuses that could not be told from those of other meaning, or were not known beside others that were.
+    pub statuses: u64,
+    /// Calls of which some requests only are complete where the format can say all or none.
+    pub partial: u64,
+    /// Times that a reader will take for others, since seconds have 16 bits.
+    pub times: u64,
+    /// Communicators of which nobody can tell from the file who is in them.
+    pub members: u64,
+}
+
+impl Told {
+    /// With what was told of another rank.
+    pub fn add(&mut self, other: &Told) {
+        let Told { written, left_out, stand_ins, lengths, statuses, partial, times, members } = other;
+        left_out.iter().for_each(|(function, count)| *self.left_out.entry(*function).or_default() += count);
+        stand_ins.iter().for_each(|(pair, count)| *self.stand_ins.entry(*pair).or_default() += count);
+        self.written += written;
+        self.lengths += lengths;
+        self.statuses += statuses;
+        self.partial += partial;
+        self.times += times;
+        self.members += members;
+    }
+
+    /// In full sentences; none if all was written as it was.
+    pub fn notes(&self) -> Vec<String> {
+        let counted = |count: u64, text: &str| (count > 0).then(|| format!("{count} {text}"));
+        let notes = [
+            self.left(),
+            self.stood_in(),
+            counted(
+                self.members,
+                "communicators are made in ways that DUMPI has no record of: who is in them is lost.",
+            ),
+            counted(
+                self.lengths,
+                "lengths have no form in DUMPI (above 2 GiB, and no product): written as not known.",
+            ),
+            counted(self.statuses, "statuses have no form in DUMPI: they are left out, or empty."),
+            counted(
+                self.partial,
+                "calls found some of their requests complete where DUMPI says all or none.",
+            ),
+            counted(
+                self.times,
+                "calls lasted, or came after, more than 17 hours: DUMPI cannot tell their times.",
+            ),
+        ];
+        notes.into_iter().flatten().collect()
+    }
+
+    fn left(&self) -> Option<String> {
+        let total: u64 = self.left_out.values().sum();
+        let named = named(self.left_out.iter().map(|(function, count)| (*count, function.name().to_owned())));
+        (total > 0).then(|| {
+            format!("{total} calls are left out, since DUMPI has no such functions: {named}; their requests are null.")
+        })
+    }
+
+    fn stood_in(&self) -> Option<String> {
+        let total: u64 = self.stand_ins.values().sum();
+        let pairs = self.stand_ins.iter();
+        let named = named(pairs.map(|((of, by), count)| (*count, format!("{} as {}", of.name(), by.name()))));
+        (total > 0).then(|| format!("{total} calls are written as others that do the same: {named}."))
+    }
+}
+
+/// The most frequent first.
+fn named(counted: impl Iterator<Item = (u64, String)>) -> String {
+    let mut counted: Vec<(u64, String)> = counted.collect();
+    counted.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let mut names: Vec<String> =
+        counted.iter().take(NAMED).map(|(count, name)| format!("{name} ({count})")).collect();
+    if counted.len() > NAMED {
+        names.push(format!("and {} others", counted.len() - NAMED));
+    }
+    names.join(", ")
+}

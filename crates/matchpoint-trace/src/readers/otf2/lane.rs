@@ -1,0 +1,124 @@
+//! The events of one location, as calls: what happened between entry and end of each MPI function.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::archive::{Archive, Event, Timed};
+use super::definitions::Definitions;
+use crate::error::TraceError;
+use crate::function::Function;
+
+/// Events read at once.
+const AT_ONCE: u64 = 4096;
+
+/// What happened in one call.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Span {
+    pub function: Function,
+    pub thread: u16,
+    pub enter: u64,
+    pub leave: u64,
+    /// But for entries and ends.
+    pub events: Vec<Event>,
+}
+
+/// One location of an archive.
+pub(super) struct Lane {
+    definitions: Arc<Definitions>,
+    at: usize,
+    batch: Vec<Timed>,
+    next: usize,
+    open: Option<Span>,
+    /// MPI functions that were entered within `open`, and not left.
+    within: u32,
+    ended: bool,
+    pub read: u64,
+}
+
+impl Lane {
+    /// Of the so-many-th location that was selected.
+    pub fn new(definitions: Arc<Definitions>, at: usize) -> Self {
+        Lane { definitions, at, batch: Vec::new(), next: 0, open: None, within: 0, ended: false, read: 0 }
+    }
+
+    /// The next call; `None` once there are no more.
+    ///
+    /// # Errors
+    /// The events are damaged.
+    pub fn next(&mut self, archive: &mut Archive, path: &Path) -> Result<Option<Span>, TraceError> {
+        loop {
+            let Some(&(time, event)) = self.batch.get(self.next) else {
+                if self.ended {
+                    // One that was not left: the process ended in it.
+                    return Ok(self.open.take());
+                }
+                self.fill(archive, path)?;
+                continue;
+            };
+            self.next += 1;
+            if let Some(span) = self.event(time, event) {
+                return Ok(Some(span));
+            }
+        }
+    }
+
+    fn fill(&mut self, archive: &mut Archive, path: &Path) -> Result<(), TraceError> {
+        self.batch.clear();
+        self.next = 0;
+        let read = archive.read(path, self.at, AT_ONCE, &mut self.batch)?;
+        self.read += read;
+        // Whoever asks for more behind the last event is told that the file is damaged.
+        self.ended = read < AT_ONCE;
+        Ok(())
+    }
+
+    /// Takes an event; the call that it ends.
+    fn event(&mut self, time: u64, event: Event) -> Option<Span> {
+        match (event, &mut self.open) {
+            (Event::Enter(region), open) => {
+                let function = *self.definitions.functions.get(&region)?;
+                match open {
+                    // A function of MPI that another calls is not the application's call.
+                    Some(_) => self.within += 1,
+                    None => self.open = Some(self.span(function, time)),
+                }
+                None
+            }
+            (Event::Leave(region), open) => {
+                self.definitions.functions.get(&region)?;
+                if self.within > 0 {
+                    self.within -= 1;
+                    return None;
+                }
+                let mut span = open.take()?;
+                span.leave = time;
+                Some(span)
+            }
+            (event, Some(open)) => {
+                open.events.push(event);
+                open.leave = time;
+                None
+            }
+            // Its function was not recorded.
+            (event, None) => Some(Span { events: vec![event], ..self.span(without(&event), time) }),
+        }
+    }
+
+    fn span(&self, function: Function, time: u64) -> Span {
+        let thread = u16::try_from(self.at).unwrap_or(u16::MAX);
+        Span { function, thread, enter: time, leave: time, events: Vec::new() }
+    }
+}
+
+/// The function that most likely has such an event.
+fn without(event: &Event) -> Function {
+    match event {
+        Event::Send { request: None, .. } => Function::Send,
+        Event::Send { .. } => Function::Isend,
+        Event::ReceiveBegins(_) => Function::Irecv,
+        Event::Received { request: None, .. } => Function::Recv,
+        Event::Received { .. } | Event::SendComplete(_) | Event::Cancelled(_) => Function::Wait,
+        Event::Tested(_) => Function::Test,
+        _ => Function::Unknown,
+    }
+}

@@ -1,0 +1,187 @@
+//! OTF2, the format of Score-P and other tools: read through its own library, loaded at run time.
+//!
+//! It records what completed, not what was posted: no wildcards, no receives that nothing matched, no probes. What is
+//! rebuilt is labelled *inferred* in the notes of the trace.
+
+mod archive;
+mod calls;
+mod definitions;
+mod lane;
+mod library;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use self::archive::Archive;
+use self::calls::Rebuilt;
+use self::definitions::Definitions;
+use self::lane::{Lane, Span};
+use super::Reader;
+use crate::call::Call;
+use crate::error::TraceError;
+use crate::trace::{Description, Missing, RankReader, Trace};
+
+/// Reader of anchor files (`traces.otf2`), and of folders with one.
+pub(super) const READER: Reader = Reader { name: "OTF2 (traces.otf2)", recognise, open };
+
+/// What OTF2 does not tell, and what stands for it.
+const NOTES: [&str; 3] = [
+    "Calls are inferred from an OTF2 trace, which tells what completed and not what was asked for: receives are shown \
+     with the sender, tag and length of the message that they got. Whether they had wildcards is not known.",
+    "OTF2 does not tell of receives that got no message, of probes, and of MPI_PROC_NULL: inferred calls have none. \
+     Queues may have been longer.",
+    "OTF2 tells who is in a communicator, not which call made it: inferred calls of MPI_Comm_create_from_group stand \
+     before the first use of each.",
+];
+
+fn anchor(path: &Path) -> Option<PathBuf> {
+    let is_anchor = |path: &Path| path.extension().is_some_and(|extension| extension == "otf2");
+    if !path.is_dir() {
+        return is_anchor(path).then(|| path.to_owned());
+    }
+    let files = fs::read_dir(path).ok()?.flatten().map(|entry| entry.path());
+    let mut anchors = files.filter(|path| path.is_file() && is_anchor(path));
+    anchors.next().filter(|_| anchors.next().is_none())
+}
+
+fn recognise(path: &Path) -> bool {
+    anchor(path).is_some()
+}
+
+fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
+    let Some(anchor) = anchor(path) else {
+        return Err(TraceError::new(path, "there is no anchor file", "give the path of traces.otf2"));
+    };
+    let found = Archive::open(&anchor)?.definitions(&anchor)?;
+    let definitions = Definitions::of(&found);
+    if definitions.ranks.is_empty() {
+        let advice = "give a trace of an MPI program, recorded with MPI events";
+        return Err(TraceError::new(path, "the archive defines no processes of MPI", advice));
+    }
+    Ok(Box::new(Archived::new(path, anchor, definitions)))
+}
+
+/// An archive.
+struct Archived {
+    description: Description,
+    present: Vec<u32>,
+    anchor: PathBuf,
+    definitions: Arc<Definitions>,
+    /// By rank, bytes of its files.
+    bytes: Vec<u64>,
+}
+
+impl Archived {
+    fn new(path: &Path, anchor: PathBuf, definitions: Definitions) -> Self {
+        let folder = anchor.with_extension("");
+        let size = |location: &u64| {
+            fs::metadata(folder.join(format!("{location}.evt"))).map_or(0, |file| file.len())
+        };
+        let bytes: Vec<u64> =
+            definitions.ranks.iter().map(|threads| threads.iter().map(size).sum()).collect();
+        let count =
+            |threads: &Vec<u64>| threads.iter().filter_map(|id| definitions.events.get(id)).sum::<u64>();
+        let ranks = definitions.ranks.len() as u32;
+        let (present, missing): (Vec<u32>, Vec<u32>) =
+            (0..ranks).partition(|&rank| count(&definitions.ranks[rank as usize]) > 0);
+        let why = "the archive has no events of it".to_owned();
+        let missing = missing.into_iter().map(|rank| Missing { rank, why: why.clone() }).collect();
+        let description = Description {
+            format: "OTF2 (inferred)".to_owned(),
+            path: path.to_owned(),
+            ranks,
+            missing,
+            bytes: bytes.iter().sum(),
+            calls_left_out: 0,
+            clock_error_ns: None,
+            null_looks_any: false,
+            notes: NOTES.map(str::to_owned).to_vec(),
+        };
+        Archived { description, present, anchor, definitions: Arc::new(definitions), bytes }
+    }
+}
+
+impl Trace for Archived {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn present(&self) -> &[u32] {
+        &self.present
+    }
+
+    fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
+        assert!(self.present.binary_search(&rank).is_ok(), "rank {rank} is not present");
+        let threads = &self.definitions.ranks[rank as usize];
+        let mut archive = Archive::open(&self.anchor)?;
+        // Reading events takes what the definitions say of their numbers.
+        archive.definitions(&self.anchor)?;
+        archive.select(&self.anchor, threads)?;
+        let lanes = (0..threads.len()).map(|at| Lane::new(self.definitions.clone(), at));
+        let events = threads.iter().filter_map(|id| self.definitions.events.get(id)).sum::<u64>();
+        Ok(Box::new(Stream {
+            archive,
+            path: &self.anchor,
+            heads: threads.iter().map(|_| VecDeque::new()).collect(),
+            lanes: lanes.collect(),
+            rebuilt: Rebuilt::default(),
+            definitions: self.definitions.clone(),
+            bytes: self.bytes[rank as usize],
+            events: events.max(1),
+            given: 0,
+        }))
+    }
+}
+
+/// The calls of one rank.
+struct Stream<'t> {
+    archive: Archive,
+    path: &'t Path,
+    lanes: Vec<Lane>,
+    /// Of each lane the next call, or nothing once it has ended.
+    heads: Vec<VecDeque<Span>>,
+    rebuilt: Rebuilt,
+    definitions: Arc<Definitions>,
+    bytes: u64,
+    events: u64,
+    given: u64,
+}
+
+impl Stream<'_> {
+    /// The call that was entered first of those that no lane has given yet.
+    fn first(&mut self) -> Result<Option<Span>, TraceError> {
+        for (lane, head) in self.lanes.iter_mut().zip(&mut self.heads) {
+            if head.is_empty() {
+                head.extend(lane.next(&mut self.archive, self.path)?);
+            }
+        }
+        let entered = |head: &VecDeque<Span>| head.front().map(|span| span.enter);
+        let heads = self.heads.iter().enumerate();
+        let first = heads.filter_map(|(at, head)| Some((entered(head)?, at))).min();
+        Ok(first.and_then(|(_, at)| self.heads[at].pop_front()))
+    }
+}
+
+impl RankReader for Stream<'_> {
+    fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
+        while !self.rebuilt.is_ready() {
+            match self.first()? {
+                Some(span) => self.rebuilt.take(span, &self.definitions),
+                None => break,
+            }
+        }
+        match self.rebuilt.next(&self.definitions) {
+            Some(next) => *call = Call { offset: self.given, ..next },
+            None => return Ok(false),
+        }
+        self.given += 1;
+        Ok(true)
+    }
+
+    fn position(&self) -> u64 {
+        let read: u64 = self.lanes.iter().map(|lane| lane.read).sum();
+        (u128::from(self.bytes) * u128::from(read.min(self.events)) / u128::from(self.events)) as u64
+    }
+}

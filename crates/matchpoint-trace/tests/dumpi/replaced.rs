@@ -1,0 +1,140 @@
+//! Calls that the format has no record of: written as others, or left out, and always told.
+
+use matchpoint_trace::call::{
+    Action, Await, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
+    Status, TagArg,
+};
+use matchpoint_trace::{Call, Function};
+
+use crate::written::written;
+
+fn of(function: Function, action: Action) -> Call {
+    Call { function, action, ..Call::default() }
+}
+
+const ARGS: ReceiveArgs =
+    ReceiveArgs { source: Peer::Any, tag: TagArg::Any, comm: CommId::WORLD, bytes: None };
+const STATUS: Status =
+    Status { source: Peer::Rank(5), tag: TagArg::Is(9), bytes: Some(40), cancelled: false };
+
+#[test]
+fn a_matched_receive_is_a_receive_of_what_the_probe_took() {
+    let (handle, found) = (HandleId(4), true);
+    let probe = |function, blocking| {
+        let action =
+            Action::Probe { args: ARGS, blocking, found, status: Some(STATUS), handle: Some(handle) };
+        of(function, action)
+    };
+    let request = Some(RequestId(8));
+    let received = Action::MatchedReceive { handle, request, status: None };
+    let (found, told) = written(&[
+        probe(Function::Improbe, false),
+        of(Function::Imrecv, received),
+        of(Function::Mrecv, Action::MatchedReceive { handle, request: None, status: None }),
+    ]);
+    let functions: Vec<Function> = found.iter().map(|call| call.function).collect();
+    assert_eq!(functions, [Function::Iprobe, Function::Irecv]);
+    let Action::Receive { args, request: Some(_), .. } = found[1].action else { panic!("{:?}", found[1]) };
+    assert_eq!(args, ReceiveArgs { source: Peer::Rank(5), tag: TagArg::Is(9), bytes: Some(40), ..ARGS });
+    assert_eq!(
+        told.notes(),
+        [
+            "1 calls are left out, since DUMPI has no such functions: MPI_Mrecv (1); their requests are null.",
+            "2 calls are written as others that do the same: MPI_Improbe as MPI_Iprobe (1), MPI_Imrecv as \
+             MPI_Irecv (1).",
+        ]
+    );
+}
+
+#[test]
+fn an_isendrecv_is_a_send_and_a_receive() {
+    let send = SendArgs {
+        mode: SendMode::Standard,
+        dest: Peer::Rank(1),
+        tag: 3,
+        comm: CommId::WORLD,
+        bytes: Some(8),
+    };
+    let both = Action::SendReceive { send, receive: ARGS, request: Some(RequestId(1)), status: None };
+    let wait = Call {
+        requests: vec![RequestId(1)],
+        completions: vec![Completion { index: 0, status: Some(STATUS) }],
+        ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
+    };
+    let (found, told) = written(&[of(Function::Isendrecv, both), wait]);
+    let [
+        Call { action: Action::Send { args, request: Some(sent) }, .. },
+        Call { action: Action::RequestFree, requests: freed, .. },
+        Call { action: Action::Receive { request: Some(received), .. }, .. },
+        Call { requests: waited, completions, .. },
+    ] = &found[..]
+    else {
+        panic!("{found:?}")
+    };
+    assert_eq!((args, &freed[..], &waited[..]), (&send, &[*sent][..], &[*received][..]));
+    assert_eq!(completions[..], [Completion { index: 0, status: Some(STATUS) }]);
+    assert_eq!(told.stand_ins.len(), 1);
+}
+
+#[test]
+fn requests_of_what_is_left_out_are_null() {
+    let request = Some(RequestId(2));
+    let barrier = Action::Collective { comm: CommId::WORLD, root: None, bytes: Some(0), request };
+    let wait = |request| Call {
+        requests: vec![RequestId(request)],
+        completions: vec![Completion { index: 0, status: None }],
+        ..of(Function::Wait, Action::Complete { awaits: Await::All, blocking: true })
+    };
+    let (found, told) = written(&[of(Function::Ibarrier, barrier), wait(2), wait(u32::MAX)]);
+    assert_eq!((found[0].requests[0], &found[0].completions[..]), (RequestId::NULL, &[][..]));
+    assert_eq!(found[1].requests[0], RequestId::UNKNOWN);
+    assert_eq!(told.left_out[&Function::Ibarrier], 1);
+}
+
+fn listed(function: Function, members: &[i32], tag: Option<i64>, comm: u32) -> Call {
+    let how = NewComm::Listed { own: members.len() as u32, tag };
+    let action = Action::CommCreate { parent: CommId::WORLD, how, comm: CommId(comm), request: None };
+    Call { integers: members.to_vec(), ..of(function, action) }
+}
+
+#[test]
+fn communicators_of_listed_members_are_made_by_splits() {
+    let all: Vec<i32> = (0..8).collect();
+    let (found, told) = written(&[
+        listed(Function::Comm_create, &[7, 3, 5], None, 10),
+        listed(Function::Comm_split_type, &[], None, 0),
+        listed(Function::Cart_create, &all, None, 11),
+        listed(Function::Cart_create, &[3, 2], None, 12),
+        listed(Function::Comm_create_group, &[3, 2], Some(4), 13),
+    ]);
+    let how: Vec<(Function, NewComm)> = found
+        .iter()
+        .map(|call| match call.action {
+            Action::CommCreate { how, .. } => (call.function, how),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let split = |color, key| (Function::Comm_split, NewComm::Split { color, key });
+    let grid = (Function::Cart_create, NewComm::Cart { reorder: false });
+    assert_eq!(how, [split(Some(3), 1), split(None, 0), grid, split(Some(2), 0)]);
+    assert_eq!(found[2].integers, [8]);
+    assert_eq!((told.left_out[&Function::Comm_create_group], told.members), (1, 1));
+}
+
+#[test]
+fn what_has_no_form_is_told() {
+    let prime = Some((1 << 61) - 1);
+    let args = ReceiveArgs { bytes: prime, ..ARGS };
+    let without = Status { source: Peer::Any, ..STATUS };
+    let (found, told) = written(&[
+        of(Function::Recv, Action::Receive { args, request: None, status: Some(without) }),
+        Call {
+            enter_ns: 18 * 3_600_000_000_000,
+            leave_ns: 18 * 3_600_000_000_000,
+            ..of(Function::Barrier, Action::Other)
+        },
+    ]);
+    assert_eq!(found[0].action, Action::Receive { args: ARGS, request: None, status: None });
+    assert_eq!((told.lengths, told.statuses, told.times), (1, 1, 1));
+    assert_eq!(told.notes().len(), 3);
+}
