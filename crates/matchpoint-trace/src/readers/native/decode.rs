@@ -52,6 +52,7 @@ impl Fields<'_, '_> {
         call.completions.clear();
         call.integers.clear();
         call.function = plan.function;
+        self.ids.requests.thread = call.thread;
         self.act(plan.shape, call)?;
         call.site = plan.pass_more(self.cursor, self.last)?;
         Ok(())

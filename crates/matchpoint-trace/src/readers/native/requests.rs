@@ -10,6 +10,8 @@ struct Slot {
     /// Of a call that names the handle several times: the last id given, and which call it was.
     given: u32,
     call: u32,
+    /// That call has named all that its own thread began.
+    own_over: bool,
 }
 
 /// One object.
@@ -18,7 +20,11 @@ struct Node {
     handle: u64,
     older: u32,
     newer: u32,
+    /// Who began it.
+    thread: u16,
     persistent: bool,
+    /// The call that named it last.
+    named: u32,
 }
 
 /// The objects of one kind that a process has.
@@ -32,6 +38,8 @@ pub(super) struct Table {
     nodes: Vec<Node>,
     free: Vec<u32>,
     call: u32,
+    /// Whose calls are read.
+    pub thread: u16,
 }
 
 /// Bits of a table that is new.
@@ -40,7 +48,7 @@ const FIRST_SLOTS: usize = 64;
 impl Default for Table {
     fn default() -> Self {
         let slots = vec![Slot::default(); FIRST_SLOTS];
-        Table { slots, used: 0, nodes: vec![Node::default()], free: Vec::new(), call: 0 }
+        Table { slots, used: 0, nodes: vec![Node::default()], free: Vec::new(), call: 0, thread: 0 }
     }
 }
 
@@ -59,13 +67,13 @@ impl Table {
         let slot = &mut self.slots[at];
         let older = slot.newest;
         if slot.oldest == 0 {
-            *slot = Slot { handle, oldest: id, newest: id, given: 0, call: 0 };
+            *slot = Slot { handle, oldest: id, newest: id, ..Slot::default() };
             self.used += 1;
         } else {
             slot.newest = id;
             self.nodes[older as usize].newer = id;
         }
-        self.nodes[id as usize] = Node { handle, older, newer: 0, persistent };
+        self.nodes[id as usize] = Node { handle, older, newer: 0, thread: self.thread, persistent, named: 0 };
         id
     }
 
@@ -75,17 +83,51 @@ impl Table {
         self.call = self.call.wrapping_add(1).max(1);
     }
 
-    /// The oldest object of that handle that this call has not named yet; `None` if there is none.
+    /// The oldest object of that handle that this call has not named yet, one that its own thread began if there is;
+    /// `None` if there is none at all.
+    ///
+    /// Threads are told apart because their calls are read in the order of entry, and a library may give a handle of
+    /// which one thread has just been freed to another whose call was entered before.
     #[inline]
     pub fn name(&mut self, handle: u64) -> Option<u32> {
         let at = self.place(handle);
-        let slot = &mut self.slots[at];
-        let next = if slot.call == self.call { self.nodes[slot.given as usize].newer } else { slot.oldest };
-        if next == 0 {
+        let slot = &self.slots[at];
+        let again = slot.call == self.call;
+        let next = if again { self.nodes[slot.given as usize].newer } else { slot.oldest };
+        if next != 0 && self.nodes[next as usize].thread == self.thread && !(again && slot.own_over) {
+            return self.give(at, next, false);
+        }
+        self.name_among_threads(at, next, again)
+    }
+
+    #[cold]
+    fn name_among_threads(&mut self, at: usize, next: u32, again: bool) -> Option<u32> {
+        let Slot { oldest, own_over, .. } = self.slots[at];
+        let find = |from: u32, wanted: &dyn Fn(&Node) -> bool| {
+            let mut id = from;
+            while id != 0 && !wanted(&self.nodes[id as usize]) {
+                id = self.nodes[id as usize].newer;
+            }
+            id
+        };
+        let own = if again && own_over { 0 } else { find(next, &|node| node.thread == self.thread) };
+        if own != 0 {
+            return self.give(at, own, false);
+        }
+        let from = if again && own_over { next } else { oldest };
+        let other = find(from, &|node| node.named != self.call);
+        self.give(at, other, true)
+    }
+
+    #[inline]
+    fn give(&mut self, at: usize, id: u32, own_over: bool) -> Option<u32> {
+        if id == 0 {
             return None;
         }
-        (slot.given, slot.call) = (next, self.call);
-        Some(next)
+        let slot = &mut self.slots[at];
+        (slot.given, slot.call, slot.own_over) = (id, self.call, own_over);
+        self.nodes[id as usize].named = self.call;
+        Some(id)
     }
 
     /// An object is complete: it is gone, unless it is persistent.
@@ -200,6 +242,30 @@ mod tests {
         table.next_call();
         assert_eq!(table.name(7), None);
         assert_eq!(table.used, 0);
+    }
+
+    #[test]
+    fn a_call_names_what_its_own_thread_began() {
+        let mut table = Table::default();
+        let mut begin = |table: &mut Table, thread| {
+            table.thread = thread;
+            table.begin(7, false)
+        };
+        let ids = [begin(&mut table, 1), begin(&mut table, 2), begin(&mut table, 1), begin(&mut table, 2)];
+        assert_eq!(ids, [1, 2, 3, 4]);
+        table.thread = 2;
+        table.next_call();
+        // Its own first, then those of others, each once.
+        let named = [(); 5].map(|()| table.name(7));
+        assert_eq!(named, [Some(2), Some(4), Some(1), Some(3), None]);
+        table.thread = 0;
+        table.begin(7, false);
+        table.next_call();
+        assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
+        // A thread that began none takes the oldest.
+        table.thread = 3;
+        table.next_call();
+        assert_eq!([table.name(7), table.name(7)], [Some(1), Some(2)]);
     }
 
     #[test]
