@@ -1,8 +1,10 @@
 /* A lane: the ring that one thread writes its calls to, and the drain reads. Nobody else touches it, so neither waits for
  * a lock; a call is words in a row, seen by the drain once `published` has passed them. */
 
-#define LANE_WORDS ((uint64_t)1 << 17) /* 1 MiB: some 16 000 calls, or 2 ms of nothing but calls */
-#define LANE_WAKE (LANE_WORDS / 4)
+/* 2 MiB: some 32 000 calls. The drain is woken at half of it: where there is no core to spare, it takes one from a process
+ * that polls, and that seldom rather than often. */
+#define LANE_WORDS ((uint64_t)1 << 18)
+#define LANE_WAKE (LANE_WORDS / 2)
 
 /* Words of a record before its fields. */
 enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
