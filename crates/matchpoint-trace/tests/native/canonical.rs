@@ -8,11 +8,13 @@ use matchpoint_trace::call::{
 };
 use matchpoint_trace::native::layout::fields;
 
-/// Numbers objects: by id, those that live, the oldest first, and whether each is persistent.
+/// Numbers objects: by id, those that live, the oldest first, whether each is persistent, and the thread that began it.
 #[derive(Default)]
 struct Numbers {
-    live: BTreeMap<u32, VecDeque<(u32, bool)>>,
+    live: BTreeMap<u32, VecDeque<(u32, bool, u16)>>,
     begun: u32,
+    /// Whose call it is.
+    thread: u16,
 }
 
 impl Numbers {
@@ -21,22 +23,24 @@ impl Numbers {
             return 0;
         }
         self.begun += 1;
-        self.live.entry(id).or_default().push_back((self.begun, persistent));
+        self.live.entry(id).or_default().push_back((self.begun, persistent, self.thread));
         self.begun
     }
 
-    /// The object of that id that comes after so many others of it.
+    /// The object of that id that comes after so many others of it: those of the thread first.
     fn name(&self, id: u32, others: usize) -> u32 {
-        match self.live.get(&id).and_then(|live| live.get(others)) {
+        let mut live: Vec<_> = self.live.get(&id).into_iter().flatten().collect();
+        live.sort_by_key(|(_, _, thread)| *thread != self.thread);
+        match live.get(others) {
             _ if id == 0 => 0,
-            Some(&(number, _)) => number,
+            Some((number, _, _)) => *number,
             None => u32::MAX,
         }
     }
 
     fn end(&mut self, number: u32, even_persistent: bool) {
         for live in self.live.values_mut() {
-            live.retain(|&(of, persistent)| of != number || (persistent && !even_persistent));
+            live.retain(|&(of, persistent, _)| of != number || (persistent && !even_persistent));
         }
     }
 }
@@ -58,6 +62,7 @@ impl Canonical {
         if !matches!(call.action, Action::CommCreate { how: NewComm::Listed { .. }, .. }) {
             call.integers.clear();
         }
+        self.requests.thread = call.thread;
         self.name_requests(&mut call);
         let matched = fields(call.function).contains('m');
         match &mut call.action {

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_call_names_what_its_own_thread_began() {
         let mut table = Table::default();
-        let mut begin = |table: &mut Table, thread| {
+        let begin = |table: &mut Table, thread| {
             table.thread = thread;
             table.begin(7, false)
         };
