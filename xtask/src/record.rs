@@ -99,7 +99,7 @@ fn compile(library: &str, work: &Path) -> Result<Program, Failure> {
     }
     let bin = PathBuf::from(bin);
     let path = work.join(format!("record-overhead-{library}"));
-    let source = root().join("benchmarks/record-overhead.c");
+    let source = root().join("benchmarks/record/overhead.c");
     let status = Command::new(bin.join("mpicc")).args(["-O2", "-o"]).arg(&path).arg(source).status()?;
     if !status.success() {
         return Err(format!("{library}: mpicc failed").into());

@@ -1,6 +1,6 @@
 /* What a call costs, for `cargo xtask bench-record`, which runs this with the recorder and without.
  *
- * Usage: record-overhead CALLS ROUNDS. Prints one JSON object: nanoseconds per call, the median of the rounds. The calls
+ * Usage: overhead CALLS ROUNDS. Prints one JSON object: nanoseconds per call, the median of the rounds. The calls
  * are as short as MPI has them, so that what is added shows: sends to nobody, probes that find nothing; and, with two
  * processes, half the round trip of 8 bytes. */
 #include <mpi.h>
