@@ -284,7 +284,14 @@ fn masks_that_take_turns_do_not_each_hold_an_index() {
 
 #[test]
 fn an_index_costs_arrivals_nothing() {
-    let mut engine = engines::create_counting("hybrid:seed=1").unwrap();
+    // A stranger may lie in the slot under one seed or another; of eight, few have one.
+    let examined: u64 = (1..=8).map(examined_beside_an_index).sum();
+    assert!(examined <= 3 * 500 * 8, "{examined} examined for 500 messages under each of 8 seeds");
+}
+
+/// What 500 messages that are met at once examine, while an index is there; it must not have grown.
+fn examined_beside_an_index(seed: u64) -> u64 {
+    let mut engine = engines::create_counting(&format!("hybrid:seed={seed}")).unwrap();
     (0..1000).for_each(|id| _ = arrive(&mut *engine, id, id, 0));
     assert_eq!(probe_masked(&mut *engine, 30), None);
     assert_eq!(indexes(&*engine), 1.0);
@@ -295,9 +302,8 @@ fn an_index_costs_arrivals_nothing() {
     }
     let examined = engine.attempts().unexpected + engine.attempts().posted;
     let before = attempts.unexpected + attempts.posted;
-    // A stranger may lie in the slot: two are looked at then, by the arrival and by the receive.
-    assert!(examined - before <= 4 * 500, "{} examined for 500 messages", examined - before);
     assert_eq!(statistic(&*engine, "index bytes"), bytes, "the index grew");
+    examined - before
 }
 
 #[test]
