@@ -12,7 +12,7 @@ mod writer;
 
 pub use writer::{Settings, Writer};
 
-pub use crate::readers::native::{Summary, summaries};
+pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
 
 /// The version that is read and written.
 pub const VERSION: u32 = 1;

@@ -9,6 +9,7 @@ mod comms;
 mod cursor;
 mod decode;
 mod files;
+mod follow;
 mod lane;
 mod notes;
 mod plan;
@@ -30,6 +31,7 @@ use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::trace::{RankReader, Trace};
 
+pub use follow::{Entry, Follower, Lost, Queues};
 pub use summary::{Summary, summaries};
 
 /// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.

@@ -67,6 +67,59 @@ impl Facts {
         Ok(facts)
     }
 
+    /// What the beginning of a file says that is being written: its head alone.
+    ///
+    /// # Errors
+    /// It is no such file, or the head is not whole yet.
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
+        let (_, _, behind) = head(path, bytes)?;
+        Facts::of(path, &bytes[..behind])
+    }
+
+    /// Goes on with what was written behind the blocks that it knows: `bytes` begin there.
+    ///
+    /// # Errors
+    /// They are damaged, so that waiting for more of them would not help.
+    pub fn go_on(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
+        self.threads.clear();
+        self.good = 0;
+        loop {
+            let rest = &bytes[self.good..];
+            match next(bytes, self.good) {
+                Next::Block(header) => {
+                    let behind = self.good + HEADER + header.packed as usize;
+                    let whole = unpack::packed(path, bytes, self.good, &header);
+                    match whole {
+                        // Its size may be seen before its bytes are, by another host.
+                        Err(_) if bytes[behind..].iter().all(|&byte| byte == 0) => return Ok(()),
+                        Err(error) => return Err(error),
+                        Ok(_) => {}
+                    }
+                }
+                Next::NoBlock if rest.iter().any(|&byte| byte != 0) => {
+                    let advice = "the file is damaged from here on; what was read before is good";
+                    let error = TraceError::new(path, "what stands here is no block", advice);
+                    return Err(error.at_offset(self.good as u64));
+                }
+                Next::NoBlock | Next::Cut => return Ok(()),
+            }
+            match self.hop(path, bytes) {
+                Ok(_) => {}
+                Err(Bad::Damaged(error)) => return Err(error),
+                Err(Bad::Short) => return Ok(()),
+            }
+        }
+    }
+
+    /// Forgets pairs in the middle, of which a process that runs for days has many.
+    pub fn keep_recent_time(&mut self) {
+        const RECENT: usize = 8;
+        let pairs = &mut self.time.pairs;
+        if pairs.len() > 2 * RECENT {
+            pairs.drain(1..pairs.len() - RECENT);
+        }
+    }
+
     /// Takes the next block; false if there is none.
     fn hop(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, Bad> {
         let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
