@@ -20,4 +20,5 @@ pub mod profile;
 pub mod progress;
 pub mod record;
 pub mod report;
+pub mod top;
 pub mod verdict;

@@ -24,3 +24,8 @@ pub(crate) const MOST_RANKS: u32 = 1 << 20;
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
 }
+
+/// The rank that a file is of, by its name: `rank-00012.mpt`.
+pub fn rank_of_file_name(name: &str) -> Option<u32> {
+    crate::readers::native::rank_of(std::path::Path::new(name))
+}

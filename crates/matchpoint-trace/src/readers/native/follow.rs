@@ -117,6 +117,18 @@ impl Follower {
         self.facts.as_ref().map_or(0, |facts| facts.calls)
     }
 
+    /// Calls in a second, over the last times that the process wrote what it had.
+    pub fn calls_per_s(&self) -> f64 {
+        let reports = self.facts.as_ref().map(|facts| &facts.reports);
+        let ends = reports.and_then(|reports| Some((reports.front()?, reports.back()?)));
+        match ends {
+            Some((first, last)) if first.0 < last.0 => {
+                (last.1 - first.1) as f64 * 1e9 / (last.0 - first.0) as f64
+            }
+            _ => 0.0,
+        }
+    }
+
     /// When the process last wrote what it had, on the clock of its calls.
     pub fn until_ns(&self) -> i64 {
         self.until_ns

@@ -34,6 +34,8 @@ use crate::trace::{RankReader, Trace};
 pub use follow::{Entry, Follower, Lost, Queues};
 pub use summary::{Summary, summaries};
 
+pub(crate) use files::numbered as rank_of;
+
 /// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =
     Reader { name: "a recorded trace (manifest.json and rank-*.mpt)", recognise, open };

@@ -1,6 +1,6 @@
 //! What a file says before its calls are read: its blocks are hopped through by their headers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use super::clock::Evidence;
@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub calls: u64,
     /// Pairs and offsets that were not in order.
     pub disorder: bool,
+    /// Of a file that is followed: the host's clock, and calls until then, where that was written last.
+    pub reports: VecDeque<(i64, u64)>,
 }
 
 /// Why a file has no facts.
@@ -56,6 +58,7 @@ impl Facts {
             damage: false,
             calls: 0,
             disorder: false,
+            reports: VecDeque::new(),
             head,
             plans,
         };
@@ -104,9 +107,21 @@ impl Facts {
                 Next::NoBlock | Next::Cut => return Ok(()),
             }
             match self.hop(path, bytes) {
-                Ok(_) => {}
+                Ok(_) => self.report(),
                 Err(Bad::Damaged(error)) => return Err(error),
                 Err(Bad::Short) => return Ok(()),
+            }
+        }
+    }
+
+    /// Notes how far the process was when it last told the time.
+    fn report(&mut self) {
+        const KEPT: usize = 4;
+        let Some(&(_, ns)) = self.time.pairs.last() else { return };
+        if self.reports.back().is_none_or(|last| last.0 < ns) {
+            self.reports.push_back((ns, self.calls));
+            if self.reports.len() > KEPT {
+                self.reports.pop_front();
             }
         }
     }
