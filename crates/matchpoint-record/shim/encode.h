@@ -9,6 +9,7 @@ struct block {
     uint64_t entered;     /* entry of the last */
     uint64_t handles[4];  /* the last communicator, request, message, address */
     bool remark_follows;  /* on the last call, in the same block: it is not written yet */
+    bool tells_queues;    /* somebody may be waiting to see that */
 };
 
 #define BLOCK_BYTES ((size_t)64 << 10) /* written once it is so long: four times more packs 3 % better */
@@ -120,6 +121,7 @@ static bool encode(struct block *block, const uint64_t *words)
 {
     const struct function *function = &__start_matchpoint_functions[words[WORD_HEAD] & CODE_MASK];
     uint64_t count = words[WORD_HEAD] >> 16;
+    block->tells_queues |= function == &function_queues;
     block->remark_follows = (words[WORD_HEAD] & REMARK_FOLLOWS) != 0;
     if (!block_room(block, 8 + (count + 2) * BYTES_PER_WORD))
         return false;

@@ -16,9 +16,6 @@ USED(T_pvar_read);
 USED(T_pvar_session_create);
 USED(T_pvar_session_free);
 
-FUNCTION(queues, "+queues", "iii");
-
-#define QUEUES_EVERY_NS 900000000
 /* Values that are read at once: of ob1, one for each process of each communicator. */
 #define QUEUE_VALUES_MOST 65536
 #define QUEUE_COMMS_MOST 64
@@ -47,7 +44,8 @@ struct queue_variable {
 
 /* A communicator whose queues are told by variables bound to it. */
 struct queue_comm {
-    MPI_Comm comm;
+    bool used;
+    MPI_Comm comm; /* stays where it is: a handle may refer to it */
     MPI_T_pvar_handle handles[QUEUES];
     int values[QUEUES];
 };
@@ -55,14 +53,11 @@ struct queue_comm {
 static struct {
     /* Held while any of the rest is used: a thread may free a communicator while another's lengths are read. */
     pthread_mutex_t mutex;
-    _Atomic bool on;  /* there is something to read */
-    _Atomic bool due;
     MPI_T_pvar_session session;
     struct queue_variable variables[QUEUES];
     uint64_t leaves_out;
     MPI_T_pvar_handle handles[QUEUES]; /* of variables that are the process's */
     struct queue_comm comms[QUEUE_COMMS_MOST];
-    int comms_known;
     int comms_untold; /* live communicators that are not among those: what is told would lack theirs */
     uint64_t *values;
 } queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -84,10 +79,13 @@ static struct queue_variable queue_variable(const char *name)
 {
     struct queue_variable found = {.index = -1};
     char no_name[1], no_description[1];
+    MPI_T_enum names;
     int index, name_length = 1, description_length = 1, verbosity, class, bind, readonly, continuous, atomic;
     MPI_Datatype type;
-    if (REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_LEVEL, &index) != MPI_SUCCESS ||
-        REAL(T_pvar_get_info)(index, no_name, &name_length, &verbosity, &class, &type, NULL, no_description,
+    /* To MPICH the length of a queue is a level, to Open MPI a size. */
+    if ((REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_LEVEL, &index) != MPI_SUCCESS &&
+         REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS) ||
+        REAL(T_pvar_get_info)(index, no_name, &name_length, &verbosity, &class, &type, &names, no_description,
                               &description_length, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
         return found;
     /* One that must be started first is another kind than those that are known. */
@@ -104,63 +102,75 @@ static bool queue_handle(enum queue queue, MPI_Comm *comm, MPI_T_pvar_handle *ha
     return REAL(T_pvar_handle_alloc)(queues.session, queues.variables[queue].index, comm, handle, values) == MPI_SUCCESS;
 }
 
-/* The communicator exists from now on. One that has two sides, or whose beginning is not over, is not told of. */
-static void queues_add_locked(MPI_Comm comm, bool told)
+static void queues_drop_at(struct queue_comm *entry, int handles)
 {
-    struct queue_comm *entry = &queues.comms[queues.comms_known];
-    int inter = 1, values = 0;
-    for (int i = 0; i < queues.comms_known; i++)
-        values += queues.comms[i].values[QUEUE_POSTED];
-    told = told && queues.comms_known < QUEUE_COMMS_MOST && REAL(Comm_test_inter)(comm, &inter) == MPI_SUCCESS && !inter;
-    entry->comm = comm;
+    for (int queue = 0; queue < handles; queue++)
+        if (queues.variables[queue].index >= 0 && queues.variables[queue].of_comms)
+            REAL(T_pvar_handle_free)(queues.session, &entry->handles[queue]);
+    entry->used = false;
+}
+
+static struct queue_comm *queue_comm(bool used, MPI_Comm comm)
+{
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used == used && (!used || queues.comms[i].comm == comm))
+            return &queues.comms[i];
+    return NULL;
+}
+
+static int queue_values(void)
+{
+    int values = 0;
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            values += queues.comms[i].values[QUEUE_POSTED];
+    return values;
+}
+
+/* Whether its queues can be told: not where it has two sides, of which libraries tell too few. */
+static bool queues_tell(MPI_Comm comm)
+{
+    struct queue_comm *entry = queue_comm(false, comm);
+    int inter = 1, before = queue_values();
+    if (entry == NULL || REAL(Comm_test_inter)(comm, &inter) != MPI_SUCCESS || inter)
+        return false;
+    *entry = (struct queue_comm){.used = true, .comm = comm};
     for (int queue = 0; queue < QUEUES; queue++) {
         struct queue_variable *variable = &queues.variables[queue];
-        if (!told || variable->index < 0 || !variable->of_comms)
+        if (variable->index < 0 || !variable->of_comms)
             continue;
-        told = queue_handle(queue, &entry->comm, &entry->handles[queue], &entry->values[queue]);
-        if (told && values + entry->values[queue] > QUEUE_VALUES_MOST) {
-            REAL(T_pvar_handle_free)(queues.session, &entry->handles[queue]);
-            told = false;
+        if (!queue_handle(queue, &entry->comm, &entry->handles[queue], &entry->values[queue])) {
+            queues_drop_at(entry, queue);
+            return false;
         }
-        if (!told && queue > 0 && queues.variables[0].index >= 0 && queues.variables[0].of_comms)
-            REAL(T_pvar_handle_free)(queues.session, &entry->handles[0]);
+        if (before + entry->values[queue] > QUEUE_VALUES_MOST) {
+            queues_drop_at(entry, queue + 1);
+            return false;
+        }
     }
-    if (told)
-        queues.comms_known++;
-    else
-        queues.comms_untold++;
+    return true;
 }
 
-static void queues_drop_locked(int at)
-{
-    for (int queue = 0; queue < QUEUES; queue++)
-        if (queues.variables[queue].index >= 0 && queues.variables[queue].of_comms)
-            REAL(T_pvar_handle_free)(queues.session, &queues.comms[at].handles[queue]);
-    queues.comms[at] = queues.comms[--queues.comms_known];
-}
-
-/* `whole`: it may be used at once. */
+/* The communicator exists from now on. `whole`: it may be used at once. */
 static void queues_add(MPI_Comm comm, bool whole)
 {
-    if (!atomic_load_explicit(&queues.on, memory_order_relaxed) || comm == library.comm_null)
+    if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
         return;
     pthread_mutex_lock(&queues.mutex);
-    if (atomic_load(&queues.on))
-        queues_add_locked(comm, whole);
+    if (atomic_load(&queues_on) && !(whole && queues_tell(comm)))
+        queues.comms_untold++;
     pthread_mutex_unlock(&queues.mutex);
 }
 
 /* It is about to be freed. */
 static void queues_drop(MPI_Comm comm)
 {
-    if (!atomic_load_explicit(&queues.on, memory_order_relaxed))
+    if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
         return;
     pthread_mutex_lock(&queues.mutex);
-    int at = 0;
-    while (at < queues.comms_known && queues.comms[at].comm != comm)
-        at++;
-    if (atomic_load(&queues.on) && at < queues.comms_known)
-        queues_drop_locked(at);
+    struct queue_comm *entry = queue_comm(true, comm);
+    if (atomic_load(&queues_on) && entry != NULL)
+        queues_drop_at(entry, QUEUES);
     else if (queues.comms_untold > 0)
         queues.comms_untold--;
     pthread_mutex_unlock(&queues.mutex);
@@ -200,22 +210,23 @@ static void queues_open(void)
         REAL(T_finalize)();
         return;
     }
+    atomic_store(&queues_on, true);
     if (of_comms) {
-        queues_add_locked(library.comm_world, true);
-        queues_add_locked(library.comm_self, true);
+        queues_add(library.comm_world, true);
+        queues_add(library.comm_self, true);
     }
-    atomic_store(&queues.on, true);
 }
 
 /* Before MPI_Finalize. */
 static void queues_close(void)
 {
-    if (!atomic_load(&queues.on))
+    if (!atomic_load(&queues_on))
         return;
     pthread_mutex_lock(&queues.mutex);
-    atomic_store(&queues.on, false);
-    while (queues.comms_known > 0)
-        queues_drop_locked(queues.comms_known - 1);
+    atomic_store(&queues_on, false);
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            queues_drop_at(&queues.comms[i], QUEUES);
     for (int queue = 0; queue < QUEUES; queue++)
         if (queues.variables[queue].index >= 0 && !queues.variables[queue].of_comms)
             REAL(T_pvar_handle_free)(queues.session, &queues.handles[queue]);
@@ -243,8 +254,9 @@ static uint64_t queue_length(enum queue queue)
     if (!variable->of_comms)
         return queue_sum(queue, queues.handles[queue], 1, 0);
     uint64_t length = 0;
-    for (int i = 0; i < queues.comms_known; i++)
-        length = queue_sum(queue, queues.comms[i].handles[queue], queues.comms[i].values[queue], length);
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            length = queue_sum(queue, queues.comms[i].handles[queue], queues.comms[i].values[queue], length);
     return length;
 }
 
@@ -254,7 +266,7 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
     uint64_t lengths[QUEUES] = {QUEUE_UNKNOWN, QUEUE_UNKNOWN};
     uint64_t entered = ticks();
     pthread_mutex_lock(&queues.mutex);
-    if (atomic_load(&queues.on))
+    if (atomic_load(&queues_on))
         for (int queue = 0; queue < QUEUES; queue++)
             lengths[queue] = queue_length(queue);
     pthread_mutex_unlock(&queues.mutex);
