@@ -15,6 +15,7 @@ pub mod doubt;
 pub mod engines;
 pub mod failure;
 pub mod format;
+pub mod live;
 pub mod output;
 pub mod profile;
 pub mod progress;

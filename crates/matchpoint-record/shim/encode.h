@@ -121,7 +121,8 @@ static bool encode(struct block *block, const uint64_t *words)
 {
     const struct function *function = &__start_matchpoint_functions[words[WORD_HEAD] & CODE_MASK];
     uint64_t count = words[WORD_HEAD] >> 16;
-    block->tells_queues |= function == &function_queues;
+    if (__builtin_expect(function == &function_queues, 0))
+        block->tells_queues = true;
     block->remark_follows = (words[WORD_HEAD] & REMARK_FOLLOWS) != 0;
     if (!block_room(block, 8 + (count + 2) * BYTES_PER_WORD))
         return false;

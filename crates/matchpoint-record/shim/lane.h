@@ -221,14 +221,25 @@ static inline uint64_t *room(struct lane *lane, uint64_t words)
     return lane->words + offset;
 }
 
-/* The same as `commit`, with a remark behind it, before those that the call has itself. */
-static __attribute__((noinline)) void commit_and_note(struct lane *lane, uint64_t *record, uint64_t words)
+/* The record is not in the ring, or something is to follow it. */
+static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64_t *record, uint64_t words)
 {
-    uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
-    record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
-    lane->at += words;
+    bool asked = lane->outside == LANE_ASKED;
+    lane->outside = NULL;
+    if (asked) { /* before the remarks that the call has itself */
+        uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
+        record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
+        lane->at += words;
+        lane_publish(lane);
+        note_queues(lane, follows);
+        return;
+    }
+    record[WORD_HEAD] |= words << 16;
+    uint64_t *reference = room(lane, 2);
+    reference[0] = CODE_OUTSIDE | 2 << 16;
+    reference[1] = (uint64_t)(uintptr_t)record;
+    lane->at += 2;
     lane_publish(lane);
-    note_queues(lane, follows);
 }
 
 /* The record at `record`, of so many words, is complete. */
@@ -237,20 +248,10 @@ static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
     if (__builtin_expect(sites_wanted, 0))
         record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
-        bool asked = lane->outside == LANE_ASKED;
-        lane->outside = NULL;
-        if (asked) {
-            commit_and_note(lane, record, words);
-            return;
-        }
-        uint64_t *reference = room(lane, 2);
-        reference[0] = CODE_OUTSIDE | 2 << 16;
-        reference[1] = (uint64_t)(uintptr_t)record;
-        record[WORD_HEAD] |= words << 16;
-        words = 2;
-    } else {
-        record[WORD_HEAD] |= words << 16;
+        commit_elsewhere(lane, record, words);
+        return;
     }
+    record[WORD_HEAD] |= words << 16;
     lane->at += words;
     lane_publish(lane);
 }

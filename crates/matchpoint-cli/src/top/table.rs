@@ -60,13 +60,14 @@ fn title(snapshot: &Snapshot) -> String {
     }
 }
 
-fn totals(snapshot: &Snapshot) -> String {
+/// All ranks in one line.
+pub fn totals(snapshot: &Snapshot) -> String {
     let calls: u64 = snapshot.rows.iter().map(|row| row.calls).sum();
     let per_s: f64 = snapshot.rows.iter().map(|row| row.calls_per_s).sum();
     let most = |name: &str, length: fn(&Row) -> Length| {
         let longest = snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
         let at = longest.filter(|row| length(row).entries > 0);
-        let at = at.map_or(String::new(), |row| format!(" (most {} at {})", shown(length(row)), row.rank));
+        let at = at.map_or(String::new(), |row| format!(" (most {} at rank {})", shown(length(row)), row.rank));
         format!("{name} {}{at}", shown(snapshot.total(length)))
     };
     let begun = match snapshot.ranks as usize - snapshot.rows.len().min(snapshot.ranks as usize) {
@@ -74,7 +75,7 @@ fn totals(snapshot: &Snapshot) -> String {
         missing => format!("  {missing} not there yet"),
     };
     format!(
-        "all: {}  {}  {} calls, {}/s{begun}",
+        "{}  {}  {} calls, {}/s{begun}",
         most("PRQ", |row| row.posted),
         most("UMQ", |row| row.unexpected),
         format::count(calls),
