@@ -121,8 +121,6 @@ static bool encode(struct block *block, const uint64_t *words)
 {
     const struct function *function = &__start_matchpoint_functions[words[WORD_HEAD] & CODE_MASK];
     uint64_t count = words[WORD_HEAD] >> 16;
-    if (__builtin_expect(function == &function_queues, 0))
-        block->tells_queues = true;
     block->remark_follows = (words[WORD_HEAD] & REMARK_FOLLOWS) != 0;
     if (!block_room(block, 8 + (count + 2) * BYTES_PER_WORD))
         return false;
@@ -136,7 +134,10 @@ static bool encode(struct block *block, const uint64_t *words)
     put_varint(block, words[WORD_ENTER] - block->entered);
     put_varint(block, words[WORD_LEAVE] - words[WORD_ENTER]);
     block->entered = words[WORD_ENTER];
-    block->calls += function->name[0] != '+';
+    if (__builtin_expect(function->name[0] == '+', 0))
+        block->tells_queues |= function == &function_queues;
+    else
+        block->calls++;
     const uint64_t *at = words + WORD_FIELDS;
     for (const char *field = function->fields; *field != 0; field++) {
         switch (*field) {
