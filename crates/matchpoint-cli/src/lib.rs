@@ -17,6 +17,7 @@ pub mod failure;
 pub mod format;
 pub mod live;
 pub mod output;
+pub mod places;
 pub mod profile;
 pub mod progress;
 pub mod record;

@@ -101,9 +101,7 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
             let snapshot = checked(watch)?;
             let (width, height) = screen.size();
             let rows = arguments.rows.unwrap_or(usize::MAX).min(height.saturating_sub(table::FIXED_LINES));
-            screen
-                .draw(&table::lines(&snapshot, width, rows))
-                .map_err(|error| Failure::printing(&error))?;
+            screen.draw(&table::lines(&snapshot, width, rows)).map_err(|error| Failure::printing(&error))?;
             if snapshot.is_over() || screen.quits_within(REFRESH.saturating_sub(begun.elapsed()), stop) {
                 break snapshot;
             }

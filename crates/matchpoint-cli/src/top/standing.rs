@@ -83,8 +83,12 @@ impl Standing {
             Action::RequestStatus => self.completions(call, false),
             Action::RequestFree => call.requests.iter().for_each(|id| self.forget(*id)),
             // It takes the message out of the queue; receiving it is another call.
-            Action::Probe { ref args, handle: Some(_), found: true, status, .. } => self.receive(args, status),
-            Action::CommCreate { parent, how, comm, .. } => self.communicator(parent, how, comm, &call.integers),
+            Action::Probe { ref args, handle: Some(_), found: true, status, .. } => {
+                self.receive(args, status)
+            }
+            Action::CommCreate { parent, how, comm, .. } => {
+                self.communicator(parent, how, comm, &call.integers)
+            }
             Action::CommFree { comm } => drop(self.comms.remove(&comm)),
             _ => {}
         }

@@ -27,7 +27,8 @@ pub fn lines(snapshot: &Snapshot, width: usize, rows: usize) -> Vec<String> {
     lines.push(styled(BOLD, &cut(HEADER, width)));
     let worst = snapshot.worst_first();
     for row in worst.iter().take(rows) {
-        let style = if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
+        let style =
+            if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
         lines.push(styled(style, &cut(&line(row), width)));
     }
     let rest = &worst[rows.min(worst.len())..];
@@ -65,9 +66,11 @@ pub fn totals(snapshot: &Snapshot) -> String {
     let calls: u64 = snapshot.rows.iter().map(|row| row.calls).sum();
     let per_s: f64 = snapshot.rows.iter().map(|row| row.calls_per_s).sum();
     let most = |name: &str, length: fn(&Row) -> Length| {
-        let longest = snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
+        let longest =
+            snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
         let at = longest.filter(|row| length(row).entries > 0);
-        let at = at.map_or(String::new(), |row| format!(" (most {} at rank {})", shown(length(row)), row.rank));
+        let at =
+            at.map_or(String::new(), |row| format!(" (most {} at rank {})", shown(length(row)), row.rank));
         format!("{name} {}{at}", shown(snapshot.total(length)))
     };
     let begun = match snapshot.ranks as usize - snapshot.rows.len().min(snapshot.ranks as usize) {
@@ -105,7 +108,11 @@ fn more(rest: &[&Row]) -> String {
         return String::new();
     }
     let longest = rest.iter().map(|row| row.posted.entries + row.unexpected.entries).max().unwrap_or(0);
-    format!("  and {} more, none with more than {} in both", format::counted(rest.len() as u64, "rank"), format::count(longest))
+    format!(
+        "  and {} more, none with more than {} in both",
+        format::counted(rest.len() as u64, "rank"),
+        format::count(longest)
+    )
 }
 
 fn shown(length: Length) -> String {

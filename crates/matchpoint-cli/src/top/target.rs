@@ -50,9 +50,8 @@ fn of_path(path: &Path) -> Result<PathBuf, String> {
 fn check(folder: &Path) -> Result<(), String> {
     let entries = fs::read_dir(folder)
         .map_err(|error| format!("{}: {error}; check the path and its permissions", folder.display()))?;
-    let is_ours = |name: &OsStr| {
-        name == manifest::FILE || name.to_str().and_then(native::rank_of_file_name).is_some()
-    };
+    let is_ours =
+        |name: &OsStr| name == manifest::FILE || name.to_str().and_then(native::rank_of_file_name).is_some();
     if entries.flatten().any(|entry| is_ours(&entry.file_name())) {
         return Ok(());
     }

@@ -180,9 +180,7 @@ impl Rank {
                 let rest = if but_any_source { standing.posted_from_any } else { 0 };
                 Length { entries: posted + rest, measured: rest == 0 }
             }
-            None => {
-                Length { entries: standing.posted_from + standing.posted_from_any, measured: false }
-            }
+            None => Length { entries: standing.posted_from + standing.posted_from_any, measured: false },
         }
     }
 

@@ -197,7 +197,11 @@ impl Follower {
         let mut facts = Arc::into_inner(facts).expect("the stream has ended");
         facts.keep_recent_time();
         self.facts = Some(facts);
-        result.and(called)?;
+        let behind = |mut error: TraceError| {
+            error.offset = error.offset.map(|offset| offset + behind_head as u64);
+            error
+        };
+        result.and(called).map_err(behind)?;
         Ok(behind_head + read)
     }
 

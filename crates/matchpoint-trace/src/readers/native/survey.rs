@@ -87,7 +87,6 @@ impl Facts {
         self.threads.clear();
         self.good = 0;
         loop {
-            let rest = &bytes[self.good..];
             match next(bytes, self.good) {
                 Next::Block(header) => {
                     let behind = self.good + HEADER + header.packed as usize;
@@ -99,7 +98,8 @@ impl Facts {
                         Ok(_) => {}
                     }
                 }
-                Next::NoBlock if rest.iter().any(|&byte| byte != 0) => {
+                // So may that of a header, of which the beginning is there.
+                Next::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
                     let advice = "the file is damaged from here on; what was read before is good";
                     let error = TraceError::new(path, "what stands here is no block", advice);
                     return Err(error.at_offset(self.good as u64));
