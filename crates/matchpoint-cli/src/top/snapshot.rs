@@ -56,8 +56,9 @@ pub struct Row {
     pub calls_per_s: f64,
     /// How old all this is, in seconds.
     pub age_s: f64,
-    /// How long ago its last call returned, in seconds: it computes since then, or is within a call.
-    pub last_call_s: f64,
+    /// How long ago its last call returned, in seconds: it computes since then, or is within a call. `None` before the
+    /// first.
+    pub last_call_s: Option<f64>,
     /// How it is.
     pub life: Life,
 }

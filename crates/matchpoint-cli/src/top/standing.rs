@@ -230,3 +230,154 @@ impl Standing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_trace::Function;
+    use matchpoint_trace::call::{Await, Completion, SendMode, TagArg};
+
+    use super::*;
+
+    const THERE: CommId = CommId(9);
+
+    fn receive(comm: CommId, source: Peer) -> ReceiveArgs {
+        ReceiveArgs { source, tag: TagArg::Is(1), comm, bytes: None }
+    }
+
+    fn send(comm: CommId, dest: u32) -> SendArgs {
+        SendArgs { mode: SendMode::Standard, dest: Peer::Rank(dest), tag: 1, comm, bytes: None }
+    }
+
+    fn post(source: Peer, id: u32) -> Action {
+        Action::Receive { args: receive(CommId::WORLD, source), request: Some(RequestId(id)), status: None }
+    }
+
+    fn from(source: u32, cancelled: bool) -> Option<Status> {
+        Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
+    }
+
+    /// A rank, 3, that is told of calls one by one.
+    struct Told {
+        standing: Standing,
+        sent: Vec<u64>,
+    }
+
+    impl Told {
+        fn new() -> Told {
+            Told { standing: Standing::new(3), sent: Vec::new() }
+        }
+
+        fn call(&mut self, action: Action) {
+            self.with(action, &[], &[], &[]);
+        }
+
+        fn with(
+            &mut self,
+            action: Action,
+            ids: &[u32],
+            completed: &[(u32, Option<Status>)],
+            members: &[i32],
+        ) {
+            let call = Call {
+                function: Function::Init,
+                action,
+                requests: ids.iter().map(|&id| RequestId(id)).collect(),
+                completions: completed.iter().map(|&(index, status)| Completion { index, status }).collect(),
+                integers: members.to_vec(),
+                ..Call::default()
+            };
+            self.standing.call(&call, &mut self.sent);
+        }
+
+        fn wait(&mut self, ids: &[u32], completed: &[(u32, Option<Status>)]) {
+            self.with(Action::Complete { awaits: Await::All, blocking: true }, ids, completed, &[]);
+        }
+
+        fn counts(&self) -> (u64, u64, u64, u64) {
+            let of = &self.standing;
+            (of.posted_from, of.posted_from_any, of.received, of.elsewhere)
+        }
+    }
+
+    #[test]
+    fn receives_stand_until_a_call_reports_them_complete() {
+        let mut told = Told::new();
+        told.call(post(Peer::Rank(1), 1));
+        told.call(post(Peer::Any, 2));
+        told.call(post(Peer::Null, 3));
+        told.call(post(Peer::Rank(2), 4));
+        assert_eq!(told.counts(), (2, 1, 0, 0));
+        told.wait(&[1, 2], &[(1, from(0, false))]);
+        assert_eq!(told.counts(), (2, 0, 1, 0));
+        // One that is cancelled has received nothing; one that is freed is not seen any more.
+        told.wait(&[1], &[(0, from(1, true))]);
+        told.with(Action::RequestFree, &[4], &[], &[]);
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+        told.wait(&[4, 77], &[(0, None), (1, None)]);
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+        let blocking = Action::Receive {
+            args: receive(CommId::WORLD, Peer::Any),
+            request: None,
+            status: from(0, false),
+        };
+        told.call(blocking);
+        assert_eq!(told.counts(), (0, 0, 2, 0));
+    }
+
+    #[test]
+    fn persistent_requests_stand_as_often_as_they_are_started() {
+        let mut told = Told::new();
+        told.call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
+        told.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
+        assert_eq!(told.counts(), (0, 0, 0, 0));
+        for round in 1..=3 {
+            told.with(Action::Start, &[1, 2], &[], &[]);
+            assert_eq!((told.counts(), told.sent[5]), ((1, 0, round - 1, 0), round));
+            // Asked about it first: it is complete then, and counts once.
+            told.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
+            assert_eq!(told.counts(), (0, 0, round, 0));
+            told.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
+            assert_eq!(told.counts(), (0, 0, round, 0));
+        }
+    }
+
+    #[test]
+    fn a_matched_probe_takes_the_message_and_receiving_it_counts_no_more() {
+        let mut told = Told::new();
+        let args = receive(CommId::WORLD, Peer::Any);
+        let handle = Some(matchpoint_trace::call::HandleId(1));
+        let probe =
+            |handle, found| Action::Probe { args, blocking: false, found, status: from(0, false), handle };
+        told.call(probe(None, true));
+        told.call(probe(handle, false));
+        assert_eq!(told.counts(), (0, 0, 0, 0));
+        told.call(probe(handle, true));
+        told.call(Action::MatchedReceive { handle: handle.unwrap(), request: None, status: from(0, false) });
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_communicator() {
+        let mut told = Told::new();
+        let made = |how, parent| Action::CommCreate { parent, how, comm: THERE, request: None };
+        told.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
+        told.call(Action::Send { args: send(THERE, 0), request: None });
+        told.call(Action::Send { args: send(THERE, 2), request: None });
+        told.call(Action::Send { args: send(CommId::SELF, 0), request: None });
+        assert_eq!((told.sent[6], told.sent[3], told.counts()), (1, 1, (0, 0, 0, 1)));
+        told.call(Action::Receive { args: receive(THERE, Peer::Any), request: None, status: from(2, false) });
+        told.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
+        assert_eq!(told.counts(), (0, 0, 1, 2));
+        // Of one with two sides, messages go to the other.
+        told.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
+        told.call(Action::Send { args: send(THERE, 0), request: None });
+        assert_eq!(told.sent[8], 1);
+        // A duplicate has its parent's members; of one that is not explained nothing is said.
+        told.call(made(NewComm::Dup, CommId::WORLD));
+        told.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!(told.sent[1], 1);
+        told.call(Action::CommFree { comm: THERE });
+        told.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!((told.sent[1], told.counts().3), (1, 3));
+    }
+}

@@ -27,6 +27,7 @@ pub struct Watch {
     world: u32,
     behind: bool,
     own_host: String,
+    manifest: Manifest,
 }
 
 struct Rank {
@@ -43,7 +44,15 @@ impl Watch {
     /// Of the trace in a folder, in which there may be nothing yet.
     pub fn new(folder: &Path) -> Watch {
         let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Watch { folder: folder.to_owned(), ranks: vec![], sent: vec![], world: 0, behind: false, own_host }
+        Watch {
+            folder: folder.to_owned(),
+            ranks: vec![],
+            sent: vec![],
+            world: 0,
+            behind: false,
+            own_host,
+            manifest: Manifest::default(),
+        }
     }
 
     /// Reads what was added.
@@ -53,6 +62,9 @@ impl Watch {
 
     /// Reads some of what was added to each file; whether there is more.
     pub fn read_some(&mut self) -> bool {
+        // Before the files: what it says has ended then has written all that it will.
+        let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
+        self.manifest = manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         self.find();
         self.behind = false;
         for rank in &mut self.ranks {
@@ -80,19 +92,21 @@ impl Watch {
         self.ranks.sort_by_key(|rank| rank.rank);
     }
 
+    /// The launcher has ended.
+    fn is_finished(&self) -> bool {
+        self.manifest.state == "finished" && !self.behind
+    }
+
     /// What it looks like now.
     pub fn snapshot(&self) -> Snapshot {
         let at = SystemTime::now();
-        let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
-        let manifest: Manifest =
-            manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
         let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
         let is_over = |row: &Row| row.life != Life::Running;
         let all_over = ranks > 0 && rows.len() == ranks as usize && rows.iter().all(is_over);
         let state = match () {
-            () if manifest.state == "finished" || all_over => State::Finished,
+            () if self.is_finished() || all_over => State::Finished,
             () if rows.is_empty() => State::Waiting,
             () => State::Running,
         };
@@ -100,7 +114,7 @@ impl Watch {
         Snapshot {
             at,
             folder: self.folder.clone(),
-            command: manifest.command,
+            command: self.manifest.command.clone(),
             library: library.split_whitespace().collect::<Vec<_>>().join(" "),
             state,
             ranks,
@@ -149,6 +163,7 @@ impl Rank {
         let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
         let age_s = seconds(since_1970 - self.file.until_wall_ns());
         let silent_s = seconds(self.file.until_ns().saturating_sub(self.standing.left_ns));
+        let has_called = self.standing.left_ns > i64::MIN;
         Some(Row {
             rank: self.rank,
             host: head.map(|head| head.host.clone()).unwrap_or_default(),
@@ -158,8 +173,8 @@ impl Rank {
             calls: self.file.calls(),
             calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
             age_s,
-            last_call_s: age_s + silent_s,
-            life: self.life(age_s),
+            last_call_s: has_called.then_some(age_s + silent_s),
+            life: self.life(age_s, watch.is_finished()),
         })
     }
 
@@ -195,7 +210,7 @@ impl Rank {
         }
     }
 
-    fn life(&self, age_s: f64) -> Life {
+    fn life(&self, age_s: f64, all_ended: bool) -> Life {
         if let Some(end) = self.file.end() {
             return match end.reason.as_str() {
                 "finalize" => Life::Finalized,
@@ -207,7 +222,7 @@ impl Rank {
             return Life::Lost(lost.to_string());
         }
         // From within a container other processes cannot be seen: one that goes on writing lives.
-        if self.gone && age_s > SILENT_S { Life::Died } else { Life::Running }
+        if all_ended || (self.gone && age_s > SILENT_S) { Life::Died } else { Life::Running }
     }
 }
 
