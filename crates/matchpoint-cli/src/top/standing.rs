@@ -345,14 +345,15 @@ mod tests {
     fn a_matched_probe_takes_the_message_and_receiving_it_counts_no_more() {
         let mut told = Told::new();
         let args = receive(CommId::WORLD, Peer::Any);
-        let handle = Some(matchpoint_trace::call::HandleId(1));
+        let taken = matchpoint_trace::call::HandleId(1);
+        let handle = Some(taken);
         let probe =
             |handle, found| Action::Probe { args, blocking: false, found, status: from(0, false), handle };
         told.call(probe(None, true));
         told.call(probe(handle, false));
         assert_eq!(told.counts(), (0, 0, 0, 0));
         told.call(probe(handle, true));
-        told.call(Action::MatchedReceive { handle: handle.unwrap(), request: None, status: from(0, false) });
+        told.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
         assert_eq!(told.counts(), (0, 0, 1, 0));
     }
 
