@@ -14,6 +14,7 @@ use matchpoint_record::recording::{Recorded, Recording, Settings};
 use crate::cli::Record;
 use crate::failure::Failure;
 use crate::format;
+use crate::live::Live;
 
 /// How often it is looked whether the job has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -43,7 +44,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
     }
     recording.begins()?;
-    let status = run_job(&recording)?;
+    let status = run_job(&recording, arguments.live)?;
     let recorded = recording.finish(status.code())?;
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
@@ -60,7 +61,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
 
 /// Waits for the job. An interrupt goes to it too, since it is in the terminal's foreground with us, and what it has
 /// recorded until then is kept; being told to stop is handed on.
-fn run_job(recording: &Recording) -> Result<ExitStatus, Failure> {
+fn run_job(recording: &Recording, live: bool) -> Result<ExitStatus, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let watch = |signal, flag: &Arc<AtomicBool>| {
         signal_hook::flag::register(signal, flag.clone())
@@ -69,15 +70,25 @@ fn run_job(recording: &Recording) -> Result<ExitStatus, Failure> {
     watch(signal_hook::consts::SIGINT, &Arc::default())?;
     watch(signal_hook::consts::SIGTERM, &stop)?;
     let mut command = recording.command();
+    let mut live = live.then(|| Live::new(recording.output(), &mut command));
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
     })?;
+    if let Some(live) = &mut live {
+        live.begin(&mut job);
+    }
     let mut asked = false;
     loop {
         if let Some(status) =
             job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
         {
+            if let Some(live) = live {
+                live.end();
+            }
             return Ok(status);
+        }
+        if let Some(live) = &mut live {
+            live.look();
         }
         if stop.load(Relaxed) && !asked {
             asked = true;

@@ -6,6 +6,7 @@ mod check;
 mod convert;
 mod profile;
 mod record;
+mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -15,6 +16,7 @@ pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
 pub use profile::Profile;
 pub use record::Record;
+pub use top::Top;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
@@ -34,6 +36,9 @@ pub enum Command {
     /// Run an MPI job and record every point-to-point call of every process
     #[command(after_help = record::EXAMPLES)]
     Record(Record),
+    /// Watch the queues of a job that is being recorded, rank by rank
+    #[command(after_help = top::EXAMPLES)]
+    Top(Top),
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),
