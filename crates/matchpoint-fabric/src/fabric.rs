@@ -1,0 +1,198 @@
+//! A fabric and the domains in it: the core's, with ours opened through them.
+
+use std::ffi::{CString, c_int, c_void};
+
+use crate::abi::peer::Layout;
+use crate::abi::{
+    CqAttr, Fid, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain, OpsFabric, errno, flags,
+};
+use crate::library::library;
+use crate::matching::Matching;
+use crate::patch::{Patch, owner};
+use crate::provider::{into_core, is_local};
+use crate::queue::Queue;
+use crate::settings::{self, settings};
+use crate::{peer, report};
+
+/// A fabric of the core's.
+pub struct Fabric {
+    core: CString,
+    ops: Patch<OpsFabric>,
+    fid_ops: Patch<Ops>,
+}
+
+impl Fabric {
+    /// Puts ours on a fabric that the core has just opened. `None`: no memory.
+    ///
+    /// # Safety
+    /// It is one, of the provider called `core`.
+    pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
+        let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
+        // SAFETY: the slots are the object's.
+        let (mut ops, mut fid_ops) = unsafe {
+            Patch::new(&raw mut (*fid).ops, this.cast()).zip(Patch::new(&raw mut (*fid).fid.ops, this.cast()))?
+        };
+        ops.table().domain = Some(open_domain);
+        ops.table().domain2 = None;
+        fid_ops.table().close = Some(close_fabric);
+        ops.install();
+        fid_ops.install();
+        // SAFETY: uninitialised memory of this type.
+        unsafe { this.write(Fabric { core, ops, fid_ops }) };
+        Some(())
+    }
+}
+
+/// A domain of the core's.
+struct Domain {
+    core: CString,
+    ops: Patch<OpsDomain>,
+    fid_ops: Patch<Ops>,
+}
+
+/// The application's `info`, as the core knows it.
+unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<crate::library::OwnInfo> {
+    // SAFETY: the application's, complete.
+    let mut copy = unsafe { library().dupinfo(info) }?;
+    copy.set_provider(core);
+    if is_local(core) {
+        // SAFETY: what `fi_dupinfo` makes of a complete one is complete.
+        unsafe {
+            (*copy.0).caps &= !flags::REMOTE_COMM;
+            (*(*copy.0).domain_attr).caps &= !flags::REMOTE_COMM;
+        }
+    }
+    Some(copy)
+}
+
+unsafe extern "C" fn open_domain(
+    fabric: *mut FidFabric,
+    info: *mut Info,
+    to: *mut *mut FidDomain,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let this = unsafe { owner::<Fabric, _>((*fabric).ops) };
+    // SAFETY: the application's.
+    let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
+    let open = this.ops.core().domain.expect("every fabric has domains");
+    // SAFETY: the core's function, on its fabric.
+    let rc = into_core(|| unsafe { open(fabric, below.0, to, context) });
+    if rc != 0 {
+        return rc;
+    }
+    // SAFETY: a domain that was just opened.
+    match unsafe { attach_domain(*to, this.core.clone()) } {
+        Some(()) => errno::SUCCESS,
+        None => -errno::ENOMEM,
+    }
+}
+
+unsafe fn attach_domain(fid: *mut FidDomain, core: CString) -> Option<()> {
+    let this = Box::into_raw(Box::<Domain>::new_uninit()).cast::<Domain>();
+    // SAFETY: the slots are the object's.
+    let (mut ops, mut fid_ops) = unsafe {
+        Patch::new(&raw mut (*fid).ops, this.cast()).zip(Patch::new(&raw mut (*fid).fid.ops, this.cast()))?
+    };
+    ops.table().cq_open = Some(open_cq);
+    ops.table().endpoint = Some(open_endpoint);
+    ops.table().endpoint2 = None;
+    fid_ops.table().close = Some(close_domain);
+    ops.install();
+    fid_ops.install();
+    // SAFETY: uninitialised memory of this type.
+    unsafe { this.write(Domain { core, ops, fid_ops }) };
+    Some(())
+}
+
+unsafe extern "C" fn open_cq(
+    domain: *mut FidDomain,
+    attr: *mut CqAttr,
+    to: *mut *mut FidCq,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let this = unsafe { owner::<Domain, _>((*domain).ops) };
+    // SAFETY: the core's function, with the application's arguments; then a queue that was just opened.
+    unsafe {
+        let rc = this.ops.core().cq_open.expect("every domain has queues")(domain, attr, to, context);
+        if rc != 0 {
+            return rc;
+        }
+        Queue::attach(*to, (*attr).format).map_or(-errno::ENOMEM, |()| errno::SUCCESS)
+    }
+}
+
+unsafe extern "C" fn open_endpoint(
+    domain: *mut FidDomain,
+    info: *mut Info,
+    to: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let this = unsafe { owner::<Domain, _>((*domain).ops) };
+    // SAFETY: the application's.
+    let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
+    let open = this.ops.core().endpoint.expect("every domain has endpoints");
+    // SAFETY: the core's function, on its domain.
+    let rc = into_core(|| unsafe { open(domain, below.0, to, context) });
+    if rc != 0 {
+        return rc;
+    }
+    // SAFETY: an endpoint that was just opened, and the application's `info`.
+    if let Err(why) = unsafe { match_on(this, domain, *to, &*info) } {
+        report::unmatched(&why);
+    }
+    errno::SUCCESS
+}
+
+/// Has an endpoint's messages matched by us, as the settings say and the core allows. `Err` says why they are not: the
+/// endpoint then works as if we were not there.
+unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: &Info) -> Result<(), String> {
+    let matching = Matching::new(&settings().engine).map_err(|wrong| wrong.to_string())?;
+    if settings().front_end == settings::FrontEnd::Layered {
+        return Err("the layered front end is not there yet".to_owned());
+    }
+    let layout = Layout::of(library().version).ok_or_else(|| {
+        let (major, minor) = (library().version >> 16, library().version & 0xFFFF);
+        format!("libfabric {major}.{minor} is too old for shared receive queues (1.19)")
+    })?;
+    // SAFETY: the core's objects.
+    unsafe { peer::FrontEnd::open(domain, this.ops.core(), ep, info, matching, layout) }
+}
+
+unsafe extern "C" fn close_domain(fid: *mut Fid) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let this: *mut Domain = unsafe { owner((*fid).ops) };
+    // SAFETY: made by `attach_domain`; if the core closes the object, nobody refers to it any more.
+    unsafe {
+        (*this).ops.restore();
+        (*this).fid_ops.restore();
+        let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc == errno::SUCCESS {
+            drop(Box::from_raw(this));
+        } else {
+            (*this).ops.install();
+            (*this).fid_ops.install();
+        }
+        rc
+    }
+}
+
+unsafe extern "C" fn close_fabric(fid: *mut Fid) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let this: *mut Fabric = unsafe { owner((*fid).ops) };
+    // SAFETY: made by `attach`; as above.
+    unsafe {
+        (*this).ops.restore();
+        (*this).fid_ops.restore();
+        let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc == errno::SUCCESS {
+            drop(Box::from_raw(this));
+        } else {
+            (*this).ops.install();
+            (*this).fid_ops.install();
+        }
+        rc
+    }
+}
