@@ -4,15 +4,15 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    CqAttr, Fid, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain, OpsFabric, errno, flags,
+    CQ_FORMAT_TAGGED, CqAttr, Fid, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain, OpsFabric, errno, flags,
 };
-use crate::library::library;
+use crate::library::{OwnInfo, library};
 use crate::matching::Matching;
 use crate::patch::{Patch, owner};
 use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
 use crate::settings::{self, settings};
-use crate::{peer, report};
+use crate::{layered, peer, report};
 
 /// A fabric of the core's.
 pub struct Fabric {
@@ -51,7 +51,7 @@ struct Domain {
 }
 
 /// The application's `info`, as the core knows it.
-unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<crate::library::OwnInfo> {
+unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> {
     // SAFETY: the application's, complete.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
@@ -113,12 +113,19 @@ unsafe extern "C" fn open_cq(
 ) -> c_int {
     // SAFETY: the application's call, through our table.
     let this = unsafe { owner::<Domain, _>((*domain).ops) };
-    // SAFETY: the core's function, with the application's arguments; then a queue that was just opened.
+    // SAFETY: the core's function, with the application's arguments but for the format; then a queue just opened.
     unsafe {
-        let rc = this.ops.core().cq_open.expect("every domain has queues")(domain, attr, to, context);
+        let mut below = *attr;
+        below.format = CQ_FORMAT_TAGGED;
+        if below.size > 0 {
+            below.size += layered::COMPLETIONS;
+        }
+        let rc = this.ops.core().cq_open.expect("every domain has queues")(domain, &raw mut below, to, context);
         if rc != 0 {
             return rc;
         }
+        // What the core has decided is told as it would be.
+        (*attr).wait_obj = below.wait_obj;
         Queue::attach(*to, (*attr).format).map_or(-errno::ENOMEM, |()| errno::SUCCESS)
     }
 }
@@ -140,7 +147,7 @@ unsafe extern "C" fn open_endpoint(
         return rc;
     }
     // SAFETY: an endpoint that was just opened, and the application's `info`.
-    if let Err(why) = unsafe { match_on(this, domain, *to, &*info) } {
+    if let Err(why) = unsafe { match_on(this, domain, *to, &*info, below) } {
         report::unmatched(&why);
     }
     errno::SUCCESS
@@ -148,17 +155,32 @@ unsafe extern "C" fn open_endpoint(
 
 /// Has an endpoint's messages matched by us, as the settings say and the core allows. `Err` says why they are not: the
 /// endpoint then works as if we were not there.
-unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: &Info) -> Result<(), String> {
-    let matching = Matching::new(&settings().engine).map_err(|wrong| wrong.to_string())?;
-    if settings().front_end == settings::FrontEnd::Layered {
-        return Err("the layered front end is not there yet".to_owned());
+unsafe fn match_on(
+    this: &Domain,
+    domain: *mut FidDomain,
+    ep: *mut FidEp,
+    info: &Info,
+    below: OwnInfo,
+) -> Result<(), String> {
+    let matching = || Matching::new(&settings().engine).map_err(|wrong| wrong.to_string());
+    let core = this.ops.core();
+    let wanted = settings().front_end;
+    if wanted != settings::FrontEnd::Layered {
+        // SAFETY: the core's objects.
+        let refused = match Layout::of(library().version) {
+            Some(layout) => unsafe { peer::FrontEnd::open(domain, core, ep, info, matching()?, layout) },
+            None => Err(format!(
+                "libfabric {}.{} has no receive queues of peers that are known here (1.19 and later)",
+                library().version >> 16,
+                library().version & 0xFFFF
+            )),
+        };
+        if refused.is_ok() || wanted == settings::FrontEnd::Peer {
+            return refused;
+        }
     }
-    let layout = Layout::of(library().version).ok_or_else(|| {
-        let (major, minor) = (library().version >> 16, library().version & 0xFFFF);
-        format!("libfabric {major}.{minor} is too old for shared receive queues (1.19)")
-    })?;
     // SAFETY: the core's objects.
-    unsafe { peer::FrontEnd::open(domain, this.ops.core(), ep, info, matching, layout) }
+    unsafe { layered::FrontEnd::open(domain, core, ep, below, matching()?) }
 }
 
 unsafe extern "C" fn close_domain(fid: *mut Fid) -> c_int {

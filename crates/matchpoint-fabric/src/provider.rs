@@ -9,8 +9,8 @@ use crate::abi::{
 };
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
-use crate::peer::entry::IOV_LIMIT;
 use crate::settings::settings;
+use crate::tagged::IOV_LIMIT;
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };

@@ -20,10 +20,11 @@ use crate::abi::{
 };
 use crate::matching::Matching;
 use crate::patch::{Patch, owner};
-use crate::peer::entry::Pool;
-use crate::peer::owner::{Next, Owner, Terms};
+use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
+use crate::pool::Pool;
 use crate::report;
+use crate::tagged::Terms;
 
 /// What a buffer for several messages must have left, unless the core or the application says otherwise.
 const LEAST_ROOM: usize = 64;
@@ -79,11 +80,7 @@ impl FrontEnd {
         // SAFETY: an application's `info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
         let caps = info.caps | rx_attr.caps;
-        let terms = Terms {
-            directed: caps & (flags::DIRECTED_RECV | flags::TAGGED_DIRECTED_RECV) != 0,
-            selective: false,
-            receive_flags: rx_attr.op_flags,
-        };
+        let terms = Terms::new(caps, rx_attr.op_flags);
         // SAFETY: `this` is uninitialised memory of this type.
         unsafe {
             let srx = &raw mut (*this).srx;
@@ -165,10 +162,7 @@ impl FrontEnd {
             Patch::new(tagged, this).zip(Patch::new(msg, this))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        let table = tagged.table();
-        table.recv = Some(tagged::recv);
-        table.recvv = Some(tagged::recvv);
-        table.recvmsg = Some(tagged::recvmsg);
+        crate::tagged::exchange::<FrontEnd>(tagged.table());
         let table = msg.table();
         table.recv = Some(untagged::recv);
         table.recvv = Some(untagged::recvv);

@@ -12,8 +12,9 @@ use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
 use crate::matching::Asked;
 use crate::patch::owner;
 use crate::peer::FrontEnd;
-use crate::peer::entry::{Entry, IOV_LIMIT, State};
-use crate::peer::owner::{Call, Next, Owner};
+use crate::peer::entry::{Entry, State};
+use crate::peer::owner::{Next, Owner};
+use crate::tagged::{Call, IOV_LIMIT};
 
 /// Untagged receives and messages, oldest first.
 pub struct Untagged {
