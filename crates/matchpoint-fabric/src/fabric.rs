@@ -55,12 +55,16 @@ unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> 
     // SAFETY: the application's, complete.
     let mut copy = unsafe { library().dupinfo(info) }?;
     copy.set_provider(core);
-    if is_local(core) {
-        // SAFETY: what `fi_dupinfo` makes of a complete one is complete.
-        unsafe {
-            (*copy.0).caps &= !flags::REMOTE_COMM;
-            (*(*copy.0).domain_attr).caps &= !flags::REMOTE_COMM;
+    // SAFETY: what `fi_dupinfo` makes of a complete one is complete.
+    unsafe {
+        let info = &mut *copy.0;
+        if is_local(core) {
+            info.caps &= !flags::REMOTE_COMM;
+            (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
+        // Whether or not the application wants to know who has sent a message, matching must.
+        info.caps |= flags::SOURCE;
+        (*info.rx_attr).caps |= flags::SOURCE;
     }
     Some(copy)
 }

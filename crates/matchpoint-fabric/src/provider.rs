@@ -9,7 +9,8 @@ use crate::abi::{
 };
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
-use crate::settings::settings;
+use crate::layered::CONTROL;
+use crate::settings::{FrontEnd, settings};
 use crate::tagged::IOV_LIMIT;
 
 thread_local! {
@@ -110,6 +111,9 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
             hints.caps &= !flags::REMOTE_COMM;
             domain.caps &= !flags::REMOTE_COMM;
         }
+        if hints.caps & flags::TAGGED != 0 {
+            hints.caps |= flags::SOURCE;
+        }
         if ep.kind == 0 {
             ep.kind = EP_RDM;
         }
@@ -134,6 +138,13 @@ unsafe fn present(info: *mut Info, core: &CStr) -> *mut Info {
             domain.caps |= flags::REMOTE_COMM;
         }
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
+        if settings().front_end != FrontEnd::Peer {
+            let tx = &mut *info.tx_attr;
+            tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);
+            (*info.ep_attr).mem_tag_format &= !CONTROL;
+            info.caps |= flags::DIRECTED_RECV;
+            rx.caps |= flags::DIRECTED_RECV;
+        }
         info.next
     }
 }

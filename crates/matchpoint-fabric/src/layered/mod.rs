@@ -34,6 +34,7 @@ use crate::layered::entry::Entry;
 pub use crate::layered::operation::Arena;
 use crate::layered::operation::{Kind, Operation, new_bytes};
 use crate::layered::private::Private;
+pub use crate::layered::wire::CONTROL;
 use crate::library::OwnInfo;
 use crate::matching::Matching;
 use crate::patch::{Patch, owner};

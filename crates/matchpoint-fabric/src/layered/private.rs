@@ -12,8 +12,8 @@ use crate::provider::into_core;
 /// Buffers that wait for requests.
 pub const REQUESTS: usize = 64;
 
-/// `FI_AV_TABLE`
-const AV_TABLE: c_int = 2;
+/// `FI_AV_MAP`
+const AV_MAP: c_int = 1;
 /// `FI_SOCKADDR_IN`, `FI_SOCKADDR_IN6`
 const SOCKET_ADDRESSES: [u32; 2] = [2, 3];
 
@@ -45,10 +45,6 @@ impl Private {
             if SOCKET_ADDRESSES.contains(&info.addr_format) && !info.src_addr.is_null() {
                 // The same interface, another port.
                 (*info.src_addr.cast::<libc::sockaddr_in>()).sin_port = 0;
-            } else if !info.src_addr.is_null() {
-                libc::free(info.src_addr);
-                info.src_addr = ptr::null_mut();
-                info.src_addrlen = 0;
             }
             let domain = front.domain;
             let (mut ep, mut av) = (ptr::null_mut(), ptr::null_mut());
@@ -58,7 +54,8 @@ impl Private {
                 return Err(failed("a second endpoint", rc));
             }
             let mut attr: AvAttr = std::mem::zeroed();
-            attr.kind = AV_TABLE;
+            // A domain has one kind.
+            attr.kind = (*info.domain_attr).av_type.max(AV_MAP);
             let open = (*front.core_domain).av_open.expect("every domain has address vectors");
             let rc = open(domain, &raw mut attr, &raw mut av, ptr::null_mut());
             if rc != 0 {
