@@ -19,6 +19,7 @@ mod provider;
 mod queue;
 mod report;
 mod settings;
+mod short;
 mod tagged;
 mod tally;
 

@@ -16,6 +16,8 @@ pub struct Tally {
     pub arrivals: u64,
     /// Of them, those that took a receive that had been posted.
     pub arrivals_hit: u64,
+    /// How often the short lines became too long, and the engine took over.
+    pub lengthened: u64,
     /// Probes, matched ones included.
     pub probes: u64,
     /// Receives posted now.
