@@ -43,34 +43,54 @@ impl Line {
     }
 
     /// Where the first that fits is, counted from the front.
-    #[inline]
+    #[inline(always)]
     fn find(&self, fits: impl Fn(&Asked) -> bool) -> Result<Option<usize>, TooLong> {
+        if self.head == self.tail {
+            return Ok(None);
+        }
+        // In order, as most messages come: worth a path of its own.
+        if fits(&self.items[self.head].asked) {
+            return Ok(Some(0));
+        }
+        self.find_behind(fits)
+    }
+
+    #[inline(never)]
+    fn find_behind(&self, fits: impl Fn(&Asked) -> bool) -> Result<Option<usize>, TooLong> {
         let items = self.items();
         let found = items.iter().take(REACH).position(|item| fits(&item.asked));
         if found.is_none() && items.len() > REACH { Err(TooLong) } else { Ok(found) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, item: Item) -> Result<(), TooLong> {
         if self.tail == ROOM {
-            if self.head == 0 {
-                return Err(TooLong);
-            }
-            self.items.copy_within(self.head..ROOM, 0);
-            self.tail -= self.head;
-            self.head = 0;
+            self.make_room()?;
         }
         self.items[self.tail] = item;
         self.tail += 1;
         Ok(())
     }
 
-    #[inline]
+    #[cold]
+    fn make_room(&mut self) -> Result<(), TooLong> {
+        if self.head == 0 {
+            return Err(TooLong);
+        }
+        self.items.copy_within(self.head..ROOM, 0);
+        self.tail -= self.head;
+        self.head = 0;
+        Ok(())
+    }
+
+    #[inline(always)]
     fn remove(&mut self, at: usize) -> u64 {
         let at = self.head + at;
         let id = self.items[at].id;
         // From the front, where entries are removed most, there is nothing to move.
-        self.items.copy_within(self.head..at, self.head + 1);
+        if at != self.head {
+            self.items.copy_within(self.head..at, self.head + 1);
+        }
         self.head += 1;
         if self.head == self.tail {
             (self.head, self.tail) = (0, 0);
@@ -91,7 +111,7 @@ pub struct Short {
 }
 
 /// The rule, for one context.
-#[inline]
+#[inline(always)]
 fn accepts(receive: &Asked, message: &Asked) -> bool {
     (receive.tag ^ message.tag) & !receive.ignore == 0
         && (receive.addr == ADDR_UNSPEC || receive.addr == message.addr)
@@ -104,7 +124,7 @@ impl Short {
     }
 
     /// As [`Matching::post`](crate::matching::Matching::post). Nothing has changed if it is too long.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, id: u64, asked: Asked) -> Result<Option<u64>, TooLong> {
         match self.unexpected.find(|message| accepts(&asked, message))? {
             Some(at) => Ok(Some(self.unexpected.remove(at))),
@@ -113,7 +133,7 @@ impl Short {
     }
 
     /// As [`Matching::arrive`](crate::matching::Matching::arrive). Nothing has changed if it is too long.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Result<Option<u64>, TooLong> {
         let asked = Asked { addr, tag, ignore: 0 };
         match self.posted.find(|receive| accepts(receive, &asked))? {
