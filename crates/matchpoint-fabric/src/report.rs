@@ -94,7 +94,8 @@ fn host() -> String {
     let mut name = [0_u8; 256];
     // SAFETY: the buffer is as long as said, and ends with a zero whatever is written before.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    CStr::from_bytes_until_nul(&name).map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
+    CStr::from_bytes_until_nul(&name)
+        .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
 }
 
 fn quoted(text: &str) -> String {

@@ -26,8 +26,8 @@ use std::sync::Arc;
 use libc::iovec;
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain, FidEp,
-    MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
+    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain,
+    FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
 use crate::layered::credit::Credit;
 use crate::layered::entry::Entry;
@@ -272,7 +272,9 @@ impl FrontEnd {
             }
             self.deferred.pop_front();
         }
-        if self.kept_bytes <= settings().kept_bytes / 2 || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES {
+        if self.kept_bytes <= settings().kept_bytes / 2
+            || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES
+        {
             for operation in std::mem::take(&mut self.parked) {
                 self.post_buffer(operation);
             }
@@ -365,7 +367,9 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
     // SAFETY: the core's function, with the application's arguments.
-    let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
+    let rc = unsafe {
+        front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
+    };
     if command == ENABLE && rc == 0 && front.tagged.is_none() {
         // SAFETY: the endpoint is enabled.
         if let Err(why) = unsafe { front.enabled() } {

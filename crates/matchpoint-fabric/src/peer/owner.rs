@@ -71,7 +71,12 @@ impl Owner {
 
     /// A tagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
     #[inline]
-    pub fn tagged_message(&mut self, addr: Addr, bytes: usize, tag: u64) -> Result<(*mut Entry, c_int), c_int> {
+    pub fn tagged_message(
+        &mut self,
+        addr: Addr,
+        bytes: usize,
+        tag: u64,
+    ) -> Result<(*mut Entry, c_int), c_int> {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         // SAFETY: entries live as long as the pool, and this one is nobody else's yet.
         let entry = unsafe { &mut *message };
