@@ -10,7 +10,7 @@ use matchpoint_run::report::{Process, Rank};
 pub struct Run {
     /// Which engine matched.
     pub engine: String,
-    /// Those that have a matched endpoint, those first that matching cost most.
+    /// Those that have a matched endpoint; first those that matching costs most, or would cost with a list.
     pub ranks: Vec<Rank>,
     /// Why others are matched by the core provider itself; of each reason, how many processes gave it.
     pub unmatched: Vec<(String, u64)>,
@@ -25,8 +25,7 @@ impl Run {
     pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
         let mut ranks: Vec<Rank> =
             processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
-        let key = |rank: &Rank| (rank.share().unwrap_or(0.0), rank.list_entries());
-        ranks.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
+        ranks.sort_by(|a, b| verdict::cost(b).partial_cmp(&verdict::cost(a)).expect("shares are finite"));
         let engine =
             processes.iter().flat_map(|process| &process.endpoints).map(|endpoint| endpoint.engine.clone());
         let mut unmatched: Vec<(String, u64)> = Vec::new();

@@ -13,8 +13,7 @@ use crate::verdict::Answer;
 /// Ranks in the table, unless all are wanted.
 const ROWS: usize = 10;
 
-const HEADER: [&str; 9] =
-    ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
+const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
 
 /// All of it.
 pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
@@ -30,7 +29,7 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         let more = told.len() - shown;
         let more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         page.footnote(&format!(
-            "Worst first. posts, arrivals: receives and messages. unexp.: messages that no receive was posted for. PRQ, UMQ: \
+            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and messages. unexp.: messages that no receive was posted for. PRQ, UMQ: \
              longest queues of posted receives and of unexpected messages. met: entries queued, mean over searches; a list \
              compares at most so many. matching: time in the engine, from every 64th call; share of the rank's time between \
              its first endpoint and its last.{more}"

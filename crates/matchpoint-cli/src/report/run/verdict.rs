@@ -31,11 +31,15 @@ fn list_share(rank: &Rank) -> f64 {
     if share.is_finite() { share } else { 0.0 }
 }
 
+/// By which ranks are compared: what matching costs, or would cost with a list at most, and then the former alone.
+pub fn cost(rank: &Rank) -> (f64, f64) {
+    let share = rank.share().unwrap_or(0.0);
+    (share.max(list_share(rank)), share)
+}
+
 /// Judges.
 pub fn verdict(run: &Run) -> Verdict {
-    let searched = run.ranks.iter().filter(|rank| rank.searches() > 0);
-    let cost = |rank: &Rank| rank.share().unwrap_or(0.0).max(list_share(rank));
-    let Some(worst) = searched.max_by(|a, b| cost(a).total_cmp(&cost(b))) else {
+    let Some(worst) = run.ranks.iter().find(|rank| rank.searches() > 0) else {
         return without(run);
     };
     let (share, list_share) = (worst.share(), list_share(worst));
@@ -43,7 +47,7 @@ pub fn verdict(run: &Run) -> Verdict {
     let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
     let measured = match share {
         Some(share) => format!("took {} of the run time of the worst rank, {name}", format::share(share)),
-        None => format!("had {} to search at the worst rank, {name}: too few to time", searches(worst)),
+        None => format!("had {} at the worst rank, {name}, too few to time", searches(worst)),
     };
     let text = format!(
         "{}: matching with `{}` {measured}. {} {}",
