@@ -164,8 +164,9 @@ fn news_of(job: &Job, told: &[Process]) -> String {
 /// No process was matched by us: why, as far as is known, and what to look at.
 fn nothing(run: &Run, silent: bool) -> String {
     if silent {
-        return "no process loaded the provider: none called MPI_Init, or the application has another MPI library than the one that \
-                was found, or its hosts do not see the folder of the provider (--folder); FI_LOG_LEVEL=warn lets libfabric tell"
+        return "no process loaded the provider: none called MPI_Init, or the application has another MPI library \
+            than the one that was found, or its hosts do not see the folder of the provider (--folder); \
+            FI_LOG_LEVEL=warn lets libfabric tell"
             .to_owned();
     }
     if let Some((why, times)) = run.unmatched.first() {
@@ -173,8 +174,9 @@ fn nothing(run: &Run, silent: bool) -> String {
         return format!("libfabric matched the messages itself, in {times} {processes}: {why}");
     }
     format!(
-        "the MPI did not choose the provider, which {} processes loaded: a setting of its own names another, in a file or behind the \
-         launcher, or it asks libfabric for something that the core lacks; FI_LOG_LEVEL=info lets libfabric tell, another --core may do",
+        "the MPI did not choose the provider, which {} processes loaded: a setting of its own names another, in a \
+         file or behind the launcher, or it asks libfabric for something that the core lacks; FI_LOG_LEVEL=info lets \
+         libfabric tell, another --core may do",
         run.idle
     )
 }
@@ -191,7 +193,8 @@ fn dry_run(job: &Job) -> String {
         text += &format!("# For other hosts, mpirun must hand these on: {}\n", handed_on.join(" "));
     }
     text += &format!(
-        "# All hosts must see {folder}. Empty {folder}/reports before each run; afterwards: matchpoint run --results {folder}\n"
+        "# All hosts must see {folder}. Empty {folder}/reports before each run; afterwards: matchpoint run --results \
+         {folder}\n"
     );
     text
 }

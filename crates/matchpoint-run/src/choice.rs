@@ -114,8 +114,8 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
             )
         }
         Vendor::OpenMpi if stack.fabric.is_none() => format!(
-            "{stack} ({library}) has no libfabric, neither linked nor as a plug-in (mca_mtl_ofi): it matches messages itself, or \
-             UCX does"
+            "{stack} ({library}) has no libfabric, neither linked nor as a plug-in (mca_mtl_ofi): it matches \
+             messages itself, or UCX does"
         ),
         Vendor::Intel if stack.fabric.is_none() => {
             format!("{stack} ({library}): there is no libfabric.so.1 beside it")
@@ -167,13 +167,14 @@ fn owns(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), St
         _ => {
             let those = if stack.vendor == Vendor::Intel { "shm does" } else { "shm and tcp;ofi_rxm do" };
             return Err(format!(
-                "the provider {core} lets nobody own its receive queue, and matching above it is not there yet; {those}: \
-                 name one with --core"
+                "the provider {core} lets nobody own its receive queue, and matching above it is not there yet; \
+                 {those}: name one with --core"
             ));
         }
     };
     accepts.map_err(|(a, b)| {
-        format!("{stack}'s libfabric is {major}.{minor}, in which {core} lets nobody own its receive queue ({a}.{b} and later do)")
+        format!("{stack}'s libfabric is {major}.{minor}, in which {core} lets nobody own its receive queue ({a}.{b} \
+            and later do)")
     })
 }
 

@@ -43,8 +43,8 @@ pub fn provider(named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunEr
         [beside.join(BUILT), beside.join("../lib/matchpoint").join(BUILT), beside.join("deps").join(BUILT)];
     places.iter().find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
         RunError(format!(
-            "the provider that libfabric is to load, {BUILT}, is neither beside {} nor in ../lib/matchpoint: build it with \
-             cargo build --release -p matchpoint-fabric, or name it in {VARIABLE}",
+            "the provider that libfabric is to load, {BUILT}, is neither beside {} nor in ../lib/matchpoint: build \
+             it with cargo build --release -p matchpoint-fabric, or name it in {VARIABLE}",
             program.display()
         ))
     })

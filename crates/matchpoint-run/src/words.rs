@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use matchpoint_record::launcher::in_path;
+use matchpoint_record::linked;
 
 /// What they say that matters here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,6 +75,10 @@ const ONE: &[&str] = &[
 impl Words {
     /// Of `mpiexec`, `mpirun`, `srun` and the like, the first word being the launcher.
     pub fn of(command: &[String]) -> Words {
+        // A program that starts itself: its words are its own.
+        if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
+            return Words { ranks: Some(1), ..Words::default() };
+        }
         let mut words = Words::default();
         let is_srun = command.first().is_some_and(|name| name.rsplit('/').next() == Some("srun"));
         let mut rest = command.iter().skip(1).map(String::as_str);

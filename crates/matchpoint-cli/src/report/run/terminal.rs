@@ -29,10 +29,11 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         let more = told.len() - shown;
         let more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         page.footnote(&format!(
-            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and messages. unexp.: messages that no receive was posted for. PRQ, UMQ: \
-             longest queues of posted receives and of unexpected messages. met: entries queued, mean over searches; a list \
-             compares at most so many. matching: time in the engine, from every 64th call; share of the rank's time between \
-             its first endpoint and its last.{more}"
+            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and \
+             messages. unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives \
+             and of unexpected messages. met: entries queued, mean over searches; a list compares at most so many. \
+             matching: time in the engine, from every 64th call; share of the rank's time between its first endpoint \
+             and its last.{more}"
         ));
     }
     for (title, text) in notes(run) {
@@ -77,8 +78,8 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         note(
             "Not finished",
             format!(
-                "{} did not close {} endpoints: killed, aborted, or left by exit. Figures of theirs are missing, or of the moment \
-                 when they were asked.",
+                "{} did not close {} endpoints: killed, aborted, or left by exit. Figures of theirs are missing, or \
+                 of the moment when they were asked.",
                 ranks(&unfinished),
                 if unfinished.len() == 1 { "its" } else { "their" },
             ),
@@ -89,8 +90,8 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         note(
             "Not heard of",
             format!(
-                "{} of {expected} processes reported nothing: they died before MPI_Init, or ran on hosts that do not see the folder \
-                 (--folder).",
+                "{} of {expected} processes reported nothing: they died before MPI_Init, or ran on hosts that do not \
+                 see the folder (--folder).",
                 run.silent()
             ),
         );

@@ -72,7 +72,8 @@ fn list(worst: &Rank, share: f64) -> String {
     }
     let each = format::digits(entries as f64 / worst.searches() as f64);
     let bound = format!(
-        "A plain list, as libfabric's own providers have, would have compared at most {} there, {each} a search: at {} ns each, at most {}",
+        "A plain list, as libfabric's own providers have, would have compared at most {} there, {each} a search: at \
+         {} ns each, at most {}",
         if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", format::count(entries)) },
         format::digits(ENTRY_NS).trim_end_matches('0').trim_end_matches('.'),
         format::share(share.min(1.0)),
@@ -95,8 +96,8 @@ fn without(run: &Run) -> Verdict {
         let text = "no rank came to its end, so nothing is known of what it searched.";
         (Answer::Unknown, text)
     } else {
-        let text = "no message was matched by libfabric, so that no engine can change the run time: there were none, or the MPI library \
-                    took other ways.";
+        let text = "no message was matched by libfabric, so that no engine can change the run time: there were none, \
+            or the MPI library took other ways.";
         (Answer::NoMessages, text)
     };
     Verdict { answer, share: None, list_share: 0.0, rank: None, text: format!("{}: {text}", answer.word()) }
