@@ -5,12 +5,13 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
-    EP_RDM, FabricAttr, FidFabric, Info, Provider, THREAD_DOMAIN, THREAD_SAFE, THREAD_UNSPEC, errno, flags, version,
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags, version,
 };
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
-use crate::peer::entry::IOV_LIMIT;
-use crate::settings::settings;
+use crate::layered::CONTROL;
+use crate::settings::{FrontEnd, settings};
+use crate::tagged::IOV_LIMIT;
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -76,6 +77,8 @@ unsafe extern "C" fn getinfo(
     let Some(core) = core else { return -errno::ENODATA };
     let Some(mut wanted) = wanted else { return -errno::ENOMEM };
     // SAFETY: what `fi_dupinfo` makes is complete.
+    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    // SAFETY: as above.
     if !unsafe { fits(&mut wanted, &core) } {
         return -errno::ENODATA;
     }
@@ -86,7 +89,7 @@ unsafe extern "C" fn getinfo(
             let mut next = infos;
             while !next.is_null() {
                 // SAFETY: a list that libfabric made, complete.
-                next = unsafe { present(next, &core) };
+                next = unsafe { present(next, &core, threading) };
             }
             // SAFETY: libfabric gives room for the answer.
             unsafe { *found = infos };
@@ -110,10 +113,16 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
             hints.caps &= !flags::REMOTE_COMM;
             domain.caps &= !flags::REMOTE_COMM;
         }
+        if hints.caps & flags::TAGGED != 0 {
+            hints.caps |= flags::SOURCE;
+        }
         if ep.kind == 0 {
             ep.kind = EP_RDM;
         }
-        ep.kind == EP_RDM && matches!(domain.threading, THREAD_UNSPEC | THREAD_DOMAIN | THREAD_SAFE)
+        if domain.threading != THREAD_UNSPEC {
+            domain.threading = THREAD_DOMAIN;
+        }
+        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
     }
 }
 
@@ -121,7 +130,7 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
 ///
 /// # Safety
 /// `info` is complete, and made by libfabric.
-unsafe fn present(info: *mut Info, core: &CStr) -> *mut Info {
+unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
     // SAFETY: the caller's.
     unsafe {
         if !settings().is_utility() {
@@ -134,6 +143,16 @@ unsafe fn present(info: *mut Info, core: &CStr) -> *mut Info {
             domain.caps |= flags::REMOTE_COMM;
         }
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
+        if threading != THREAD_UNSPEC {
+            domain.threading = threading;
+        }
+        if settings().front_end != FrontEnd::Peer {
+            let tx = &mut *info.tx_attr;
+            tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);
+            (*info.ep_attr).mem_tag_format &= !CONTROL;
+            info.caps |= flags::DIRECTED_RECV;
+            rx.caps |= flags::DIRECTED_RECV;
+        }
         info.next
     }
 }

@@ -16,6 +16,11 @@ pub const FRONT_END: &str = "MATCHPOINT_FRONT_END";
 /// The folder that each process writes its report to; none if unset.
 pub const REPORT: &str = "MATCHPOINT_REPORT";
 
+/// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
+pub const EAGER: &str = "MATCHPOINT_EAGER_BYTES";
+/// Bytes of messages that may wait in a layered endpoint before it stops taking more from the core.
+pub const KEPT: &str = "MATCHPOINT_KEPT_BYTES";
+
 /// Where messages are matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrontEnd {
@@ -39,6 +44,10 @@ pub struct Settings {
     pub front_end: FrontEnd,
     /// [`REPORT`]
     pub report: Option<PathBuf>,
+    /// [`EAGER`]
+    pub eager_bytes: usize,
+    /// [`KEPT`]
+    pub kept_bytes: usize,
 }
 
 /// The settings of this process, read once.
@@ -47,6 +56,7 @@ pub fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| {
         let given = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let string = |name| given(name).and_then(|value| CString::new(value).ok());
+        let bytes = |name, default| given(name).and_then(|value| value.parse().ok()).unwrap_or(default);
         Settings {
             name: string(NAME).unwrap_or_else(|| CStr::to_owned(c"ofi_matchpoint")),
             core: string(CORE),
@@ -57,6 +67,8 @@ pub fn settings() -> &'static Settings {
                 _ => FrontEnd::Auto,
             },
             report: given(REPORT).map(PathBuf::from),
+            eager_bytes: bytes(EAGER, 16 << 10),
+            kept_bytes: bytes(KEPT, 1 << 30),
         }
     })
 }

@@ -1,6 +1,5 @@
 //! The entries that owner and core pass to each other: a receive that is posted, or a message that waits.
 
-use std::alloc::Layout;
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::ptr;
@@ -9,13 +8,8 @@ use libc::iovec;
 
 use crate::abi::peer::PeerRxEntry;
 use crate::matching::{Asked, Remember};
-
-/// Buffers that one receive may consist of; what `rx_attr.iov_limit` is cut to.
-pub const IOV_LIMIT: usize = 4;
-
-/// Entries that are allocated together.
-const CHUNK: usize = 64;
-const CHUNK_LAYOUT: Layout = Layout::new::<[Entry; CHUNK]>();
+use crate::pool::Slot;
+use crate::tagged::IOV_LIMIT;
 
 /// What an entry is at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,90 +91,17 @@ impl Entry {
     }
 }
 
-/// All entries of an endpoint.
-pub struct Pool {
-    chunks: Vec<*mut Entry>,
-    free: *mut Entry,
-}
-
-impl Pool {
-    /// Without any.
-    pub fn new() -> Self {
-        Pool { chunks: Vec::new(), free: ptr::null_mut() }
-    }
-
-    /// The entry that is taken next, still free. `None`: no memory.
+// SAFETY: zeros are an entry: `State::Free`, null pointers, `false`, numbers.
+unsafe impl Slot for Entry {
     #[inline]
-    pub fn next(&mut self) -> Option<*mut Entry> {
-        if self.free.is_null() {
-            self.grow()?;
-        }
-        Some(self.free)
+    fn link(&mut self) -> &mut *mut Entry {
+        self.state = State::Free;
+        &mut self.next_free
     }
 
-    /// Takes the entry that [`next`](Pool::next) gave.
-    #[inline]
-    pub fn take(&mut self, entry: *mut Entry) {
-        debug_assert_eq!(self.free, entry);
-        // SAFETY: entries live as long as the pool, and a free one is nobody else's.
-        self.free = unsafe { (*entry).next_free };
-    }
-
-    /// Gives an entry back.
-    ///
-    /// # Safety
-    /// It is of this pool, and nobody refers to it any more.
-    #[inline]
-    pub unsafe fn give_back(&mut self, entry: *mut Entry) {
-        // SAFETY: the caller's.
-        unsafe {
-            (*entry).state = State::Free;
-            (*entry).next_free = self.free;
-        }
-        self.free = entry;
-    }
-
-    #[cold]
-    fn grow(&mut self) -> Option<()> {
-        self.chunks.try_reserve(1).ok()?;
-        // SAFETY: the layout is not empty, and zeros are an entry: `State::Free`, null pointers, `false`, numbers.
-        let chunk = unsafe { std::alloc::alloc_zeroed(CHUNK_LAYOUT) }.cast::<Entry>();
-        if chunk.is_null() {
-            return None;
-        }
-        for at in (0..CHUNK).rev() {
-            let entry = chunk.wrapping_add(at);
-            // SAFETY: within what was allocated, and nobody else's yet.
-            unsafe {
-                (*entry).peer.iov = (&raw mut (*entry).iov).cast();
-                (*entry).peer.desc = (&raw mut (*entry).desc).cast();
-                (*entry).next_free = self.free;
-            }
-            self.free = entry;
-        }
-        self.chunks.push(chunk);
-        Some(())
-    }
-
-    /// The entries in this state, in no order. O(all that there ever were at once).
-    pub fn in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
-        let entries = self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)));
-        // SAFETY: entries live as long as the pool.
-        entries.filter(move |&entry| unsafe { (*entry).state } == state)
-    }
-
-    /// Bytes allocated.
-    pub fn bytes(&self) -> usize {
-        self.chunks.len() * CHUNK_LAYOUT.size()
-    }
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        for &chunk in &self.chunks {
-            // SAFETY: allocated so in `grow`; with the pool, its entries end.
-            unsafe { std::alloc::dealloc(chunk.cast(), CHUNK_LAYOUT) };
-        }
+    fn settle(&mut self) {
+        self.peer.iov = self.iov.as_mut_ptr();
+        self.peer.desc = self.desc.as_mut_ptr();
     }
 }
 

@@ -16,14 +16,16 @@ use std::ptr;
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxOwner, PeerSrxContext};
 use crate::abi::{
     CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV, Ops,
-    OpsDomain, OpsEp, OpsMsg, OpsTagged, errno, flags,
+    OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
+use crate::lock::{self, Lock, Lockable};
 use crate::matching::Matching;
-use crate::patch::{Patch, owner};
-use crate::peer::entry::Pool;
-use crate::peer::owner::{Next, Owner, Terms};
+use crate::patch::{Patch, owner, shared_lock};
+use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
+use crate::pool::Pool;
 use crate::report;
+use crate::tagged::Terms;
 
 /// What a buffer for several messages must have left, unless the core or the application says otherwise.
 const LEAST_ROOM: usize = 64;
@@ -44,6 +46,10 @@ pub struct FrontEnd {
     ep_ops: Patch<OpsEp>,
     /// Since it is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
+    lock: Lock,
+    /// The others, where there is a lock.
+    _rma: Option<Patch<OpsRma>>,
+    _atomic: Option<Patch<OpsAtomic>>,
 }
 
 impl FrontEnd {
@@ -59,12 +65,14 @@ impl FrontEnd {
         info: &Info,
         matching: Matching,
         layout: Layout,
+        lock: &Lock,
     ) -> Result<(), String> {
         let no_memory = || "there is no memory".to_owned();
         let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's.
         let patches = unsafe {
-            Patch::new(&raw mut (*ep).fid.ops, this.cast()).zip(Patch::new(&raw mut (*ep).ops, this.cast()))
+            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
+            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
         };
         // Leaked without memory only: there is nothing in it yet.
         let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
@@ -79,11 +87,7 @@ impl FrontEnd {
         // SAFETY: an application's `info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
         let caps = info.caps | rx_attr.caps;
-        let terms = Terms {
-            directed: caps & (flags::DIRECTED_RECV | flags::TAGGED_DIRECTED_RECV) != 0,
-            selective: false,
-            receive_flags: rx_attr.op_flags,
-        };
+        let terms = Terms::new(caps, rx_attr.op_flags);
         // SAFETY: `this` is uninitialised memory of this type.
         unsafe {
             let srx = &raw mut (*this).srx;
@@ -107,6 +111,9 @@ impl FrontEnd {
                 fid_ops,
                 ep_ops,
                 receives: None,
+                lock: lock.clone(),
+                _rma: lock::all_of(&raw mut (*ep).rma, lock),
+                _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
             });
             let front = &mut *this;
             front.srx.owner_ops = &raw mut front.srx_owner_ops;
@@ -162,14 +169,14 @@ impl FrontEnd {
         // SAFETY: the slots are the object's.
         let patches = unsafe {
             let (tagged, msg) = (&raw mut (*self.ep).tagged, &raw mut (*self.ep).msg);
-            Patch::new(tagged, this).zip(Patch::new(msg, this))
+            Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        let table = tagged.table();
-        table.recv = Some(tagged::recv);
-        table.recvv = Some(tagged::recvv);
-        table.recvmsg = Some(tagged::recvmsg);
+        crate::tagged::exchange::<FrontEnd>(tagged.table(), self.lock.is_some());
         let table = msg.table();
+        if self.lock.is_some() {
+            table.wait_for_lock();
+        }
         table.recv = Some(untagged::recv);
         table.recvv = Some(untagged::recvv);
         table.recvmsg = Some(untagged::recvmsg);
@@ -199,7 +206,7 @@ unsafe fn of<'a>(fid: *mut Fid) -> &'a mut FrontEnd {
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call.
-    let front = unsafe { of(fid) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: as above.
     if unsafe { (*to).class } == CLASS_SRX_CTX {
         // Another shared queue than ours: the application's own.
@@ -217,7 +224,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call.
-    let front = unsafe { of(fid) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: the core's function, with the application's arguments.
     let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
     if command != ENABLE || rc != 0 || front.receives.is_some() {
@@ -231,7 +238,8 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call. The core calls back while it closes, so this is a pointer.
-    let this: *mut FrontEnd = unsafe { of(fid) };
+    let (lock, this): (_, *mut FrontEnd) = unsafe { (shared_lock((*fid).ops), of(fid)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
     unsafe {
         (*this).report.closed(&(*this).owner.matching);
@@ -254,7 +262,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: the application's call, through our table of endpoint functions.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     front.owner.cancel(context)
 }
 
@@ -266,7 +276,9 @@ unsafe extern "C" fn getopt(
     len: *mut usize,
 ) -> c_int {
     // SAFETY: as above.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         // SAFETY: the application gave room for what the option is.
         return unsafe { srx::tell_least_room(&front.owner, value, len) };
@@ -277,7 +289,9 @@ unsafe extern "C" fn getopt(
 
 unsafe extern "C" fn setopt(fid: *mut Fid, level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
     // SAFETY: as above.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         if len != size_of::<usize>() {
             return -errno::EINVAL;

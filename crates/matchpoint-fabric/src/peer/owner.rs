@@ -4,10 +4,12 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
 use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
-use crate::matching::{Asked, Matching};
-use crate::peer::entry::{ByAddress, Entry, Pool, State};
+use crate::matching::Matching;
+use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;
+use crate::pool::Pool;
 use crate::queue::{Completion, Queue};
+use crate::tagged::Terms;
 
 /// What one endpoint's receives and messages are kept in.
 pub struct Owner {
@@ -20,36 +22,11 @@ pub struct Owner {
     /// The queue as the core knows it.
     pub srx: *mut FidPeerSrx,
     /// Entries of both kinds.
-    pub pool: Pool,
+    pub pool: Pool<Entry>,
     /// Tagged ones, in the engine.
     pub matching: Matching,
     /// Untagged ones.
     pub untagged: Untagged,
-}
-
-/// What the application asked for when it opened and bound the endpoint.
-#[derive(Clone, Copy, Debug)]
-pub struct Terms {
-    /// Receives may name their source: without this, what they say of it means nothing.
-    pub directed: bool,
-    /// Only operations with `FI_COMPLETION` complete in the queue (`FI_SELECTIVE_COMPLETION`).
-    pub selective: bool,
-    /// Flags of all receives without any of their own (`rx_attr.op_flags`).
-    pub receive_flags: u64,
-}
-
-impl Terms {
-    /// `FI_COMPLETION`, if an operation with these flags completes in the queue.
-    #[inline]
-    pub fn completion(&self, flags: u64) -> u64 {
-        if self.selective { flags & flags::COMPLETION } else { flags::COMPLETION }
-    }
-
-    /// The source that counts.
-    #[inline]
-    pub fn source(&self, addr: Addr) -> Addr {
-        if self.directed { addr } else { ADDR_UNSPEC }
-    }
 }
 
 /// What the core is to do with an entry, once nothing of ours is borrowed.
@@ -189,7 +166,7 @@ impl Owner {
     pub fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
-        let Some(receive) = self.pool.in_state(State::Posted).find(is_it) else { return 0 };
+        let Some(receive) = self.in_state(State::Posted).find(is_it) else { return 0 };
         // SAFETY: as above, and nobody else refers to it.
         let entry = unsafe { &mut *receive };
         if entry.tagged {
@@ -265,22 +242,12 @@ impl Owner {
 
     /// What waits or was claimed, taken out: the core forgets it before the endpoint closes.
     pub fn leftovers(&mut self) -> Vec<*mut Entry> {
-        self.pool.in_state(State::Unexpected).chain(self.pool.in_state(State::Claimed)).collect()
+        self.in_state(State::Unexpected).chain(self.in_state(State::Claimed)).collect()
     }
-}
 
-/// A receive or a peek, as the application asks for it.
-pub struct Call {
-    /// Its buffers.
-    pub iov: *const libc::iovec,
-    /// How many.
-    pub count: usize,
-    /// Their registrations, or null.
-    pub desc: *const *mut c_void,
-    /// What it asks for.
-    pub asked: Asked,
-    /// The operation's context.
-    pub context: *mut c_void,
-    /// Its flags.
-    pub flags: u64,
+    /// The entries in this state, in no order. O(all that there ever were at once).
+    fn in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
+        // SAFETY: entries live as long as the pool.
+        self.pool.all().filter(move |&entry| unsafe { (*entry).state } == state)
+    }
 }

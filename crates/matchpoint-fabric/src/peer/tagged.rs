@@ -1,16 +1,11 @@
-//! Tagged receives: `fi_trecv` and its like, peeks and claims.
+//! Tagged receives, peeks and claims.
 
-use std::ffi::c_void;
-
-use libc::iovec;
-
-use crate::abi::{Addr, FidEp, MsgTagged, errno, flags};
-use crate::matching::Asked;
-use crate::patch::owner;
+use crate::abi::{errno, flags};
 use crate::peer::FrontEnd;
-use crate::peer::entry::{ByAddress, Entry, IOV_LIMIT, State};
-use crate::peer::owner::{Call, Next, Owner};
+use crate::peer::entry::{ByAddress, Entry, State};
+use crate::peer::owner::{Next, Owner};
 use crate::queue::{Completion, Queue};
+use crate::tagged::{Call, Receives, Terms};
 
 impl Owner {
     /// `fi_trecv` and its like.
@@ -61,11 +56,7 @@ impl Owner {
     /// With `FI_CLAIM`, the context is a `fi_context`, as fi_tagged(3) demands.
     pub unsafe fn peek(&mut self, call: &Call) -> Result<Next, isize> {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
-        let found = if takes {
-            self.matching.take(call.asked, &ByAddress)
-        } else {
-            self.matching.probe(call.asked, &ByAddress)
-        };
+        let found = self.matching.probe(call.asked, takes, &ByAddress);
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
         let Some(message) = found.map_err(|_| -(errno::ENOMEM as isize))? else {
             done.entry.tag = call.asked.tag;
@@ -115,81 +106,32 @@ impl Owner {
     }
 }
 
-/// Any of these calls.
-///
-/// # Safety
-/// `ep` is an endpoint of ours; the rest as fi_tagged(3) demands.
-#[inline]
-unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
-    if call.count > IOV_LIMIT {
-        return -(errno::EINVAL as isize);
+impl Receives for FrontEnd {
+    #[inline]
+    fn terms(&self) -> &Terms {
+        &self.owner.terms
     }
-    // SAFETY: the endpoint's table is ours.
-    let this = unsafe { &raw mut owner::<FrontEnd, _>((*ep).tagged).owner };
-    // SAFETY: the front end lives as long as its endpoint, and the application calls in one thread at a time. The borrow
-    // ends before the core is called.
-    let outcome = unsafe {
-        let owner = &mut *this;
-        call.asked.addr = owner.terms.source(call.asked.addr);
-        call.flags = own_flags.unwrap_or(owner.terms.receive_flags);
-        if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
-            owner.receive(&call)
-        } else if call.flags & flags::PEEK == 0 {
-            owner.claimed(&call)
-        } else {
-            // A program that does nothing but peek would otherwise never let its messages in.
-            Queue::progress((*this).cq);
-            (*this).peek(&call)
+
+    #[inline]
+    unsafe fn receive(this: *mut FrontEnd, call: &Call) -> isize {
+        // SAFETY: the caller's. Borrows end before the core is called.
+        let (this, outcome) = unsafe {
+            let this = &raw mut (*this).owner;
+            let outcome = if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
+                (*this).receive(call)
+            } else if call.flags & flags::PEEK == 0 {
+                (*this).claimed(call)
+            } else {
+                // A program that does nothing but peek would otherwise never let its messages in.
+                Queue::progress((*this).cq);
+                (*this).peek(call)
+            };
+            (this, outcome)
+        };
+        match outcome {
+            // SAFETY: nothing is borrowed.
+            Ok(next) => unsafe { Owner::proceed(this, next) },
+            Err(rc) => rc,
         }
-    };
-    match outcome {
-        // SAFETY: nothing is borrowed.
-        Ok(next) => unsafe { Owner::proceed(this, next) },
-        Err(rc) => rc,
     }
-}
-
-/// `fi_trecv`
-pub unsafe extern "C" fn recv(
-    ep: *mut FidEp,
-    buf: *mut c_void,
-    len: usize,
-    desc: *mut c_void,
-    addr: Addr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    let iov = iovec { iov_base: buf, iov_len: len };
-    let asked = Asked { addr, tag, ignore };
-    let call = Call { iov: &raw const iov, count: 1, desc: &raw const desc, asked, context, flags: 0 };
-    // SAFETY: the application's call, its one buffer made an array of one.
-    unsafe { receive(ep, call, None) }
-}
-
-/// `fi_trecvv`
-pub unsafe extern "C" fn recvv(
-    ep: *mut FidEp,
-    iov: *const iovec,
-    desc: *mut *mut c_void,
-    count: usize,
-    addr: Addr,
-    tag: u64,
-    ignore: u64,
-    context: *mut c_void,
-) -> isize {
-    let call = Call { iov, count, desc, asked: Asked { addr, tag, ignore }, context, flags: 0 };
-    // SAFETY: the application's call.
-    unsafe { receive(ep, call, None) }
-}
-
-/// `fi_trecvmsg`
-pub unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
-    // SAFETY: the application's message.
-    let msg = unsafe { &*msg };
-    let asked = Asked { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
-    let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
-    let call = Call { iov, count, desc, asked, context: msg.context, flags: 0 };
-    // SAFETY: the application's call.
-    unsafe { receive(ep, call, Some(flags)) }
 }
