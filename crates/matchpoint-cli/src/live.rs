@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::job::Watcher;
 use crate::top::snapshot::State;
 use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
@@ -54,8 +55,20 @@ impl Live {
         }
     }
 
-    /// It runs.
-    pub fn begin(&mut self, job: &mut Child) {
+    /// The job has ended: takes the table away.
+    pub fn end(self) {
+        let begun = Instant::now();
+        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(below) = &self.below {
+            locked(below).end();
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn begins(&mut self, job: &mut Child) {
         let Some(below) = &self.below else { return };
         if let Some(from) = job.stdout.take() {
             self.forwarders.push(forward(from, Stream::Out, below.clone()));
@@ -66,7 +79,7 @@ impl Live {
     }
 
     /// Shows what is new, if it is time to.
-    pub fn look(&mut self) {
+    fn looks(&mut self) {
         let every = if self.below.is_some() { REFRESH } else { PLAIN };
         if self.looked.unwrap_or(self.begun).elapsed() < every {
             return;
@@ -91,17 +104,6 @@ impl Live {
                 let passed = crate::format::seconds(self.begun.elapsed().as_secs_f64().round());
                 anstream::eprintln!("matchpoint: after {passed}: {}", table::totals(&snapshot));
             }
-        }
-    }
-
-    /// The job has ended: takes the table away.
-    pub fn end(self) {
-        let begun = Instant::now();
-        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
-            thread::sleep(Duration::from_millis(5));
-        }
-        if let Some(below) = &self.below {
-            locked(below).end();
         }
     }
 }

@@ -6,6 +6,7 @@ mod check;
 mod convert;
 mod profile;
 mod record;
+mod run;
 mod top;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +17,7 @@ pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
 pub use profile::Profile;
 pub use record::Record;
+pub use run::Run;
 pub use top::Top;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
@@ -39,6 +41,15 @@ pub enum Command {
     /// Watch the queues of a job that is being recorded, rank by rank
     #[command(after_help = top::EXAMPLES)]
     Top(Top),
+    /// Run an MPI job with messages matched by an engine of ours, and say what matching cost
+    #[command(after_help = run::EXAMPLES)]
+    Run(Run),
+    /// Ask a libfabric for its version and its providers, in a process of its own
+    #[command(hide = true)]
+    AskLibfabric {
+        /// The library
+        library: std::path::PathBuf,
+    },
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),

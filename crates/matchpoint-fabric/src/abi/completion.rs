@@ -1,0 +1,107 @@
+//! Completion queues and counters: `rdma/fi_eq.h`.
+
+use std::ffi::{c_int, c_void};
+
+use super::{Addr, Fid};
+
+/// `FI_CQ_FORMAT_CONTEXT`
+pub const CQ_FORMAT_CONTEXT: c_int = 1;
+/// `FI_CQ_FORMAT_MSG`
+pub const CQ_FORMAT_MSG: c_int = 2;
+/// `FI_CQ_FORMAT_DATA`
+pub const CQ_FORMAT_DATA: c_int = 3;
+/// `FI_CQ_FORMAT_TAGGED`
+pub const CQ_FORMAT_TAGGED: c_int = 4;
+
+/// `struct fi_cq_tagged_entry`. The entries of the other formats are its beginnings.
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct CqTaggedEntry {
+    pub op_context: *mut c_void,
+    pub flags: u64,
+    pub len: usize,
+    pub buf: *mut c_void,
+    pub data: u64,
+    pub tag: u64,
+}
+
+/// `struct fi_cq_err_entry`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct CqErrEntry {
+    pub op_context: *mut c_void,
+    pub flags: u64,
+    pub len: usize,
+    pub buf: *mut c_void,
+    pub data: u64,
+    pub tag: u64,
+    pub olen: usize,
+    pub err: c_int,
+    pub prov_errno: c_int,
+    pub err_data: *mut c_void,
+    pub err_data_size: usize,
+    /// Since 1.20; absent from what older applications pass, so never written.
+    pub src_addr: Addr,
+}
+
+/// `struct fi_cq_attr`
+#[repr(C)]
+#[derive(Clone, Copy)]
+#[allow(missing_docs)]
+pub struct CqAttr {
+    pub size: usize,
+    pub flags: u64,
+    pub format: c_int,
+    pub wait_obj: c_int,
+    pub signaling_vector: c_int,
+    pub wait_cond: c_int,
+    pub wait_set: *mut c_void,
+}
+
+/// `struct fid_cq`
+#[repr(C)]
+pub struct FidCq {
+    /// The object.
+    pub fid: Fid,
+    /// What can be done with it.
+    pub ops: *mut OpsCq,
+}
+
+/// `struct fi_ops_cq`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct OpsCq {
+    pub size: usize,
+    pub read: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> isize>,
+    pub readfrom: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *mut Addr) -> isize>,
+    pub readerr: Option<unsafe extern "C" fn(*mut FidCq, *mut CqErrEntry, u64) -> isize>,
+    pub sread: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *const c_void, c_int) -> isize>,
+    pub sreadfrom: Option<
+        unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *mut Addr, *const c_void, c_int) -> isize,
+    >,
+    pub signal: Option<unsafe extern "C" fn(*mut FidCq) -> c_int>,
+    pub strerror: *mut c_void,
+}
+
+/// `struct fid_cntr`
+#[repr(C)]
+pub struct FidCntr {
+    /// The object.
+    pub fid: Fid,
+    /// What can be done with it.
+    pub ops: *mut OpsCntr,
+}
+
+table! {
+    /// `struct fi_ops_cntr`
+    OpsCntr in FidCntr.ops {
+        read() -> u64;
+        readerr() -> u64;
+        add(value: u64) -> c_int;
+        set(value: u64) -> c_int;
+        wait(threshold: u64, timeout: c_int) -> c_int;
+        adderr(value: u64) -> c_int;
+        seterr(value: u64) -> c_int;
+    }
+}

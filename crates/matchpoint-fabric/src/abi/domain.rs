@@ -1,0 +1,128 @@
+//! `rdma/fi_domain.h`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::{Addr, CqAttr, Fid, FidCntr, FidCq, FidEp, Info, RxAttr};
+
+/// `struct fid_domain`
+#[repr(C)]
+pub struct FidDomain {
+    /// The object.
+    pub fid: Fid,
+    /// What can be opened in it.
+    pub ops: *mut OpsDomain,
+    /// Registration of memory.
+    pub mr: *mut OpsMr,
+}
+
+/// Opens an endpoint.
+pub type OpenEndpoint =
+    unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, *mut c_void) -> c_int;
+
+/// `struct fi_ops_domain`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct OpsDomain {
+    pub size: usize,
+    pub av_open:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut AvAttr, *mut *mut FidAv, *mut c_void) -> c_int>,
+    pub cq_open:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut CqAttr, *mut *mut FidCq, *mut c_void) -> c_int>,
+    pub endpoint: Option<OpenEndpoint>,
+    pub scalable_ep: Option<OpenEndpoint>,
+    pub cntr_open:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut c_void, *mut *mut FidCntr, *mut c_void) -> c_int>,
+    pub poll_open: *mut c_void,
+    pub stx_ctx: *mut c_void,
+    pub srx_ctx:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int>,
+    pub query_atomic: *mut c_void,
+    pub query_collective: *mut c_void,
+    pub endpoint2:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
+}
+
+/// `struct fi_ops_mr`. The object is the domain's.
+#[repr(C)]
+#[allow(missing_docs, clippy::type_complexity)]
+pub struct OpsMr {
+    pub size: usize,
+    pub reg: Option<
+        unsafe extern "C" fn(
+            *mut Fid,
+            *const c_void,
+            usize,
+            u64,
+            u64,
+            u64,
+            u64,
+            *mut *mut FidMr,
+            *mut c_void,
+        ) -> c_int,
+    >,
+    pub regv: Option<
+        unsafe extern "C" fn(
+            *mut Fid,
+            *const libc::iovec,
+            usize,
+            u64,
+            u64,
+            u64,
+            u64,
+            *mut *mut FidMr,
+            *mut c_void,
+        ) -> c_int,
+    >,
+    pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
+}
+
+/// `struct fid_mr`
+#[repr(C)]
+pub struct FidMr {
+    /// The object.
+    pub fid: Fid,
+    /// What local operations are given.
+    pub mem_desc: *mut c_void,
+    /// What remote ones are.
+    pub key: u64,
+}
+
+/// `struct fi_av_attr`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct AvAttr {
+    pub kind: c_int,
+    pub rx_ctx_bits: c_int,
+    pub count: usize,
+    pub ep_per_node: usize,
+    pub name: *const c_char,
+    pub map_addr: *mut c_void,
+    pub flags: u64,
+}
+
+/// `struct fid_av`
+#[repr(C)]
+pub struct FidAv {
+    /// The object.
+    pub fid: Fid,
+    /// What can be done with it.
+    pub ops: *mut OpsAv,
+}
+
+table! {
+    /// `struct fi_ops_av`, its beginning
+    OpsAv in FidAv.ops {
+        insert(
+            addresses: *const c_void, count: usize, to: *mut Addr, flags: u64, context: *mut c_void,
+        ) -> c_int;
+        insertsvc(
+            node: *const c_char, service: *const c_char, to: *mut Addr, flags: u64, context: *mut c_void,
+        ) -> c_int;
+        insertsym(
+            node: *const c_char, nodes: usize, service: *const c_char, services: usize, to: *mut Addr,
+            flags: u64, context: *mut c_void,
+        ) -> c_int;
+        remove(addresses: *mut Addr, count: usize, flags: u64) -> c_int;
+        lookup(of: Addr, address: *mut c_void, length: *mut usize) -> c_int;
+    }
+}

@@ -1,0 +1,64 @@
+//! `struct fi_provider`, `struct fid_fabric`.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::{FabricAttr, Fid, FidDomain, Info};
+
+/// The signature of `fi_getinfo`, and of a provider's answer to it.
+pub type GetInfo = unsafe extern "C" fn(
+    version: u32,
+    node: *const c_char,
+    service: *const c_char,
+    flags: u64,
+    hints: *const Info,
+    info: *mut *mut Info,
+) -> c_int;
+
+/// The signature of `fi_fabric`, and of a provider's answer to it.
+pub type OpenFabric = unsafe extern "C" fn(*mut FabricAttr, *mut *mut FidFabric, *mut c_void) -> c_int;
+
+/// `struct fi_provider`
+#[repr(C)]
+pub struct Provider {
+    /// Of the provider; the higher one of two with one name wins.
+    pub version: u32,
+    /// Of libfabric's interface.
+    pub fi_version: u32,
+    /// `struct fi_context`, libfabric's own.
+    pub context: [*mut c_void; 4],
+    /// Its name.
+    pub name: *const c_char,
+    /// What it can do.
+    pub getinfo: Option<GetInfo>,
+    /// Opens a fabric.
+    pub fabric: Option<OpenFabric>,
+    /// Called when libfabric is unloaded.
+    pub cleanup: Option<unsafe extern "C" fn()>,
+}
+
+/// `struct fid_fabric`
+#[repr(C)]
+pub struct FidFabric {
+    /// The object.
+    pub fid: Fid,
+    /// What can be done with it.
+    pub ops: *mut OpsFabric,
+    /// The version that the application asked for.
+    pub api_version: u32,
+}
+
+/// `struct fi_ops_fabric`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct OpsFabric {
+    pub size: usize,
+    pub domain:
+        Option<unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, *mut c_void) -> c_int>,
+    pub passive_ep: *mut c_void,
+    pub eq_open: *mut c_void,
+    pub wait_open: *mut c_void,
+    pub trywait: Option<unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> c_int>,
+    pub domain2: Option<
+        unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, u64, *mut c_void) -> c_int,
+    >,
+}

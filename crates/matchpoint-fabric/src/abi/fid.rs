@@ -1,0 +1,44 @@
+//! `struct fid`, with which every object begins.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// `struct fid`
+#[repr(C)]
+pub struct Fid {
+    /// One of the classes.
+    pub class: usize,
+    /// The application's own word on the object.
+    pub context: *mut c_void,
+    /// What can be done with it.
+    pub ops: *mut Ops,
+}
+
+/// `struct fi_ops`
+#[repr(C)]
+pub struct Ops {
+    /// Bytes of the table: what lies beyond is not there.
+    pub size: usize,
+    /// `fi_close`
+    pub close: Option<unsafe extern "C" fn(*mut Fid) -> c_int>,
+    /// `fi_ep_bind` and its like
+    pub bind: Option<unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int>,
+    /// `fi_control`, `fi_enable`
+    pub control: Option<unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int>,
+    /// `fi_open_ops`
+    pub ops_open:
+        Option<unsafe extern "C" fn(*mut Fid, *const c_char, u64, *mut *mut c_void, *mut c_void) -> c_int>,
+}
+
+/// `FI_CLASS_SRX_CTX`
+pub const CLASS_SRX_CTX: usize = 6;
+/// `FI_CLASS_AV`
+pub const CLASS_AV: usize = 11;
+/// `FI_CLASS_CQ`
+pub const CLASS_CQ: usize = 14;
+/// `FI_CLASS_CNTR`
+pub const CLASS_CNTR: usize = 15;
+
+/// `FI_ENABLE`, of [`Ops::control`]
+pub const ENABLE: c_int = 6;
+/// `FI_ALIAS`, of [`Ops::control`]
+pub const ALIAS: c_int = 4;

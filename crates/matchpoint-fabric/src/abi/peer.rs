@@ -1,0 +1,125 @@
+//! Shared receive queues that one provider owns and another uses: `rdma/providers/fi_peer.h`, fi_peer(3).
+//!
+//! Its structures are as they are from libfabric 2.3 on. Before:
+//!
+//! | libfabric | a receive's entry | `get_msg`, `get_tag` |
+//! |---|---|---|
+//! | 1.17, 1.18 | other fields | other arguments: not supported |
+//! | 1.19 to 1.22 | two links first | `(srx, addr, size or tag, entry)` |
+//! | 2.0 to 2.2 | two links first | `(srx, attr, entry)` |
+//! | 2.3 and later | as here | `(srx, attr, entry)` |
+
+use std::ffi::{c_int, c_void};
+
+use libc::iovec;
+
+use super::{Addr, Fid, FidEp, version};
+
+/// `struct fi_peer_rx_entry`, from 2.3 on; before, two links come first ([`Layout::links`]).
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct PeerRxEntry {
+    pub srx: *mut FidPeerSrx,
+    pub addr: Addr,
+    pub msg_size: usize,
+    pub tag: u64,
+    pub cq_data: u64,
+    pub flags: u64,
+    pub context: *mut c_void,
+    pub count: usize,
+    pub desc: *mut *mut c_void,
+    pub peer_context: *mut c_void,
+    pub owner_context: *mut c_void,
+    pub iov: *mut iovec,
+}
+
+/// `struct fi_peer_match_attr`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct PeerMatchAttr {
+    pub addr: Addr,
+    pub msg_size: usize,
+    pub tag: u64,
+}
+
+/// The core provider asks for the receive that a message matches, from 2.0 on.
+pub type GetByAttr = unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
+/// The same before: the second number is the size of an untagged message, the tag of a tagged one.
+pub type GetByNumber = unsafe extern "C" fn(*mut FidPeerSrx, Addr, u64, *mut *mut c_void) -> c_int;
+
+/// A function of either kind: which one, [`Layout::by_attr`] says.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union Get {
+    /// From 2.0 on.
+    pub by_attr: GetByAttr,
+    /// Before.
+    pub by_number: GetByNumber,
+}
+
+/// `struct fi_ops_srx_owner`. Entries are pointers to what [`Layout`] says, hence `c_void`.
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct OpsSrxOwner {
+    pub size: usize,
+    pub get_msg: Get,
+    pub get_tag: Get,
+    pub queue_msg: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub queue_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub foreach_unspec_addr: unsafe extern "C" fn(*mut FidPeerSrx, unsafe extern "C" fn(*mut c_void) -> Addr),
+    pub free_entry: unsafe extern "C" fn(*mut c_void),
+}
+
+/// `struct fi_ops_srx_peer`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct OpsSrxPeer {
+    pub size: usize,
+    pub start_msg: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub start_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub discard_msg: unsafe extern "C" fn(*mut c_void) -> c_int,
+    pub discard_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
+}
+
+/// `struct fid_peer_srx`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct FidPeerSrx {
+    pub ep_fid: FidEp,
+    pub owner_ops: *mut OpsSrxOwner,
+    pub peer_ops: *mut OpsSrxPeer,
+}
+
+/// `struct fi_peer_srx_context`
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct PeerSrxContext {
+    pub size: usize,
+    pub srx: *mut FidPeerSrx,
+}
+
+/// Which of the forms above a libfabric has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layout {
+    /// Two links precede a receive's entry.
+    pub links: bool,
+    /// `get_msg` and `get_tag` take a `fi_peer_match_attr`.
+    pub by_attr: bool,
+}
+
+impl Layout {
+    /// That of the libfabric with this `fi_version()`; `None` where it is not supported.
+    pub fn of(fi_version: u32) -> Option<Layout> {
+        match fi_version {
+            v if v >= version(2, 3) => Some(Layout { links: false, by_attr: true }),
+            v if v >= version(2, 0) => Some(Layout { links: true, by_attr: true }),
+            v if v >= version(1, 19) => Some(Layout { links: true, by_attr: false }),
+            _ => None,
+        }
+    }
+}
+
+/// The object within a shared receive queue.
+pub fn fid_of(srx: &FidPeerSrx) -> *const Fid {
+    &srx.ep_fid.fid
+}

@@ -1,0 +1,425 @@
+//! Front end 2: *layered*, above the matching of a core that keeps its own. Buffers that take any message are posted
+//! below, so that the core always finds the first thing it looks at; what arrives in them is matched here.
+//!
+//! A short message travels as the application sent it, and is copied once more on arrival. A long one is announced in its
+//! place ([`wire`]), asked for once it is matched, and then sent into the application's buffer, between *private*
+//! endpoints: the application's own counters, and what else it does with its endpoint, see nothing of it. What a sender
+//! has under way that is neither tiny nor received is limited ([`credit`]): beyond, its messages are announced.
+//!
+//! Works on any core with reliable datagrams and tagged messages.
+
+mod arrive;
+mod credit;
+pub mod entry;
+mod operation;
+mod private;
+mod receive;
+mod send;
+mod transfer;
+mod wire;
+
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use libc::iovec;
+
+use crate::abi::{
+    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain,
+    FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
+};
+use crate::layered::credit::Credit;
+use crate::layered::entry::Entry;
+pub use crate::layered::operation::Arena;
+use crate::layered::operation::{Kind, Operation, new_bytes};
+use crate::layered::private::Private;
+pub use crate::layered::wire::CONTROL;
+use crate::library::OwnInfo;
+use crate::lock::{self, Lock};
+use crate::matching::Matching;
+use crate::patch::{Patch, owner, shared_lock};
+use crate::pool::Pool;
+use crate::queue::Queue;
+use crate::report;
+use crate::settings::settings;
+use crate::tagged::{self, Terms};
+
+/// Buffers that wait for messages: taken in turn, so that more of them than fit into the cache cost a miss a message.
+const BOUNCES: usize = 64;
+/// Room in a completion queue for what is ours, beside what the application asks for.
+pub const COMPLETIONS: usize = 1024;
+
+/// One endpoint of the core, above whose matching is ours.
+pub struct FrontEnd {
+    ep: *mut FidEp,
+    report: report::Endpoint,
+    terms: Terms,
+    /// What the application asked of its sends.
+    sends: Terms,
+    rx_cq: *mut FidCq,
+    tx_cq: *mut FidCq,
+    matching: Matching,
+    pool: Pool<Entry>,
+    arena: Arc<Arena>,
+    credit: Credit,
+    /// Longer messages are announced.
+    eager_bytes: usize,
+    /// Bytes of messages that wait here.
+    kept_bytes: usize,
+    /// Buffers that are not posted: the core was busy, or too much waits here.
+    parked: Vec<*mut Operation>,
+    /// Operations that the core had no room for.
+    deferred: VecDeque<*mut Operation>,
+    /// Matched messages whose data is asked for later.
+    waiting: VecDeque<*mut Entry>,
+    /// Data that is under way to here.
+    active: usize,
+    domain: *mut FidDomain,
+    core_domain: *const OpsDomain,
+    /// What the private endpoint is opened with.
+    info: OwnInfo,
+    private: Option<Private>,
+    fid_ops: Patch<Ops>,
+    ep_ops: Patch<OpsEp>,
+    /// Since it is enabled.
+    tagged: Option<Patch<OpsTagged>>,
+    lock: Lock,
+    /// The others, where there is a lock.
+    _msg: Option<Patch<OpsMsg>>,
+    _rma: Option<Patch<OpsRma>>,
+    _atomic: Option<Patch<OpsAtomic>>,
+}
+
+impl FrontEnd {
+    /// Puts ours on an endpoint that the core has just opened. `Err` says why it cannot be; the endpoint is as it was.
+    ///
+    /// # Safety
+    /// `domain` and `ep` are the core's, `core_ops` the core's own table of the domain, which outlives the endpoint, and
+    /// `info` what the core's endpoint was opened with.
+    pub unsafe fn open(
+        domain: *mut FidDomain,
+        core_ops: &OpsDomain,
+        ep: *mut FidEp,
+        info: OwnInfo,
+        matching: Matching,
+        lock: &Lock,
+    ) -> Result<(), String> {
+        // SAFETY: the info is complete.
+        let (caps, rx, tx, mr_mode) = unsafe {
+            let info = &*info.0;
+            (info.caps | (*info.rx_attr).caps, &*info.rx_attr, &*info.tx_attr, (*info.domain_attr).mr_mode)
+        };
+        if mr_mode & MR_LOCAL != 0 {
+            return Err("the core provider wants every buffer registered (FI_MR_LOCAL)".to_owned());
+        }
+        let no_memory = || "there is no memory".to_owned();
+        let terms = Terms::new(caps | flags::DIRECTED_RECV, rx.op_flags);
+        let sends = Terms::new(caps, tx.op_flags);
+        let arena = Arena::new().ok_or_else(no_memory)?;
+        let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
+        // SAFETY: the slots are the object's.
+        let patches = unsafe {
+            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
+            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
+        };
+        // Leaked without memory only: there is nothing in it yet.
+        let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
+        let table = fid_ops.table();
+        table.close = Some(close);
+        table.bind = Some(bind);
+        table.control = Some(control);
+        ep_ops.table().cancel = Some(cancel);
+        fid_ops.install();
+        ep_ops.install();
+        // SAFETY: uninitialised memory of this type.
+        unsafe {
+            this.write(FrontEnd {
+                ep,
+                report: report::Endpoint::new("layered"),
+                terms,
+                sends,
+                rx_cq: ptr::null_mut(),
+                tx_cq: ptr::null_mut(),
+                matching,
+                pool: Pool::new(),
+                arena: Arc::new(arena),
+                credit: Credit::default(),
+                eager_bytes: settings().eager_bytes,
+                kept_bytes: 0,
+                parked: Vec::new(),
+                deferred: VecDeque::new(),
+                waiting: VecDeque::new(),
+                active: 0,
+                domain,
+                core_domain: ptr::from_ref(core_ops),
+                info,
+                private: None,
+                fid_ops,
+                ep_ops,
+                tagged: None,
+                lock: lock.clone(),
+                _msg: lock::all_of(&raw mut (*ep).msg, lock),
+                _rma: lock::all_of(&raw mut (*ep).rma, lock),
+                _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
+            });
+        }
+        Ok(())
+    }
+
+    fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The core's functions.
+    #[inline]
+    fn core(&self) -> &OpsTagged {
+        self.tagged.as_ref().expect("nothing is sent or received before it is enabled").core()
+    }
+
+    /// Tagged messages are ours from now on.
+    unsafe fn enabled(&mut self) -> Result<(), String> {
+        if self.rx_cq.is_null() || self.tx_cq.is_null() {
+            return Err("the endpoint has no completion queue for both directions".to_owned());
+        }
+        let this = ptr::from_mut(self);
+        // SAFETY: the objects are the core's.
+        self.private = Some(unsafe { Private::open(self)? });
+        // SAFETY: the slot is the object's.
+        let patch = unsafe { Patch::new(&raw mut (*self.ep).tagged, this.cast(), &self.lock) };
+        let mut patch = patch.ok_or("there is no memory")?;
+        tagged::exchange::<FrontEnd>(patch.table(), self.lock.is_some());
+        send::exchange(patch.table());
+        patch.install();
+        self.tagged = Some(patch);
+        for cq in [self.rx_cq, self.tx_cq] {
+            // SAFETY: the queues are ours, the front end lives until it takes itself off them.
+            unsafe { Queue::of(cq).add_front_end(this, self.arena.range()) };
+        }
+        for _ in 0..BOUNCES {
+            self.new_buffer(Kind::Bounce, self.eager_bytes.max(wire::LONGEST))?;
+        }
+        for _ in 0..private::REQUESTS {
+            self.new_buffer(Kind::Request, wire::LONGEST)?;
+        }
+        self.report.enabled(&self.matching);
+        Ok(())
+    }
+
+    fn new_buffer(&mut self, kind: Kind, bytes: usize) -> Result<(), String> {
+        let operation = self.arena().get(kind).ok_or("there is no room for buffers")?;
+        // SAFETY: just taken.
+        unsafe {
+            (*operation).buffer = new_bytes(bytes).ok_or("there is no memory for buffers")?;
+            (*operation).bytes = bytes;
+        }
+        self.post_buffer(operation);
+        Ok(())
+    }
+
+    /// Posts a buffer below, or parks it until that is possible.
+    #[inline]
+    fn post_buffer(&mut self, operation: *mut Operation) {
+        // SAFETY: ours, and not posted.
+        let buffer = unsafe { &*operation };
+        let iov = iovec { iov_base: buffer.buffer.cast(), iov_len: buffer.bytes };
+        let (ep, tag, ignore) = match buffer.kind {
+            Kind::Bounce if self.kept_bytes > settings().kept_bytes => {
+                self.parked.push(operation);
+                return;
+            }
+            Kind::Bounce => (self.ep, 0, u64::MAX),
+            _ => (self.private.as_ref().map_or(ptr::null_mut(), |private| private.ep), wire::REQUEST, 0),
+        };
+        let msg = MsgTagged {
+            msg_iov: &raw const iov,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: ADDR_UNSPEC,
+            tag,
+            ignore,
+            context: operation.cast(),
+            data: 0,
+        };
+        // SAFETY: the core's function, or that of the private endpoint, with a buffer that lives as long.
+        let rc = unsafe {
+            let core = if ep == self.ep { self.core().recvmsg } else { (*(*ep).tagged).recvmsg };
+            core.expect("every core receives")(ep, &raw const msg, flags::COMPLETION)
+        };
+        if rc != 0 {
+            self.parked.push(operation);
+        }
+    }
+
+    /// What could not be done when it came up.
+    ///
+    /// # Safety
+    /// The endpoint is open.
+    #[inline]
+    pub unsafe fn progress(&mut self) {
+        if !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty() {
+            // SAFETY: the caller's.
+            unsafe { self.catch_up() };
+        }
+    }
+
+    #[cold]
+    unsafe fn catch_up(&mut self) {
+        while let Some(&operation) = self.deferred.front() {
+            // SAFETY: what is deferred is ours, and not under way.
+            if unsafe { self.try_send(operation) } == -(errno::EAGAIN as isize) {
+                break;
+            }
+            self.deferred.pop_front();
+        }
+        if self.kept_bytes <= settings().kept_bytes / 2
+            || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES
+        {
+            for operation in std::mem::take(&mut self.parked) {
+                self.post_buffer(operation);
+            }
+        }
+        self.ask_for_more();
+    }
+
+    /// The core has completed one of our operations.
+    ///
+    /// # Safety
+    /// `done.op_context` is one of our operations.
+    pub unsafe fn completed(&mut self, done: &CqTaggedEntry, source: Addr) {
+        let operation = done.op_context.cast::<Operation>();
+        // SAFETY: the caller's.
+        match unsafe { (*operation).kind } {
+            Kind::Bounce => {
+                // SAFETY: the core has put a message there.
+                unsafe { self.arrived(operation, done, source) };
+                self.post_buffer(operation);
+            }
+            Kind::Request => {
+                // SAFETY: as above.
+                unsafe { self.requested(operation, done.len) };
+                self.post_buffer(operation);
+            }
+            Kind::Control => self.done(operation),
+            Kind::Send => self.sent(operation, 0),
+            Kind::Data => self.received(operation, 0),
+            Kind::Free => debug_assert!(false, "an operation completes once"),
+        }
+    }
+
+    /// One of our operations has failed.
+    ///
+    /// # Safety
+    /// `failed.op_context` is one of our operations.
+    pub unsafe fn failed(&mut self, failed: &CqErrEntry) {
+        let operation = failed.op_context.cast::<Operation>();
+        // SAFETY: the caller's.
+        match unsafe { (*operation).kind } {
+            Kind::Bounce | Kind::Request if failed.err == errno::ECANCELED => {}
+            Kind::Bounce | Kind::Request => self.post_buffer(operation),
+            Kind::Control => {
+                // An announcement that could not be delivered: so its message is not, either.
+                // SAFETY: an operation under way.
+                let announced = unsafe { (*operation).context }.cast::<Operation>();
+                if !announced.is_null() {
+                    self.sent(announced, failed.err);
+                }
+                self.done(operation);
+            }
+            Kind::Send => self.sent(operation, failed.err),
+            Kind::Data => self.received(operation, failed.err),
+            Kind::Free => debug_assert!(false, "an operation completes once"),
+        }
+    }
+
+    /// An operation has come to its end.
+    fn done(&mut self, operation: *mut Operation) {
+        // SAFETY: the core has completed it.
+        unsafe { self.arena().give_back(operation) };
+    }
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
+    // SAFETY: the object that the application binds.
+    let class = unsafe { (*to).class };
+    if class == CLASS_SRX_CTX {
+        return -errno::EINVAL;
+    }
+    // SAFETY: the core's function, with the application's arguments.
+    let rc = unsafe { front.fid_ops.core().bind.expect("every endpoint can be bound")(fid, to, flags) };
+    if rc == 0 && class == CLASS_CQ {
+        let selective = flags & flags::SELECTIVE_COMPLETION != 0;
+        if flags & flags::RECV != 0 {
+            front.rx_cq = to.cast();
+            front.terms.selective = selective;
+        }
+        if flags & flags::SEND != 0 {
+            front.tx_cq = to.cast();
+            front.sends.selective = selective;
+        }
+    }
+    rc
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the application's call, through our table.
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
+    // SAFETY: the core's function, with the application's arguments.
+    let rc = unsafe {
+        front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
+    };
+    if command == ENABLE && rc == 0 && front.tagged.is_none() {
+        // SAFETY: the endpoint is enabled.
+        if let Err(why) = unsafe { front.enabled() } {
+            report::unmatched(&why);
+            return -errno::ENOMEM;
+        }
+    }
+    rc
+}
+
+unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    // SAFETY: the application's call, through our table of endpoint functions.
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
+    if front.cancel(context) {
+        return 0;
+    }
+    // SAFETY: the core's function: it may be an untagged receive.
+    unsafe { front.ep_ops.core().cancel.map_or(0, |cancel| cancel(fid, context)) }
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: the application's call. The core may complete operations while it closes, so this is a pointer.
+    let (lock, this): (_, *mut FrontEnd) = unsafe { (shared_lock((*fid).ops), owner((*fid).ops)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
+    // SAFETY: the front end lives until the end of this function.
+    unsafe {
+        let front = &mut *this;
+        front.report.closed(&front.matching);
+        for entry in front.pool.all() {
+            (*entry).forget();
+        }
+        if let Some(private) = front.private.take() {
+            private.close();
+        }
+        if let Some(tagged) = &mut front.tagged {
+            tagged.restore();
+        }
+        front.ep_ops.restore();
+        front.fid_ops.restore();
+        let rc = front.fid_ops.core().close.expect("every object can be closed")(fid);
+        let arena = front.arena.clone();
+        for cq in [front.rx_cq, front.tx_cq] {
+            if !cq.is_null() {
+                // What the core has yet to say of our operations is dropped; so their addresses must stay ours.
+                Queue::of(cq).remove_front_end(this, &arena);
+            }
+        }
+        drop(Box::from_raw(this));
+        rc
+    }
+}

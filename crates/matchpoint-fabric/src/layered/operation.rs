@@ -1,0 +1,185 @@
+//! Operations of ours on the core provider: buffers that wait for messages, control messages, and the data of long ones.
+//!
+//! Their contexts come back through the application's completion queue, among its own, which may be anything. So they
+//! lie in one range of addresses.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr;
+
+use libc::iovec;
+
+use crate::layered::entry::Entry;
+use crate::tagged::IOV_LIMIT;
+
+/// Operations that an endpoint can have under way. Address space only, until they are used.
+const MOST: usize = 1 << 16;
+
+/// What an operation is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Nothing: on the free list.
+    Free = 0,
+    /// A buffer that takes any tagged message.
+    Bounce,
+    /// A buffer on the private endpoint that takes a request for data.
+    Request,
+    /// A control message being sent.
+    Control,
+    /// A long message of the application's: announced, or its data being sent.
+    Send,
+    /// The data of a long message being received.
+    Data,
+}
+
+/// One operation.
+#[repr(C)]
+pub struct Operation {
+    /// `struct fi_context2`, for the core: its address is the operation's context.
+    core: [*mut c_void; 8],
+    /// What it is for.
+    pub kind: Kind,
+    /// How often this place was used: tells a late answer from one for the present owner.
+    pub generation: u32,
+    /// The memory of a bounce or request buffer, or of a control message or an injected one.
+    pub buffer: *mut u8,
+    /// Bytes there.
+    pub bytes: usize,
+    /// A send: the application's context.
+    pub context: *mut c_void,
+    /// A send: when it is complete, and with `FI_COMPLETION`, that the application's queue tells. A control message: not
+    /// 0 if it goes through the private endpoint.
+    pub flags: u64,
+    /// A send: whom to. A control message that could not be sent: likewise.
+    pub addr: u64,
+    /// A control message: its tag.
+    pub tag: u64,
+    /// Data received: what for.
+    pub entry: *mut Entry,
+    /// A send: the application's buffers.
+    pub iov: [iovec; IOV_LIMIT],
+    /// Their registrations.
+    pub desc: [*mut c_void; IOV_LIMIT],
+    /// How many.
+    pub count: usize,
+    next_free: *mut Operation,
+}
+
+/// All operations of an endpoint.
+pub struct Arena {
+    base: *mut Operation,
+    used: Cell<usize>,
+    free: Cell<*mut Operation>,
+}
+
+impl Arena {
+    const BYTES: usize = MOST * size_of::<Operation>();
+
+    /// Reserves the addresses. `None`: there are none.
+    pub fn new() -> Option<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: new memory, of no file.
+        let base = unsafe { libc::mmap(ptr::null_mut(), Self::BYTES, protection, flags, -1, 0) };
+        (base != libc::MAP_FAILED).then(|| Arena {
+            base: base.cast(),
+            used: Cell::new(0),
+            free: Cell::new(ptr::null_mut()),
+        })
+    }
+
+    /// The addresses of all operations that there may be.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.base as usize..self.base as usize + Self::BYTES
+    }
+
+    /// An operation of this kind. `None`: too many are under way.
+    pub fn get(&self, kind: Kind) -> Option<*mut Operation> {
+        let (free, used) = (self.free.get(), self.used.get());
+        let operation = if !free.is_null() {
+            // SAFETY: a free operation of this arena.
+            self.free.set(unsafe { (*free).next_free });
+            free
+        } else if used < MOST {
+            self.used.set(used + 1);
+            self.base.wrapping_add(used)
+        } else {
+            return None;
+        };
+        // SAFETY: within the arena, where zeros are an operation, and nobody else's.
+        unsafe {
+            (*operation).kind = kind;
+            (*operation).generation = (*operation).generation.wrapping_add(1);
+        }
+        Some(operation)
+    }
+
+    /// Gives one back, and the memory of a message with it.
+    ///
+    /// # Safety
+    /// It is of this arena, and the core is done with it.
+    pub unsafe fn give_back(&self, operation: *mut Operation) {
+        // SAFETY: the caller's.
+        unsafe {
+            let done = &mut *operation;
+            if !done.buffer.is_null() {
+                drop_bytes(done.buffer, done.bytes);
+                done.buffer = ptr::null_mut();
+            }
+            done.kind = Kind::Free;
+            done.next_free = self.free.get();
+        }
+        self.free.set(operation);
+    }
+
+    /// The number of an operation, with its generation: what the other side knows it by.
+    pub fn name(&self, operation: *mut Operation) -> u64 {
+        let at = (operation as usize - self.base as usize) / size_of::<Operation>();
+        // SAFETY: an operation of this arena.
+        u64::from(unsafe { (*operation).generation }) << 32 | at as u64
+    }
+
+    /// The operation with that name, if it is still this one and of this kind.
+    pub fn find(&self, name: u64, kind: Kind) -> Option<*mut Operation> {
+        let at = (name & u64::from(u32::MAX)) as usize;
+        if at >= self.used.get() {
+            return None;
+        }
+        let operation = self.base.wrapping_add(at);
+        // SAFETY: within what was used.
+        let (is, generation) = unsafe { ((*operation).kind, (*operation).generation) };
+        (is == kind && u64::from(generation) == name >> 32).then_some(operation)
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for at in 0..self.used.get() {
+            // SAFETY: within what was used; the core has closed the endpoints.
+            let operation = unsafe { &mut *self.base.wrapping_add(at) };
+            if !operation.buffer.is_null() {
+                // SAFETY: allocated by `new_bytes` with that length.
+                unsafe { drop_bytes(operation.buffer, operation.bytes) };
+            }
+        }
+        // SAFETY: mapped in `new`.
+        unsafe { libc::munmap(self.base.cast(), Self::BYTES) };
+    }
+}
+
+/// Memory for a message of that many bytes. `None`: there is none.
+pub fn new_bytes(bytes: usize) -> Option<*mut u8> {
+    // SAFETY: `malloc` may be asked for anything.
+    let memory = unsafe { libc::malloc(bytes.max(1)) }.cast::<u8>();
+    (!memory.is_null()).then_some(memory)
+}
+
+/// Frees it.
+///
+/// # Safety
+/// From [`new_bytes`], with that length, and not freed yet.
+pub unsafe fn drop_bytes(memory: *mut u8, _bytes: usize) {
+    // SAFETY: the caller's.
+    unsafe { libc::free(memory.cast()) };
+}

@@ -1,0 +1,40 @@
+//! A libfabric provider that matches tagged messages with Matchpoint's engines, on top of a provider that transports
+//! them. `matchpoint run` puts it under unmodified programs on stock MPI libraries.
+//!
+//! libfabric loads the library and calls [`fi_prov_ini`]; from then on the application's calls come through tables of
+//! functions of which some are ours ([`patch`]). A message or a receive goes: front end ([`peer`], [`layered`]) →
+//! [`matching`] → engine → front end, and the core provider or the front end completes it.
+#![allow(unsafe_code)]
+
+pub mod abi;
+mod clock;
+mod fabric;
+mod held;
+pub mod layered;
+mod library;
+pub mod lock;
+pub mod matching;
+mod patch;
+pub mod peer;
+mod pool;
+mod provider;
+mod queue;
+mod report;
+mod settings;
+mod short;
+mod tagged;
+mod tally;
+
+use std::ptr;
+
+use abi::Provider;
+
+/// What libfabric looks up and calls in a library that has just been loaded as a provider. Null: there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn fi_prov_ini() -> *mut Provider {
+    if library::find().is_none() {
+        return ptr::null_mut();
+    }
+    report::loaded();
+    provider::provider()
+}

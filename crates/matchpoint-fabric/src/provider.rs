@@ -1,0 +1,196 @@
+//! What libfabric calls first: which fabrics there are, and opening one.
+
+use std::cell::Cell;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
+use crate::abi::{
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags,
+    version,
+};
+use crate::fabric;
+use crate::layered::CONTROL;
+use crate::library::{OwnInfo, library, set_provider};
+use crate::settings::{FrontEnd, settings};
+use crate::tagged::IOV_LIMIT;
+
+thread_local! {
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls into libfabric on behalf of the core. Providers that look for something to stand on are led back to us
+/// (mrail, rxd, lnx): while we are inside, we are not there.
+pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
+    let before = INSIDE.replace(true);
+    let outcome = call();
+    INSIDE.set(before);
+    outcome
+}
+
+/// Providers that serve one host only, and say so by lacking `FI_REMOTE_COMM`, which some MPI libraries insist on.
+pub fn is_local(core: &CStr) -> bool {
+    matches!(core.to_bytes(), b"shm" | b"sm2")
+}
+
+/// The provider. libfabric keeps the pointer.
+pub fn provider() -> *mut Provider {
+    let provider = Provider {
+        version: version(1, 0),
+        // The highest that any of them compares with; what is older is found out from libfabric itself.
+        fi_version: version(2, 99),
+        context: [std::ptr::null_mut(); 4],
+        name: settings().name.as_ptr(),
+        getinfo: Some(getinfo),
+        fabric: Some(open_fabric),
+        cleanup: Some(cleanup),
+    };
+    Box::into_raw(Box::new(provider))
+}
+
+unsafe extern "C" fn cleanup() {}
+
+/// The core that is asked for: by the application, as `core;ofi_matchpoint`, or by the environment.
+unsafe fn core(hints: *const Info) -> Option<CString> {
+    // SAFETY: null, or the application's hints, complete; any of the names may be null.
+    let named = unsafe {
+        hints
+            .as_ref()
+            .and_then(|hints| hints.fabric_attr.as_ref())
+            .map(|attr| attr.prov_name)
+            .filter(|n| !n.is_null())
+    };
+    // SAFETY: a string of the application's.
+    let named = named.map(|name| unsafe { CStr::from_ptr(name) }.to_bytes());
+    let own = settings().name.to_bytes();
+    let below = named.and_then(|named| named.strip_suffix(own)).and_then(|rest| rest.strip_suffix(b";"));
+    below.and_then(|core| CString::new(core).ok()).or_else(|| settings().core.clone())
+}
+
+unsafe extern "C" fn getinfo(
+    version: u32,
+    node: *const c_char,
+    service: *const c_char,
+    flags: u64,
+    hints: *const Info,
+    found: *mut *mut Info,
+) -> c_int {
+    if INSIDE.get() || flags & (INTERNAL | CORE_ONLY) != 0 {
+        return -errno::ENODATA;
+    }
+    // SAFETY: libfabric passes the application's hints.
+    let (core, wanted) = unsafe { (core(hints), library().dupinfo(hints)) };
+    let Some(core) = core else { return -errno::ENODATA };
+    let Some(mut wanted) = wanted else { return -errno::ENOMEM };
+    // SAFETY: what `fi_dupinfo` makes is complete.
+    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    // SAFETY: as above.
+    if !unsafe { fits(&mut wanted, &core) } {
+        return -errno::ENODATA;
+    }
+    // SAFETY: the application's arguments, and hints that are complete.
+    let infos = into_core(|| unsafe { library().getinfo(version, node, service, flags | HIDDEN, wanted.0) });
+    match infos {
+        Ok(infos) => {
+            let mut next = infos;
+            while !next.is_null() {
+                // SAFETY: a list that libfabric made, complete.
+                next = unsafe { present(next, &core, threading) };
+            }
+            // SAFETY: libfabric gives room for the answer.
+            unsafe { *found = infos };
+            errno::SUCCESS
+        }
+        Err(rc) => rc,
+    }
+}
+
+/// Makes hints for the core of hints for us. False: no core could serve them with us on top.
+///
+/// # Safety
+/// The attributes that are there are complete.
+unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
+    wanted.set_provider(core);
+    // SAFETY: the caller's.
+    unsafe {
+        let hints = &mut *wanted.0;
+        let (domain, ep) = (&mut *hints.domain_attr, &mut *hints.ep_attr);
+        if is_local(core) {
+            hints.caps &= !flags::REMOTE_COMM;
+            domain.caps &= !flags::REMOTE_COMM;
+        }
+        if hints.caps & flags::TAGGED != 0 {
+            hints.caps |= flags::SOURCE;
+        }
+        if ep.kind == 0 {
+            ep.kind = EP_RDM;
+        }
+        if domain.threading != THREAD_UNSPEC {
+            domain.threading = THREAD_DOMAIN;
+        }
+        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
+    }
+}
+
+/// Makes an answer of ours of one of the core's. The next one.
+///
+/// # Safety
+/// `info` is complete, and made by libfabric.
+unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
+    // SAFETY: the caller's.
+    unsafe {
+        if !settings().is_utility() {
+            set_provider(info, None);
+        }
+        let info = &mut *info;
+        let (domain, rx) = (&mut *info.domain_attr, &mut *info.rx_attr);
+        if is_local(core) {
+            info.caps |= flags::REMOTE_COMM;
+            domain.caps |= flags::REMOTE_COMM;
+        }
+        rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
+        if threading != THREAD_UNSPEC {
+            domain.threading = threading;
+        }
+        if settings().front_end != FrontEnd::Peer {
+            let tx = &mut *info.tx_attr;
+            tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);
+            (*info.ep_attr).mem_tag_format &= !CONTROL;
+            info.caps |= flags::DIRECTED_RECV;
+            rx.caps |= flags::DIRECTED_RECV;
+        }
+        info.next
+    }
+}
+
+unsafe extern "C" fn open_fabric(
+    attr: *mut FabricAttr,
+    to: *mut *mut FidFabric,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: libfabric passes the application's attributes.
+    let mut below = unsafe { *attr };
+    // SAFETY: as above; the name is null, or a string.
+    let core = unsafe { core_of_name(below.prov_name) };
+    let Some(core) = core.or_else(|| settings().core.clone()) else { return -errno::ENODATA };
+    below.prov_name = core.as_ptr().cast_mut();
+    // SAFETY: attributes of the core's own fabric.
+    let rc = into_core(|| unsafe { library().open_fabric(&raw mut below, to, context) });
+    if rc != 0 {
+        return rc;
+    }
+    // SAFETY: a fabric that was just opened.
+    match unsafe { fabric::Fabric::attach(*to, core) } {
+        Some(()) => errno::SUCCESS,
+        None => -errno::ENOMEM,
+    }
+}
+
+unsafe fn core_of_name(name: *const c_char) -> Option<CString> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's.
+    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let core = name.strip_suffix(settings().name.to_bytes()).and_then(|rest| rest.strip_suffix(b";"))?;
+    CString::new(core).ok()
+}

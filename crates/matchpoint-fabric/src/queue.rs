@@ -1,0 +1,484 @@
+//! Completion queues: the core's, and before it what only we have to say.
+//!
+//! Where the core delivers messages itself ([`peer`](crate::peer)) it also reports them; ours are the answers to a peek,
+//! receives withdrawn, and buffers for several messages that are used up. Where we match above it
+//! ([`layered`](crate::layered)) what it reports is either the application's own, or an operation of ours, which may
+//! complete one of the application's.
+
+use std::collections::VecDeque;
+use std::ffi::{c_int, c_void};
+use std::mem::{MaybeUninit, zeroed};
+use std::ops::Range;
+use std::ptr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::abi::{
+    ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, Fid,
+    FidCq, Ops, OpsCq, errno,
+};
+use crate::layered::{Arena, FrontEnd};
+use crate::lock::{self, Lock};
+use crate::patch::{Patch, owner, shared_lock};
+
+/// Entries that are taken from the core at once, where they are looked at one by one.
+const AT_ONCE: usize = 16;
+
+/// One completion of ours.
+pub struct Completion {
+    /// What the application reads.
+    pub entry: CqTaggedEntry,
+    /// From whom.
+    pub source: Addr,
+    /// The error, or 0.
+    pub error: c_int,
+    /// Bytes that did not fit.
+    pub missing: usize,
+}
+
+impl Completion {
+    /// Of the operation with this context, with these flags; nothing else to say.
+    pub fn new(context: *mut c_void, flags: u64) -> Self {
+        let entry =
+            CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
+        Completion { entry, source: ADDR_UNSPEC, error: 0, missing: 0 }
+    }
+}
+
+/// A front end above the core, whose operations complete in this queue.
+struct Above {
+    /// Null once it is closed.
+    front: *mut FrontEnd,
+    /// Where the contexts of its operations are.
+    contexts: Range<usize>,
+    /// Kept so that late completions are still known for what they are.
+    _retired: Option<Arc<Arena>>,
+}
+
+/// A completion queue of the core, and ours before it.
+pub struct Queue {
+    fid: *mut FidCq,
+    /// Of the application's entries; the core's are the longest.
+    entry_bytes: usize,
+    now: VecDeque<Completion>,
+    /// To be read after all that the core has now: a buffer for several messages is released after the last of them.
+    late: VecDeque<Completion>,
+    above: Vec<Above>,
+    /// Where the application wants entries, while what the core has delivered is sorted out; else null.
+    room: *mut Room,
+    ops: Patch<OpsCq>,
+    fid_ops: Patch<Ops>,
+}
+
+/// What the core delivers at once, and from whom; as many are there as it says.
+struct Entries([MaybeUninit<CqTaggedEntry>; AT_ONCE], [MaybeUninit<Addr>; AT_ONCE]);
+
+impl Entries {
+    fn new() -> Self {
+        // A core may say nothing of sources.
+        Entries(
+            [const { MaybeUninit::uninit() }; AT_ONCE],
+            [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
+        )
+    }
+}
+
+/// Where the application wants entries, and how many have been put there.
+struct Room {
+    buf: *mut u8,
+    sources: *mut Addr,
+    count: usize,
+    taken: usize,
+    entry_bytes: usize,
+}
+
+impl Room {
+    /// Puts an entry there, if there is room.
+    #[inline]
+    fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
+        if self.taken == self.count {
+            return false;
+        }
+        // SAFETY: the application gave room for `count` entries of the queue's format, which is a beginning of the
+        // longest, and for as many sources if it wants them.
+        unsafe {
+            let to = self.buf.add(self.taken * self.entry_bytes);
+            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
+            if !self.sources.is_null() {
+                *self.sources.add(self.taken) = source;
+            }
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// Puts ours there, up to the first error.
+    fn put_all(&mut self, from: &mut VecDeque<Completion>) {
+        while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
+            let Some(next) = from.pop_front() else { break };
+            self.put(&next.entry, next.source);
+        }
+    }
+}
+
+impl Queue {
+    /// Opens a queue of the core's that delivers the longest entries, and puts ours before it, for an application that
+    /// wants those of `format`. `None`: no memory.
+    ///
+    /// # Safety
+    /// `fid` is such a queue, just opened; it is closed by its own `close` only, after which nothing refers to this.
+    pub unsafe fn attach(fid: *mut FidCq, format: c_int, lock: &Lock) -> Option<()> {
+        let entry_bytes = match format {
+            CQ_FORMAT_CONTEXT => size_of::<*mut c_void>(),
+            CQ_FORMAT_MSG => 24,
+            CQ_FORMAT_DATA => 40,
+            _ => size_of::<CqTaggedEntry>(),
+        };
+        let queue = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
+        // SAFETY: the slots are the object's; the owner is initialised below, before anybody can call.
+        let patches = unsafe {
+            let ops = Patch::new(&raw mut (*fid).ops, queue.cast(), lock);
+            ops.zip(Patch::new(&raw mut (*fid).fid.ops, queue.cast(), lock))
+        };
+        let Some((mut ops, mut fid_ops)) = patches else {
+            // SAFETY: allocated above, and not initialised.
+            drop(unsafe { Box::from_raw(queue.cast::<MaybeUninit<Self>>()) });
+            return None;
+        };
+        let table = ops.table();
+        table.read = Some(read);
+        table.readfrom = Some(read_from);
+        table.readerr = Some(read_error);
+        table.sread = Some(wait_read);
+        table.sreadfrom = Some(wait_read_from);
+        fid_ops.table().close = Some(close);
+        ops.install();
+        fid_ops.install();
+        let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
+        // SAFETY: allocated above for just this.
+        unsafe {
+            queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), ops, fid_ops })
+        };
+        Some(())
+    }
+
+    /// The queue that was put before this one.
+    ///
+    /// # Safety
+    /// It was, and nobody else refers to it meanwhile.
+    #[inline]
+    pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
+        // SAFETY: the caller's.
+        unsafe { owner((*fid).ops) }
+    }
+
+    /// To be read next.
+    #[inline]
+    pub fn push(&mut self, completion: Completion) {
+        if completion.error == 0 && self.now.is_empty() && !self.room.is_null() {
+            // SAFETY: the room is that of a call that is under way, and nobody refers to it meanwhile.
+            if unsafe { (*self.room).put(&completion.entry, completion.source) } {
+                return;
+            }
+        }
+        self.now.push_back(completion);
+    }
+
+    /// To be read after what the core has to say by now.
+    pub fn push_late(&mut self, completion: Completion) {
+        self.late.push_back(completion);
+    }
+
+    /// Operations with contexts in this range are this front end's. Once, if both directions complete here.
+    pub fn add_front_end(&mut self, front: *mut FrontEnd, contexts: Range<usize>) {
+        if !self.above.iter().any(|above| above.front == front) {
+            self.above.push(Above { front, contexts, _retired: None });
+        }
+    }
+
+    /// It is closed: what completes of its operations from now on is dropped.
+    pub fn remove_front_end(&mut self, front: *mut FrontEnd, arena: &Arc<Arena>) {
+        for above in self.above.iter_mut().filter(|above| above.front == front) {
+            above.front = ptr::null_mut();
+            above._retired = Some(arena.clone());
+        }
+    }
+
+    /// Lets the core work without taking anything.
+    ///
+    /// # Safety
+    /// The queue is open. The core may call back into the endpoints bound to it: nobody refers to one meanwhile.
+    pub unsafe fn progress(fid: *mut FidCq) {
+        // SAFETY: the caller's; reading no entry is allowed.
+        unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
+    }
+
+    /// What `fi_cq_readfrom` is.
+    ///
+    /// # Safety
+    /// That of `fi_cq_readfrom`. The core may call back into endpoints, and these push here: so no reference to the
+    /// queue is held while it is called.
+    #[inline]
+    unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+        // SAFETY: the application's call on an open queue.
+        let queue = unsafe { Queue::of(fid) };
+        let entry_bytes = queue.entry_bytes;
+        let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes };
+        if count > 0 && !queue.now.is_empty() {
+            room.put_all(&mut queue.now);
+            return if room.taken > 0 { room.taken as isize } else { -(errno::EAVAIL as isize) };
+        }
+        if !queue.above.is_empty() || entry_bytes != size_of::<CqTaggedEntry>() {
+            // SAFETY: as above.
+            return unsafe { Queue::read_one_by_one(fid, &mut room) };
+        }
+        let core = queue.ops.core().readfrom.expect("every core can read");
+        // SAFETY: the application's arguments, passed on.
+        let read = unsafe { core(fid, buf, count, sources) };
+        // SAFETY: as above; the core is done.
+        let queue = unsafe { Queue::of(fid) };
+        if queue.late.is_empty() || read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize))
+        {
+            return read;
+        }
+        room.taken = read.max(0) as usize;
+        room.put_all(&mut queue.late);
+        if room.taken == 0 { read } else { room.taken as isize }
+    }
+
+    /// The same where entries are of another format, or may be ours.
+    unsafe fn read_one_by_one(fid: *mut FidCq, room: &mut Room) -> isize {
+        loop {
+            // SAFETY: an open queue.
+            let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
+            let mut entries = Entries::new();
+            let (to, sources) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
+            // SAFETY: room for as many as are asked for.
+            let read = unsafe { core(fid, to.cast(), AT_ONCE, sources.cast()) };
+            // SAFETY: as the core says.
+            let rc = unsafe { Queue::sort_out(fid, read, &entries, room) };
+            if room.taken > 0 || rc != 0 || read < AT_ONCE as isize {
+                return match rc {
+                    0 if room.taken > 0 || room.count == 0 => room.taken as isize,
+                    0 => -(errno::EAGAIN as isize),
+                    rc => rc,
+                };
+            }
+        }
+    }
+
+    /// What the core has delivered goes to whom it concerns: into the application's room, or to one of ours, and what
+    /// ours complete by that into the room as well. An error, or 0.
+    unsafe fn sort_out(fid: *mut FidCq, read: isize, entries: &Entries, room: &mut Room) -> isize {
+        let room: *mut Room = room;
+        // SAFETY: the queue is open, and what it borrows ends before one of ours is called.
+        unsafe { Queue::of(fid) }.room = room;
+        for at in 0..read.max(0) as usize {
+            // SAFETY: the core has delivered so many.
+            let (entry, source) = unsafe { (entries.0[at].assume_init_ref(), entries.1[at].assume_init()) };
+            // SAFETY: as above.
+            match unsafe { Queue::of(fid) }.whose(entry.op_context) {
+                Whose::Closed => {}
+                // SAFETY: a front end that is open, and whose operation this is.
+                Whose::Ours(front) => unsafe { (*front).completed(entry, source) },
+                // SAFETY: as above.
+                Whose::Application => {
+                    unsafe { Queue::of(fid) }.push(Completion { entry: *entry, source, error: 0, missing: 0 })
+                }
+            }
+        }
+        let mut rc = 0;
+        if read == -(errno::EAVAIL as isize) {
+            // SAFETY: the core has an error to tell.
+            rc = unsafe { Queue::take_error(fid) };
+        } else if read < 0 && read != -(errno::EAGAIN as isize) {
+            rc = read;
+        }
+        // SAFETY: as above.
+        for at in 0..unsafe { Queue::of(fid) }.above.len() {
+            // SAFETY: as above.
+            let front = unsafe { Queue::of(fid) }.above[at].front;
+            if !front.is_null() {
+                // SAFETY: a front end that is open.
+                unsafe { (*front).progress() };
+            }
+        }
+        // SAFETY: as above; and the room is the caller's, which waits.
+        let (queue, room) = unsafe { (Queue::of(fid), &mut *room) };
+        queue.room = ptr::null_mut();
+        room.put_all(&mut queue.now);
+        if queue.now.is_empty() && read < AT_ONCE as isize {
+            room.put_all(&mut queue.late);
+        }
+        let error_is_next = rc == 0 && room.taken == 0 && room.count > 0 && !queue.now.is_empty();
+        if error_is_next { -(errno::EAVAIL as isize) } else { rc }
+    }
+
+    #[inline]
+    fn whose(&self, context: *mut c_void) -> Whose {
+        match self.above.iter().find(|above| above.contexts.contains(&(context as usize))) {
+            None => Whose::Application,
+            Some(above) if above.front.is_null() => Whose::Closed,
+            Some(above) => Whose::Ours(above.front),
+        }
+    }
+
+    /// Takes an error from the core: ours to deal with, or the application's, which reads it from us.
+    unsafe fn take_error(fid: *mut FidCq) -> isize {
+        // SAFETY: an open queue.
+        let core = unsafe { Queue::of(fid) }.ops.core().readerr.expect("every core can read errors");
+        // SAFETY: zeros are an entry, without room for more.
+        let mut error: CqErrEntry = unsafe { zeroed() };
+        // SAFETY: the core's function.
+        let read = unsafe { core(fid, &raw mut error, 0) };
+        if read != 1 {
+            return if read == -(errno::EAGAIN as isize) { 0 } else { read };
+        }
+        // SAFETY: an open queue.
+        match unsafe { Queue::of(fid) }.whose(error.op_context) {
+            Whose::Closed => {}
+            // SAFETY: a front end that is open, and whose operation this is.
+            Whose::Ours(front) => unsafe { (*front).failed(&error) },
+            Whose::Application => {
+                let CqErrEntry { op_context, flags, len, buf, data, tag, .. } = error;
+                let entry = CqTaggedEntry { op_context, flags, len, buf, data, tag };
+                let completion =
+                    Completion { entry, source: ADDR_UNSPEC, error: error.err, missing: error.olen };
+                // SAFETY: an open queue.
+                unsafe { Queue::of(fid) }.push(completion);
+            }
+        }
+        0
+    }
+}
+
+/// Whose operation has completed.
+enum Whose {
+    Application,
+    Ours(*mut FrontEnd),
+    Closed,
+}
+
+unsafe extern "C" fn read(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
+    // SAFETY: the application's call, passed on.
+    unsafe {
+        let _guard = lock::wait((*fid).ops);
+        Queue::read(fid, buf, count, ptr::null_mut())
+    }
+}
+
+unsafe extern "C" fn read_from(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+    // SAFETY: the application's call, passed on.
+    unsafe {
+        let _guard = lock::wait((*fid).ops);
+        Queue::read(fid, buf, count, sources)
+    }
+}
+
+unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
+    // SAFETY: the application's call on an open queue.
+    let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
+    if queue.now.front().is_some_and(|next| next.error != 0) {
+        let Some(next) = queue.now.pop_front() else { return -(errno::EAGAIN as isize) };
+        // SAFETY: the application gave room for an entry. Fields of later versions are not written.
+        unsafe {
+            (*to).op_context = next.entry.op_context;
+            (*to).flags = next.entry.flags;
+            (*to).len = next.entry.len;
+            (*to).buf = next.entry.buf;
+            (*to).data = next.entry.data;
+            (*to).tag = next.entry.tag;
+            (*to).olen = next.missing;
+            (*to).err = next.error;
+            (*to).prov_errno = -next.error;
+            (*to).err_data_size = 0;
+        }
+        return 1;
+    }
+    // SAFETY: the application's arguments, passed on.
+    unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) }
+}
+
+unsafe extern "C" fn wait_read(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    condition: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: the application's call, passed on.
+    unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
+}
+
+unsafe extern "C" fn wait_read_from(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+    condition: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: the application's call on an open queue.
+    let Some(core) = (unsafe { Queue::of(fid) }).ops.core().sreadfrom else {
+        return -(errno::ENOSYS as isize);
+    };
+    let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    loop {
+        // Ours first; what the core wakes up for may be ours as well.
+        // SAFETY: the application's call, passed on.
+        let (read, is_locked) = unsafe {
+            let guard = lock::wait((*fid).ops);
+            (Queue::read(fid, buf, count, sources), guard.is_some())
+        };
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) {
+            return read;
+        }
+        if is_locked {
+            // To sleep in the core with the lock held would keep all others from work.
+            std::thread::yield_now();
+            continue;
+        }
+        // SAFETY: as above.
+        let queue = unsafe { Queue::of(fid) };
+        if queue.above.is_empty() && queue.entry_bytes == size_of::<CqTaggedEntry>() {
+            // SAFETY: the application's arguments, passed on.
+            return unsafe { core(fid, buf, count, sources, condition, timeout) };
+        }
+        let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: queue.entry_bytes };
+        let left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
+        let mut entries = Entries::new();
+        let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
+        // SAFETY: the core's function, with room for one.
+        let read = unsafe { core(fid, to.cast(), 1, froms.cast(), ptr::null(), left) };
+        // SAFETY: as the core says.
+        let rc = unsafe { Queue::sort_out(fid, read, &entries, &mut room) };
+        if room.taken > 0 {
+            return room.taken as isize;
+        }
+        if rc != 0 {
+            return rc;
+        }
+    }
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    let cq = fid.cast::<FidCq>();
+    // SAFETY: the application's call on an open queue.
+    let (lock, queue): (_, *mut Queue) = unsafe { (shared_lock((*cq).ops), Queue::of(cq)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
+    // SAFETY: it was made by `attach`; if the core closes the object, nobody refers to it any more.
+    unsafe {
+        debug_assert_eq!((*queue).fid, cq);
+        (*queue).ops.restore();
+        (*queue).fid_ops.restore();
+        let rc = (*queue).fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc == errno::SUCCESS {
+            drop(Box::from_raw(queue));
+        } else {
+            (*queue).ops.install();
+            (*queue).fid_ops.install();
+        }
+        rc
+    }
+}

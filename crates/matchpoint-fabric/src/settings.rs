@@ -1,0 +1,81 @@
+//! What `matchpoint run` tells the provider, by the environment of the job.
+
+use std::ffi::{CStr, CString};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// Which name we go by: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (where the MPI picks among
+/// core providers only).
+pub const NAME: &str = "MATCHPOINT_PROVIDER";
+/// The core provider that transports messages: `shm`, `tcp`, `tcp;ofi_rxm` …
+pub const CORE: &str = "MATCHPOINT_CORE";
+/// The engine, `name:key=value,…`.
+pub const ENGINE: &str = "MATCHPOINT_ENGINE";
+/// The front end: `auto`, `peer`, `layered`.
+pub const FRONT_END: &str = "MATCHPOINT_FRONT_END";
+/// The folder that each process writes its report to; none if unset.
+pub const REPORT: &str = "MATCHPOINT_REPORT";
+
+/// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
+pub const EAGER: &str = "MATCHPOINT_EAGER_BYTES";
+/// Bytes of messages that may wait in a layered endpoint before it stops taking more from the core.
+pub const KEPT: &str = "MATCHPOINT_KEPT_BYTES";
+
+/// Where messages are matched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FrontEnd {
+    /// As the owner of the core's receive queue if it lets us, else above it.
+    Auto,
+    /// As the owner, or not at all.
+    Peer,
+    /// Above it, always.
+    Layered,
+}
+
+/// All of it.
+pub struct Settings {
+    /// [`NAME`]
+    pub name: CString,
+    /// [`CORE`]; `None`: only where the application asks for `core;ofi_matchpoint` itself.
+    pub core: Option<CString>,
+    /// [`ENGINE`]
+    pub engine: String,
+    /// [`FRONT_END`]
+    pub front_end: FrontEnd,
+    /// [`REPORT`]
+    pub report: Option<PathBuf>,
+    /// [`EAGER`]
+    pub eager_bytes: usize,
+    /// [`KEPT`]
+    pub kept_bytes: usize,
+}
+
+/// The settings of this process, read once.
+pub fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| {
+        let given = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let string = |name| given(name).and_then(|value| CString::new(value).ok());
+        let bytes = |name, default| given(name).and_then(|value| value.parse().ok()).unwrap_or(default);
+        Settings {
+            name: string(NAME).unwrap_or_else(|| CStr::to_owned(c"ofi_matchpoint")),
+            core: string(CORE),
+            engine: given(ENGINE).unwrap_or_else(|| "hybrid".to_owned()),
+            front_end: match given(FRONT_END).as_deref() {
+                Some("peer") => FrontEnd::Peer,
+                Some("layered") => FrontEnd::Layered,
+                _ => FrontEnd::Auto,
+            },
+            report: given(REPORT).map(PathBuf::from),
+            eager_bytes: bytes(EAGER, 16 << 10),
+            kept_bytes: bytes(KEPT, 1 << 30),
+        }
+    })
+}
+
+impl Settings {
+    /// We are a utility provider: libfabric appends our name to the core's by itself.
+    pub fn is_utility(&self) -> bool {
+        self.name.to_bytes().starts_with(b"ofi_")
+    }
+}
