@@ -70,7 +70,7 @@ fn places(messages: u64, ranks: u32) -> Vec<PlaceMeasurements> {
         of(
             0x1a40,
             Some("exchange"),
-            Some("/home/me/halo/src/exchange.c:94"),
+            Some("/scratch/halo/src/exchange.c:94"),
             messages - blocking,
             messages / 9,
             0,

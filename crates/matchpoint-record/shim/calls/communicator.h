@@ -72,8 +72,6 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
         const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
         bool remark = MEMBERS && has_members(made, result);                                              \
-        if (has_members(made, result))                                                                   \
-            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* of one with a request, nothing is there yet */ \
         uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \
         uint64_t *record = begin(lane, code, words, entered, ticks());                                   \
         if (record != NULL) {                                                                            \
@@ -82,6 +80,8 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
             if (remark)                                                                                  \
                 note_members(lane, *made);                                                               \
         }                                                                                                \
+        if (has_members(made, result))                                                                   \
+            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* of one with a request, nothing is there yet */ \
         return leave(lane, result);                                                                      \
     }
 
