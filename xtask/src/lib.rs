@@ -7,6 +7,7 @@ pub mod instructions;
 pub mod licenses;
 pub mod record;
 pub mod repository;
+pub mod run;
 pub mod tidy;
 
 /// Why a chore did not finish.

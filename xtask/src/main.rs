@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, tidy};
+use xtask::{Failure, amplify, bench, engines, instructions, licenses, record, run, tidy};
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -24,6 +24,8 @@ enum Chore {
     BenchEngines(engines::Arguments),
     /// Measure what recording adds to a call, with real MPI libraries, and write a record.
     BenchRecord(record::Arguments),
+    /// Measure messages under `matchpoint run`, with real MPI libraries, and write a record.
+    BenchRun(run::Arguments),
     /// Print a table of times for an engine's page, made of such a record.
     EngineTable(engines::Table),
     /// Count what engines execute for a message, with valgrind, and compare with the record.
@@ -40,6 +42,7 @@ fn main() -> Result<(), Failure> {
         Chore::BenchAnalyze(arguments) => bench::run(&arguments),
         Chore::BenchEngines(arguments) => engines::run(&arguments),
         Chore::BenchRecord(arguments) => record::run(&arguments),
+        Chore::BenchRun(arguments) => run::run(&arguments),
         Chore::EngineTable(arguments) => engines::table(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Licenses => verdict(licenses::complaints()?),

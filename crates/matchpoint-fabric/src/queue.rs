@@ -17,6 +17,7 @@ use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, Fid,
     FidCq, Ops, OpsCq, errno,
 };
+use crate::dump::{self, Tell};
 use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
 use crate::patch::{Patch, owner, shared_lock};
@@ -66,6 +67,9 @@ pub struct Queue {
     above: Vec<Above>,
     /// Where the application wants entries, while what the core has delivered is sorted out; else null.
     room: *mut Room,
+    /// Whose receives complete here, and how often they have told of themselves.
+    endpoints: Vec<*const dyn Tell>,
+    told: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -157,7 +161,7 @@ impl Queue {
         let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
         // SAFETY: allocated above for just this.
         unsafe {
-            queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), ops, fid_ops })
+            queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), endpoints: Vec::new(), told: dump::asked(), ops, fid_ops })
         };
         Some(())
     }
@@ -187,6 +191,16 @@ impl Queue {
     /// To be read after what the core has to say by now.
     pub fn push_late(&mut self, completion: Completion) {
         self.late.push_back(completion);
+    }
+
+    /// The receives of this endpoint complete here.
+    pub fn add_endpoint(&mut self, endpoint: *const dyn Tell) {
+        self.endpoints.push(endpoint);
+    }
+
+    /// Not any more.
+    pub fn remove_endpoint(&mut self, endpoint: *const dyn Tell) {
+        self.endpoints.retain(|&other| !ptr::addr_eq(other, endpoint));
     }
 
     /// Operations with contexts in this range are this front end's. Once, if both directions complete here.
@@ -222,6 +236,10 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
+        if dump::asked() != queue.told {
+            queue.told = dump::asked();
+            dump::write(&queue.endpoints);
+        }
         let entry_bytes = queue.entry_bytes;
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes };
         if count > 0 && !queue.now.is_empty() {

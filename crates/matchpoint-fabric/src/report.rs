@@ -3,6 +3,7 @@
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::clock::Moment;
@@ -109,6 +110,12 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// The file of this kind for this process, in the folder that the environment names.
+pub fn beside(kind: &str) -> Option<PathBuf> {
+    let folder = settings().report.as_ref()?;
+    Some(folder.join(format!("{kind}-{}-{}.txt", host(), std::process::id())))
 }
 
 /// A file that cannot be written is not worth a job: `matchpoint run` says which processes told nothing.

@@ -29,15 +29,16 @@ use crate::abi::{
     ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain,
     FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
+use crate::dump::{self, Tell, Told};
 use crate::layered::credit::Credit;
-use crate::layered::entry::Entry;
+use crate::layered::entry::{Entry, State};
 pub use crate::layered::operation::Arena;
 use crate::layered::operation::{Kind, Operation, new_bytes};
 use crate::layered::private::Private;
 pub use crate::layered::wire::CONTROL;
 use crate::library::OwnInfo;
 use crate::lock::{self, Lock};
-use crate::matching::Matching;
+use crate::matching::{Asked, Matching};
 use crate::patch::{Patch, owner, shared_lock};
 use crate::pool::Pool;
 use crate::queue::Queue;
@@ -203,6 +204,8 @@ impl FrontEnd {
             self.new_buffer(Kind::Request, wire::LONGEST)?;
         }
         self.report.enabled(&self.matching);
+        // SAFETY: the queue is ours; the front end takes itself off it.
+        unsafe { Queue::of(self.rx_cq).add_endpoint(this) };
         Ok(())
     }
 
@@ -339,6 +342,20 @@ impl FrontEnd {
     }
 }
 
+impl Tell for FrontEnd {
+    fn tell(&self, text: &mut String) {
+        dump::queues(text, "layered", &self.matching, |id| {
+            // SAFETY: what is queued is an entry that lives.
+            let entry = unsafe { &*(id as *const Entry) };
+            let (ignore, bytes) = match entry.state {
+                State::Posted => (entry.ignore, entry.room()),
+                _ => (0, entry.bytes),
+            };
+            Told { asked: Asked { addr: entry.addr, tag: entry.tag, ignore }, bytes }
+        });
+    }
+}
+
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
@@ -400,6 +417,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     unsafe {
         let front = &mut *this;
         front.report.closed(&front.matching);
+        if front.tagged.is_some() {
+            Queue::of(front.rx_cq).remove_endpoint(this);
+        }
         for entry in front.pool.all() {
             (*entry).forget();
         }

@@ -24,6 +24,7 @@ use crate::patch::{Patch, owner, shared_lock};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
+use crate::queue::Queue;
 use crate::report;
 use crate::tagged::Terms;
 
@@ -187,6 +188,10 @@ impl FrontEnd {
         msg.install();
         self.receives = Some((tagged, msg));
         self.report.enabled(&self.owner.matching);
+        if !self.owner.cq.is_null() {
+            // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
+            unsafe { Queue::of(self.owner.cq).add_endpoint(ptr::from_ref(&self.owner)) };
+        }
         Ok(())
     }
 
@@ -248,6 +253,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
     unsafe {
         (*this).report.closed(&(*this).owner.matching);
+        if !(*this).owner.cq.is_null() {
+            Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
+        }
         for entry in (*this).owner.leftovers() {
             if (*entry).state == entry::State::Unexpected && (*entry).tagged {
                 (*this).owner.matching.retract(entry as u64);

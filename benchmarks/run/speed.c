@@ -1,0 +1,212 @@
+/* What a message costs, with nothing else in the queues and with much. Two processes or more; rank 0 prints one line of
+ * JSON. Arguments: rounds (medians are over them), and the number of messages that the gather leaves unexpected.
+ *
+ * latency, rate: 8 bytes there and back; windows of 64 receives posted before their messages come.
+ * posted, unexpected: the same latency while rank 1 has that many receives, or messages, that match nothing.
+ * gather: every other rank sends to rank 0, which lets all of it arrive before it receives any; then the senders sleep
+ * until rank 0 has received, so that what is measured on few cores is the search. In order: source by source, oldest
+ * first. Shuffled: source by source, in an order that no list finds at its front.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { WINDOW = 64, LAST = 30000, NOTHING = 20000 };
+
+static int rank, ranks, rounds;
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return values[n / 2];
+}
+
+static void there_and_back(int times)
+{
+    char text[8] = {0};
+    for (int i = 0; i < times; i++) {
+        if (rank == 0) {
+            MPI_Send(text, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(text, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else if (rank == 1) {
+            MPI_Recv(text, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(text, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+        }
+    }
+}
+
+static double latency_ns(int times)
+{
+    double took[rounds];
+    there_and_back(times / 4 + 1);
+    for (int round = 0; round < rounds; round++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begun = MPI_Wtime();
+        there_and_back(times);
+        took[round] = (MPI_Wtime() - begun) / times / 2 * 1e9;
+    }
+    return median(took, rounds);
+}
+
+static double rate(int windows)
+{
+    static char texts[WINDOW][8];
+    MPI_Request requests[WINDOW];
+    double took[rounds];
+    for (int round = -1; round < rounds; round++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begun = MPI_Wtime();
+        for (int i = 0; i < windows; i++) {
+            char ready = 0;
+            for (int j = 0; j < WINDOW && rank < 2; j++) {
+                if (rank == 0)
+                    MPI_Isend(texts[j], 8, MPI_CHAR, 1, 2, MPI_COMM_WORLD, &requests[j]);
+                else
+                    MPI_Irecv(texts[j], 8, MPI_CHAR, 0, 2, MPI_COMM_WORLD, &requests[j]);
+            }
+            if (rank < 2)
+                MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+            if (rank == 0)
+                MPI_Recv(&ready, 1, MPI_CHAR, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            else if (rank == 1)
+                MPI_Send(&ready, 1, MPI_CHAR, 0, 3, MPI_COMM_WORLD);
+        }
+        if (round >= 0)
+            took[round] = windows * WINDOW / (MPI_Wtime() - begun) / 1e6;
+    }
+    return median(took, rounds);
+}
+
+static double with_posted_ns(int depth, int times)
+{
+    MPI_Request *requests = malloc((depth + 1) * sizeof *requests);
+    char *texts = calloc(depth + 1, 1);
+    for (int i = 0; i < depth && rank == 1; i++)
+        MPI_Irecv(&texts[i], 1, MPI_CHAR, 0, NOTHING + i, MPI_COMM_WORLD, &requests[i]);
+    double ns = latency_ns(times);
+    for (int i = 0; i < depth && rank == 0; i++)
+        MPI_Send(&texts[i], 1, MPI_CHAR, 1, NOTHING + i, MPI_COMM_WORLD);
+    if (rank == 1)
+        MPI_Waitall(depth, requests, MPI_STATUSES_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    free(requests);
+    free(texts);
+    return ns;
+}
+
+static double with_unexpected_ns(int depth, int times)
+{
+    char text = 0;
+    for (int i = 0; i < depth && rank == 0; i++)
+        MPI_Send(&text, 1, MPI_CHAR, 1, NOTHING + i, MPI_COMM_WORLD);
+    double ns = latency_ns(times);
+    for (int i = 0; i < depth && rank == 1; i++)
+        MPI_Recv(&text, 1, MPI_CHAR, 0, NOTHING + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return ns;
+}
+
+/* The i-th of n in an order without pattern: a step that shares no factor with n. */
+static int shuffled(int i, int n)
+{
+    long step = 7919;
+    while (n % step == 0)
+        step += 2;
+    return (int)((i * step + n / 2) % n);
+}
+
+/* Nanoseconds that rank 0 needs for a message of those that wait; `total` of them from all others together. */
+static double gather_ns(int total, int in_order, volatile int *received)
+{
+    int each = total / (ranks - 1);
+    char text[8] = {0};
+    double ns = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        *received = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) {
+        for (int i = 0; i < each; i++)
+            MPI_Send(text, 8, MPI_CHAR, 0, i, MPI_COMM_WORLD);
+        MPI_Send(text, 8, MPI_CHAR, 0, LAST, MPI_COMM_WORLD);
+        while (!*received)
+            usleep(1000);
+    } else {
+        for (int from = 1; from < ranks; from++)
+            MPI_Recv(text, 8, MPI_CHAR, from, LAST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        usleep(5000);
+        double begun = MPI_Wtime();
+        for (int from = 1; from < ranks; from++)
+            for (int i = 0; i < each; i++)
+                MPI_Recv(text, 8, MPI_CHAR, from, in_order ? i : shuffled(i, each), MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        ns = (MPI_Wtime() - begun) * 1e9 / each / (ranks - 1);
+        *received = 1;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    return ns;
+}
+
+/* A word that all processes of this host see. */
+static volatile int *shared_word(void)
+{
+    char path[64] = {0};
+    int descriptor = -1;
+    if (rank == 0) {
+        strcpy(path, "/tmp/matchpoint-speed-XXXXXX");
+        descriptor = mkstemp(path);
+        if (descriptor < 0 || ftruncate(descriptor, 4096) != 0)
+            MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank != 0)
+        descriptor = open(path, O_RDWR);
+    void *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        unlink(path);
+    if (word == MAP_FAILED)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    return word;
+}
+
+int main(int count, char **words)
+{
+    static const int depths[] = {0, 64, 1024, 8192};
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    rounds = count > 1 ? atoi(words[1]) : 21;
+    int many = count > 2 ? atoi(words[2]) : 65536;
+    double latency = latency_ns(200), messages = rate(20), posted[4], unexpected[4], gather[2][2];
+    for (int i = 0; i < 4; i++)
+        posted[i] = with_posted_ns(depths[i], 50);
+    for (int i = 0; i < 4; i++)
+        unexpected[i] = with_unexpected_ns(depths[i], 50);
+    volatile int *received = shared_word();
+    for (int in_order = 0; in_order < 2; in_order++) {
+        double few[9];
+        for (int i = 0; i < 9; i++)
+            few[i] = gather_ns(64, in_order, received);
+        gather[in_order][0] = median(few, 9);
+        gather[in_order][1] = gather_ns(many, in_order, received);
+    }
+    if (rank == 0) {
+        printf("{\"latency_ns\":%.1f,\"messages_per_us\":%.4f", latency, messages);
+        for (int i = 0; i < 4; i++)
+            printf(",\"posted_%d_ns\":%.1f,\"unexpected_%d_ns\":%.1f", depths[i], posted[i], depths[i], unexpected[i]);
+        printf(",\"gather_shuffled_64_ns\":%.1f,\"gather_shuffled_many_ns\":%.1f", gather[0][0], gather[0][1]);
+        printf(",\"gather_in_order_64_ns\":%.1f,\"gather_in_order_many_ns\":%.1f}\n", gather[1][0], gather[1][1]);
+    }
+    MPI_Finalize();
+    return 0;
+}
