@@ -34,7 +34,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let program = std::env::current_exe()
         .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
-    let mut job = Job::prepare(
+    let job = Job::prepare(
         Request {
             engine: arguments.engine.clone(),
             core: arguments.core.clone(),
@@ -52,7 +52,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     let mut news = News::default();
     let status = job::run(job.command(), || news.look(&job))?;
     let told = job.processes();
-    let run = Run::new(&told, job.ranks.take());
+    let run = Run::new(&told, job.ranks);
     if run.ranks.is_empty() {
         let why = nothing(&run, told.is_empty());
         if status.success() {
@@ -118,8 +118,10 @@ struct News {
 }
 
 impl News {
-    /// Ranks that are not there half a second after the last one are late, and not waited for.
+    /// Where nobody knows how many there will be: after this time without another, these are they.
     const PATIENCE: Duration = Duration::from_millis(500);
+    /// Where it is known that some are not there yet: a busy machine starts processes seconds apart.
+    const LONG_PATIENCE: Duration = Duration::from_secs(10);
     /// The folder is read no more often than this.
     const PAUSE: Duration = Duration::from_millis(100);
 
@@ -134,7 +136,8 @@ impl News {
             (self.seen, self.changed) = (matched, Some(Instant::now()));
         }
         let all = job.ranks.is_some_and(|ranks| matched as u64 >= ranks);
-        let settled = self.changed.is_some_and(|changed| changed.elapsed() > News::PATIENCE);
+        let patience = if job.ranks.is_some() { News::LONG_PATIENCE } else { News::PATIENCE };
+        let settled = self.changed.is_some_and(|changed| changed.elapsed() > patience);
         if matched > 0 && (all || settled) {
             self.told = true;
             anstream::eprintln!("{}", news_of(job, &told));
@@ -154,7 +157,10 @@ fn news_of(job: &Job, told: &[Process]) -> String {
     format!(
         "matchpoint: {} matches for {} over {} (libfabric {}, {})",
         endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
-        format::counted(matched.len() as u64, "rank"),
+        match job.ranks.filter(|ranks| *ranks > matched.len() as u64) {
+            Some(ranks) => format!("{} of {ranks} ranks", matched.len()),
+            None => format::counted(matched.len() as u64, "rank"),
+        },
         job.choice.core,
         first.map_or("", |process| &process.libfabric),
         front_end.describe()
