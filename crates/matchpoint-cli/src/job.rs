@@ -12,12 +12,26 @@ use crate::failure::Failure;
 /// How often it is looked whether the job has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits for the job, and calls `look` meanwhile, again and again. An interrupt goes to the job too, since it is in the
+/// Who is told of a job while it runs.
+pub trait Watcher {
+    /// It has begun.
+    fn begins(&mut self, _job: &mut Child) {}
+    /// It is still running; told again and again.
+    fn looks(&mut self);
+}
+
+impl<F: FnMut()> Watcher for F {
+    fn looks(&mut self) {
+        self();
+    }
+}
+
+/// Waits for the job, and tells `watcher` meanwhile. An interrupt goes to the job too, since it is in the
 /// terminal's foreground with us; being told to stop is handed on. Either way it is waited for.
 ///
 /// # Errors
 /// It cannot be started.
-pub fn run(mut command: Command, mut look: impl FnMut()) -> Result<ExitStatus, Failure> {
+pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let watch = |signal, flag: &Arc<AtomicBool>| {
         signal_hook::flag::register(signal, flag.clone())
@@ -28,6 +42,7 @@ pub fn run(mut command: Command, mut look: impl FnMut()) -> Result<ExitStatus, F
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
     })?;
+    watcher.begins(&mut job);
     let mut asked = false;
     loop {
         if let Some(status) =
@@ -39,7 +54,7 @@ pub fn run(mut command: Command, mut look: impl FnMut()) -> Result<ExitStatus, F
             asked = true;
             ask_to_stop(&job);
         }
-        look();
+        watcher.looks();
         thread::sleep(LOOK);
     }
 }

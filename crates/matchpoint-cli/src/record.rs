@@ -8,6 +8,7 @@ use matchpoint_record::recording::{Recorded, Recording, Settings};
 
 use crate::cli::Record;
 use crate::failure::Failure;
+use crate::live::Live;
 use crate::{format, job};
 
 /// Runs the command.
@@ -33,7 +34,15 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
     }
     recording.begins()?;
-    let status = job::run(recording.command(), || {})?;
+    let mut command = recording.command();
+    let status = if arguments.live {
+        let mut live = Live::new(recording.output(), &mut command);
+        let status = job::run(command, &mut live)?;
+        live.end();
+        status
+    } else {
+        job::run(command, &mut || {})?
+    };
     let recorded = recording.finish(status.code())?;
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));

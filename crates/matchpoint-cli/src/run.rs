@@ -50,7 +50,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     anstream::eprintln!("matchpoint: {}", job.describe());
     let mut news = News::default();
-    let status = job::run(job.command(), || news.look(&job))?;
+    let status = job::run(job.command(), &mut || news.look(&job))?;
     let told = job.processes();
     let run = Run::new(&told, job.ranks);
     if run.ranks.is_empty() {

@@ -7,6 +7,7 @@ mod convert;
 mod profile;
 mod record;
 mod run;
+mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -17,6 +18,7 @@ pub use convert::{Convert, Format};
 pub use profile::Profile;
 pub use record::Record;
 pub use run::Run;
+pub use top::Top;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
@@ -36,6 +38,9 @@ pub enum Command {
     /// Run an MPI job and record every point-to-point call of every process
     #[command(after_help = record::EXAMPLES)]
     Record(Record),
+    /// Watch the queues of a job that is being recorded, rank by rank
+    #[command(after_help = top::EXAMPLES)]
+    Top(Top),
     /// Run an MPI job with messages matched by an engine of ours, and say what matching cost
     #[command(after_help = run::EXAMPLES)]
     Run(Run),
