@@ -51,6 +51,36 @@ fn a_job_that_is_told_to_stop_stops() {
 }
 
 #[test]
+fn a_job_that_hangs_is_asked_for_its_queues() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let mut command = Command::new(MATCHPOINT);
+        command
+            .args(["run", "--"])
+            .arg(mpi.mpiexec())
+            .args(["-n", "2"])
+            .arg(mpi.program("endings"))
+            .arg("never");
+        let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut until =
+            |words: &str| assert!(lines.any(|line| line.contains(words)), "{words}: {}", mpi.name);
+        let signal = |name: &str| Command::new("kill").args([name, &run.id().to_string()]).status().unwrap();
+        until("matches for 2 ranks");
+        assert!(signal("-USR1").success());
+        until("matchpoint: rank 0: queues, oldest first");
+        until("endpoint (peer, hybrid): ");
+        until("matchpoint: rank 1: queues, oldest first");
+        // Once more, and what was told is not told again.
+        assert!(signal("-USR1").success());
+        until("matchpoint: rank 1: queues, oldest first");
+        assert!(signal("-TERM").success());
+        until("did not close");
+        assert!(!run.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn a_job_without_mpi_is_no_success() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let launcher = mpi.mpiexec();

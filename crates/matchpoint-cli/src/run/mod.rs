@@ -1,9 +1,11 @@
 //! `matchpoint run`: an MPI job whose messages an engine of ours matches, by way of libfabric.
 
+mod news;
+mod queues;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
 
 use matchpoint_run::job::{Job, Request};
 use matchpoint_run::report::{self as reports, Process};
@@ -12,9 +14,11 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
+use crate::job;
 use crate::output::Outputs;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
-use crate::{format, job};
+use news::{News, news_of};
+use queues::Queues;
 
 /// Runs the command.
 ///
@@ -106,65 +110,6 @@ fn about(job: &Job, status: ExitStatus) -> Value {
         "core": job.choice.core,
         "exit_status": status.code(),
     })
-}
-
-/// Looks for the first reports, and says once what they show.
-#[derive(Default)]
-struct News {
-    told: bool,
-    seen: usize,
-    changed: Option<Instant>,
-    looked: Option<Instant>,
-}
-
-impl News {
-    /// Where nobody knows how many there will be: after this time without another, these are they.
-    const PATIENCE: Duration = Duration::from_millis(500);
-    /// Where it is known that some are not there yet: a busy machine starts processes seconds apart.
-    const LONG_PATIENCE: Duration = Duration::from_secs(10);
-    /// The folder is read no more often than this.
-    const PAUSE: Duration = Duration::from_millis(100);
-
-    fn look(&mut self, job: &Job) {
-        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < News::PAUSE) {
-            return;
-        }
-        self.looked = Some(Instant::now());
-        let told = job.processes();
-        let matched = told.iter().filter(|process| process.is_matched()).count();
-        if matched != self.seen {
-            (self.seen, self.changed) = (matched, Some(Instant::now()));
-        }
-        let all = job.ranks.is_some_and(|ranks| matched as u64 >= ranks);
-        let patience = if job.ranks.is_some() { News::LONG_PATIENCE } else { News::PATIENCE };
-        let settled = self.changed.is_some_and(|changed| changed.elapsed() > patience);
-        if matched > 0 && (all || settled) {
-            self.told = true;
-            anstream::eprintln!("{}", news_of(job, &told));
-        }
-    }
-}
-
-/// `matchpoint: hybrid matches for 8 ranks over shm (libfabric 2.5, owner of the receive queue)`
-fn news_of(job: &Job, told: &[Process]) -> String {
-    let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
-    let first = matched.first();
-    let endpoint = first.and_then(|process| process.endpoints.first());
-    let front_end = match endpoint.map(|endpoint| endpoint.front_end.as_str()) {
-        Some("layered") => matchpoint_run::choice::FrontEnd::Layered,
-        _ => matchpoint_run::choice::FrontEnd::Peer,
-    };
-    format!(
-        "matchpoint: {} matches for {} over {} (libfabric {}, {})",
-        endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
-        match job.ranks.filter(|ranks| *ranks > matched.len() as u64) {
-            Some(ranks) => format!("{} of {ranks} ranks", matched.len()),
-            None => format::counted(matched.len() as u64, "rank"),
-        },
-        job.choice.core,
-        first.map_or("", |process| &process.libfabric),
-        front_end.describe()
-    )
 }
 
 /// No process was matched by us: why, as far as is known, and what to look at.
