@@ -24,9 +24,6 @@ impl FrontEnd {
     }
 }
 
-/// The provider can match above cores that have no receive queue to own.
-pub const LAYERED: bool = false;
-
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -65,12 +62,15 @@ pub fn choose(
             (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
         }
         Some((core, who)) => (core.clone(), format!("{who} says so")),
-        None if hosts.is_one() && can("shm").is_ok() => {
+        // Open MPI 4.1 refuses the shm of libfabric 1.17.
+        None if hosts.is_one() && owns(stack, version, "shm").is_ok() => {
             ("shm".to_owned(), format!("one host: {}", hosts.why))
         }
-        None if can("tcp;ofi_rxm").is_ok() => ("tcp;ofi_rxm".to_owned(), hosts.why.clone()),
-        None if can("tcp").is_ok() => ("tcp".to_owned(), hosts.why.clone()),
-        None => return Err(RunError(nothing_fits(stack, version, hosts))),
+        None => {
+            let core = if stack.vendor == Vendor::Intel { "tcp" } else { "tcp;ofi_rxm" };
+            let old = if hosts.is_one() { "; its libfabric is too old for shm" } else { "" };
+            (core.to_owned(), format!("{}{old}", hosts.why))
+        }
     };
     let known = fabric.map_or(&[][..], |fabric| &fabric.providers);
     if !known.is_empty() && !known.contains(&core) {
@@ -138,15 +138,15 @@ fn front_end(
     core: &str,
     asked: Option<FrontEnd>,
 ) -> Result<FrontEnd, String> {
-    let peer = owns(stack, version, core);
-    match (asked, peer) {
-        (Some(FrontEnd::Layered), _) if LAYERED => Ok(FrontEnd::Layered),
-        (Some(FrontEnd::Layered), _) => {
-            Err("this provider cannot match above a core yet: unset MATCHPOINT_FRONT_END".to_owned())
-        }
+    if core.ends_with(";ofi_rxm") && stack.vendor == Vendor::Intel {
+        return Err(format!(
+            "{stack} cannot use {core}: its libfabric finds nothing over it; shm and tcp work"
+        ));
+    }
+    match (asked, owns(stack, version, core)) {
+        (Some(FrontEnd::Layered), _) | (None, Err(_)) => Ok(FrontEnd::Layered),
         (_, Ok(())) => Ok(FrontEnd::Peer),
-        (None, Err(_)) if LAYERED => Ok(FrontEnd::Layered),
-        (_, Err(why)) => Err(why),
+        (Some(FrontEnd::Peer), Err(why)) => Err(format!("{why}: unset MATCHPOINT_FRONT_END")),
     }
 }
 
@@ -155,33 +155,18 @@ fn owns(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), St
     // One that could not be asked is taken for a new one: the provider itself looks again.
     let version = version.unwrap_or((2, 5));
     let (major, minor) = version;
-    let accepts = |since| if version >= since { Ok(()) } else { Err(since) };
-    let accepts = match core {
-        "shm" | "sm2" => accepts((1, 19)),
-        "cxi" => accepts((2, 0)),
-        // Its libfabric finds nothing over it.
-        name if name.ends_with(";ofi_rxm") && stack.vendor == Vendor::Intel => {
-            return Err(format!("{stack} cannot use {core}: its libfabric gives no data for it"));
-        }
-        name if name.ends_with(";ofi_rxm") => accepts((2, 0)),
-        _ => {
-            let those = if stack.vendor == Vendor::Intel { "shm does" } else { "shm and tcp;ofi_rxm do" };
-            return Err(format!(
-                "the provider {core} lets nobody own its receive queue, and matching above it is not there yet; \
-                 {those}: name one with --core"
-            ));
-        }
+    let since = match core {
+        "shm" | "sm2" => (1, 19),
+        "cxi" => (2, 0),
+        name if name.ends_with(";ofi_rxm") => (2, 0),
+        _ => return Err(format!("the provider {core} lets nobody own its receive queue")),
     };
-    accepts.map_err(|(a, b)| {
-        format!("{stack}'s libfabric is {major}.{minor}, in which {core} lets nobody own its receive queue ({a}.{b} \
-            and later do)")
-    })
-}
-
-fn nothing_fits(stack: &Stack, version: Option<(u32, u32)>, hosts: &Hosts) -> String {
-    let core = if hosts.is_one() { "shm" } else { "tcp;ofi_rxm" };
-    let why = owns(stack, version, core).err().unwrap_or_default();
-    format!("{why}, and matching above a provider is not there yet. {INSTEAD}")
+    let (a, b) = since;
+    if version >= since {
+        return Ok(());
+    }
+    let whose = format!("{stack}'s libfabric is {major}.{minor}");
+    Err(format!("{whose}, in which {core} lets nobody own its receive queue ({a}.{b} and later do)"))
 }
 
 #[cfg(test)]
@@ -226,7 +211,15 @@ mod tests {
             assert_eq!(core(vendor, 1), "shm");
             assert_eq!(core(vendor, 2), "tcp;ofi_rxm");
         }
-        assert_eq!(core(Vendor::Intel, 1), "shm");
+        assert_eq!((core(Vendor::Intel, 1), core(Vendor::Intel, 2)), ("shm".to_owned(), "tcp".to_owned()));
+    }
+
+    #[test]
+    fn an_old_libfabric_gets_no_shm() {
+        let all = Asked::default();
+        let choice =
+            choose(&stack(Vendor::OpenMpi, "4.1.4"), Some(&fabric((1, 17))), &hosts(1), &all).unwrap();
+        assert_eq!((choice.core.as_str(), choice.front_end), ("tcp;ofi_rxm", FrontEnd::Layered));
     }
 
     #[test]
@@ -237,9 +230,8 @@ mod tests {
         assert_eq!((choice.core.as_str(), choice.front_end), ("tcp;ofi_rxm", FrontEnd::Peer));
         let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
         assert!(said.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{said}");
-        if !LAYERED {
-            assert!(refusal(&mpich, &fabric((2, 5)), 1, Some("tcp")).contains("name one with --core"));
-        }
+        let intel = refusal(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, Some("tcp;ofi_rxm"));
+        assert!(intel.contains("finds nothing over it"), "{intel}");
     }
 
     #[test]
@@ -250,12 +242,28 @@ mod tests {
         assert!(said.contains("(ch4:ucx)") && said.contains("matchpoint record"), "{said}");
         let said = refusal(&stack(Vendor::Mpich, "4.0.2"), &fabric((2, 5)), 1, None);
         assert!(said.contains("older than 4.1"), "{said}");
-        if !LAYERED {
-            let said = refusal(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
-            assert!(said.contains("1.17") && said.contains("1.19"), "{said}");
-            let said = refusal(&stack(Vendor::Intel, "2021.18"), &fabric((2, 4)), 2, None);
-            assert!(said.contains("no data"), "{said}");
+    }
+
+    #[test]
+    fn a_queue_is_owned_where_it_can_be() {
+        let front_end = |vendor, version, core| front_end(&stack(vendor, "5.0.2"), Some(version), core, None);
+        for (vendor, version, core, expected) in [
+            (Vendor::Mpich, (2, 5), "shm", FrontEnd::Peer),
+            (Vendor::Mpich, (2, 5), "tcp;ofi_rxm", FrontEnd::Peer),
+            (Vendor::Mpich, (2, 5), "tcp", FrontEnd::Layered),
+            (Vendor::OpenMpi, (1, 17), "shm", FrontEnd::Layered),
+            (Vendor::OpenMpi, (1, 22), "tcp;ofi_rxm", FrontEnd::Layered),
+            (Vendor::Intel, (2, 4), "tcp", FrontEnd::Layered),
+        ] {
+            assert_eq!(front_end(vendor, version, core), Ok(expected), "{core} of {version:?}");
         }
+        let mpich = stack(Vendor::Mpich, "5.0.2");
+        let asked = Asked { core: None, front_end: Some(FrontEnd::Layered) };
+        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).unwrap();
+        assert_eq!((choice.core.as_str(), choice.front_end), ("shm", FrontEnd::Layered));
+        let asked =
+            Asked { core: Some(("tcp".to_owned(), "--core".to_owned())), front_end: Some(FrontEnd::Peer) };
+        assert!(choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).is_err());
     }
 
     #[test]

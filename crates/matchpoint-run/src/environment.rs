@@ -26,6 +26,9 @@ pub const UTILITY: &str = "ofi_matchpoint";
 /// And where the MPI chooses among core providers only.
 pub const CORE: &str = "matchpoint";
 
+/// SIGUSR1, on every Linux but those of MIPS, SPARC and Alpha.
+const QUEUES_SIGNAL: &str = "10";
+
 /// All of it. `providers` and `reports` are folders.
 pub fn variables(
     stack: &Stack,
@@ -61,6 +64,7 @@ pub fn variables(
     }
     set("MATCHPOINT_CORE", &choice.core, "what transports messages");
     set("MATCHPOINT_ENGINE", engine, "what matches them");
+    set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "on SIGUSR1 a process tells what stands in its queues");
     set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did");
     all
 }

@@ -76,10 +76,10 @@ impl Folder {
                 folder.path.display()
             )));
         }
-        for (name, is_stale) in [("providers", "-fi.so"), ("reports", ".json")] {
+        for (name, stale) in [("providers", &["-fi.so"][..]), ("reports", &[".json", ".txt"])] {
             let path = folder.path.join(name);
             fs::create_dir_all(&path).map_err(|error| RunError::file(&path, &error))?;
-            empty(&path, is_stale).map_err(|error| RunError::file(&path, &error))?;
+            empty(&path, stale).map_err(|error| RunError::file(&path, &error))?;
         }
         folder.fill(hosts.here && named.is_none(), provider, core, folders)?;
         Ok(folder)
@@ -126,10 +126,11 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     Ok(Folder { path, temporary: Some(made) })
 }
 
-fn empty(folder: &Path, ending: &str) -> std::io::Result<()> {
+/// Of what ends in one of these.
+fn empty(folder: &Path, endings: &[&str]) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().ends_with(ending) {
+        if endings.iter().any(|ending| entry.file_name().to_string_lossy().ends_with(ending)) {
             fs::remove_file(entry.path())?;
         }
     }

@@ -51,6 +51,10 @@ pub struct Job {
     pub folder: Folder,
 }
 
+/// What the provider reads besides, if users set it (its `settings.rs`); `FI_LOG_LEVEL` for when it does not work.
+const PASSED_ON: &[&str] =
+    &["MATCHPOINT_FRONT_END", "MATCHPOINT_EAGER_BYTES", "MATCHPOINT_KEPT_BYTES", "FI_LOG_LEVEL"];
+
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
@@ -95,12 +99,14 @@ impl Job {
     }
 
     /// Options that hand the variables on: Open MPI's launcher does so by itself only for its own, and on this host.
+    /// So it is with what users tell the provider themselves.
     pub fn handed_on(&self) -> Vec<&'static str> {
         if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
             return Vec::new();
         }
         let names = self.variables.iter().map(|variable| variable.name);
-        names.filter(|name| !name.starts_with("OMPI_")).flat_map(|name| ["-x", name]).collect()
+        let set = PASSED_ON.iter().copied().filter(|name| env::var_os(name).is_some());
+        names.filter(|name| !name.starts_with("OMPI_")).chain(set).flat_map(|name| ["-x", name]).collect()
     }
 
     /// What processes have told until now.

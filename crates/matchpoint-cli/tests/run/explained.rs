@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use matchpoint_run::choice::LAYERED;
-
 use crate::job::Job;
 use crate::mpi;
 
@@ -19,14 +17,6 @@ fn an_mpich_that_has_ucx_only() {
     let Some(mpi) = mpi::named("debian-mpich") else { return };
     let said = Job::new(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
     assert!(said.contains("MPICH 4.0.2") && said.contains("built without libfabric (ch4:ucx)"), "{said}");
-    offers_something_else(&said);
-}
-
-#[test]
-fn a_libfabric_whose_queues_cannot_be_owned() {
-    let Some(mpi) = mpi::named("debian-openmpi").filter(|_| !LAYERED) else { return };
-    let said = Job::new(&[]).with(&mpi, 2, &mpi.example("halo27")).refused();
-    assert!(said.contains("Open MPI 4.1.4's libfabric is 1.17"), "{said}");
     offers_something_else(&said);
 }
 

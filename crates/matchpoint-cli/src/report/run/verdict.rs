@@ -73,15 +73,20 @@ fn list(worst: &Rank, share: f64) -> String {
     let each = format::digits(entries as f64 / worst.searches() as f64);
     let bound = format!(
         "A plain list, as libfabric's own providers have, would have compared at most {} there, {each} a search: at \
-         {} ns each, at most {}",
+         {} ns each, {}",
         if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", format::count(entries)) },
         format::digits(ENTRY_NS).trim_end_matches('0').trim_end_matches('.'),
-        format::share(share.min(1.0)),
+        at_most(share.min(1.0)),
     );
     if share < NEGLIGIBLE {
         return format!("{bound} of that time.");
     }
     format!("{bound} of that time; how much of it, `matchpoint record` and `matchpoint analyze` tell.")
+}
+
+fn at_most(share: f64) -> String {
+    let text = format::share(share);
+    if text.starts_with("under") { text } else { format!("at most {text}") }
 }
 
 fn memory(run: &Run) -> String {

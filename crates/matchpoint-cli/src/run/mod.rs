@@ -1,9 +1,11 @@
 //! `matchpoint run`: an MPI job whose messages an engine of ours matches, by way of libfabric.
 
+mod news;
+mod queues;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::{Duration, Instant};
 
 use matchpoint_run::job::{Job, Request};
 use matchpoint_run::report::{self as reports, Process};
@@ -12,9 +14,11 @@ use serde_json::{Value, json};
 
 use crate::cli;
 use crate::failure::Failure;
+use crate::job;
 use crate::output::Outputs;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
-use crate::{format, job};
+use news::{News, news_of};
+use queues::Queues;
 
 /// Runs the command.
 ///
@@ -34,7 +38,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let program = std::env::current_exe()
         .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
-    let mut job = Job::prepare(
+    let job = Job::prepare(
         Request {
             engine: arguments.engine.clone(),
             core: arguments.core.clone(),
@@ -52,7 +56,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     let mut news = News::default();
     let status = job::run(job.command(), &mut || news.look(&job))?;
     let told = job.processes();
-    let run = Run::new(&told, job.ranks.take());
+    let run = Run::new(&told, job.ranks);
     if run.ranks.is_empty() {
         let why = nothing(&run, told.is_empty());
         if status.success() {
@@ -106,59 +110,6 @@ fn about(job: &Job, status: ExitStatus) -> Value {
         "core": job.choice.core,
         "exit_status": status.code(),
     })
-}
-
-/// Looks for the first reports, and says once what they show.
-#[derive(Default)]
-struct News {
-    told: bool,
-    seen: usize,
-    changed: Option<Instant>,
-    looked: Option<Instant>,
-}
-
-impl News {
-    /// Ranks that are not there half a second after the last one are late, and not waited for.
-    const PATIENCE: Duration = Duration::from_millis(500);
-    /// The folder is read no more often than this.
-    const PAUSE: Duration = Duration::from_millis(100);
-
-    fn look(&mut self, job: &Job) {
-        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < News::PAUSE) {
-            return;
-        }
-        self.looked = Some(Instant::now());
-        let told = job.processes();
-        let matched = told.iter().filter(|process| process.is_matched()).count();
-        if matched != self.seen {
-            (self.seen, self.changed) = (matched, Some(Instant::now()));
-        }
-        let all = job.ranks.is_some_and(|ranks| matched as u64 >= ranks);
-        let settled = self.changed.is_some_and(|changed| changed.elapsed() > News::PATIENCE);
-        if matched > 0 && (all || settled) {
-            self.told = true;
-            anstream::eprintln!("{}", news_of(job, &told));
-        }
-    }
-}
-
-/// `matchpoint: hybrid matches for 8 ranks over shm (libfabric 2.5, owner of the receive queue)`
-fn news_of(job: &Job, told: &[Process]) -> String {
-    let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
-    let first = matched.first();
-    let endpoint = first.and_then(|process| process.endpoints.first());
-    let front_end = match endpoint.map(|endpoint| endpoint.front_end.as_str()) {
-        Some("layered") => matchpoint_run::choice::FrontEnd::Layered,
-        _ => matchpoint_run::choice::FrontEnd::Peer,
-    };
-    format!(
-        "matchpoint: {} matches for {} over {} (libfabric {}, {})",
-        endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
-        format::counted(matched.len() as u64, "rank"),
-        job.choice.core,
-        first.map_or("", |process| &process.libfabric),
-        front_end.describe()
-    )
 }
 
 /// No process was matched by us: why, as far as is known, and what to look at.

@@ -1,0 +1,94 @@
+//! What stands in the queues of a job that hangs: on SIGUSR1 to this command, its processes on this host are asked.
+//!
+//! The provider writes into files beside its reports, when the application next looks for completions: one that waits for a
+//! message looks all the time, one that computes does not.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use matchpoint_run::job::Job;
+use matchpoint_run::report::Process;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::failure::Failure;
+
+/// Watches for the signal, and tells what the processes answer.
+pub struct Queues {
+    asked: Arc<AtomicBool>,
+    waiting: Option<Instant>,
+    /// Bytes of each file that have been told.
+    told: BTreeMap<PathBuf, usize>,
+}
+
+impl Queues {
+    /// After this time those that have not answered are not looking.
+    const PATIENCE: Duration = Duration::from_millis(500);
+
+    /// From now on.
+    ///
+    /// # Errors
+    /// The system does not let us.
+    pub fn watch() -> Result<Queues, Failure> {
+        let asked = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal_hook::consts::SIGUSR1, asked.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+        Ok(Queues { asked, waiting: None, told: BTreeMap::new() })
+    }
+
+    /// Asks if it is time to, and tells what was answered.
+    pub fn look(&mut self, job: &Job) {
+        if self.asked.swap(false, Relaxed) {
+            ask(job);
+            self.waiting = Some(Instant::now());
+        }
+        if self.waiting.is_some_and(|asked| asked.elapsed() > Queues::PATIENCE) {
+            self.waiting = None;
+            self.tell(job);
+        }
+    }
+
+    fn tell(&mut self, job: &Job) {
+        for process in job.processes().iter().filter(|process| process.is_matched()) {
+            let path = job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid));
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let told = self.told.entry(path).or_default();
+            let fresh = text.get(*told..).unwrap_or_default();
+            let name = name(process);
+            if fresh.is_empty() {
+                anstream::eprintln!("matchpoint: {name} has not answered: it is not waiting for messages");
+            } else {
+                anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
+            }
+            *told = text.len();
+        }
+    }
+}
+
+/// Processes elsewhere are out of reach: it is said how to ask them.
+fn ask(job: &Job) {
+    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    for process in job.processes().iter().filter(|process| process.is_matched()) {
+        let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+        let (true, Some(pid)) = (process.host == own.trim(), pid) else {
+            anstream::eprintln!(
+                "matchpoint: {}: on {}, kill -USR1 {}",
+                name(process),
+                process.host,
+                process.pid
+            );
+            continue;
+        };
+        // It may have ended this moment.
+        let _ = kill_process(pid, Signal::USR1);
+    }
+}
+
+fn name(process: &Process) -> String {
+    process
+        .rank
+        .map_or_else(|| format!("process {} on {}", process.pid, process.host), |rank| format!("rank {rank}"))
+}
