@@ -114,10 +114,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
                     break;
                 }
                 self.current = index;
-                self.others_ns = self.schedule.earliest_but(index);
+                self.schedule.take(index);
+                self.others_ns = self.schedule.earliest().0;
                 self.own_ns = NEVER;
                 let due_ns = self.turn(index)?;
-                self.schedule.set(index, due_ns);
+                self.schedule.pull_forward(index, due_ns);
                 turns += 1;
                 if turns % TURNS_PER_REPORT == 0 {
                     reported = self.report(progress, reported);
