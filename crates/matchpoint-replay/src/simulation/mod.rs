@@ -175,8 +175,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
             let process = &mut self.processes[index];
-            process.look_ahead()?;
-            let (lane, call_ns) = next_call(self.setting, index, process);
+            let (lane, call_ns) = if process.waits() {
+                (0, NEVER)
+            } else {
+                process.look_ahead()?;
+                next_call(self.setting, index, process)
+            };
             let arrival_ns = process.inbox.next_ns();
             let mut due_ns = call_ns.min(arrival_ns);
             let mut lookahead = lookahead;
