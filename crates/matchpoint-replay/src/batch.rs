@@ -16,8 +16,9 @@ const STEPS_PER_RANK: usize = 256;
 const CHUNK_MIN: usize = 4096;
 const CHUNK_MAX: usize = 32_768;
 
-/// Chunks that may wait to be measured.
-pub(crate) const IN_FLIGHT: usize = 2;
+/// Steps that may wait to be measured, in two to eight chunks: while the measuring thread flushes caches, a millisecond or
+/// two at a time, the simulation goes on.
+const IN_FLIGHT: usize = 65_536;
 
 /// The sending end.
 pub(crate) struct Batcher {
@@ -28,9 +29,18 @@ pub(crate) struct Batcher {
     returned: Receiver<Vec<Brief>>,
 }
 
+fn capacity(processes: usize) -> usize {
+    (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX)
+}
+
+/// Chunks that may wait to be measured.
+pub(crate) fn chunks_in_flight(processes: usize) -> usize {
+    (IN_FLIGHT / capacity(processes)).clamp(2, 8)
+}
+
 impl Batcher {
     pub fn new(processes: usize, full: SyncSender<Vec<Brief>>, returned: Receiver<Vec<Brief>>) -> Self {
-        let capacity = (processes * STEPS_PER_RANK).clamp(CHUNK_MIN, CHUNK_MAX);
+        let capacity = capacity(processes);
         Batcher { open: Vec::with_capacity(capacity), capacity, full, returned }
     }
 

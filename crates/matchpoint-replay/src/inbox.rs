@@ -14,11 +14,18 @@ type Due = (i64, u32, u32);
 /// Messages mostly set out in the order in which they will arrive, so a sorted queue that is searched from its end
 /// beats a heap. Those that overtake more than a few others go to a heap of their own, for what is behind one that
 /// is inserted has to move.
-#[derive(Default)]
 pub(crate) struct Inbox {
     sorted: VecDeque<Due>,
     overtaking: BinaryHeap<Reverse<Due>>,
     begun: u32,
+    /// When the next message arrives, or [`NEVER`]: asked for three times as often as it changes.
+    next_ns: i64,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Inbox { sorted: VecDeque::new(), overtaking: BinaryHeap::new(), begun: 0, next_ns: NEVER }
+    }
 }
 
 impl Inbox {
@@ -27,6 +34,7 @@ impl Inbox {
     pub fn push(&mut self, at_ns: i64, place: u32) {
         let due = (at_ns, self.begun, place);
         self.begun = self.begun.wrapping_add(1);
+        self.next_ns = self.next_ns.min(at_ns);
         // Mostly.
         if self.sorted.back().is_none_or(|last| last.0 <= at_ns) {
             self.sorted.push_back(due);
@@ -47,11 +55,16 @@ impl Inbox {
     /// When the next message arrives, or [`NEVER`].
     #[inline]
     pub fn next_ns(&self) -> i64 {
+        self.next_ns
+    }
+
+    #[inline]
+    fn see_next(&mut self) {
         let first_ns = self.sorted.front().map_or(NEVER, |due| due.0);
-        match self.overtaking.peek() {
+        self.next_ns = match self.overtaking.peek() {
             None => first_ns,
             Some(Reverse(other)) => first_ns.min(other.0),
-        }
+        };
     }
 
     /// The place of the first message to arrive that is meant, by when it will and by its place.
@@ -68,6 +81,7 @@ impl Inbox {
             Some(at) => drop(self.sorted.remove(at)),
             None => self.overtaking.retain(|Reverse(due)| due.2 != place),
         }
+        self.see_next();
     }
 
     /// The next message arrives.
@@ -83,6 +97,7 @@ impl Inbox {
         };
         let next =
             if is_overtaken { self.overtaking.pop().map(|next| next.0) } else { self.sorted.pop_front() };
+        self.see_next();
         next.map(|(at_ns, _, place)| (at_ns, place))
     }
 }

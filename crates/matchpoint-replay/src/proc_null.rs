@@ -97,10 +97,10 @@ impl AnySources {
         }
     }
 
-    /// Whether what completes next may tell something.
+    /// Whether what starts or completes next may tell something.
     #[inline]
     pub fn awaits_any(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || !self.persistent.is_empty()
     }
 
     fn begin(&mut self, request: RequestId) -> u32 {

@@ -374,6 +374,12 @@ impl<'t> Process<'t> {
         is_free.then_some((at, first))
     }
 
+    /// Whether it has one thread, and that waits: nothing but what arrives is of interest then.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        matches!(&self.lanes[..], [lane] if matches!(lane.state, LaneState::Blocked(_)))
+    }
+
     /// Whether it has made all its calls.
     pub fn is_finished(&self) -> bool {
         self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle))

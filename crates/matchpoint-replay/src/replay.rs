@@ -9,7 +9,7 @@ use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::arrivals::Arrivals;
-use crate::batch::{Batcher, IN_FLIGHT};
+use crate::batch::{Batcher, chunks_in_flight};
 use crate::bits::Bits;
 use crate::clocks::Clocks;
 use crate::communicators::{self, Communicators};
@@ -72,6 +72,8 @@ impl Prepared {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
         let communicators = communicators::resolve(&surveys, world);
+        // Of use to nobody else, and as long as a program makes and frees communicators.
+        surveys.iter_mut().for_each(|survey| survey.membership = Vec::new());
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
         let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
@@ -99,7 +101,7 @@ fn measured(
     measurer: Measurer,
     progress: &Progress,
 ) -> Result<(Measurer, Tally), ReplayError> {
-    let (full, filled) = mpsc::sync_channel(IN_FLIGHT);
+    let (full, filled) = mpsc::sync_channel(chunks_in_flight(trace.present().len()));
     let (give_back, returned) = mpsc::channel();
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("measure".into());

@@ -21,6 +21,9 @@ const SYNCHRONISATIONS_KEPT: usize = 16;
 /// Calls between two looks at [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
+/// How many answers about communicators and groups are looked back at for the same one.
+const ANSWERS_KEPT: usize = 64;
+
 /// What one rank's stream holds.
 pub(crate) struct RankSurvey {
     pub rank: u32,
@@ -91,11 +94,12 @@ fn survey_rank(
         times: Times::default(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
+    let mut answers = Answers::default();
     let mut counts = vec![0; Function::ALL.len()];
     let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
-        found.note(&call, lists);
+        found.note(&call, lists, &mut answers);
         if null_looks_any {
             found.any_sources.note(&call, |_, _| {});
         }
@@ -119,18 +123,21 @@ impl RankSurvey {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
     }
 
-    fn note(&mut self, call: &Call, lists: &Lists) {
+    fn note(&mut self, call: &Call, lists: &Lists, answers: &mut Answers) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
         self.times.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
-            Action::CommCreate { .. }
-            | Action::CommFree { .. }
-            | Action::GroupCreate { .. }
-            | Action::GroupFree { .. } => self.keep(call, lists),
+            Action::CommCreate { .. } => {
+                answers.forget();
+                self.keep(call, lists);
+            }
+            Action::CommFree { .. } | Action::GroupCreate { .. } | Action::GroupFree { .. } => {
+                self.keep(call, lists);
+            }
             Action::CommSize { comm, .. } | Action::CommRank { comm, .. }
-                if !self.is_known(&call.action, comm) =>
+                if !self.is_known(&call.action, comm, answers) =>
             {
                 self.keep(call, lists);
             }
@@ -148,12 +155,53 @@ impl RankSurvey {
         self.membership.push(Membership { function, action: call.action, integers });
     }
 
-    /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops.
-    fn is_known(&self, action: &Action, asked: CommId) -> bool {
+    /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops, so
+    /// where that was found last is looked at first.
+    fn is_known(&self, action: &Action, asked: CommId, answers: &mut Answers) -> bool {
+        let kept = self.membership.len();
+        if answers.of(asked, action).is_some_and(|at| kept - at <= ANSWERS_KEPT) {
+            return true;
+        }
         let since = self.membership.iter().rev().take_while(
             |earlier| !matches!(earlier.action, Action::CommCreate { comm, .. } if comm == asked),
         );
-        since.take(64).any(|earlier| earlier.action == *action)
+        let found = since.take(ANSWERS_KEPT).position(|earlier| earlier.action == *action);
+        if let Some(back) = found {
+            answers.note(asked, *action, kept - 1 - back);
+        }
+        found.is_some()
+    }
+}
+
+/// Where, among what was kept, some of the last answers about communicators are that were given again.
+#[derive(Default)]
+struct Answers([Option<(Action, usize)>; 8]);
+
+impl Answers {
+    fn slot(comm: CommId, action: &Action) -> usize {
+        (comm.0 as usize % 4) * 2 + usize::from(matches!(action, Action::CommRank { .. }))
+    }
+
+    fn of(&self, comm: CommId, action: &Action) -> Option<usize> {
+        let (known, at) = self.0[Self::slot(comm, action)]?;
+        // Compared by hand: of all actions, only these two come here.
+        let is_same = match (known, action) {
+            (Action::CommSize { comm, size }, Action::CommSize { comm: asked, size: said })
+            | (Action::CommRank { comm, rank: size }, Action::CommRank { comm: asked, rank: said }) => {
+                comm == *asked && size == *said
+            }
+            _ => false,
+        };
+        is_same.then_some(at)
+    }
+
+    fn note(&mut self, comm: CommId, action: Action, at: usize) {
+        self.0[Self::slot(comm, &action)] = Some((action, at));
+    }
+
+    /// What was said of others before says nothing of a new communicator, whose id may have been theirs.
+    fn forget(&mut self) {
+        self.0 = [None; 8];
     }
 }
 

@@ -66,8 +66,8 @@ pub trait RankReader: Send {
     /// The stream is damaged here. It cannot be read any further.
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError>;
 
-    /// The same, for a reader who does not ask what completed: the requests and completions of calls of the
-    /// `Wait*`/`Test*` family may be left out.
+    /// The same, for a reader who does not ask what completed, nor which persistent requests began: the requests and
+    /// completions of calls of the `Wait*`/`Test*` and `Start*` families may be left out.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -30,6 +30,10 @@ const REPEATED_RANKS: usize = 128;
 const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
 const REPEATING_SHARE: u32 = 32;
 
+/// Memory that the engines which play again may hold, at all ranks: where a queue grows beyond that, bursts are long
+/// enough, and each message that waits is kept twice instead of four times.
+const REPEATING_BYTES: u64 = 32 << 20;
+
 /// Between two looks at how much memory an engine has.
 const BURSTS_PER_LOOK: u64 = 8;
 
@@ -248,9 +252,9 @@ impl MeasuredEngine {
             at_rank.held_bytes = held;
         }
         let too_large = budget::is_too_large(self.held_bytes, engines);
-        if self.repetitions > 1
-            && (too_large || self.repeating > REPEATING_AT_FIRST + passed / REPEATING_SHARE)
-        {
+        let repeats_too_much = self.held_bytes > REPEATING_BYTES
+            || self.repeating > REPEATING_AT_FIRST + passed / REPEATING_SHARE;
+        if self.repetitions > 1 && (too_large || repeats_too_much) {
             self.play_once();
         } else if too_large && !self.is_first {
             self.stop(Stopped::Memory);

@@ -7,8 +7,9 @@ use super::message::Got;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason};
 use crate::reported::Reported;
-use crate::requests::{Request, RequestKind, RequestState};
+use crate::requests::{Request, RequestKind, RequestState, RequestTable};
 use crate::step::{Point, Sink};
+use crate::tally::Tally;
 
 impl<S: Sink> Simulation<'_, S> {
     /// What `owner` began ended at `at_ns`; a receive got a message with that source and tag.
@@ -30,31 +31,11 @@ impl<S: Sink> Simulation<'_, S> {
             RequestState::Pending(_) => {
                 request.state = RequestState::Done(at_ns);
                 if let Some(lane) = request.waiter.take() {
-                    self.retire(index, id, place);
+                    retire(requests, &mut self.tally, id, place);
                     self.unblock(index, lane, at_ns);
                 }
             }
             RequestState::Inactive | RequestState::Done(_) => {}
-        }
-    }
-
-    /// A complete request is returned to the application: gone, or inactive if it is persistent.
-    #[inline]
-    fn retire(&mut self, index: usize, id: RequestId, place: u32) {
-        let requests = &mut self.processes[index].requests;
-        let request = requests.at(place);
-        if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
-            self.tally.reproduced_as(expected, got);
-        }
-        match request.what {
-            RequestKind::PersistentSend(_)
-            | RequestKind::PersistentReceive(..)
-            | RequestKind::PersistentCollective(_) => {
-                request.state = RequestState::Inactive;
-            }
-            _ => {
-                requests.remove_at(id, place);
-            }
         }
     }
 
@@ -96,7 +77,7 @@ impl<S: Sink> Simulation<'_, S> {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
                     blocked.leave_ns = blocked.leave_ns.max(at_ns);
-                    self.retire(index, id, place);
+                    retire(requests, &mut self.tally, id, place);
                 }
                 RequestState::Pending(_) if request.waiter.is_some() => {}
                 RequestState::Pending(_) => {
@@ -215,5 +196,22 @@ impl<S: Sink> Simulation<'_, S> {
             Some(_) => point.matched_probe(asked, message),
         });
         Some(self.flights[found?].label.reported())
+    }
+}
+
+/// A complete request is returned to the application: gone, or inactive if it is persistent.
+#[inline]
+fn retire(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, place: u32) {
+    let request = requests.at(place);
+    if let (Some(got), Some(expected)) = (request.got.take(), request.expected.take()) {
+        tally.reproduced_as(expected, got);
+    }
+    match request.what {
+        RequestKind::PersistentSend(_)
+        | RequestKind::PersistentReceive(..)
+        | RequestKind::PersistentCollective(_) => {
+            request.state = RequestState::Inactive;
+        }
+        _ => requests.remove_at(id, place),
     }
 }

@@ -107,6 +107,7 @@ impl<S: Sink> Simulation<'_, S> {
             return Sent { end: Some(now_ns), message: None };
         };
         let bytes = args.bytes.unwrap_or(0);
+        // Borrowed once: finding it takes as long as most of what is done with it.
         let process = &mut self.processes[index];
         let (seat, from) = (process.seat(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, seat, dest);
@@ -122,7 +123,6 @@ impl<S: Sink> Simulation<'_, S> {
             _ => Protocol::Eager,
         };
         let wire_ns = if protocol == Protocol::Rendezvous { 0 } else { loggp.wire(bytes) };
-        let process = &mut self.processes[index];
         let start_ns = begin_ns.max(process.nic_free_ns);
         process.nic_free_ns = start_ns + loggp.gap + wire_ns;
         let sender = if protocol == Protocol::Eager { Owner::Nobody } else { owner };
@@ -130,8 +130,9 @@ impl<S: Sink> Simulation<'_, S> {
         let arrival_ns = start_ns + loggp.latency + wire_ns;
         let label = Label::exact(seat.context, seat.rank, args.tag as u32);
         let newer = u32::try_from(arrival_ns - now_ns).unwrap_or(NIL);
-        let flight =
-            Flight { bytes, from, protocol, sender, newer, ..Flight::of(label, self.next_number() as u32) };
+        self.sequence += 1;
+        let number = self.sequence as u32;
+        let flight = Flight { bytes, from, protocol, sender, newer, ..Flight::of(label, number) };
         let message = self.launch(to as usize, arrival_ns, flight);
         Sent {
             end: (protocol == Protocol::Eager).then_some(start_ns),
@@ -187,42 +188,45 @@ impl<S: Sink> Simulation<'_, S> {
         owner: Owner,
         expected: Option<Reported>,
     ) -> Posted {
-        if args.source == Peer::Null || self.is_null_receive(index, args, owner) {
+        let is_null = match args.source {
+            Peer::Rank(_) => false,
+            Peer::Null => true,
+            Peer::Any => self.is_null_receive(index, args, owner),
+        };
+        if is_null {
             self.tally.totals.proc_null += 1;
             return Posted { end: Some(now_ns), place: None, got: None };
         }
-        let seat = self.seat(index, args.comm);
-        let asked = Label::asked(seat, args);
-        let number = self.next_number();
+        self.sequence += 1;
+        let number = self.sequence;
         let process = &mut self.processes[index];
+        let seat = process.seat(args.comm);
+        let asked = Label::asked(seat, args);
         let took = process.matcher.post(asked, &mut self.flights);
         let site = self.tally.posted(function, asked, took.is_some());
         let id = RecvId::new(process.receives.next_place(), number as u32);
-        let message = took.map(|place| self.flights[place].id(place));
-        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, message).of_site(site));
         let Some(message) = took else {
-            let absent = self.is_absent(index, seat, args.source, expected);
-            let posted = PostedReceive {
-                owner,
-                site,
-                comm: args.comm,
-                expected,
-                absent,
-                ..PostedReceive::of(asked, number)
-            };
+            self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, None).of_site(site));
+            let mut posted =
+                PostedReceive { owner, site, comm: args.comm, expected, ..PostedReceive::of(asked, number) };
+            if self.some_absent {
+                posted.absent = self.is_absent(index, seat, args.source, expected);
+            }
             let process = &mut self.processes[index];
             let place = process.receives.insert(posted);
             process.matcher.queue_receive(&mut process.receives, place);
             return Posted { end: None, place: Some(place), got: None };
         };
+        let known_by = self.flights[message].id(message);
+        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, Some(known_by)).of_site(site));
         let (end_ns, got) = self.transfer(now_ns, message);
         self.tally.reproduced(asked, expected, got);
         Posted { end: Some(end_ns), place: None, got: got.filter(|_| !asked.is_exact()) }
     }
 
-    /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each receive.
+    /// Whether a receive shown as from any source was from `MPI_PROC_NULL`. Called once for each of them.
     fn is_null_receive(&mut self, index: usize, args: &ReceiveArgs, owner: Owner) -> bool {
-        if args.source != Peer::Any || !matches!(owner, Owner::Request(_)) {
+        if !matches!(owner, Owner::Request(_)) {
             return false;
         }
         let process = &mut self.processes[index];

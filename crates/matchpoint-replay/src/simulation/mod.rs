@@ -114,10 +114,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
                     break;
                 }
                 self.current = index;
-                self.others_ns = self.schedule.earliest_but(index);
+                self.schedule.take(index);
+                self.others_ns = self.schedule.earliest().0;
                 self.own_ns = NEVER;
                 let due_ns = self.turn(index)?;
-                self.schedule.set(index, due_ns);
+                self.schedule.pull_forward(index, due_ns);
                 turns += 1;
                 if turns % TURNS_PER_REPORT == 0 {
                     reported = self.report(progress, reported);
@@ -174,8 +175,12 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let lookahead = self.setting.loggp.lookahead();
         loop {
             let process = &mut self.processes[index];
-            process.look_ahead()?;
-            let (lane, call_ns) = next_call(self.setting, index, process);
+            let (lane, call_ns) = if process.waits() {
+                (0, NEVER)
+            } else {
+                process.look_ahead()?;
+                next_call(self.setting, index, process)
+            };
             let arrival_ns = process.inbox.next_ns();
             let mut due_ns = call_ns.min(arrival_ns);
             let mut lookahead = lookahead;

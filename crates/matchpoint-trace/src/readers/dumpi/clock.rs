@@ -8,7 +8,13 @@ const BACK: i64 = 3600;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     last: Option<i64>,
+    /// The second as it was last written, and what that is without turns, in nanoseconds: most calls are left in the
+    /// second in which the one before was.
+    recent: (i64, i64),
 }
+
+/// No second that is written.
+const NEVER: i64 = i64::MIN;
 
 /// The shortest way of at least `-BACK` that a difference of so many seconds, less whole turns, may stand for.
 fn unturned(difference: i64) -> i64 {
@@ -18,28 +24,43 @@ fn unturned(difference: i64) -> i64 {
 impl Clock {
     /// That starts at this second.
     pub fn at(second: i64) -> Self {
-        Clock { last: Some(second) }
+        Clock { last: Some(second), recent: (NEVER, 0) }
     }
 
     /// That starts at the second it sees first.
     pub fn unset() -> Self {
-        Clock { last: None }
+        Clock { last: None, recent: (NEVER, 0) }
     }
 
     /// When a call was entered and left, in nanoseconds, of what is written: seconds (but for turns) and
     /// nanoseconds. Calls stand in the order in which they were left.
     #[inline]
     pub fn nanoseconds(&mut self, enter: (i64, i32), leave: (i64, i32)) -> (i64, i64) {
-        let last = self.last.unwrap_or(leave.0);
-        let left = last + unturned(leave.0 - last);
+        if leave.0 != self.recent.0 {
+            self.advance(leave.0);
+        }
+        let left_ns = self.recent.1;
+        let entered_ns = if enter.0 == leave.0 { left_ns } else { self.before(leave.0 - enter.0) };
+        (entered_ns.saturating_add(enter.1.into()), left_ns.saturating_add(leave.1.into()))
+    }
+
+    #[cold]
+    fn advance(&mut self, second: i64) {
+        let last = self.last.unwrap_or(second);
+        let left = last + unturned(second - last);
         self.last = Some(left);
-        let entered = left - unturned(leave.0 - enter.0);
-        (nanoseconds(entered, enter.1), nanoseconds(left, leave.1))
+        self.recent = (second, nanoseconds(left));
+    }
+
+    /// So many seconds, but for turns, before the last that was seen.
+    #[cold]
+    fn before(&self, seconds: i64) -> i64 {
+        nanoseconds(self.last.unwrap_or(0) - unturned(seconds))
     }
 }
 
-fn nanoseconds(seconds: i64, rest: i32) -> i64 {
-    seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(rest))
+fn nanoseconds(seconds: i64) -> i64 {
+    seconds.saturating_mul(1_000_000_000)
 }
 
 #[cfg(test)]

@@ -55,27 +55,7 @@ fn times_of(&[a, b, c, d, e, f, g, h, i, j, k, l]: &[u8; 12]) -> Times {
 
 impl Head {
     /// Reads the head of a record, after its label.
-    #[inline]
     pub fn read(cursor: &mut Cursor) -> Result<Head, Fault> {
-        // Nearly all records have a thread and both times, and no counters: one look at the length of the file for
-        // all of these, instead of one for each.
-        if let Some(bytes) = cursor.peek::<27>().filter(|bytes| bytes[0] & !has::STATUSES == has::USUAL) {
-            let [mask, a, b, times @ ..] = bytes;
-            let (cpu, wall) = times.split_at(12);
-            let head = Head {
-                mask: *mask,
-                thread: u16::from_be_bytes([*a, *b]),
-                cpu: cpu.first_chunk().map(times_of),
-                wall: wall.first_chunk().map(times_of),
-            };
-            cursor.skip(27);
-            return Ok(head);
-        }
-        Self::read_any(cursor)
-    }
-
-    #[cold]
-    fn read_any(cursor: &mut Cursor) -> Result<Head, Fault> {
         let mask = cursor.u8()?;
         let thread = if mask & has::THREAD != 0 { cursor.u16()? } else { 0 };
         let cpu = times(cursor, mask & has::CPU_TIMES != 0)?;
@@ -88,6 +68,22 @@ impl Head {
     }
 }
 
+/// Reads label and head of a record of a call that has what nearly all have, a thread and both times, and no counters:
+/// one look at the length of the file, instead of one for each of these. `None` for others: the cursor is where it was
+/// then. Processor times are left out, for wall clock times are there.
+#[inline]
+pub(super) fn usual(cursor: &mut Cursor) -> Option<(&'static Layout, Head)> {
+    let bytes: &[u8; 29] = cursor.peek()?;
+    let [a, b, mask, c, d, times @ ..] = bytes;
+    let layout = LAYOUTS.get(usize::from(u16::from_be_bytes([*a, *b])))?;
+    if mask & !has::STATUSES != has::USUAL {
+        return None;
+    }
+    let wall = times.last_chunk().map(times_of);
+    cursor.skip(29);
+    Some((layout, Head { mask: *mask, thread: u16::from_be_bytes([*c, *d]), cpu: None, wall }))
+}
+
 /// How the statuses of a record are written.
 #[derive(Clone, Copy)]
 pub(super) struct Statuses {
@@ -98,10 +94,14 @@ pub(super) struct Statuses {
 }
 
 impl Statuses {
-    /// Of a record with that head, in a file of that version.
+    /// Bytes of one, in a file of that version.
+    pub fn width(version: Version) -> usize {
+        if version >= Version::STATUS_TAGS { 14 } else { 10 }
+    }
+
+    /// Of a record with that head, of so many bytes each.
     #[inline]
-    pub fn new(version: Version, head: &Head) -> Self {
-        let width = if version >= Version::STATUS_TAGS { 14 } else { 10 };
+    pub fn new(width: usize, head: &Head) -> Self {
         Statuses { present: head.mask & has::STATUSES != 0, width }
     }
 
@@ -152,7 +152,7 @@ pub(super) fn skip_mark(cursor: &mut Cursor) -> Result<(), Fault> {
 pub(super) struct Fields<'c, 'b, 'r> {
     cursor: &'c mut Cursor<'b>,
     version: Version,
-    head: Head,
+    statuses: Statuses,
     record: &'r mut Record,
     call: &'r mut Call,
 }
@@ -162,11 +162,11 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
     pub fn new(
         cursor: &'c mut Cursor<'b>,
         version: Version,
-        head: Head,
+        statuses: Statuses,
         record: &'r mut Record,
         call: &'r mut Call,
     ) -> Self {
-        Fields { cursor, version, head, record, call }
+        Fields { cursor, version, statuses, record, call }
     }
 
     /// Reads all of them.
@@ -214,7 +214,7 @@ impl<'c, 'b, 'r> Fields<'c, 'b, 'r> {
 
     #[inline]
     fn statuses(&mut self) -> Result<(), Fault> {
-        self.record.statuses.extend(Statuses::new(self.version, &self.head).read(self.cursor)?);
+        self.record.statuses.extend(self.statuses.read(self.cursor)?);
         Ok(())
     }
 

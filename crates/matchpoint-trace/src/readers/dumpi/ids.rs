@@ -10,6 +10,7 @@ use crate::call::{CommId, GroupId, Peer, RequestId, TagArg};
 const ANY: i32 = -1;
 
 /// A communicator: 1 is null, 2 the world, 3 oneself.
+#[inline]
 pub(super) fn comm(raw: i32) -> CommId {
     match raw {
         ..=1 => CommId::NULL,

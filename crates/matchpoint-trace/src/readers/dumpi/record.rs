@@ -21,14 +21,10 @@ impl Default for Record {
 }
 
 impl Record {
-    /// Makes this, and the vectors of `call`, ready for the next call.
-    #[inline]
-    pub fn clear(&mut self, call: &mut Call) {
+    /// Makes this ready for the next call.
+    pub fn clear(&mut self) {
         self.list.clear();
         self.statuses.clear();
-        call.requests.clear();
-        call.completions.clear();
-        call.integers.clear();
     }
 
     /// The value of an argument.

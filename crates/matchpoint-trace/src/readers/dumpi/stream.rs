@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::action::interpret;
 use super::clock::Clock;
 use super::cursor::{Cursor, Fault, What};
-use super::decode::{Entry, Fields, Head, Statuses, Times, entry, skip_mark};
+use super::decode::{Entry, Fields, Head, Statuses, Times, entry, skip_mark, usual};
 use super::frequent;
 use super::layout::Layout;
 use super::record::Record;
@@ -26,6 +26,7 @@ pub(super) struct Stream<B> {
     wall: Clock,
     cpu: Clock,
     finalized: bool,
+    status_width: usize,
     record: Record,
 }
 
@@ -41,6 +42,7 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             wall: Clock::at(i64::from(sections.wall_bias)),
             cpu: Clock::at(i64::from(sections.cpu_bias)),
             finalized: false,
+            status_width: Statuses::width(sections.version),
             record: Record::default(),
             bytes,
             path,
@@ -69,16 +71,25 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Cursor::new(&self.bytes[..self.sections.end], self.at)
     }
 
+    /// Two functions, one for each of the passes over a trace: what the outline leaves out is not looked for.
     #[inline]
-    fn advance(&mut self, call: &mut Call, outline: bool) -> Result<bool, Fault> {
+    fn advance<const OUTLINE: bool>(&mut self, call: &mut Call) -> Result<bool, Fault> {
         let Stream { bytes, sections, record, .. } = self;
         let mut cursor = Cursor::new(&bytes[..sections.end], self.at);
-        let Some(layout) = next(&mut cursor, &mut self.at, self.finalized)? else {
-            self.at = bytes.len();
-            return Ok(false);
+        let (layout, head) = match usual(&mut cursor) {
+            Some(usual) if !self.finalized => usual,
+            _ => {
+                cursor = Cursor::new(&bytes[..sections.end], self.at);
+                let Some(layout) = next(&mut cursor, &mut self.at, self.finalized)? else {
+                    self.at = bytes.len();
+                    return Ok(false);
+                };
+                (layout, Head::read(&mut cursor)?)
+            }
         };
-        record.clear(call);
-        let head = Head::read(&mut cursor)?;
+        call.requests.clear();
+        call.completions.clear();
+        call.integers.clear();
         call.function = layout.function;
         call.thread = head.thread;
         call.offset = self.at as u64;
@@ -87,14 +98,15 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
             (None, Some(times)) => nanoseconds(&mut self.cpu, sections.cpu_bias, times),
             (None, None) => (0, 0),
         };
-        let statuses = Statuses::new(sections.version, &head);
-        if outline && frequent::skip_completed(&mut cursor, statuses, call)? {
+        let statuses = Statuses::new(self.status_width, &head);
+        if OUTLINE && frequent::skip_requests(&mut cursor, statuses, call)? {
             // Nothing that is asked for.
         } else if !frequent::read(&mut cursor, &sections.sizes, statuses, call)? {
-            Fields::new(&mut cursor, sections.version, head, record, call).read(layout)?;
+            record.clear();
+            Fields::new(&mut cursor, sections.version, statuses, record, call).read(layout)?;
             interpret(record, &sections.sizes, call);
+            self.finalized |= layout.function == Function::Finalize;
         }
-        self.finalized |= layout.function == Function::Finalize;
         self.at = cursor.at();
         Ok(true)
     }
@@ -148,11 +160,11 @@ fn nanoseconds(clock: &mut Clock, bias: i32, Times { enter, leave }: Times) -> (
 
 impl<B: Deref<Target = [u8]> + Send> RankReader for Stream<B> {
     fn read(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        self.advance(call, false).map_err(|fault| self.explain(fault))
+        self.advance::<false>(call).map_err(|fault| self.explain(fault))
     }
 
     fn read_outline(&mut self, call: &mut Call) -> Result<bool, TraceError> {
-        self.advance(call, true).map_err(|fault| self.explain(fault))
+        self.advance::<true>(call).map_err(|fault| self.explain(fault))
     }
 
     fn position(&self) -> u64 {

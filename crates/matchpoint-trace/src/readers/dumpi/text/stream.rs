@@ -107,7 +107,10 @@ impl<R: BufRead> Stream<R> {
 
     /// Reads the arguments of a call, and its last line.
     fn arguments(&mut self, begun: &Begun, call: &mut Call) -> Result<(), TraceError> {
-        self.record.clear(call);
+        self.record.clear();
+        call.requests.clear();
+        call.completions.clear();
+        call.integers.clear();
         let mut open = None;
         while self.lines.next()? {
             match Returning::parse(&self.lines.line) {
