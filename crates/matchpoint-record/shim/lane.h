@@ -56,7 +56,7 @@ static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
 static _Atomic unsigned lanes_made;
-static _Atomic uint64_t calls_refused; /* of threads that have no lane */
+static _Atomic uint64_t calls_refused; /* of threads that have no lane, or for which there was no memory */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
@@ -146,23 +146,24 @@ static inline int leave(struct lane *lane, int result)
     return result;
 }
 
-/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. */
-static __attribute__((noinline)) void lane_wait(struct lane *lane, uint64_t words)
+/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. False once the
+ * recording is over. */
+static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t words)
 {
     lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
     if (lane->at + words <= lane->limit)
-        return;
+        return true;
     int64_t since = monotonic_ns();
     do {
-        if (atomic_load(&recording) == RECORDING_OVER) { /* nobody reads any more: the ring is written over */
-            lane->limit = UINT64_MAX;
-            return;
-        }
+        /* Nobody will read what comes now, and what is there is perhaps being read for the last time. */
+        if (atomic_load(&recording) == RECORDING_OVER)
+            return false;
         sem_post(&drain_wanted);
         nanosleep(&(struct timespec){0, 50000}, NULL);
         lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
     } while (lane->at + words > lane->limit);
     lane->waited_ns += (uint64_t)(monotonic_ns() - since);
+    return true;
 }
 
 static inline void lane_publish(struct lane *lane)
@@ -178,21 +179,28 @@ static inline void lane_publish(struct lane *lane)
 
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
 {
-    if (words > LANE_WORDS / 2)
-        return lane->outside = atomic_load(&recording) == RECORDING_OVER ? NULL : malloc(words * 8);
+    if (words > LANE_WORDS / 2) {
+        if (atomic_load(&recording) == RECORDING_OVER)
+            return NULL;
+        lane->outside = malloc(words * 8);
+        calls_refused += lane->outside == NULL;
+        return lane->outside;
+    }
     uint64_t offset = lane->at % LANE_WORDS;
     if (offset + words > LANE_WORDS) {
-        lane_wait(lane, LANE_WORDS - offset);
+        if (!lane_wait(lane, LANE_WORDS - offset))
+            return NULL;
         lane->words[offset] = CODE_SKIP;
         lane->at += LANE_WORDS - offset;
         lane_publish(lane);
     }
-    if (lane->at + words > lane->limit)
-        lane_wait(lane, words);
+    if (lane->at + words > lane->limit && !lane_wait(lane, words))
+        return NULL;
     return lane->words + lane->at % LANE_WORDS;
 }
 
-/* Room for a record of so many words at most; NULL without memory, and then the call is not recorded. */
+/* Room for a record of so many words at most; NULL without memory, and the call is counted; or once the recording
+ * is over. */
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
@@ -210,6 +218,10 @@ static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
     if (__builtin_expect(lane->outside != NULL, 0)) {
         lane->outside = NULL;
         uint64_t *reference = room(lane, 2);
+        if (reference == NULL) {
+            free(record);
+            return;
+        }
         reference[0] = CODE_OUTSIDE | 2 << 16;
         reference[1] = (uint64_t)(uintptr_t)record;
         record[WORD_HEAD] |= words << 16;
