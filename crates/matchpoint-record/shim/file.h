@@ -90,11 +90,11 @@ static __attribute__((format(printf, 1, 2))) void complain(const char *format, .
     fprintf(stderr, "%s\n", line);
 }
 
-static void file_write(const void *bytes, size_t length)
+/* At once, where the system takes it at once: a process that is killed leaves whole blocks. */
+static void file_write(struct iovec *parts, int count)
 {
-    const char *at = bytes;
-    while (length > 0 && !file.failed) {
-        ssize_t written = write(file.descriptor, at, length);
+    while (count > 0 && !file.failed) {
+        ssize_t written = writev(file.descriptor, parts, count);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {
@@ -102,9 +102,13 @@ static void file_write(const void *bytes, size_t length)
             complain("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
             return;
         }
-        at += written;
-        length -= (size_t)written;
         file.bytes += (uint64_t)written;
+        for (; count > 0 && (size_t)written >= parts->iov_len; parts++, count--)
+            written -= (ssize_t)parts->iov_len;
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + written;
+            parts->iov_len -= (size_t)written;
+        }
     }
 }
 
@@ -120,7 +124,7 @@ static bool packed_room(size_t bytes)
     return true;
 }
 
-/* False if it is of calls, and beyond the limit. */
+/* By whoever holds the drain's mutex, once the drain runs. False if it is of calls, and beyond the limit. */
 static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
 {
     struct block_header header = {
@@ -139,8 +143,7 @@ static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, co
         return false;
     header.stored = (uint32_t)length;
     header.crc = crc(crc(0, &header, offsetof(struct block_header, crc)), stored, length);
-    file_write(&header, sizeof header);
-    file_write(stored, length);
+    file_write((struct iovec[]){{&header, sizeof header}, {(void *)(uintptr_t)stored, length}}, 2);
     return true;
 }
 

@@ -189,6 +189,7 @@ static void recording_end(const char *reason)
     file_block(BLOCK_END, 0, 0, end.bytes, end.length);
     free(end.bytes);
     close(file.descriptor);
+    file.descriptor = -1; /* a child that is forked later may have another file of that number */
 }
 
 __attribute__((constructor)) static void loaded(void)
