@@ -3,6 +3,7 @@
 USED(Comm_group);
 USED(Comm_rank);
 USED(Comm_remote_group);
+USED(Comm_remote_size);
 USED(Comm_size);
 USED(Comm_test_inter);
 USED(Get_count);

@@ -65,6 +65,7 @@ enum {
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+int MPI_Comm_remote_size(MPI_Comm comm, int *size);
 int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
