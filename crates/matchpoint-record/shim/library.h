@@ -16,6 +16,24 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
 
 #define CODE_(NAME) ((uint64_t)(&function_##NAME - __start_matchpoint_functions))
 #define CODE(NAME) CODE_(NAME)
+
+/* Calls of it that failed: functions of their own, numbered behind all others, for those have the numbers of one byte. */
+extern struct function __start_matchpoint_failures[], __stop_matchpoint_failures[];
+
+#define FAILURE(NAME)                                                                                    \
+    static struct function failure_##NAME __attribute__((used, section("matchpoint_failures"), aligned(32))) = { \
+        "MPI_" #NAME " (failed)", "i", NULL, NULL}
+
+#define FUNCTIONS ((uint64_t)(__stop_matchpoint_functions - __start_matchpoint_functions))
+#define FAILURES ((uint64_t)(__stop_matchpoint_failures - __start_matchpoint_failures))
+#define CODE_FAILED_(NAME) (FUNCTIONS + (uint64_t)(&failure_##NAME - __start_matchpoint_failures))
+#define CODE_FAILED(NAME) CODE_FAILED_(NAME)
+
+static inline const struct function *function_of(uint64_t code)
+{
+    return code < FUNCTIONS ? &__start_matchpoint_functions[code] : &__start_matchpoint_failures[code - FUNCTIONS];
+}
+
 #define REAL_(NAME) ((__typeof__(&MPI_##NAME))function_##NAME.real)
 #define REAL(NAME) REAL_(NAME)
 
@@ -30,6 +48,7 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \
     EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
     FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
+    FAILURE(NAME);                                                                                       \
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \

@@ -8,9 +8,11 @@ static pid_t recorded_process; /* a child that this one forks is not recorded */
 static void put_functions(struct text *head)
 {
     text_add(head, "[");
-    for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++)
-        text_add(head, "%s[\"%s\",\"%s%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
+    for (uint64_t code = 0; code < FUNCTIONS + FAILURES; code++) {
+        const struct function *function = function_of(code);
+        text_add(head, "%s[\"%s\",\"%s%s\"]", code == 0 ? "" : ",", function->name,
                  function->fields != NULL ? function->fields : "", sites_wanted ? "a" : "");
+    }
     text_add(head, "]");
 }
 

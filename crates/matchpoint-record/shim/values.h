@@ -56,7 +56,8 @@ static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Coun
     uint64_t generation = atomic_load_explicit(&types_freed, memory_order_relaxed) + 1;
     uint64_t size = lane->sized.generation == generation && lane->sized.type == type ? lane->sized.size
                                                                                     : type_size(lane, type, generation);
-    return size == UINT64_MAX ? 0 : (uint64_t)count * size + 1;
+    /* One test for a size that is not known, and for a count that a library without checks lets pass. */
+    return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
 }
 
 /* `MPI_Test_cancelled` is asked only in a process that has cancelled anything. */
@@ -118,4 +119,29 @@ static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields,
     return record;
 }
 
-#define FAILED(result) ((result) != MPI_SUCCESS)
+#define FAILED(result) __builtin_expect((result) != MPI_SUCCESS, 0)
+
+static int error_class(int result)
+{
+    int class = result;
+    REAL(Error_class)(result, &class);
+    return class;
+}
+
+/* A receive whose message was too long for it has taken that message. All that failed otherwise took none. */
+static inline bool lost(int result)
+{
+    return FAILED(result) && error_class(result) != MPI_ERR_TRUNCATE;
+}
+
+/* A call that failed did nothing, and what it was given may be anything: the library is asked nothing about it, for that
+ * would be an error of ours in the application's name. */
+static __attribute__((cold, noinline)) int failed(struct lane *lane, uint64_t code, uint64_t entered, int result)
+{
+    uint64_t *record = begin(lane, code, 1, entered, ticks());
+    if (record != NULL) {
+        record[WORD_FIELDS] = (uint64_t)(int64_t)error_class(result);
+        commit(lane, record, WORD_FIELDS + 1);
+    }
+    return leave(lane, result);
+}

@@ -6,6 +6,7 @@ USED(Comm_remote_group);
 USED(Comm_remote_size);
 USED(Comm_size);
 USED(Comm_test_inter);
+USED(Error_class);
 USED(Get_count);
 USED(Get_elements_x);
 USED(Get_library_version);

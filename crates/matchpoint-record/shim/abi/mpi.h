@@ -47,6 +47,7 @@ typedef struct {
 
 enum {
     MPI_SUCCESS = 0,
+    MPI_ERR_TRUNCATE = 15,
     MPI_ERR_OTHER = 16,
     MPI_ERR_PENDING = 18,
     MPI_ERR_IN_STATUS = 19,
@@ -68,6 +69,7 @@ int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_remote_size(MPI_Comm comm, int *size);
 int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Error_class(int code, int *class);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
 int MPI_Get_library_version(char *version, int *length);

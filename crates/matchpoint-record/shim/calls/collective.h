@@ -28,6 +28,8 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin_collective(lane, CODE(NAME), entered, ticks(), COMM, ROOT, BYTES);      \
         if (record != NULL)                                                                              \
             commit(lane, record, WORD_FIELDS + 3);                                                       \
@@ -42,9 +44,11 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin_collective(lane, CODE(NAME), entered, ticks(), COMM, ROOT, BYTES);      \
         if (record != NULL) {                                                                            \
-            record[WORD_FIELDS + 3] = FAILED(result) ? 0 : request_word(*request);                       \
+            record[WORD_FIELDS + 3] = request_word(*request);                                            \
             commit(lane, record, WORD_FIELDS + 4);                                                       \
         }                                                                                                \
         return leave(lane, result);                                                                      \

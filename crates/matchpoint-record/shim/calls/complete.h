@@ -230,8 +230,11 @@ SOME(Waitsome)
 SOME(Testsome)
 
 /* Calls that name requests, and complete none. */
-static inline int put_requests(struct lane *lane, uint64_t code, uint64_t entered, size_t count, uint64_t *record, int result)
+static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
+                               uint64_t *record, int result)
 {
+    if (FAILED(result))
+        return failed(lane, code_failed, entered, result);
     if (record != NULL) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;
@@ -250,7 +253,7 @@ static inline int put_requests(struct lane *lane, uint64_t code, uint64_t entere
         uint64_t *record = begin_requests(lane, 1, request, 0);                                          \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(request);                                                                \
-        return put_requests(lane, CODE(NAME), entered, 1, record, result);                               \
+        return put_requests(lane, CODE(NAME), CODE_FAILED(NAME), entered, 1, record, result);            \
     }
 
 ONE_REQUEST(Start)
@@ -265,7 +268,7 @@ CALL(Cancel, "Q", (MPI_Request * request), (request))
     uint64_t *record = begin_requests(lane, 1, request, 0);
     uint64_t entered = ticks();
     int result = REAL(Cancel)(request);
-    return put_requests(lane, CODE(Cancel), entered, 1, record, result);
+    return put_requests(lane, CODE(Cancel), CODE_FAILED(Cancel), entered, 1, record, result);
 }
 
 CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
@@ -277,5 +280,5 @@ CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
     uint64_t *record = begin_requests(lane, several, requests, 0);
     uint64_t entered = ticks();
     int result = REAL(Startall)(count, requests);
-    return put_requests(lane, CODE(Startall), entered, several, record, result);
+    return put_requests(lane, CODE(Startall), CODE_FAILED(Startall), entered, several, record, result);
 }

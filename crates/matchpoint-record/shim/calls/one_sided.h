@@ -15,6 +15,8 @@ static void put_plain(struct lane *lane, uint64_t code, uint64_t entered)
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         put_plain(lane, CODE(NAME), entered);                                                            \
         return leave(lane, result);                                                                      \
     }

@@ -233,3 +233,6 @@ pub const MEMBERS: &str = "+members";
 
 /// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
+
+/// What follows a function's name where its calls failed.
+pub const FAILED: &str = " (failed)";
