@@ -92,19 +92,30 @@ static inline void put_no_status(uint64_t *words)
     words[1] = 0;
 }
 
+/* Libraries leave the statuses of sends, and of much else, as they are: this source says that nothing was put there. */
+#define NOT_TOLD INT_MIN
+
+static inline MPI_Status *not_told(MPI_Status *status)
+{
+    status->MPI_SOURCE = NOT_TOLD;
+    return status;
+}
+
 /* Where the library shall put statuses that the application does not want. NULL without memory. */
 static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
 {
-    if (count <= lane->statuses_room)
-        return lane->statuses;
-    size_t room = count < 64 ? 64 : 2 * count;
-    MPI_Status *more = realloc(lane->statuses, room * sizeof *more);
-    if (more == NULL)
-        return NULL;
-    memset(more, 0, room * sizeof *more);
-    lane->statuses = more;
-    lane->statuses_room = room;
-    return more;
+    if (count > lane->statuses_room) {
+        size_t room = count < 64 ? 64 : 2 * count;
+        MPI_Status *more = realloc(lane->statuses, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        memset(more, 0, room * sizeof *more);
+        lane->statuses = more;
+        lane->statuses_room = room;
+    }
+    for (size_t i = 0; i < count; i++)
+        not_told(&lane->statuses[i]);
+    return lane->statuses;
 }
 
 /* The head of a record: returns where its fields go, or NULL if there is no memory for it. */

@@ -19,7 +19,17 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
 static inline uint64_t *put_completion(uint64_t *at, size_t index, const MPI_Status *status)
 {
     at[0] = index;
-    put_status_words(at + 1, status);
+    if (status->MPI_SOURCE == NOT_TOLD)
+        put_no_status(at + 1);
+    else
+        put_status_words(at + 1, status);
+    return at + 3;
+}
+
+static uint64_t *put_completion_alone(uint64_t *at, size_t index)
+{
+    at[0] = index;
+    put_no_status(at + 1);
     return at + 3;
 }
 
@@ -39,21 +49,46 @@ static inline void finish_requests(struct lane *lane, uint64_t *record, uint64_t
     commit(lane, record, (uint64_t)(end - record));
 }
 
-/* Whether a request that a call on several of them reported an error for is complete all the same. */
-static inline bool ended(int result, const MPI_Status *status)
-{
-    return !FAILED(result) || status->MPI_ERROR != MPI_ERR_PENDING;
-}
-
-/* A call on one request frees it even if its receive failed, as a message that was too long does. */
-static inline bool over(int result, const MPI_Request *request)
-{
-    return !FAILED(result) || *request == library.request_null;
-}
-
 static inline bool tells(int result)
 {
     return !FAILED(result) || result == MPI_ERR_IN_STATUS;
+}
+
+/* A call on one request that failed: it is complete if it is gone, or if it was a receive whose message was too long. */
+static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int result, MPI_Request request,
+                                                            const MPI_Status *reported)
+{
+    if (error_class(result) == MPI_ERR_TRUNCATE)
+        return put_completion(end, 0, reported);
+    return request == library.request_null ? put_completion_alone(end, 0) : end;
+}
+
+/* A call for any of several that failed: the one that is gone is complete (MPI-4.1 §3.7.5), or the one that it names. */
+static __attribute__((cold, noinline)) uint64_t *put_failed_any(uint64_t *end, const uint64_t *record, int result,
+                                                                const MPI_Request requests[], int index)
+{
+    int count = (int)record[WORD_FIELDS];
+    for (int i = 0; i < count; i++)
+        if (record[WORD_FIELDS + 1 + i] != 0 && requests[i] == library.request_null)
+            return put_completion_alone(end, (size_t)i);
+    bool named = index >= 0 && index < count && error_class(result) == MPI_ERR_TRUNCATE;
+    return named ? put_completion_alone(end, (size_t)index) : end;
+}
+
+/* A call on several that failed: those are complete that are gone, and those of which it is told. */
+static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, const uint64_t *record,
+                                                                const MPI_Request requests[], const MPI_Status *reported)
+{
+    for (size_t i = 0; i < record[WORD_FIELDS]; i++) {
+        if (record[WORD_FIELDS + 1 + i] == 0)
+            continue;
+        int class = reported != NULL ? error_class(reported[i].MPI_ERROR) : MPI_ERR_PENDING;
+        if (class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE)
+            end = put_completion(end, i, &reported[i]);
+        else if (class != MPI_ERR_PENDING || requests[i] == library.request_null)
+            end = put_completion_alone(end, i);
+    }
+    return end;
 }
 
 CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
@@ -61,15 +96,15 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Wait)(request, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Wait)(request, reported);
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && over(result, request))
-            end = put_completion(end, 0, reported);
+        if (record[WORD_FIELDS + 1] != 0)
+            end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Wait), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -80,15 +115,15 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Test)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Test)(request, flag, reported);
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && over(result, request) && (FAILED(result) || *flag))
-            end = put_completion(end, 0, reported);
+        if (record[WORD_FIELDS + 1] != 0 && (FAILED(result) || *flag))
+            end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Test), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -99,7 +134,7 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Request_get_status)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, &request, 1);
     uint64_t entered = ticks();
     int result = REAL(Request_get_status)(request, flag, reported);
@@ -113,12 +148,28 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     return leave(lane, result);
 }
 
-static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, int result, const MPI_Status *reported)
+static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, const MPI_Status *reported)
 {
     for (size_t i = 0; i < count; i++)
-        if (record[WORD_FIELDS + 1 + i] != 0 && ended(result, &reported[i]))
-            end = put_completion(end, i, &reported[i]);
+        if (record[WORD_FIELDS + 1 + i] != 0)
+            end = reported != NULL ? put_completion(end, i, &reported[i]) : put_completion_alone(end, i);
     return end;
+}
+
+#if defined(OPEN_MPI)
+#define LEAVES_SOME false
+#else
+/* MPICH waits for all if statuses are ignored, and leaves at the first error if they are not. The recorder wants them even
+ * where the application ignores them: then it waits for the rest. */
+#define LEAVES_SOME true
+#endif
+
+static __attribute__((cold, noinline)) bool any_left(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != library.request_null)
+            return true;
+    return false;
 }
 
 CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
@@ -131,11 +182,13 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     uint64_t *record = begin_requests(lane, several, requests, several);
     uint64_t entered = ticks();
     int result = REAL(Waitall)(count, requests, reported != NULL ? reported : statuses);
+    if (FAILED(result) && LEAVES_SOME && reported != statuses && any_left(count, requests))
+        REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (tells(result) && reported != NULL)
-            end = put_all(end, record, several, result, reported);
+        end = FAILED(result) ? put_failed_all(end, record, requests, tells(result) ? reported : NULL)
+                             : put_all(end, record, several, reported);
         finish_requests(lane, record, CODE(Waitall), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -155,8 +208,10 @@ CALL(Testall, "QC", (int count, MPI_Request requests[], int *flag, MPI_Status st
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (tells(result) && *flag && reported != NULL)
-            end = put_all(end, record, several, result, reported);
+        if (FAILED(result))
+            end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);
+        else if (*flag)
+            end = put_all(end, record, several, reported);
         finish_requests(lane, record, CODE(Testall), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -168,14 +223,16 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     if (lane == NULL)
         return REAL(Waitany)(count, requests, index, status);
     size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, several, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (!FAILED(result) && *index != MPI_UNDEFINED)
+        if (FAILED(result))
+            end = put_failed_any(end, record, result, requests, *index);
+        else if (*index != MPI_UNDEFINED)
             end = put_completion(end, (size_t)*index, reported);
         finish_requests(lane, record, CODE(Waitany), entered, left, completions, end);
     }
@@ -189,14 +246,16 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
     if (lane == NULL)
         return REAL(Testany)(count, requests, index, flag, status);
     size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, several, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Testany)(count, requests, index, flag, reported);
     uint64_t left = ticks();
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (!FAILED(result) && *flag && *index != MPI_UNDEFINED)
+        if (FAILED(result))
+            end = put_failed_any(end, record, result, requests, *index);
+        else if (*flag && *index != MPI_UNDEFINED)
             end = put_completion(end, (size_t)*index, reported);
         finish_requests(lane, record, CODE(Testany), entered, left, completions, end);
     }
@@ -218,9 +277,12 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
         uint64_t left = ticks();                                                                         \
         if (record != NULL) {                                                                            \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
-            if (tells(result) && *outcount != MPI_UNDEFINED && reported != NULL)                         \
+            if (!tells(result))                                                                          \
+                end = put_failed_all(end, record, requests, NULL);                                       \
+            else if (*outcount != MPI_UNDEFINED)                                                         \
                 for (int i = 0; i < *outcount; i++)                                                      \
-                    end = put_completion(end, (size_t)indices[i], &reported[i]);                         \
+                    end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])       \
+                                           : put_completion_alone(end, (size_t)indices[i]);              \
             finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
         }                                                                                                \
         return leave(lane, result);                                                                      \
