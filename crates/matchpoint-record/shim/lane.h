@@ -51,7 +51,7 @@ struct lane {
 };
 
 /* Given up at the end of the process, so that other libraries' destructors may still call MPI. */
-enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
+enum recording { RECORDING_NOT_YET, RECORDING_BEGINS, RECORDING_ON, RECORDING_OVER };
 static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;

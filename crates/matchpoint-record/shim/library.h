@@ -81,6 +81,7 @@ static struct {
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Datatype byte;
+    MPI_Errhandler errors_return;
     uintptr_t text_from, text_to; /* the library's code, once it is known */
     void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
     const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
@@ -164,6 +165,7 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static void library_find(void)
 {
     char name[128];
+    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++) {
         if (function->name[0] != 'M')
             continue;
@@ -183,6 +185,7 @@ static void library_find(void)
     library.message_null = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_null");
     library.message_no_proc = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_no_proc");
     library.byte = (MPI_Datatype)library_symbol(RTLD_DEFAULT, "ompi_mpi_byte");
+    library.errors_return = (MPI_Errhandler)library_symbol(RTLD_DEFAULT, "ompi_mpi_errors_return");
 #else
     library.comm_world = MPI_COMM_WORLD;
     library.comm_self = MPI_COMM_SELF;
@@ -191,6 +194,7 @@ static void library_find(void)
     library.message_null = MPI_MESSAGE_NULL;
     library.message_no_proc = MPI_MESSAGE_NO_PROC;
     library.byte = MPI_BYTE;
+    library.errors_return = MPI_ERRORS_RETURN;
 #endif
 }
 

@@ -19,6 +19,7 @@
 #undef MPI_Pready_list
 #undef PMPI_Pready_list
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -86,11 +87,11 @@
 static bool recording_is_due(int result);
 static void recording_begin(bool has_world);
 static int recorded_beginning(int result, uint64_t code, uint64_t entered);
-static bool recording_leaves_in_order; /* all sessions are finalized */
 static void recording_pause(void);
 static void recording_end(const char *reason);
-static void offset_find(bool records);
+static void offset_end(void);
 #include "calls/process.h"
+#include "job.h"
 #include "offset.h"
 #include "modules.h"
 #include "life.h"

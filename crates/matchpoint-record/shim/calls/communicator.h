@@ -7,11 +7,14 @@ static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *sc
 {
     for (int i = 0; i < size; i++)
         scratch[i] = i;
-    if (world.group_known && size > 0)
+    pthread_rwlock_rdlock(&world.lock);
+    bool known = world.group_known;
+    if (known && size > 0)
         REAL(Group_translate_ranks)(group, size, scratch, world.group, scratch + size);
+    pthread_rwlock_unlock(&world.lock);
     *words++ = (uint64_t)size;
     for (int i = 0; i < size; i++) {
-        int rank = world.group_known ? scratch[size + i] : MPI_UNDEFINED;
+        int rank = known ? scratch[size + i] : MPI_UNDEFINED;
         *words++ = (uint64_t)(int64_t)(rank == MPI_UNDEFINED ? -1 : rank);
     }
     return words;
