@@ -31,7 +31,9 @@ struct lane {
     uint64_t limit; /* words that may be written before `consumed` must be looked at */
     uint64_t woken; /* where the drain was last woken */
     uint64_t *outside; /* a record that is too long for the ring, as it is written */
-    unsigned inside; /* calls of MPI that this thread is in */
+    uintptr_t inside; /* where the stack was as this thread entered a call of MPI; 0 outside */
+    bool calls_back;  /* that call holds no room, and what its callbacks call is recorded */
+    unsigned called_back;
     uint64_t waited_ns;
     struct {
         uint64_t generation;
@@ -56,6 +58,7 @@ static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
 static _Atomic unsigned lanes_made;
+static _Atomic uint64_t calls_unseen; /* made in callbacks, or left by a jump */
 static _Atomic uint64_t calls_refused; /* of threads that have no lane, or for which there was no memory */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
@@ -69,10 +72,16 @@ static bool within_call(void)
     return lane_self != NULL && lane_self->inside != 0;
 }
 
+/* Where threads come and go faster than the drain wakes by itself, their memory would pile up. */
+#define LANES_LEFT_WAKE 64
+
 static void lane_left(void *lane)
 {
+    static _Atomic unsigned left;
     lane_self = NULL;
     atomic_store_explicit(&((struct lane *)lane)->state, LANE_LEFT, memory_order_release);
+    if (atomic_fetch_add(&left, 1) % LANES_LEFT_WAKE == LANES_LEFT_WAKE - 1)
+        sem_post(&drain_wanted);
 }
 
 static struct lane *lane_of_ended_thread(void)
@@ -117,6 +126,9 @@ static struct lane *lane_open(void)
         return NULL;
     }
     lane->words = memory;
+    lane->inside = 0; /* the thread that had it may have ended in a call */
+    lane->outside = NULL;
+    lane->calls_back = false;
     lane->at = lane->woken = 0;
     lane->limit = LANE_WORDS;
     atomic_store(&lane->published, 0);
@@ -128,16 +140,71 @@ static struct lane *lane_open(void)
     return lane;
 }
 
-/* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. */
-static inline struct lane *enter(void)
+static inline uintptr_t stack_now(void)
+{
+    uintptr_t stack;
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(stack));
+#elif defined(__aarch64__)
+    __asm__("mov %0, sp" : "=r"(stack));
+#else
+    stack = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return stack;
+}
+
+/* By how much the frames of recorded functions differ; of calls from callbacks the library's frames lie between. */
+#define FRAMES_DIFFER 192
+
+/* A call within another: the library's own, and not recorded, unless it comes from a callback of the application's. Where
+ * the stack is no deeper than at the call before, that was left by a jump or an exception, and never came back. */
+static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lane, uintptr_t stack, const void *caller)
+{
+    if (is_of_library(caller) || is_of_recorder(caller) || is_of_component(caller))
+        return NULL;
+    if (stack + FRAMES_DIFFER >= lane->inside) {
+        atomic_fetch_add(&calls_unseen, 1);
+        free(lane->outside);
+        lane->outside = NULL;
+        lane->calls_back = false;
+        return lane;
+    }
+    if (!lane->calls_back) {
+        atomic_fetch_add(&calls_unseen, 1);
+        return NULL;
+    }
+    lane->called_back++;
+    return lane;
+}
+
+/* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. Inlined, for it asks
+ * who called the function that it is in. */
+static inline __attribute__((always_inline)) struct lane *enter(void)
 {
     struct lane *lane = lane_self;
     if (__builtin_expect(lane == NULL, 0))
         lane = lane_open();
-    if (__builtin_expect(lane == NULL || lane->inside != 0, 0))
+    if (__builtin_expect(lane == NULL, 0))
         return NULL;
-    lane->inside = 1;
+    uintptr_t stack = stack_now();
+    if (__builtin_expect(lane->inside != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
+        return NULL;
+    lane->inside = stack;
     return lane;
+}
+
+/* Around calls that run callbacks and hold no room while they do: MPI_Comm_free, MPI_Finalize. A thread's calls stand in
+ * the order of their entry, so one that was called back from is written as if entered when it ended. */
+static inline unsigned calls_back(struct lane *lane)
+{
+    lane->calls_back = true;
+    return lane->called_back;
+}
+
+static inline uint64_t called_back(struct lane *lane, unsigned before, uint64_t entered)
+{
+    lane->calls_back = false;
+    return __builtin_expect(lane->called_back == before, 1) ? entered : ticks();
 }
 
 static inline int leave(struct lane *lane, int result)

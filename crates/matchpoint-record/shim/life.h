@@ -199,8 +199,9 @@ static void recording_end(const char *reason)
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)
         waited_ns += lane->waited_ns;
-    text_add(&end, "{\"reason\":\"%s\",\"calls\":%llu,\"left_out\":%llu,\"limit_ticks\":", reason,
-             (unsigned long long)drain.calls, (unsigned long long)(drain.left_out + atomic_load(&calls_refused)));
+    text_add(&end, "{\"reason\":\"%s\",\"calls\":%llu,\"left_out\":%llu,\"unseen\":%llu,\"limit_ticks\":", reason,
+             (unsigned long long)drain.calls, (unsigned long long)drain.left_out,
+             (unsigned long long)(drain.too_long + atomic_load(&calls_unseen) + atomic_load(&calls_refused)));
     text_add(&end, file.limit_ticks != 0 ? "%llu" : "null", (unsigned long long)file.limit_ticks);
     text_add(&end, ",\"waited_ns\":%llu}", (unsigned long long)waited_ns);
     file_block(BLOCK_END, 0, 0, end.bytes, end.length);

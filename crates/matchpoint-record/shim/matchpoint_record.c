@@ -82,6 +82,7 @@
 #include "calls/complete.h"
 #include "calls/communicator.h"
 #include "calls/one_sided.h"
+#include "calls/file.h"
 
 /* What happens at the beginning and the end uses some of the functions above. */
 static bool recording_is_due(int result);

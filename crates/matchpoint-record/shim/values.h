@@ -41,9 +41,13 @@ static _Atomic uint64_t types_freed;
 
 static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datatype type, uint64_t generation)
 {
-    int size = 0;
-    if (REAL(Type_size)(type, &size) != MPI_SUCCESS || size < 0)
-        return UINT64_MAX; /* MPI_UNDEFINED: larger than an int */
+    int known = 0;
+    MPI_Count size = 0;
+    if (REAL(Type_size)(type, &known) != MPI_SUCCESS)
+        return UINT64_MAX;
+    size = known;
+    if (known < 0 && (REAL(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)) /* MPI_UNDEFINED: larger than an int */
+        return UINT64_MAX;
     lane->sized.type = type;
     lane->sized.size = (uint64_t)size;
     lane->sized.generation = generation;

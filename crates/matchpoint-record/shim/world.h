@@ -19,6 +19,7 @@ USED(Group_translate_ranks);
 USED(Query_thread);
 USED(Test_cancelled);
 USED(Type_size);
+USED(Type_size_x);
 
 static struct {
     int rank, size;

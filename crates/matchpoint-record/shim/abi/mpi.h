@@ -83,6 +83,7 @@ int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[], MPI_
 int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group);
 int MPI_Query_thread(int *provided);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
 int MPI_Type_size(MPI_Datatype type, int *size);
 
 #endif

@@ -163,8 +163,10 @@ MAKES(Intercomm_create_from_groups, "ic", true,
         if (lane == NULL)                                                                                \
             return REAL(NAME)(comm);                                                                     \
         uint64_t word = comm_word(*comm);                                                                \
+        unsigned before = calls_back(lane);                                                              \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(comm);                                                                   \
+        entered = called_back(lane, before, entered);                                                    \
         if (FAILED(result))                                                                              \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \

@@ -33,9 +33,21 @@ static uint64_t *put_completion_alone(uint64_t *at, size_t index)
     return at + 3;
 }
 
+/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
+ * threads have them, may have taken its place. */
+static inline bool still_there(struct lane *lane, const uint64_t *record)
+{
+    bool there = record == lane->words + lane->at % LANE_WORDS || record == lane->outside;
+    if (__builtin_expect(!there, 0))
+        atomic_fetch_add(&calls_unseen, 1);
+    return there;
+}
+
 static inline void finish_requests(struct lane *lane, uint64_t *record, uint64_t code, uint64_t entered, uint64_t left,
                                    uint64_t *completions, const uint64_t *end)
 {
+    if (!still_there(lane, record))
+        return;
     record[WORD_HEAD] = code;
     record[WORD_ENTER] = entered;
     record[WORD_LEAVE] = left;
@@ -297,7 +309,7 @@ static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_f
 {
     if (FAILED(result))
         return failed(lane, code_failed, entered, result);
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;
         record[WORD_LEAVE] = ticks();

@@ -79,13 +79,17 @@ CALL(Finalize, "", (void), ())
 {
     struct lane *lane = enter();
     offset_end();
-    if (lane != NULL)
+    unsigned before = 0;
+    if (lane != NULL) {
         recording_pause();
+        before = calls_back(lane);
+    }
     uint64_t entered = ticks();
     int result = REAL(Finalize)();
     world.open &= FAILED(result);
     if (lane == NULL)
         return result;
+    entered = called_back(lane, before, entered);
     put_plain(lane, CODE(Finalize), entered);
     if (sessions_open == 0)
         recording_end("finalize");
