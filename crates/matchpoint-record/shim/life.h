@@ -86,10 +86,12 @@ static bool open_file(const char *folder, bool spawned)
         complain("the path of the trace is too long; this process is not recorded");
         return false;
     }
-    file.descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor < 0)
+    int descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0)
         complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
-    return file.descriptor >= 0;
+    else
+        file_opened(descriptor);
+    return descriptor >= 0;
 }
 
 /* In the child nothing is recorded: its memory has the lanes, but not the drain. */
@@ -98,7 +100,7 @@ static void in_child(void)
     if (lane_self != NULL)
         lane_self->inside = 1;
     atomic_store(&recording, RECORDING_OVER);
-    if (file.descriptor >= 0)
+    if (file.descriptor >= 0 && file_is_own(file.descriptor))
         close(file.descriptor);
     file.descriptor = -1;
 }
@@ -206,7 +208,8 @@ static void recording_end(const char *reason)
     text_add(&end, ",\"waited_ns\":%llu}", (unsigned long long)waited_ns);
     file_block(BLOCK_END, 0, 0, end.bytes, end.length);
     free(end.bytes);
-    close(file.descriptor);
+    if (file_is_own(file.descriptor))
+        close(file.descriptor);
     pthread_mutex_unlock(&drain.mutex);
     file.descriptor = -1; /* a child that is forked later may have another file of that number */
 }

@@ -59,12 +59,15 @@
 #include "world.h"
 #include "values.h"
 
+#include "calls/one_sided.h"
+
 /* Each of these for counts of type int, and for MPI_Count (MPI-4.1 §2.5.8: names that end in _c). */
 #define COUNT int
 #define SIZED(name) name
 #include "calls/send.h"
 #include "calls/receive.h"
 #include "calls/collective.h"
+#include "calls/transfer.h"
 #undef COUNT
 #undef SIZED
 #if MPI_VERSION >= 4
@@ -74,6 +77,7 @@
 #include "calls/send.h"
 #include "calls/receive.h"
 #include "calls/collective.h"
+#include "calls/transfer.h"
 #undef COUNT
 #undef SIZED
 #endif
@@ -81,7 +85,6 @@
 #include "calls/probe.h"
 #include "calls/complete.h"
 #include "calls/communicator.h"
-#include "calls/one_sided.h"
 #include "calls/file.h"
 
 /* What happens at the beginning and the end uses some of the functions above. */

@@ -151,9 +151,11 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     uint64_t entered = ticks();
     int result = REAL(Request_get_status)(request, flag, reported);
     uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status), entered, result);
     if (record != NULL) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && !FAILED(result) && *flag)
+        if (record[WORD_FIELDS + 1] != 0 && *flag)
             end = put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Request_get_status), entered, left, completions, end);
     }
@@ -356,3 +358,78 @@ CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
     int result = REAL(Startall)(count, requests);
     return put_requests(lane, CODE(Startall), CODE_FAILED(Startall), entered, several, record, result);
 }
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+/* As those that complete requests, of which these complete none (MPI-4.1 §3.7.6). */
+CALL(Request_get_status_all, "QC", (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
+     (count, requests, flag, statuses))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_all)(count, requests, flag, statuses);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
+    uint64_t *record = begin_requests(lane, several, requests, several);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_all)(count, requests, flag, reported != NULL ? reported : statuses);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_all), entered, result);
+    if (record != NULL) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        if (*flag)
+            end = put_all(end, record, several, reported);
+        finish_requests(lane, record, CODE(Request_get_status_all), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+
+CALL(Request_get_status_any, "QC",
+     (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (count, requests, index, flag, status))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_any)(count, requests, index, flag, status);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    uint64_t *record = begin_requests(lane, several, requests, 1);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_any)(count, requests, index, flag, reported);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_any), entered, result);
+    if (record != NULL) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        if (*flag && *index != MPI_UNDEFINED)
+            end = put_completion(end, (size_t)*index, reported);
+        finish_requests(lane, record, CODE(Request_get_status_any), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+
+CALL(Request_get_status_some, "QC",
+     (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+     (count, requests, outcount, indices, statuses))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
+    uint64_t *record = begin_requests(lane, several, requests, several);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_some)(count, requests, outcount, indices, reported != NULL ? reported : statuses);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_some), entered, result);
+    if (record != NULL) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+            end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])
+                                   : put_completion_alone(end, (size_t)indices[i]);
+        finish_requests(lane, record, CODE(Request_get_status_some), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+#endif
