@@ -185,6 +185,7 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
     return 0;
 }
 
+#if defined(OPEN_MPI)
 /* ROMIO, where Open MPI has it as a component: it implements files with communicators, messages and collectives. */
 static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -203,6 +204,7 @@ static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
     }
     return 0;
 }
+#endif
 
 /* A tool that is linked, or loaded, between the application and the library. */
 static void *tool_between(const struct function *function)

@@ -15,9 +15,21 @@
 /* Some headers lack a const of the standard's here: theirs is put aside. */
 #define MPI_Pready_list MPI_Pready_list_of_header
 #define PMPI_Pready_list PMPI_Pready_list_of_header
+#define MPI_Request_get_status_all MPI_Request_get_status_all_of_header
+#define PMPI_Request_get_status_all PMPI_Request_get_status_all_of_header
+#define MPI_Request_get_status_any MPI_Request_get_status_any_of_header
+#define PMPI_Request_get_status_any PMPI_Request_get_status_any_of_header
+#define MPI_Request_get_status_some MPI_Request_get_status_some_of_header
+#define PMPI_Request_get_status_some PMPI_Request_get_status_some_of_header
 #include <mpi.h>
 #undef MPI_Pready_list
 #undef PMPI_Pready_list
+#undef MPI_Request_get_status_all
+#undef PMPI_Request_get_status_all
+#undef MPI_Request_get_status_any
+#undef PMPI_Request_get_status_any
+#undef MPI_Request_get_status_some
+#undef PMPI_Request_get_status_some
 
 #include <dirent.h>
 #include <dlfcn.h>

@@ -68,7 +68,8 @@ impl Fields<'_, '_> {
             }
             Shape::Irecv => {
                 let args = self.receive()?;
-                call.action = Action::Receive { args, request: Some(self.begin(Kind::RECEIVES)?), status: None };
+                call.action =
+                    Action::Receive { args, request: Some(self.begin(Kind::RECEIVES)?), status: None };
             }
             Shape::Send(mode) => call.action = Action::Send { args: self.send(mode)?, request: None },
             Shape::Recv => {
@@ -99,9 +100,10 @@ impl Fields<'_, '_> {
         Ok(match shape {
             Shape::SendInit(mode) => {
                 Action::SendInit { args: self.send(mode)?, request: self.begin(Kind::SENDS.persistent())? }
-            },
-            Shape::RecvInit => {
-                Action::ReceiveInit { args: self.receive()?, request: self.begin(Kind::RECEIVES.persistent())? }
+            }
+            Shape::RecvInit => Action::ReceiveInit {
+                args: self.receive()?,
+                request: self.begin(Kind::RECEIVES.persistent())?,
             },
             Shape::PartitionedInit => {
                 self.receive()?;
@@ -330,7 +332,8 @@ impl Fields<'_, '_> {
             };
             if request != RequestId::NULL {
                 // Libraries leave the statuses of sends as they were, and applications what was there before.
-                let status = status.filter(|status| status.cancelled || self.ids.requests.receives(request.0));
+                let status =
+                    status.filter(|status| status.cancelled || self.ids.requests.receives(request.0));
                 call.completions.push(Completion { index: index as u32, status });
                 if ends {
                     self.ids.requests.complete(request.0);

@@ -93,7 +93,8 @@ impl Table {
             slot.newest = id;
             self.nodes[older as usize].newer = id;
         }
-        self.nodes[id as usize] = Node { handle, older, newer: 0, thread: self.thread, persistent, receives, named: 0 };
+        self.nodes[id as usize] =
+            Node { handle, older, newer: 0, thread: self.thread, persistent, receives, named: 0 };
         id
     }
 
