@@ -11,8 +11,9 @@
 
 static struct {
     char name[256]; /* the same for all processes of a world, another for every other world; empty if not known */
+    bool unique;    /* so it is; else another world that was spawned may have it too */
     char folder[PATH_MAX];
-} job;
+} job = {.unique = true};
 
 /* The value of the option, in the command line of the process or of one it comes from: Hydra's proxies are told where
  * their launcher listens, and which of its groups of processes they start. */
@@ -59,7 +60,11 @@ static void job_find(void)
         snprintf(job.name, sizeof job.name, "pmix %s", space);
     else if (hydra != NULL)
         snprintf(job.name, sizeof job.name, "hydra %s %s", hydra, group != NULL ? group : "");
-    else if (is_hydra && hydra_says(getppid(), "--control-port", port, sizeof port) &&
+    else if (is_hydra && getenv("PMI_SPAWNED") != NULL && getenv("HYDRA_BSTRAP_PGID") == NULL) {
+        /* MPICH's proxies start what is spawned as they start all else, and nothing tells one such world from another. */
+        snprintf(job.name, sizeof job.name, "hydra, %d spawned", world.size);
+        job.unique = false;
+    } else if (is_hydra && hydra_says(getppid(), "--control-port", port, sizeof port) &&
              hydra_says(getppid(), "--pgid", number, sizeof number))
         snprintf(job.name, sizeof job.name, "hydra %s %s", port, number);
     else if (pals != NULL)
@@ -84,28 +89,31 @@ static bool agreed(const char *link, const char *proposed, char *decided, size_t
     return length > 0;
 }
 
-/* The folder for this job: the one that is named for the first job that comes, one inside it for each further one, and
- * for each world that was spawned. False if there is none. */
-static bool job_folder(const char *folder, bool spawned)
+/* Makes this process's file in the folder for this job: the one that is named for the first job that comes, one inside it
+ * for each further one, and for each world that was spawned. Its descriptor, or -1. */
+static int job_file(const char *folder, bool spawned, char *path, size_t room)
 {
     for (int number = spawned ? 1 : 0; number < 10000; number += number == 0 ? 2 : 1) {
         char owner[sizeof job.name];
-        int length = number == 0 ? snprintf(job.folder, sizeof job.folder, "%s", folder)
-                                 : snprintf(job.folder, sizeof job.folder, "%s/%s-%d", folder, spawned ? "spawned" : "job", number);
-        if ((size_t)length >= sizeof job.folder)
-            return false;
-        if (number > 0 && mkdir(job.folder, 0777) != 0 && errno != EEXIST)
-            return false;
-        if (job.name[0] == 0)
-            return !spawned;
-        if (!agreed("job", job.name, owner, sizeof owner)) {
-            job.name[0] = 0; /* a file system without links: one job, and nobody meets */
-            return !spawned;
+        if (number == 0)
+            snprintf(job.folder, sizeof job.folder, "%s", folder);
+        else
+            snprintf(job.folder, sizeof job.folder, "%s/%s-%d", folder, spawned ? "spawned" : "job", number);
+        if ((size_t)snprintf(path, room, "%s/rank-%05d.mpt", job.folder, world.rank) >= room) {
+            errno = ENAMETOOLONG;
+            return -1;
         }
-        if (strcmp(owner, job.name) == 0)
-            return true;
+        if (number > 0 && mkdir(job.folder, 0777) != 0 && errno != EEXIST)
+            return -1;
+        if (!agreed("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
+            job.name[0] = 0; /* one job, or a file system without links: nobody meets */
+        else if (strcmp(owner, job.name) != 0)
+            continue;
+        int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST || (job.unique && job.name[0] != 0) || !spawned)
+            return descriptor;
     }
-    return false;
+    return -1;
 }
 
 /* Whether the launcher says that the whole world is on this host: it has one clock then. */
@@ -141,7 +149,7 @@ static bool all_are_recorded(void)
 {
     char answer[16] = "";
     int64_t limit = MEETING_NS + (int64_t)world.size * MEETING_NS_PER_PROCESS, since = monotonic_ns();
-    if (job.name[0] == 0)
+    if (job.name[0] == 0 || !job.unique)
         return false;
     if (world.rank != 0)
         limit *= 2;

@@ -51,31 +51,43 @@ static inline const struct function *function_of(uint64_t code)
     FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
     FAILURE(NAME);                                                                                       \
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
+    static __attribute__((noinline, cold)) int asked_##NAME PARAMETERS                                   \
+    {                                                                                                    \
+        void *instead = instead_of(&function_##NAME);                                                    \
+        if (instead != NULL)                                                                             \
+            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
-        void *instead = INSTEAD(NAME, true);                                                             \
-        if (__builtin_expect(instead != NULL, 0))                                                        \
-            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
+        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+            asked = (struct asked){__builtin_return_address(0), true};                                   \
+            return asked_##NAME ARGUMENTS;                                                               \
+        }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int PMPI_##NAME PARAMETERS                                                                           \
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
-        void *instead = INSTEAD(NAME, false);                                                            \
-        if (__builtin_expect(instead != NULL, 0))                                                        \
-            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
+        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+            asked = (struct asked){__builtin_return_address(0), false};                                  \
+            return asked_##NAME ARGUMENTS;                                                               \
+        }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     static int call_##NAME PARAMETERS
 
-/* Where a call goes instead of being recorded: to a tool that stands between, which then calls the second name; or straight
- * to the library, if it comes from one of its components. Looked at only where there are such, or call sites are kept. */
-#define INSTEAD(NAME, FIRST) \
-    (__builtin_expect(looks_who_calls, 0) ? who_calls(&function_##NAME, __builtin_return_address(0), FIRST) : NULL)
-
-static bool looks_who_calls = true; /* until that is known */
-static void *who_calls(const struct function *function, const void *caller, bool first);
+/* A call may go elsewhere instead of being recorded: to a tool that stands between, which then calls the second name; or
+ * straight to the library, if it comes from one of its components. Asked only where there are such, or call sites are kept,
+ * and handed over beside the arguments: the way of all other calls is two instructions longer than none. */
+struct asked {
+    const void *caller;
+    bool first; /* by the first name */
+};
+static __thread struct asked asked __attribute__((tls_model("initial-exec")));
+static bool asks_who_calls = true; /* until it is known whether to */
+static void *instead_of(const struct function *function);
 
 static bool within_call(void);
 
@@ -200,7 +212,7 @@ static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
         components[known].from = from;
         components[known].to = to;
         atomic_store(&components_known, known + 1);
-        looks_who_calls = true;
+        asks_who_calls = true;
     }
     return 0;
 }
@@ -262,7 +274,7 @@ static void library_find(void)
             function->next = tool_between(function);
         tools |= function->next != NULL;
     }
-    looks_who_calls = tools || sites_wanted;
+    asks_who_calls = tools || sites_wanted;
     library.foreign = foreign_family();
 #if defined(OPEN_MPI)
     library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
@@ -290,14 +302,15 @@ static inline void library_ready(void)
     pthread_once(&library_once, library_find);
 }
 
-static void *who_calls(const struct function *function, const void *caller, bool first)
+static void *instead_of(const struct function *function)
 {
+    struct asked by = asked;
     library_ready();
-    if (is_of_component(caller))
+    if (is_of_component(by.caller))
         return function->real;
-    if (first && function->next != NULL)
+    if (by.first && function->next != NULL)
         return function->next;
     if (sites_wanted && !within_call())
-        site = caller;
+        site = by.caller;
     return NULL;
 }

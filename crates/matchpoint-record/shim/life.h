@@ -77,16 +77,7 @@ static bool is_spawned(void)
 static bool open_file(const char *folder, bool spawned)
 {
     job_find();
-    if (!job_folder(folder, spawned)) {
-        complain("there is no folder in %s for this %s; this process is not recorded", folder,
-                 spawned ? "world of spawned processes, or none that all of them would find" : "job");
-        return false;
-    }
-    if ((size_t)snprintf(file.path, sizeof file.path, "%s/rank-%05d.mpt", job.folder, world.rank) >= sizeof file.path) {
-        complain("the path of the trace is too long; this process is not recorded");
-        return false;
-    }
-    int descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int descriptor = job_file(folder, spawned, file.path, sizeof file.path);
     if (descriptor < 0)
         complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
     else

@@ -3,7 +3,7 @@
 use super::comms::Comms;
 use super::cursor::{Cursor, Fault};
 use super::plan::Plan;
-use super::requests::{Kind, Table};
+use super::requests::Table;
 use crate::call::{
     Action, Call, CommId, Completion, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, SendMode,
     Status, TagArg,
@@ -64,12 +64,11 @@ impl Fields<'_, '_> {
         match shape {
             Shape::Isend(mode) => {
                 let args = self.send(mode)?;
-                call.action = Action::Send { args, request: Some(self.begin(Kind::SENDS)?) };
+                call.action = Action::Send { args, request: Some(self.begin(false)?) };
             }
             Shape::Irecv => {
                 let args = self.receive()?;
-                call.action =
-                    Action::Receive { args, request: Some(self.begin(Kind::RECEIVES)?), status: None };
+                call.action = Action::Receive { args, request: Some(self.begin(false)?), status: None };
             }
             Shape::Send(mode) => call.action = Action::Send { args: self.send(mode)?, request: None },
             Shape::Recv => {
@@ -98,16 +97,11 @@ impl Fields<'_, '_> {
     /// Calls that no stream consists of.
     fn seldom(&mut self, shape: Shape, call: &mut Call) -> Result<Action, Fault> {
         Ok(match shape {
-            Shape::SendInit(mode) => {
-                Action::SendInit { args: self.send(mode)?, request: self.begin(Kind::SENDS.persistent())? }
-            }
-            Shape::RecvInit => Action::ReceiveInit {
-                args: self.receive()?,
-                request: self.begin(Kind::RECEIVES.persistent())?,
-            },
+            Shape::SendInit(mode) => Action::SendInit { args: self.send(mode)?, request: self.begin(true)? },
+            Shape::RecvInit => Action::ReceiveInit { args: self.receive()?, request: self.begin(true)? },
             Shape::PartitionedInit => {
                 self.receive()?;
-                self.begin(Kind::SENDS.persistent())?;
+                self.begin(true)?;
                 Action::Partitioned
             }
             Shape::Sendrecv | Shape::Isendrecv => self.send_receive(shape)?,
@@ -129,7 +123,7 @@ impl Fields<'_, '_> {
             Shape::Imrecv => {
                 let handle = self.message()?;
                 self.bytes()?;
-                Action::MatchedReceive { handle, request: Some(self.begin(Kind::RECEIVES)?), status: None }
+                Action::MatchedReceive { handle, request: Some(self.begin(false)?), status: None }
             }
             Shape::RequestStatus => {
                 self.requests(call)?;
@@ -145,11 +139,11 @@ impl Fields<'_, '_> {
             }
             Shape::Icollective => {
                 let (comm, root, bytes) = self.collective()?;
-                Action::Collective { comm, root, bytes, request: Some(self.begin(Kind::SENDS)?) }
+                Action::Collective { comm, root, bytes, request: Some(self.begin(false)?) }
             }
             Shape::CollectiveInit => {
                 let (comm, root, bytes) = self.collective()?;
-                Action::CollectiveInit { comm, root, bytes, request: self.begin(Kind::SENDS.persistent())? }
+                Action::CollectiveInit { comm, root, bytes, request: self.begin(true)? }
             }
             Shape::CommFree => {
                 let handle = self.raw(HandleKind::Communicator)?;
@@ -222,7 +216,7 @@ impl Fields<'_, '_> {
             NewComm::Unknown if comm == CommId::NULL => NewComm::Listed { own: 0, tag: None },
             how => how,
         };
-        let request = if shape == Shape::Idup { Some(self.begin(Kind::SENDS)?) } else { None };
+        let request = if shape == Shape::Idup { Some(self.begin(false)?) } else { None };
         Ok(Action::CommCreate { parent, how, comm, request })
     }
 
@@ -231,7 +225,7 @@ impl Fields<'_, '_> {
         let receive =
             ReceiveArgs { comm: send.comm, source: self.peer()?, tag: self.tag()?, bytes: self.bytes()? };
         let (request, status) = match shape {
-            Shape::Isendrecv => (Some(self.begin(Kind::RECEIVES)?), None),
+            Shape::Isendrecv => (Some(self.begin(false)?), None),
             _ => (None, self.status()?),
         };
         Ok(Action::SendReceive { send, receive, request, status })
@@ -245,7 +239,7 @@ impl Fields<'_, '_> {
         let handle = match shape {
             Shape::Mprobe | Shape::Improbe => {
                 let raw = self.raw(HandleKind::Message)?;
-                let id = if raw == 0 || !found { 0 } else { self.ids.messages.begin(raw, Kind::RECEIVES) };
+                let id = if raw == 0 || !found { 0 } else { self.ids.messages.begin(raw, false) };
                 Some(HandleId(id))
             }
             _ => None,
@@ -286,12 +280,12 @@ impl Fields<'_, '_> {
     }
 
     #[inline]
-    fn begin(&mut self, kind: Kind) -> Result<RequestId, Fault> {
+    fn begin(&mut self, persistent: bool) -> Result<RequestId, Fault> {
         let handle = self.raw(HandleKind::Request)?;
         if handle == 0 {
             return Ok(RequestId::NULL);
         }
-        Ok(RequestId(self.ids.requests.begin(handle, kind)))
+        Ok(RequestId(self.ids.requests.begin(handle, persistent)))
     }
 
     /// The message that a matched probe took, which ends here.
@@ -331,9 +325,6 @@ impl Fields<'_, '_> {
                 return Err(Fault::Count(index));
             };
             if request != RequestId::NULL {
-                // Libraries leave the statuses of sends as they were, and applications what was there before.
-                let status =
-                    status.filter(|status| status.cancelled || self.ids.requests.receives(request.0));
                 call.completions.push(Completion { index: index as u32, status });
                 if ends {
                     self.ids.requests.complete(request.0);

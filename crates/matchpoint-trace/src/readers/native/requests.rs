@@ -23,27 +23,8 @@ struct Node {
     /// Who began it.
     thread: u16,
     persistent: bool,
-    /// It receives a message: its status says which.
-    receives: bool,
     /// The call that named it last.
     named: u32,
-}
-
-/// What an object is.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Kind {
-    pub persistent: bool,
-    pub receives: bool,
-}
-
-impl Kind {
-    /// What sends, and all else.
-    pub const SENDS: Kind = Kind { persistent: false, receives: false };
-    pub const RECEIVES: Kind = Kind { persistent: false, receives: true };
-
-    pub fn persistent(self) -> Kind {
-        Kind { persistent: true, ..self }
-    }
 }
 
 /// The objects of one kind that a process has.
@@ -74,8 +55,7 @@ impl Default for Table {
 impl Table {
     /// Begins an object; its id.
     #[inline]
-    pub fn begin(&mut self, handle: u64, kind: Kind) -> u32 {
-        let Kind { persistent, receives } = kind;
+    pub fn begin(&mut self, handle: u64, persistent: bool) -> u32 {
         if self.used * 2 >= self.slots.len() {
             self.grow();
         }
@@ -93,8 +73,7 @@ impl Table {
             slot.newest = id;
             self.nodes[older as usize].newer = id;
         }
-        self.nodes[id as usize] =
-            Node { handle, older, newer: 0, thread: self.thread, persistent, receives, named: 0 };
+        self.nodes[id as usize] = Node { handle, older, newer: 0, thread: self.thread, persistent, named: 0 };
         id
     }
 
@@ -149,12 +128,6 @@ impl Table {
         (slot.given, slot.call, slot.own_over) = (id, self.call, own_over);
         self.nodes[id as usize].named = self.call;
         Some(id)
-    }
-
-    /// Whether it receives a message.
-    #[inline]
-    pub fn receives(&self, id: u32) -> bool {
-        self.nodes.get(id as usize).is_some_and(|node| node.receives)
     }
 
     /// An object is complete: it is gone, unless it is persistent.
@@ -253,7 +226,7 @@ mod tests {
     #[test]
     fn one_handle_may_be_several_objects() {
         let mut table = Table::default();
-        let ids = [table.begin(7, Kind::SENDS), table.begin(7, Kind::SENDS), table.begin(7, Kind::SENDS)];
+        let ids = [table.begin(7, false), table.begin(7, false), table.begin(7, false)];
         assert_eq!(ids, [1, 2, 3]);
         table.next_call();
         assert_eq!(
@@ -276,7 +249,7 @@ mod tests {
         let mut table = Table::default();
         let begin = |table: &mut Table, thread| {
             table.thread = thread;
-            table.begin(7, Kind::SENDS)
+            table.begin(7, false)
         };
         let ids = [begin(&mut table, 1), begin(&mut table, 2), begin(&mut table, 1), begin(&mut table, 2)];
         assert_eq!(ids, [1, 2, 3, 4]);
@@ -286,7 +259,7 @@ mod tests {
         let named = [(); 5].map(|()| table.name(7));
         assert_eq!(named, [Some(2), Some(4), Some(1), Some(3), None]);
         table.thread = 0;
-        table.begin(7, Kind::SENDS);
+        table.begin(7, false);
         table.next_call();
         assert_eq!([table.name(7), table.name(7)], [Some(5), Some(1)]);
         // A thread that began none takes the oldest.
@@ -298,7 +271,7 @@ mod tests {
     #[test]
     fn persistent_ones_stay_until_they_are_freed() {
         let mut table = Table::default();
-        let id = table.begin(9, Kind::SENDS.persistent());
+        let id = table.begin(9, true);
         table.complete(id);
         table.next_call();
         assert_eq!(table.name(9), Some(id));
@@ -318,7 +291,7 @@ mod tests {
             let queue = model.entry(handle).or_default();
             table.next_call();
             match state >> 33 & 3 {
-                0 | 1 => queue.push_back(table.begin(handle, Kind::SENDS)),
+                0 | 1 => queue.push_back(table.begin(handle, false)),
                 _ => {
                     assert_eq!(table.name(handle), queue.front().copied());
                     if let Some(id) = queue.pop_front() {
