@@ -164,8 +164,7 @@ static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lan
         return NULL;
     if (stack + FRAMES_DIFFER >= lane->inside) {
         atomic_fetch_add(&calls_unseen, 1);
-        free(lane->outside);
-        lane->outside = NULL;
+        lane->outside = NULL; /* not freed: on another stack of this thread a call may still be about to fill it */
         lane->calls_back = false;
         return lane;
     }

@@ -16,6 +16,16 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
     return record;
 }
 
+/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
+ * threads have them, may have taken its place. */
+static inline bool still_there(struct lane *lane, const uint64_t *record)
+{
+    bool there = record == lane->words + lane->at % LANE_WORDS || record == lane->outside;
+    if (__builtin_expect(!there, 0))
+        atomic_fetch_add(&calls_unseen, 1);
+    return there;
+}
+
 static inline uint64_t *put_completion(uint64_t *at, size_t index, const MPI_Status *status)
 {
     at[0] = index;
@@ -33,21 +43,9 @@ static uint64_t *put_completion_alone(uint64_t *at, size_t index)
     return at + 3;
 }
 
-/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
- * threads have them, may have taken its place. */
-static inline bool still_there(struct lane *lane, const uint64_t *record)
-{
-    bool there = record == lane->words + lane->at % LANE_WORDS || record == lane->outside;
-    if (__builtin_expect(!there, 0))
-        atomic_fetch_add(&calls_unseen, 1);
-    return there;
-}
-
 static inline void finish_requests(struct lane *lane, uint64_t *record, uint64_t code, uint64_t entered, uint64_t left,
                                    uint64_t *completions, const uint64_t *end)
 {
-    if (!still_there(lane, record))
-        return;
     record[WORD_HEAD] = code;
     record[WORD_ENTER] = entered;
     record[WORD_LEAVE] = left;
@@ -113,7 +111,7 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     uint64_t entered = ticks();
     int result = REAL(Wait)(request, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0)
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -132,7 +130,7 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     uint64_t entered = ticks();
     int result = REAL(Test)(request, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && (FAILED(result) || *flag))
             end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
@@ -153,7 +151,7 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status), entered, result);
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
         if (record[WORD_FIELDS + 1] != 0 && *flag)
             end = put_completion(end, 0, reported);
@@ -199,7 +197,7 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     if (FAILED(result) && LEAVES_SOME && reported != statuses && any_left(count, requests))
         REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         end = FAILED(result) ? put_failed_all(end, record, requests, tells(result) ? reported : NULL)
                              : put_all(end, record, several, reported);
@@ -220,7 +218,7 @@ CALL(Testall, "QC", (int count, MPI_Request requests[], int *flag, MPI_Status st
     uint64_t entered = ticks();
     int result = REAL(Testall)(count, requests, flag, reported != NULL ? reported : statuses);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         if (FAILED(result))
             end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);
@@ -242,7 +240,7 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         if (FAILED(result))
             end = put_failed_any(end, record, result, requests, *index);
@@ -265,7 +263,7 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
     uint64_t entered = ticks();
     int result = REAL(Testany)(count, requests, index, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         if (FAILED(result))
             end = put_failed_any(end, record, result, requests, *index);
@@ -289,7 +287,7 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
-        if (record != NULL) {                                                                            \
+        if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (!tells(result))                                                                          \
                 end = put_failed_all(end, record, requests, NULL);                                       \
@@ -375,7 +373,7 @@ CALL(Request_get_status_all, "QC", (int count, const MPI_Request requests[], int
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status_all), entered, result);
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         if (*flag)
             end = put_all(end, record, several, reported);
@@ -399,7 +397,7 @@ CALL(Request_get_status_any, "QC",
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status_any), entered, result);
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         if (*flag && *index != MPI_UNDEFINED)
             end = put_completion(end, (size_t)*index, reported);
@@ -423,7 +421,7 @@ CALL(Request_get_status_some, "QC",
     uint64_t left = ticks();
     if (FAILED(result))
         return failed(lane, CODE_FAILED(Request_get_status_some), entered, result);
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
         for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
             end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])
