@@ -91,10 +91,21 @@ fn summary(recorded: &Recorded) -> String {
             ranks(&recorded.incomplete)
         ));
     }
+    if recorded.unseen > 0 {
+        lines.push(format!(
+            "matchpoint: {} calls were not recorded: made in callbacks, left by a jump, too long, or without memory",
+            format::count(recorded.unseen)
+        ));
+    }
     for (folder, processes) in &recorded.spawned {
-        let are =
-            if *processes == 1 { "process that it spawned is" } else { "processes that it spawned are" };
-        lines.push(format!("matchpoint: {processes} {are} a trace of their own: {}", folder.display()));
+        let of_job = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("job-"));
+        let whose = if of_job { "of a further job" } else { "that it spawned" };
+        let are = if *processes == 1 { "process" } else { "processes" };
+        let verb = if *processes == 1 { "is" } else { "are" };
+        lines.push(format!(
+            "matchpoint: {processes} {are} {whose} {verb} a trace of their own: {}",
+            folder.display()
+        ));
     }
     if recorded.waited_ns > 100_000_000 {
         lines.push(format!(

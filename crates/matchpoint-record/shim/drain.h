@@ -10,7 +10,7 @@ static struct {
     _Atomic bool stop;
     bool ends; /* what is there is all there is */
     bool runs;
-    uint64_t calls, left_out;
+    uint64_t calls, left_out, too_long;
     struct clock_pair last_pair;
     struct clock_pair first_pair;
     int64_t asked_ns; /* when threads were asked for the lengths of queues */
@@ -29,7 +29,7 @@ static void block_flush(struct lane *lane)
         return;
     /* After the first block that is left out so are all others: what is there has no holes. */
     bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
-                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length);
+                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length) && !file.failed;
     if (written)
         drain.calls += block->calls;
     else
@@ -49,8 +49,13 @@ static void take(struct lane *lane, const uint64_t *words)
     uint64_t count = words[WORD_HEAD] >> 16;
     if (lane->block->length + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
+    bool alone = lane->block->length == 0;
     if (!encode(lane->block, words))
         drain.left_out++;
+    if (alone && lane->block->length > BLOCK_RAW_MAX) {
+        drain.too_long++; /* of some millions of requests: no reader would take it */
+        lane->block->length = lane->block->calls = 0;
+    }
 }
 
 static void lane_read(struct lane *lane)

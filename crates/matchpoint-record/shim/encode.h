@@ -121,7 +121,7 @@ static uint8_t *put_group(uint8_t *to, const uint64_t *at)
 /* Writes the record at `words`. False if there is no memory for it. */
 static bool encode(struct block *block, const uint64_t *words)
 {
-    const struct function *function = &__start_matchpoint_functions[words[WORD_HEAD] & CODE_MASK];
+    const struct function *function = function_of(words[WORD_HEAD] & CODE_MASK);
     uint64_t count = words[WORD_HEAD] >> 16;
     block->remark_follows = (words[WORD_HEAD] & REMARK_FOLLOWS) != 0;
     if (!block_room(block, 8 + (count + 2) * BYTES_PER_WORD))

@@ -16,6 +16,8 @@ struct block_header {
 
 static struct {
     int descriptor;
+    dev_t device; /* with the inode: which file it is */
+    ino_t inode;
     char path[PATH_MAX];
     uint64_t bytes;
     uint64_t limit;  /* bytes after which calls are only counted */
@@ -36,7 +38,12 @@ static struct {
 /* Loaded by hand: the recorder must not fail to load where there is no such library, blocks are then stored as they are. */
 static void find_zstd(void)
 {
+#if defined(RTLD_DEEPBIND)
+    /* An executable may have a zstd of its own, of another version, whose names would go before. */
+    void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+#else
     void *zstd = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+#endif
     if (zstd == NULL)
         return;
     void *(*create)(void);
@@ -90,11 +97,50 @@ static __attribute__((format(printf, 1, 2))) void complain(const char *format, .
     fprintf(stderr, "%s\n", line);
 }
 
-static void file_write(const void *bytes, size_t length)
+/* Numbers that applications which close descriptors by their numbers seldom come to, below the usual limit of 1024. */
+#define DESCRIPTOR_FROM 700
+
+static bool file_is_own(int descriptor)
 {
-    const char *at = bytes;
-    while (length > 0 && !file.failed) {
-        ssize_t written = write(file.descriptor, at, length);
+    struct stat status;
+    return fstat(descriptor, &status) == 0 && status.st_dev == file.device && status.st_ino == file.inode;
+}
+
+static void file_opened(int descriptor)
+{
+    struct stat status;
+    int high = fcntl(descriptor, F_DUPFD_CLOEXEC, DESCRIPTOR_FROM);
+    if (high >= 0)
+        close(descriptor);
+    file.descriptor = high >= 0 ? high : descriptor;
+    if (fstat(file.descriptor, &status) == 0) {
+        file.device = status.st_dev;
+        file.inode = status.st_ino;
+    }
+}
+
+/* Before each block: an application may have closed what it did not know, and have a file of its own under that number. */
+static void file_check(void)
+{
+    if (file.failed || file_is_own(file.descriptor))
+        return;
+    int again = open(file.path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    file.descriptor = -1;
+    if (again >= 0 && file_is_own(again)) {
+        file_opened(again);
+        return;
+    }
+    if (again >= 0)
+        close(again);
+    file.failed = true;
+    complain("%s was closed by the program, and is no longer there; its trace ends here", file.path);
+}
+
+/* At once, where the system takes it at once: a process that is killed leaves whole blocks. */
+static void file_write(struct iovec *parts, int count)
+{
+    while (count > 0 && !file.failed) {
+        ssize_t written = writev(file.descriptor, parts, count);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {
@@ -102,9 +148,13 @@ static void file_write(const void *bytes, size_t length)
             complain("cannot write %s: %s; its trace ends here", file.path, strerror(errno));
             return;
         }
-        at += written;
-        length -= (size_t)written;
         file.bytes += (uint64_t)written;
+        for (; count > 0 && (size_t)written >= parts->iov_len; parts++, count--)
+            written -= (ssize_t)parts->iov_len;
+        if (count > 0) {
+            parts->iov_base = (char *)parts->iov_base + written;
+            parts->iov_len -= (size_t)written;
+        }
     }
 }
 
@@ -120,7 +170,7 @@ static bool packed_room(size_t bytes)
     return true;
 }
 
-/* False if it is of calls, and beyond the limit. */
+/* By whoever holds the drain's mutex, once the drain runs. False if it is of calls, and beyond the limit. */
 static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, const void *raw, size_t bytes)
 {
     struct block_header header = {
@@ -137,10 +187,10 @@ static bool file_block(enum block_kind kind, uint16_t thread, uint64_t calls, co
     }
     if (kind == BLOCK_CALLS && file.bytes + sizeof header + length > file.limit)
         return false;
+    file_check();
     header.stored = (uint32_t)length;
     header.crc = crc(crc(0, &header, offsetof(struct block_header, crc)), stored, length);
-    file_write(&header, sizeof header);
-    file_write(stored, length);
+    file_write((struct iovec[]){{&header, sizeof header}, {(void *)(uintptr_t)stored, length}}, 2);
     return true;
 }
 
@@ -171,17 +221,33 @@ static __attribute__((format(printf, 2, 3))) void text_add(struct text *text, co
     }
 }
 
-/* A JSON string. What is not ASCII goes through as it is: paths are bytes, and nearly always UTF-8. */
+/* How many bytes a character of UTF-8 has that begins here; 0 if none does. */
+static int utf8_length(const unsigned char *at)
+{
+    int length = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+    for (int i = 1; i < length; i++)
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+    bool odd = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] >= 0xa0) || (at[0] == 0xf0 && at[1] < 0x90) ||
+               (at[0] == 0xf4 && at[1] >= 0x90);
+    return odd ? 0 : length;
+}
+
+/* A JSON string. Paths are bytes, and nearly always UTF-8: a byte that is not stands as the character that says so. */
 static void text_add_string(struct text *text, const char *string)
 {
     text_add(text, "\"");
-    for (const unsigned char *at = (const unsigned char *)string; *at != 0; at++) {
+    for (const unsigned char *at = (const unsigned char *)string; *at != 0;) {
+        int length = utf8_length(at);
         if (*at == '"' || *at == '\\')
             text_add(text, "\\%c", *at);
         else if (*at < 0x20)
             text_add(text, "\\u%04x", *at);
+        else if (length == 0)
+            text_add(text, "\\ufffd");
         else
-            text_add(text, "%c", *at);
+            text_add(text, "%.*s", length, (const char *)at);
+        at += length > 0 ? length : 1;
     }
     text_add(text, "\"");
 }

@@ -32,7 +32,9 @@ struct lane {
     _Atomic uint64_t limit;
     uint64_t woken; /* where the drain was last woken */
     uint64_t *outside; /* a record that is too long for the ring, as it is written; or LANE_ASKED */
-    unsigned inside; /* calls of MPI that this thread is in */
+    uintptr_t inside; /* where the stack was as this thread entered a call of MPI; 0 outside */
+    bool calls_back;  /* that call holds no room, and what its callbacks call is recorded */
+    unsigned called_back;
     uint64_t waited_ns;
     struct {
         uint64_t generation;
@@ -61,12 +63,13 @@ static _Atomic bool queues_due; /* by any thread */
 static void note_queues(struct lane *lane, uint64_t remark_follows);
 
 /* Given up at the end of the process, so that other libraries' destructors may still call MPI. */
-enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
+enum recording { RECORDING_NOT_YET, RECORDING_BEGINS, RECORDING_ON, RECORDING_OVER };
 static _Atomic int recording;
 
 static _Atomic(struct lane *) lanes;
 static _Atomic unsigned lanes_made;
-static _Atomic uint64_t calls_refused; /* of threads that have no lane */
+static _Atomic uint64_t calls_unseen; /* made in callbacks, or left by a jump */
+static _Atomic uint64_t calls_refused; /* of threads that have no lane, or for which there was no memory */
 static pthread_key_t lane_key;
 static sem_t drain_wanted;
 static _Atomic bool drain_sleeps;
@@ -79,10 +82,16 @@ static bool within_call(void)
     return lane_self != NULL && lane_self->inside != 0;
 }
 
+/* Where threads come and go faster than the drain wakes by itself, their memory would pile up. */
+#define LANES_LEFT_WAKE 64
+
 static void lane_left(void *lane)
 {
+    static _Atomic unsigned left;
     lane_self = NULL;
     atomic_store_explicit(&((struct lane *)lane)->state, LANE_LEFT, memory_order_release);
+    if (atomic_fetch_add(&left, 1) % LANES_LEFT_WAKE == LANES_LEFT_WAKE - 1)
+        sem_post(&drain_wanted);
 }
 
 static struct lane *lane_of_ended_thread(void)
@@ -127,6 +136,9 @@ static struct lane *lane_open(void)
         return NULL;
     }
     lane->words = memory;
+    lane->inside = 0; /* the thread that had it may have ended in a call */
+    lane->outside = NULL;
+    lane->calls_back = false;
     lane->at = lane->woken = 0;
     atomic_store_explicit(&lane->limit, LANE_WORDS, memory_order_relaxed);
     atomic_store(&lane->published, 0);
@@ -138,16 +150,70 @@ static struct lane *lane_open(void)
     return lane;
 }
 
-/* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. */
-static inline struct lane *enter(void)
+static inline uintptr_t stack_now(void)
+{
+    uintptr_t stack;
+#if defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(stack));
+#elif defined(__aarch64__)
+    __asm__("mov %0, sp" : "=r"(stack));
+#else
+    stack = (uintptr_t)__builtin_frame_address(0);
+#endif
+    return stack;
+}
+
+/* By how much the frames of recorded functions differ; of calls from callbacks the library's frames lie between. */
+#define FRAMES_DIFFER 192
+
+/* A call within another: the library's own, and not recorded, unless it comes from a callback of the application's. Where
+ * the stack is no deeper than at the call before, that was left by a jump or an exception, and never came back. */
+static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lane, uintptr_t stack, const void *caller)
+{
+    if (is_of_library(caller) || is_of_recorder(caller) || is_of_component(caller))
+        return NULL;
+    if (stack + FRAMES_DIFFER >= lane->inside) {
+        atomic_fetch_add(&calls_unseen, 1);
+        lane->outside = NULL; /* not freed: on another stack of this thread a call may still be about to fill it */
+        lane->calls_back = false;
+        return lane;
+    }
+    if (!lane->calls_back) {
+        atomic_fetch_add(&calls_unseen, 1);
+        return NULL;
+    }
+    lane->called_back++;
+    return lane;
+}
+
+/* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. Inlined, for it asks
+ * who called the function that it is in. */
+static inline __attribute__((always_inline)) struct lane *enter(void)
 {
     struct lane *lane = lane_self;
     if (__builtin_expect(lane == NULL, 0))
         lane = lane_open();
-    if (__builtin_expect(lane == NULL || lane->inside != 0, 0))
+    if (__builtin_expect(lane == NULL, 0))
         return NULL;
-    lane->inside = 1;
+    uintptr_t stack = stack_now();
+    if (__builtin_expect(lane->inside != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
+        return NULL;
+    lane->inside = stack;
     return lane;
+}
+
+/* Around calls that run callbacks and hold no room while they do: MPI_Comm_free, MPI_Finalize. A thread's calls stand in
+ * the order of their entry, so one that was called back from is written as if entered when it ended. */
+static inline unsigned calls_back(struct lane *lane)
+{
+    lane->calls_back = true;
+    return lane->called_back;
+}
+
+static inline uint64_t called_back(struct lane *lane, unsigned before, uint64_t entered)
+{
+    lane->calls_back = false;
+    return __builtin_expect(lane->called_back == before, 1) ? entered : ticks();
 }
 
 static inline int leave(struct lane *lane, int result)
@@ -156,25 +222,26 @@ static inline int leave(struct lane *lane, int result)
     return result;
 }
 
-/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. */
-static __attribute__((noinline)) void lane_wait(struct lane *lane, uint64_t words)
+/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. False once the
+ * recording is over. */
+static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t words)
 {
     uint64_t limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
     atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
     if (lane->at + words <= limit)
-        return;
+        return true;
     int64_t since = monotonic_ns();
     do {
-        if (atomic_load(&recording) == RECORDING_OVER) { /* nobody reads any more: the ring is written over */
-            atomic_store_explicit(&lane->limit, UINT64_MAX, memory_order_relaxed);
-            return;
-        }
+        /* Nobody will read what comes now, and what is there is perhaps being read for the last time. */
+        if (atomic_load(&recording) == RECORDING_OVER)
+            return false;
         sem_post(&drain_wanted);
         nanosleep(&(struct timespec){0, 50000}, NULL);
         limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
         atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
     } while (lane->at + words > limit);
     lane->waited_ns += (uint64_t)(monotonic_ns() - since);
+    return true;
 }
 
 static inline void lane_publish(struct lane *lane)
@@ -195,23 +262,30 @@ static inline bool is_beyond(struct lane *lane, uint64_t words)
 
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
 {
-    if (words > LANE_WORDS / 2)
-        return lane->outside = atomic_load(&recording) == RECORDING_OVER ? NULL : malloc(words * 8);
+    if (words > LANE_WORDS / 2) {
+        if (atomic_load(&recording) == RECORDING_OVER)
+            return NULL;
+        lane->outside = malloc(words * 8);
+        calls_refused += lane->outside == NULL;
+        return lane->outside;
+    }
     uint64_t offset = lane->at % LANE_WORDS;
     if (offset + words > LANE_WORDS) {
-        lane_wait(lane, LANE_WORDS - offset);
+        if (!lane_wait(lane, LANE_WORDS - offset))
+            return NULL;
         lane->words[offset] = CODE_SKIP;
         lane->at += LANE_WORDS - offset;
         lane_publish(lane);
     }
-    if (is_beyond(lane, words))
-        lane_wait(lane, words);
+    if (is_beyond(lane, words) && !lane_wait(lane, words))
+        return NULL;
     if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
         lane->outside = LANE_ASKED;
     return lane->words + lane->at % LANE_WORDS;
 }
 
-/* Room for a record of so many words at most; NULL without memory, and then the call is not recorded. */
+/* Room for a record of so many words at most; NULL without memory, and the call is counted; or once the recording
+ * is over. */
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
@@ -226,6 +300,12 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
 {
     bool asked = lane->outside == LANE_ASKED;
     lane->outside = NULL;
+    if (asked && atomic_load(&recording) == RECORDING_OVER) { /* there is no room for more */
+        record[WORD_HEAD] |= words << 16;
+        lane->at += words;
+        lane_publish(lane);
+        return;
+    }
     if (asked) { /* before the remarks that the call has itself */
         uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
         record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
@@ -236,6 +316,10 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
     }
     record[WORD_HEAD] |= words << 16;
     uint64_t *reference = room(lane, 2);
+    if (reference == NULL) {
+        free(record);
+        return;
+    }
     reference[0] = CODE_OUTSIDE | 2 << 16;
     reference[1] = (uint64_t)(uintptr_t)record;
     lane->at += 2;

@@ -5,7 +5,8 @@ struct function {
     const char *name;   /* without the P */
     const char *fields; /* letters of docs/trace-format.md */
     void *real;         /* PMPI_… of the library */
-    void *unused;       /* 32 bytes, so that no compiler pads between them */
+    void *next;         /* MPI_… of a tool that stands between the application and the library, if one does. With it they
+                         * are 32 bytes, so that no compiler pads between them */
 };
 
 extern struct function __start_matchpoint_functions[], __stop_matchpoint_functions[];
@@ -16,6 +17,24 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
 
 #define CODE_(NAME) ((uint64_t)(&function_##NAME - __start_matchpoint_functions))
 #define CODE(NAME) CODE_(NAME)
+
+/* Calls of it that failed: functions of their own, numbered behind all others, for those have the numbers of one byte. */
+extern struct function __start_matchpoint_failures[], __stop_matchpoint_failures[];
+
+#define FAILURE(NAME)                                                                                    \
+    static struct function failure_##NAME __attribute__((used, section("matchpoint_failures"), aligned(32))) = { \
+        "MPI_" #NAME " (failed)", "i", NULL, NULL}
+
+#define FUNCTIONS ((uint64_t)(__stop_matchpoint_functions - __start_matchpoint_functions))
+#define FAILURES ((uint64_t)(__stop_matchpoint_failures - __start_matchpoint_failures))
+#define CODE_FAILED_(NAME) (FUNCTIONS + (uint64_t)(&failure_##NAME - __start_matchpoint_failures))
+#define CODE_FAILED(NAME) CODE_FAILED_(NAME)
+
+static inline const struct function *function_of(uint64_t code)
+{
+    return code < FUNCTIONS ? &__start_matchpoint_functions[code] : &__start_matchpoint_failures[code - FUNCTIONS];
+}
+
 #define REAL_(NAME) ((__typeof__(&MPI_##NAME))function_##NAME.real)
 #define REAL(NAME) REAL_(NAME)
 
@@ -30,27 +49,45 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \
     EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
     FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
+    FAILURE(NAME);                                                                                       \
     static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
+    static __attribute__((noinline, cold)) int asked_##NAME PARAMETERS                                   \
+    {                                                                                                    \
+        void *instead = instead_of(&function_##NAME);                                                    \
+        if (instead != NULL)                                                                             \
+            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
-        SITE();                                                                                          \
+        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+            asked = (struct asked){__builtin_return_address(0), true};                                   \
+            return asked_##NAME ARGUMENTS;                                                               \
+        }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int PMPI_##NAME PARAMETERS                                                                           \
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
-        SITE();                                                                                          \
+        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+            asked = (struct asked){__builtin_return_address(0), false};                                  \
+            return asked_##NAME ARGUMENTS;                                                               \
+        }                                                                                                \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     static int call_##NAME PARAMETERS
 
-/* Within a call the library may call others, by the second name: the outer one is the application's. */
-#define SITE() \
-    do { \
-        if (__builtin_expect(sites_wanted, 0) && !within_call()) \
-            site = __builtin_return_address(0); \
-    } while (0)
+/* A call may go elsewhere instead of being recorded: to a tool that stands between, which then calls the second name; or
+ * straight to the library, if it comes from one of its components. Asked only where there are such, or call sites are kept,
+ * and handed over beside the arguments: the way of all other calls is two instructions longer than none. */
+struct asked {
+    const void *caller;
+    bool first; /* by the first name */
+};
+static __thread struct asked asked __attribute__((tls_model("initial-exec")));
+static bool asks_who_calls = true; /* until it is known whether to */
+static void *instead_of(const struct function *function);
 
 static bool within_call(void);
 
@@ -62,7 +99,9 @@ static struct {
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
     MPI_Datatype byte;
+    MPI_Errhandler errors_return;
     uintptr_t text_from, text_to; /* the library's code, once it is known */
+    uintptr_t own_from, own_to;   /* the recorder's */
     void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
     const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
 } library;
@@ -72,13 +111,46 @@ static inline bool is_of_library(const void *address)
     return (uintptr_t)address - library.text_from < library.text_to - library.text_from;
 }
 
+/* Components that the library loads when they are first needed, and that use it as an application does. */
+#define COMPONENTS 8
+static struct {
+    uintptr_t from, to;
+} components[COMPONENTS];
+static _Atomic int components_known;
+
+static bool is_of_component(const void *address)
+{
+    for (int i = 0; i < atomic_load(&components_known); i++)
+        if ((uintptr_t)address - components[i].from < components[i].to - components[i].from)
+            return true;
+    return false;
+}
+
+static inline bool is_of_recorder(const void *address)
+{
+    return (uintptr_t)address - library.own_from < library.own_to - library.own_from;
+}
+
+/* Of MPI libraries, and of nothing else: libmpi.so.12, libmpi_abi.so, libmpich.so, libmpi_cray.so; but libmpiP.so is a
+ * tool, and libmpifort.so and libmpi_mpifh.so are bindings. */
+static bool is_named_as_library(const char *path)
+{
+    static const char *const names[] = {"libmpi.so", "libmpi_abi.so", "libmpich.so", "libpmpi.so", "libmpi_cray.so",
+                                        "libmpi_gnu", "libmpi_intel", "libmpi_aocc", "libmpi_nvidia", "libmpi_ibm.so",
+                                        "libmpi_mt.so", "libmpi_ilp64.so"};
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 /* A program may load its MPI library by itself, as Python does: then it is in no scope that the recorder shares. */
 static int find_library(struct dl_phdr_info *info, size_t size, void *found)
 {
     (void)size;
-    const char *slash = strrchr(info->dlpi_name, '/');
-    const char *name = slash ? slash + 1 : info->dlpi_name;
-    if (strncmp(name, "libmpi.so", 9) != 0 && strncmp(name, "libmpi_abi.so", 13) != 0 && strncmp(name, "libmpich.so", 11) != 0)
+    if (!is_named_as_library(info->dlpi_name))
         return 0;
     *(void **)found = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
     return *(void **)found != NULL;
@@ -95,23 +167,65 @@ static void *library_symbol(void *scope, const char *name)
     return symbol;
 }
 
-static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
+static void text_of(const struct dl_phdr_info *info, uintptr_t *from, uintptr_t *to)
 {
-    (void)size;
-    uintptr_t from = UINTPTR_MAX, to = 0;
+    *from = UINTPTR_MAX;
+    *to = 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         if (header->p_type != PT_LOAD || !(header->p_flags & PF_X))
             continue;
         uintptr_t begin = info->dlpi_addr + header->p_vaddr;
-        from = begin < from ? begin : from;
-        to = begin + header->p_memsz > to ? begin + header->p_memsz : to;
+        *from = begin < *from ? begin : *from;
+        *to = begin + header->p_memsz > *to ? begin + header->p_memsz : *to;
     }
-    if ((uintptr_t)inside < from || (uintptr_t)inside >= to)
+}
+
+static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
+{
+    uintptr_t from, to;
+    (void)size;
+    text_of(info, &from, &to);
+    if ((uintptr_t)find_text - from < to - from) {
+        library.own_from = from;
+        library.own_to = to;
+    }
+    if ((uintptr_t)inside - from < to - from) {
+        library.text_from = from;
+        library.text_to = to;
+    }
+    return 0;
+}
+
+#if defined(OPEN_MPI)
+/* ROMIO, where Open MPI has it as a component: it implements files with communicators, messages and collectives. */
+static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    uintptr_t from, to;
+    (void)size;
+    (void)unused;
+    if (strstr(info->dlpi_name, "/mca_io_romio") == NULL)
         return 0;
-    library.text_from = from;
-    library.text_to = to;
-    return 1;
+    text_of(info, &from, &to);
+    int known = atomic_load(&components_known);
+    if (!is_of_component((const void *)from) && known < COMPONENTS) {
+        components[known].from = from;
+        components[known].to = to;
+        atomic_store(&components_known, known + 1);
+        asks_who_calls = true;
+    }
+    return 0;
+}
+#endif
+
+/* A tool that is linked, or loaded, between the application and the library. */
+static void *tool_between(const struct function *function)
+{
+    Dl_info info;
+    void *next = dlsym(RTLD_NEXT, function->name);
+    if (next == NULL || is_of_library(next) || dladdr(next, &info) == 0 || is_named_as_library(info.dli_fname))
+        return NULL;
+    return next;
 }
 
 /* Handles and statuses of another family would be misread, at best. */
@@ -145,6 +259,8 @@ static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 static void library_find(void)
 {
     char name[128];
+    bool tools = false;
+    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++) {
         if (function->name[0] != 'M')
             continue;
@@ -154,7 +270,11 @@ static void library_find(void)
             dl_iterate_phdr(find_text, function->real);
         if (function->real == NULL)
             function->real = (void *)missing_function;
+        else
+            function->next = tool_between(function);
+        tools |= function->next != NULL;
     }
+    asks_who_calls = tools || sites_wanted;
     library.foreign = foreign_family();
 #if defined(OPEN_MPI)
     library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
@@ -164,6 +284,7 @@ static void library_find(void)
     library.message_null = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_null");
     library.message_no_proc = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_no_proc");
     library.byte = (MPI_Datatype)library_symbol(RTLD_DEFAULT, "ompi_mpi_byte");
+    library.errors_return = (MPI_Errhandler)library_symbol(RTLD_DEFAULT, "ompi_mpi_errors_return");
 #else
     library.comm_world = MPI_COMM_WORLD;
     library.comm_self = MPI_COMM_SELF;
@@ -172,10 +293,24 @@ static void library_find(void)
     library.message_null = MPI_MESSAGE_NULL;
     library.message_no_proc = MPI_MESSAGE_NO_PROC;
     library.byte = MPI_BYTE;
+    library.errors_return = MPI_ERRORS_RETURN;
 #endif
 }
 
 static inline void library_ready(void)
 {
     pthread_once(&library_once, library_find);
+}
+
+static void *instead_of(const struct function *function)
+{
+    struct asked by = asked;
+    library_ready();
+    if (is_of_component(by.caller))
+        return function->real;
+    if (by.first && function->next != NULL)
+        return function->next;
+    if (sites_wanted && !within_call())
+        site = by.caller;
+    return NULL;
 }

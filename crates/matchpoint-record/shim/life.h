@@ -8,9 +8,11 @@ static pid_t recorded_process; /* a child that this one forks is not recorded */
 static void put_functions(struct text *head)
 {
     text_add(head, "[");
-    for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++)
-        text_add(head, "%s[\"%s\",\"%s%s\"]", function == __start_matchpoint_functions ? "" : ",", function->name,
+    for (uint64_t code = 0; code < FUNCTIONS + FAILURES; code++) {
+        const struct function *function = function_of(code);
+        text_add(head, "%s[\"%s\",\"%s%s\"]", code == 0 ? "" : ",", function->name,
                  function->fields != NULL ? function->fields : "", sites_wanted ? "a" : "");
+    }
     text_add(head, "]");
 }
 
@@ -48,6 +50,8 @@ static void write_head(void)
     struct text head = {0};
     text_add(&head, "{\"version\":1,\"rank\":%d,\"size\":%d,\"host\":", world.rank, world.size);
     text_add_string(&head, world.host);
+    text_add(&head, ",\"boot\":");
+    text_add_string(&head, world.boot);
     text_add(&head, ",\"pid\":%ld,\"library\":", (long)getpid());
     text_add_string(&head, library_version);
     text_add(&head, ",\"standard\":\"%d.%d\",\"thread_level\":\"%s\",\"program\":", version, subversion, thread_level());
@@ -62,37 +66,23 @@ static void write_head(void)
     free(head.bytes);
 }
 
-/* Processes that were spawned have ranks from 0 again: they are a trace of their own, in the first folder that is free. */
-static int spawned_number(const char *folder)
+/* Processes that were spawned have ranks from 0 again. */
+static bool is_spawned(void)
 {
     MPI_Comm parent = library.comm_null;
-    int number = 0;
     REAL(Comm_get_parent)(&parent);
-    if (parent == library.comm_null)
-        return 0;
-    if (world.rank == 0) {
-        char path[PATH_MAX];
-        do
-            snprintf(path, sizeof path, "%s/spawned-%d", folder, ++number);
-        while (mkdir(path, 0777) != 0 && errno == EEXIST);
-    }
-    REAL(Bcast)(&number, sizeof number, library.byte, 0, library.comm_world);
-    return number;
+    return parent != library.comm_null;
 }
 
-static bool open_file(const char *folder, int spawned)
+static bool open_file(const char *folder, bool spawned)
 {
-    char inside[32] = "";
-    if (spawned > 0)
-        snprintf(inside, sizeof inside, "/spawned-%d", spawned);
-    if ((size_t)snprintf(file.path, sizeof file.path, "%s%s/rank-%05d.mpt", folder, inside, world.rank) >= sizeof file.path) {
-        complain("the path of the trace is too long; this process is not recorded");
-        return false;
-    }
-    file.descriptor = open(file.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file.descriptor < 0)
+    job_find();
+    int descriptor = job_file(folder, spawned, file.path, sizeof file.path);
+    if (descriptor < 0)
         complain("cannot create %s: %s; this process is not recorded", file.path, strerror(errno));
-    return file.descriptor >= 0;
+    else
+        file_opened(descriptor);
+    return descriptor >= 0;
 }
 
 /* In the child nothing is recorded: its memory has the lanes, but not the drain. */
@@ -101,35 +91,45 @@ static void in_child(void)
     if (lane_self != NULL)
         lane_self->inside = 1;
     atomic_store(&recording, RECORDING_OVER);
-    if (file.descriptor >= 0)
+    if (file.descriptor >= 0 && file_is_own(file.descriptor))
         close(file.descriptor);
     file.descriptor = -1;
 }
 
-/* Whether recording begins with a call that came back with `result`. */
+/* Whether recording begins with a call that came back with `result`: if so this thread begins it, and others wait. */
 static bool recording_is_due(int result)
 {
-    if (FAILED(result) || getenv("MATCHPOINT_RECORD_DIR") == NULL || atomic_load(&recording) != RECORDING_NOT_YET)
+    int before = RECORDING_NOT_YET;
+    if (FAILED(result) || getenv("MATCHPOINT_RECORD_DIR") == NULL)
         return false;
-    if (library.foreign != NULL)
-        complain("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name "
-                 "the compiler of its MPI with --mpicc", library.foreign);
-    return library.foreign == NULL;
+    if (!atomic_compare_exchange_strong(&recording, &before, RECORDING_BEGINS)) {
+        while (atomic_load(&recording) == RECORDING_BEGINS)
+            nanosleep(&(struct timespec){0, 100000}, NULL);
+        return false;
+    }
+    if (library.foreign == NULL)
+        return true;
+    complain("this program loaded a library of %s, and the recorder was compiled for another; it is not recorded: name the "
+             "compiler of its MPI with --mpicc", library.foreign);
+    atomic_store(&recording, RECORDING_OVER);
+    return false;
 }
 
-/* Once this process's rank is known. With a world this is collective over it, whatever fails at one process. */
+/* Once this process's rank is known. */
 static void recording_begin(bool has_world)
 {
     const char *folder = getenv("MATCHPOINT_RECORD_DIR"), *limit = getenv("MATCHPOINT_RECORD_LIMIT");
     host_find();
+    bool spawned = has_world && is_spawned();
+    if (!open_file(folder, spawned)) {
+        atomic_store(&recording, RECORDING_OVER);
+        return;
+    }
     crc_prepare();
     find_zstd();
-    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
     if (sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
-    int spawned = has_world ? spawned_number(folder) : 0;
-    file.failed = !open_file(folder, spawned);
     write_head();
     note_clock();
     if (sites_wanted)
@@ -139,15 +139,13 @@ static void recording_begin(bool has_world)
     pthread_key_create(&lane_key, lane_left);
     pthread_atfork(NULL, NULL, in_child);
     if (has_world)
-        offset_find(!file.failed);
-    if (file.failed)
-        return;
-    if (has_world && spawned == 0) /* processes that were spawned have a communicator with those that did it */
+        offset_begin();
+    if (has_world && !spawned) /* processes that were spawned have a communicator with those that did it */
         queues_open();
-    if (drain_start())
-        atomic_store(&recording, RECORDING_ON);
-    else
+    bool runs = drain_start();
+    if (!runs)
         complain("cannot start a thread; this process is not recorded");
+    atomic_store(&recording, runs ? RECORDING_ON : RECORDING_OVER);
 }
 
 /* Records the call that recording began with, and gives its result on. */
@@ -168,6 +166,12 @@ static void recording_pause(void)
     pthread_mutex_unlock(&drain.mutex);
 }
 
+/* Once all that was opened is closed, a process may leave. */
+static bool all_is_finalized(void)
+{
+    return !world.open && sessions_open == 0;
+}
+
 /* Writes what is left, and the end. */
 static void recording_end(const char *reason)
 {
@@ -175,8 +179,14 @@ static void recording_end(const char *reason)
     if (getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
+    /* A handler of a signal may have interrupted whoever holds it, and would wait for itself. */
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    if (pthread_mutex_timedlock(&drain.mutex, &until) != 0)
+        return;
     drain.ends = true;
-    recording_pause();
+    drain_once(true);
     if (sites_wanted)
         note_modules();
     if (atomic_load(&calls_refused) > 0)
@@ -185,13 +195,17 @@ static void recording_end(const char *reason)
     uint64_t waited_ns = 0;
     for (struct lane *lane = atomic_load(&lanes); lane != NULL; lane = lane->next)
         waited_ns += lane->waited_ns;
-    text_add(&end, "{\"reason\":\"%s\",\"calls\":%llu,\"left_out\":%llu,\"limit_ticks\":", reason,
-             (unsigned long long)drain.calls, (unsigned long long)(drain.left_out + atomic_load(&calls_refused)));
+    text_add(&end, "{\"reason\":\"%s\",\"calls\":%llu,\"left_out\":%llu,\"unseen\":%llu,\"limit_ticks\":", reason,
+             (unsigned long long)drain.calls, (unsigned long long)drain.left_out,
+             (unsigned long long)(drain.too_long + atomic_load(&calls_unseen) + atomic_load(&calls_refused)));
     text_add(&end, file.limit_ticks != 0 ? "%llu" : "null", (unsigned long long)file.limit_ticks);
     text_add(&end, ",\"waited_ns\":%llu}", (unsigned long long)waited_ns);
     file_block(BLOCK_END, 0, 0, end.bytes, end.length);
     free(end.bytes);
-    close(file.descriptor);
+    if (file_is_own(file.descriptor))
+        close(file.descriptor);
+    pthread_mutex_unlock(&drain.mutex);
+    file.descriptor = -1; /* a child that is forked later may have another file of that number */
 }
 
 __attribute__((constructor)) static void loaded(void)
@@ -202,5 +216,5 @@ __attribute__((constructor)) static void loaded(void)
 
 __attribute__((destructor)) static void unloaded(void)
 {
-    recording_end(recording_leaves_in_order ? "finalize" : "exit");
+    recording_end(all_is_finalized() ? "finalize" : "exit");
 }

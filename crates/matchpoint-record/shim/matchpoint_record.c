@@ -15,10 +15,23 @@
 /* Some headers lack a const of the standard's here: theirs is put aside. */
 #define MPI_Pready_list MPI_Pready_list_of_header
 #define PMPI_Pready_list PMPI_Pready_list_of_header
+#define MPI_Request_get_status_all MPI_Request_get_status_all_of_header
+#define PMPI_Request_get_status_all PMPI_Request_get_status_all_of_header
+#define MPI_Request_get_status_any MPI_Request_get_status_any_of_header
+#define PMPI_Request_get_status_any PMPI_Request_get_status_any_of_header
+#define MPI_Request_get_status_some MPI_Request_get_status_some_of_header
+#define PMPI_Request_get_status_some PMPI_Request_get_status_some_of_header
 #include <mpi.h>
 #undef MPI_Pready_list
 #undef PMPI_Pready_list
+#undef MPI_Request_get_status_all
+#undef PMPI_Request_get_status_all
+#undef MPI_Request_get_status_any
+#undef PMPI_Request_get_status_any
+#undef MPI_Request_get_status_some
+#undef PMPI_Request_get_status_some
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -39,6 +52,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,12 +72,15 @@
 #include "values.h"
 #include "queues.h"
 
+#include "calls/one_sided.h"
+
 /* Each of these for counts of type int, and for MPI_Count (MPI-4.1 §2.5.8: names that end in _c). */
 #define COUNT int
 #define SIZED(name) name
 #include "calls/send.h"
 #include "calls/receive.h"
 #include "calls/collective.h"
+#include "calls/transfer.h"
 #undef COUNT
 #undef SIZED
 #if MPI_VERSION >= 4
@@ -73,6 +90,7 @@
 #include "calls/send.h"
 #include "calls/receive.h"
 #include "calls/collective.h"
+#include "calls/transfer.h"
 #undef COUNT
 #undef SIZED
 #endif
@@ -80,17 +98,17 @@
 #include "calls/probe.h"
 #include "calls/complete.h"
 #include "calls/communicator.h"
-#include "calls/one_sided.h"
+#include "calls/file.h"
 
 /* What happens at the beginning and the end uses some of the functions above. */
 static bool recording_is_due(int result);
 static void recording_begin(bool has_world);
 static int recorded_beginning(int result, uint64_t code, uint64_t entered);
-static bool recording_leaves_in_order; /* all sessions are finalized */
 static void recording_pause(void);
 static void recording_end(const char *reason);
-static void offset_find(bool records);
+static void offset_end(void);
 #include "calls/process.h"
+#include "job.h"
 #include "offset.h"
 #include "modules.h"
 #include "life.h"

@@ -1,7 +1,10 @@
 /* How far this host's clock is from that of rank 0's host.
  *
  * One process of each other host plays ping-pong with rank 0; the round trip that took least bounds the difference best
- * (Cristian 1989): its half is how wrong the estimate may be. All processes of a host share a clock. */
+ * (Cristian 1989): its half is how wrong the estimate may be. All processes of a host share a clock.
+ *
+ * This communicates, so all processes must take part: `all_are_recorded` has said that they will. They have a communicator
+ * of their own, made before the application can hang anything on MPI_COMM_WORLD, and errors on it concern nobody else. */
 
 #define OFFSET_ROUNDS 32
 #define OFFSET_TAG 1
@@ -12,32 +15,58 @@ struct offset {
     uint64_t error_ns;
 };
 
+/* UINT64_MAX as its error: not known. */
+#define OFFSET_UNKNOWN ((struct offset){0, 0, UINT64_MAX})
+
+struct host_of {
+    uint64_t host;
+    int rank;
+};
+
+static struct {
+    MPI_Comm comm;
+    struct host_of *hosts; /* of all processes, sorted; NULL if clocks are not compared */
+    uint64_t own, root;    /* this process's host, and rank 0's */
+} offsets;
+
+/* Names of hosts need not differ: of containers they often do not. */
 static uint64_t host_hash(void)
 {
     uint64_t hash = 0xcbf29ce484222325;
     for (const char *at = world.host; *at != 0; at++)
         hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
+    for (const char *at = world.boot; *at != 0; at++)
+        hash = (hash ^ (unsigned char)*at) * 0x100000001b3;
     return hash;
 }
 
+static int by_host(const void *left, const void *right)
+{
+    const struct host_of *a = left, *b = right;
+    return a->host != b->host ? (a->host < b->host ? -1 : 1) : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
 /* Rank 0's side: answers each question with its time. */
-static void offset_answer(MPI_Comm comm, int rank)
+static void offset_answer(int rank)
 {
     int64_t now;
     for (int round = 0; round < OFFSET_ROUNDS; round++) {
-        REAL(Recv)(&now, sizeof now, library.byte, rank, OFFSET_TAG, comm, MPI_STATUS_IGNORE);
+        if (FAILED(REAL(Recv)(&now, sizeof now, library.byte, rank, OFFSET_TAG, offsets.comm, MPI_STATUS_IGNORE)))
+            return;
         now = monotonic_ns();
-        REAL(Send)(&now, sizeof now, library.byte, rank, OFFSET_TAG, comm);
+        if (FAILED(REAL(Send)(&now, sizeof now, library.byte, rank, OFFSET_TAG, offsets.comm)))
+            return;
     }
 }
 
-static struct offset offset_ask(MPI_Comm comm)
+static struct offset offset_ask(void)
 {
-    struct offset best = {0, 0, UINT64_MAX};
+    struct offset best = OFFSET_UNKNOWN;
     for (int round = 0; round < OFFSET_ROUNDS; round++) {
         int64_t there, before = monotonic_ns();
-        REAL(Send)(&before, sizeof before, library.byte, 0, OFFSET_TAG, comm);
-        REAL(Recv)(&there, sizeof there, library.byte, 0, OFFSET_TAG, comm, MPI_STATUS_IGNORE);
+        if (FAILED(REAL(Send)(&before, sizeof before, library.byte, 0, OFFSET_TAG, offsets.comm)) ||
+            FAILED(REAL(Recv)(&there, sizeof there, library.byte, 0, OFFSET_TAG, offsets.comm, MPI_STATUS_IGNORE)))
+            return OFFSET_UNKNOWN;
         int64_t after = monotonic_ns();
         uint64_t half = (uint64_t)(after - before) / 2;
         if (half < best.error_ns)
@@ -46,50 +75,87 @@ static struct offset offset_ask(MPI_Comm comm)
     return best;
 }
 
-/* Collective over the world, at the beginning and, if all processes had something to write to then, at the end. Where all
- * are on one host it costs one exchange of eight bytes. */
-static void offset_find(bool records)
+/* Processes that are first on their host ask rank 0, one after the other. One that fails is answered no more, and the
+ * others are. */
+static struct offset offset_measure(void)
 {
-    /* The lowest bit says whether this process records: all must come again, or none. */
-    uint64_t own = (host_hash() & ~(uint64_t)1) | records, *hosts = malloc((size_t)world.size * sizeof *hosts);
-    struct offset offset = {ticks(), 0, 0}, *of_leaders = malloc((size_t)world.size * sizeof offset);
-    MPI_Comm comm;
-    /* Without memory nobody may leave the others alone: the program is at its end anyway. */
-    if (hosts == NULL || of_leaders == NULL) {
+    struct offset own = {ticks(), 0, 0};
+    for (int i = 0; i < world.size; i++) {
+        const struct host_of *at = &offsets.hosts[i];
+        bool leads = at->host != offsets.root && (i == 0 || at->host != offsets.hosts[i - 1].host);
+        if (leads && world.rank == 0)
+            offset_answer(at->rank);
+        else if (leads && world.rank == at->rank)
+            own = offset_ask();
+    }
+    return own;
+}
+
+static int leader_of(uint64_t host)
+{
+    int from = 0, to = world.size;
+    while (from < to) {
+        int middle = from + (to - from) / 2;
+        if (offsets.hosts[middle].host < host)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return offsets.hosts[from].rank;
+}
+
+/* Collective over the world. False if not all took part. */
+static bool offset_note(void)
+{
+    struct offset own = offset_measure(), *all = malloc((size_t)world.size * sizeof *all);
+    if (all == NULL) {
+        /* Nobody may leave the others alone: the program is at its end anyway. */
         complain("no memory to compare the clocks of %d processes", world.size);
         REAL(Abort)(library.comm_world, 1);
     }
-    REAL(Allgather)(&own, sizeof own, library.byte, hosts, sizeof own, library.byte, library.comm_world);
-    bool several = false;
-    world.all_record = true;
-    for (int rank = 0; rank < world.size; rank++) {
-        world.all_record &= hosts[rank] & 1;
-        hosts[rank] &= ~(uint64_t)1;
-        several |= hosts[rank] != hosts[0];
+    bool good = !FAILED(REAL(Allgather)(&own, sizeof own, library.byte, all, sizeof own, library.byte, offsets.comm));
+    if (good && offsets.own != offsets.root)
+        own = all[leader_of(offsets.own)];
+    if (good && own.error_ns != UINT64_MAX) {
+        pthread_mutex_lock(&drain.mutex);
+        file_block(BLOCK_OFFSET, 0, 0, &own, sizeof own);
+        pthread_mutex_unlock(&drain.mutex);
     }
-    own &= ~(uint64_t)1;
-    if (several && REAL(Comm_dup)(library.comm_world, &comm) == MPI_SUCCESS) {
-        for (int rank = 1; rank < world.size; rank++) {
-            bool leads = hosts[rank] != hosts[0];
-            for (int earlier = 1; leads && earlier < rank; earlier++)
-                leads = hosts[earlier] != hosts[rank];
-            if (!leads)
-                continue;
-            if (world.rank == 0)
-                offset_answer(comm, rank);
-            else if (world.rank == rank)
-                offset = offset_ask(comm);
-        }
-        REAL(Allgather)(&offset, sizeof offset, library.byte, of_leaders, sizeof offset, library.byte, comm);
-        for (int rank = 1; own != hosts[0] && rank < world.size; rank++) {
-            if (hosts[rank] == own) {
-                offset = of_leaders[rank];
-                break;
-            }
-        }
-        REAL(Comm_free)(&comm);
+    free(all);
+    return good;
+}
+
+/* After MPI_Init. All hosts the same: there is nothing to compare, now or later. */
+static void offset_begin(void)
+{
+    if (on_one_host() || !all_are_recorded() || FAILED(REAL(Comm_dup)(library.comm_world, &offsets.comm)))
+        return;
+    REAL(Comm_set_errhandler)(offsets.comm, library.errors_return);
+    struct host_of own = {host_hash(), world.rank};
+    offsets.hosts = malloc((size_t)world.size * sizeof own);
+    if (offsets.hosts == NULL) {
+        complain("no memory to compare the clocks of %d processes", world.size);
+        REAL(Abort)(library.comm_world, 1);
     }
-    file_block(BLOCK_OFFSET, 0, 0, &offset, sizeof offset);
-    free(of_leaders);
-    free(hosts);
+    REAL(Allgather)(&own, sizeof own, library.byte, offsets.hosts, sizeof own, library.byte, offsets.comm);
+    offsets.own = own.host;
+    offsets.root = offsets.hosts[0].host;
+    qsort(offsets.hosts, (size_t)world.size, sizeof own, by_host);
+    bool several = offsets.hosts[0].host != offsets.hosts[world.size - 1].host;
+    if (several && offset_note())
+        return;
+    REAL(Comm_free)(&offsets.comm);
+    free(offsets.hosts);
+    offsets.hosts = NULL;
+}
+
+/* Before MPI_Finalize. A process that has died makes this fail, and hinders nobody. */
+static void offset_end(void)
+{
+    if (offsets.hosts == NULL)
+        return;
+    if (offset_note())
+        REAL(Comm_free)(&offsets.comm);
+    free(offsets.hosts);
+    offsets.hosts = NULL;
 }

@@ -271,6 +271,8 @@ static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t re
             lengths[queue] = queue_length(queue);
     pthread_mutex_unlock(&queues.mutex);
     uint64_t *record = room(lane, WORD_FIELDS + 3);
+    if (record == NULL)
+        return; /* the recording is over */
     record[WORD_HEAD] = CODE(queues) | remark_follows;
     record[WORD_ENTER] = entered;
     record[WORD_LEAVE] = ticks();

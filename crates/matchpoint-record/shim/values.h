@@ -41,9 +41,13 @@ static _Atomic uint64_t types_freed;
 
 static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datatype type, uint64_t generation)
 {
-    int size = 0;
-    if (REAL(Type_size)(type, &size) != MPI_SUCCESS || size < 0)
-        return UINT64_MAX; /* MPI_UNDEFINED: larger than an int */
+    int known = 0;
+    MPI_Count size = 0;
+    if (REAL(Type_size)(type, &known) != MPI_SUCCESS)
+        return UINT64_MAX;
+    size = known;
+    if (known < 0 && (REAL(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)) /* MPI_UNDEFINED: larger than an int */
+        return UINT64_MAX;
     lane->sized.type = type;
     lane->sized.size = (uint64_t)size;
     lane->sized.generation = generation;
@@ -56,7 +60,8 @@ static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Coun
     uint64_t generation = atomic_load_explicit(&types_freed, memory_order_relaxed) + 1;
     uint64_t size = lane->sized.generation == generation && lane->sized.type == type ? lane->sized.size
                                                                                     : type_size(lane, type, generation);
-    return size == UINT64_MAX ? 0 : (uint64_t)count * size + 1;
+    /* One test for a size that is not known, and for a count that a library without checks lets pass. */
+    return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
 }
 
 /* `MPI_Test_cancelled` is asked only in a process that has cancelled anything. */
@@ -91,19 +96,30 @@ static inline void put_no_status(uint64_t *words)
     words[1] = 0;
 }
 
+/* Libraries leave the statuses of sends, and of much else, as they are: this source says that nothing was put there. */
+#define NOT_TOLD INT_MIN
+
+static inline MPI_Status *not_told(MPI_Status *status)
+{
+    status->MPI_SOURCE = NOT_TOLD;
+    return status;
+}
+
 /* Where the library shall put statuses that the application does not want. NULL without memory. */
 static MPI_Status *statuses_of_lane(struct lane *lane, size_t count)
 {
-    if (count <= lane->statuses_room)
-        return lane->statuses;
-    size_t room = count < 64 ? 64 : 2 * count;
-    MPI_Status *more = realloc(lane->statuses, room * sizeof *more);
-    if (more == NULL)
-        return NULL;
-    memset(more, 0, room * sizeof *more);
-    lane->statuses = more;
-    lane->statuses_room = room;
-    return more;
+    if (count > lane->statuses_room) {
+        size_t room = count < 64 ? 64 : 2 * count;
+        MPI_Status *more = realloc(lane->statuses, room * sizeof *more);
+        if (more == NULL)
+            return NULL;
+        memset(more, 0, room * sizeof *more);
+        lane->statuses = more;
+        lane->statuses_room = room;
+    }
+    for (size_t i = 0; i < count; i++)
+        not_told(&lane->statuses[i]);
+    return lane->statuses;
 }
 
 /* The head of a record: returns where its fields go, or NULL if there is no memory for it. */
@@ -118,4 +134,29 @@ static inline uint64_t *begin(struct lane *lane, uint64_t code, uint64_t fields,
     return record;
 }
 
-#define FAILED(result) ((result) != MPI_SUCCESS)
+#define FAILED(result) __builtin_expect((result) != MPI_SUCCESS, 0)
+
+static int error_class(int result)
+{
+    int class = result;
+    REAL(Error_class)(result, &class);
+    return class;
+}
+
+/* A receive whose message was too long for it has taken that message. All that failed otherwise took none. */
+static inline bool lost(int result)
+{
+    return FAILED(result) && error_class(result) != MPI_ERR_TRUNCATE;
+}
+
+/* A call that failed did nothing, and what it was given may be anything: the library is asked nothing about it, for that
+ * would be an error of ours in the application's name. */
+static __attribute__((cold, noinline)) int failed(struct lane *lane, uint64_t code, uint64_t entered, int result)
+{
+    uint64_t *record = begin(lane, code, 1, entered, ticks());
+    if (record != NULL) {
+        record[WORD_FIELDS] = (uint64_t)(int64_t)error_class(result);
+        commit(lane, record, WORD_FIELDS + 1);
+    }
+    return leave(lane, result);
+}

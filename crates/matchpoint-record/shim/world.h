@@ -2,9 +2,12 @@
 
 USED(Comm_group);
 USED(Comm_rank);
+USED(Comm_set_errhandler);
 USED(Comm_remote_group);
+USED(Comm_remote_size);
 USED(Comm_size);
 USED(Comm_test_inter);
+USED(Error_class);
 USED(Get_count);
 USED(Get_elements_x);
 USED(Get_library_version);
@@ -16,27 +19,56 @@ USED(Group_translate_ranks);
 USED(Query_thread);
 USED(Test_cancelled);
 USED(Type_size);
+USED(Type_size_x);
 
 static struct {
     int rank, size;
     MPI_Group group;
-    bool group_known;
-    bool all_record; /* every process of the world is recorded */
+    bool group_known, of_session;
+    pthread_rwlock_t lock; /* of the group: sessions come and go in any thread */
+    _Atomic bool open; /* MPI_Init was called, and MPI_Finalize not */
     char host[256];
-} world = {.rank = -1, .size = 0};
+    char boot[64]; /* tells the machine, and since when it runs */
+} world = {.rank = -1, .size = 0, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 #ifdef MPI_4
 USED(Group_from_session_pset);
 
+/* Where the group of the world is from, if it is from a session. */
+static MPI_Session world_session;
+
 /* A program that uses sessions alone has no MPI_COMM_WORLD, but a process set of that meaning (MPI-4.1 §11.3.2). */
+static bool world_group_by_session(MPI_Session session)
+{
+    pthread_rwlock_wrlock(&world.lock);
+    bool had = world.group_known;
+    if (!had && REAL(Group_from_session_pset)(session, "mpi://WORLD", &world.group) == MPI_SUCCESS) {
+        world.group_known = world.of_session = true;
+        world_session = session;
+    }
+    bool known = world.group_known;
+    pthread_rwlock_unlock(&world.lock);
+    return known;
+}
+
 static bool world_find_by_session(MPI_Session session)
 {
-    if (REAL(Group_from_session_pset)(session, "mpi://WORLD", &world.group) != MPI_SUCCESS)
+    if (!world_group_by_session(session))
         return false;
     REAL(Group_rank)(world.group, &world.rank);
     REAL(Group_size)(world.group, &world.size);
-    world.group_known = true;
     return true;
+}
+
+/* The next session that is opened tells it again. */
+static void world_group_leave(MPI_Session session)
+{
+    pthread_rwlock_wrlock(&world.lock);
+    if (world.of_session && session == world_session) {
+        REAL(Group_free)(&world.group);
+        world.group_known = world.of_session = false;
+    }
+    pthread_rwlock_unlock(&world.lock);
 }
 #endif
 
@@ -51,4 +83,9 @@ static void host_find(void)
 {
     if (gethostname(world.host, sizeof world.host - 1) != 0)
         strcpy(world.host, "?");
+    int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t length = descriptor < 0 ? 0 : read(descriptor, world.boot, sizeof world.boot - 1);
+    world.boot[length > 0 ? strcspn(world.boot, "\n") : 0] = 0;
+    if (descriptor >= 0)
+        close(descriptor);
 }

@@ -28,18 +28,19 @@ pub(crate) fn make(path: &Path, replace: bool) -> Result<(), RecordError> {
 
 /// Whether the recorder made it: rank files, manifests, call sites, and folders of spawned processes with nothing else in them.
 fn is_of_trace(entry: &Path) -> bool {
-    if is_spawned(entry) {
+    if is_spawned(entry) && !entry.is_symlink() {
         return entries(entry)
             .is_ok_and(|inside| inside.iter().all(|entry| !is_spawned(entry) && is_of_trace(entry)));
     }
-    entry.is_file()
-        && (entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
-            || entry.extension().is_some_and(|extension| extension == "mpt"))
+    is_link(entry)
+        || entry.is_file()
+            && (entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
+                || entry.extension().is_some_and(|extension| extension == "mpt"))
 }
 
 fn remove(found: &[PathBuf]) -> std::io::Result<()> {
     found.iter().try_for_each(|entry| {
-        if entry.is_dir() {
+        if entry.is_dir() && !entry.is_symlink() {
             remove(&entries(entry)?)?;
             return fs::remove_dir(entry);
         }
@@ -51,25 +52,42 @@ fn entries(path: &Path) -> std::io::Result<Vec<PathBuf>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-/// `spawned-1` and so on: `shim/life.h` makes them.
+/// `spawned-1`, or `job-2` of a command with several jobs, and so on: `shim/job.h` makes them.
 fn is_spawned(entry: &Path) -> bool {
     spawned_number(entry).is_some() && entry.is_dir()
 }
 
-fn spawned_number(entry: &Path) -> Option<u32> {
-    entry.file_name()?.to_str()?.strip_prefix("spawned-")?.parse().ok()
+fn spawned_number(entry: &Path) -> Option<(&str, u32)> {
+    let (what, number) = entry.file_name()?.to_str()?.split_once('-')?;
+    Some((what, number.parse().ok()?)).filter(|_| matches!(what, "spawned" | "job"))
+}
+
+/// Links by which processes agree while they run.
+const LINKS: &[&str] = &["job", "clocks"];
+
+fn is_link(entry: &Path) -> bool {
+    entry.is_symlink() && entry.file_name().is_some_and(|name| LINKS.iter().any(|link| name == *link))
+}
+
+/// Nobody runs any more who could agree on anything.
+pub(crate) fn forget_links(path: &Path) {
+    for link in LINKS.iter().map(|link| path.join(link)).filter(|link| is_link(link)) {
+        // One that stays does no harm.
+        let _ = fs::remove_file(link);
+    }
 }
 
 /// Folders of spawned processes, in the order in which they were made.
 pub(crate) fn spawned(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         entries(path).unwrap_or_default().into_iter().filter(|entry| is_spawned(entry)).collect();
-    found.sort_by_key(|entry| spawned_number(entry));
+    found.sort_by(|one, other| spawned_number(one).cmp(&spawned_number(other)));
     found
 }
 
 /// Completes a manifest with what the files say, and gives what they say.
 pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summary>, RecordError> {
+    forget_links(path);
     let files = native::summaries(path).map_err(|error| RecordError(error.to_string()))?;
     let first = files.first();
     manifest.state = "finished".to_owned();
@@ -146,6 +164,7 @@ mod tests {
         }
         let refused = make(&trace, false).unwrap_err();
         assert!(refused.to_string().contains("--replace"), "{refused}");
+        std::os::unix::fs::symlink("nobody's", trace.join("job")).unwrap();
         make(&trace, true).unwrap();
         assert!(entries(&trace).unwrap().is_empty());
         for other in ["notes.txt", "spawned-1/results", "spawned-1/spawned-1/rank-00000.mpt"] {
@@ -164,7 +183,9 @@ mod tests {
         for name in ["spawned-10", "spawned-2", "spawned-x"] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
+        fs::create_dir(root.path().join("job-2")).unwrap();
         fs::write(root.path().join("spawned-1"), "").unwrap();
-        assert_eq!(spawned(root.path()), [root.path().join("spawned-2"), root.path().join("spawned-10")]);
+        let found = ["job-2", "spawned-2", "spawned-10"].map(|name| root.path().join(name));
+        assert_eq!(spawned(root.path()), found);
     }
 }

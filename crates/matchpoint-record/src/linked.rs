@@ -32,7 +32,13 @@ impl Family {
 
     fn of_library(name: &str) -> Option<Family> {
         let version = |prefix: &str| name.strip_prefix(prefix)?.split('.').next()?.parse::<u32>().ok();
-        match (version("libmpi.so."), version("libmpich.so.")) {
+        // Cray and others name the compiler, too: libmpi_cray.so.12, libmpi_gnu_123.so.12; IBM's is Open MPI.
+        let of_cray = ["cray", "gnu", "intel", "aocc", "nvidia"];
+        let vendor = name.strip_prefix("libmpi_").unwrap_or_default();
+        if of_cray.iter().any(|compiler| vendor.starts_with(compiler)) {
+            return Some(Family::Mpich);
+        }
+        match (version("libmpi.so.").or(version("libmpi_ibm.so.").map(|_| 40)), version("libmpich.so.")) {
             _ if name.starts_with("libmpi_abi.so") => Some(Family::StandardAbi),
             // Open MPI has had 40 since version 4; MPICH's compatible libraries agreed on 12.
             (Some(version), _) if version >= 20 => Some(Family::OpenMpi),
@@ -81,6 +87,11 @@ mod tests {
         assert_eq!(Family::of_library("libmpich.so.12"), Some(Family::Mpich));
         assert_eq!(Family::of_library("libmpi.so.40"), Some(Family::OpenMpi));
         assert_eq!(Family::of_library("libmpi_abi.so.1"), Some(Family::StandardAbi));
+        assert_eq!(Family::of_library("libmpi_cray.so.12"), Some(Family::Mpich));
+        assert_eq!(Family::of_library("libmpi_gnu_123.so.12"), Some(Family::Mpich));
+        assert_eq!(Family::of_library("libmpi_ibm.so.3"), Some(Family::OpenMpi));
+        assert_eq!(Family::of_library("libmpi_mpifh.so.40"), None);
+        assert_eq!(Family::of_library("libmpiP.so.3"), None);
         assert_eq!(Family::of_library("libmpifort.so.12"), None);
         assert_eq!(Family::of_library("libc.so.6"), None);
     }

@@ -70,6 +70,7 @@ impl Recording {
         if let Some((path, family)) = application.filter(|(_, family)| *family != recorder.family) {
             return Err(mismatch(&path, family, &recorder));
         }
+        loadable(&recorder.path)?;
         folder::make(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
@@ -153,6 +154,7 @@ impl Recording {
             missing: missing(&self.manifest),
             incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
+            unseen: ends().map(|end| end.unseen).sum(),
             left_out: ends().map(|end| end.left_out).sum(),
             waited_ns: ends().map(|end| end.waited_ns).max().unwrap_or(0),
             bytes: self.manifest.files.iter().map(|file| file.bytes).sum(),
@@ -180,12 +182,26 @@ pub struct Recorded {
     pub calls: u64,
     /// Calls that were only counted.
     pub left_out: u64,
+    /// Calls that were not recorded for another reason than a limit.
+    pub unseen: u64,
     /// The longest that one process waited for the recorder to write.
     pub waited_ns: u64,
     /// Of all rank files.
     pub bytes: u64,
-    /// Folders of processes that the application spawned, and how many there are in each.
+    /// Folders of processes that the application spawned, and of further jobs of the command, and how many there are in each.
     pub spawned: Vec<(PathBuf, usize)>,
+}
+
+/// The loader takes a list of names with either between them, and knows no way around that.
+fn loadable(recorder: &Path) -> Result<(), RecordError> {
+    let name = recorder.as_os_str().as_encoded_bytes();
+    if !name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
+        return Ok(());
+    }
+    Err(RecordError(format!(
+        "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
+        recorder.display()
+    )))
 }
 
 fn missing(manifest: &Manifest) -> Vec<u32> {

@@ -52,8 +52,10 @@ fn clocks_of_hosts_are_compared() {
     mpi::each(|mpi| {
         let ranks = if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
         // Odd ranks are elsewhere, where the clock is ahead.
+        // The launcher says that all are on its host, which then has one clock.
         let script = format!(
-            "[ $((${ranks} % 2)) = 1 ] || exec \"$@\"
+            "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE
+             [ $((${ranks} % 2)) = 1 ] || exec \"$@\"
              exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\""
         );
         let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
@@ -93,4 +95,42 @@ fn clocks_of_hosts_are_compared() {
         // All that is recorded took a few seconds, not a thousand.
         assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
     });
+}
+
+/// Where one process is not recorded, nobody may wait for it: the hosts' wall clocks are what is left.
+#[test]
+fn without_all_processes_clocks_are_not_compared() {
+    if !permitted() {
+        return;
+    }
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let ranks = if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
+    let script = format!(
+        "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE
+         [ ${ranks} != 2 ] || unset LD_PRELOAD
+         [ $((${ranks} % 2)) = 1 ] || exec \"$@\"
+         exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\""
+    );
+    let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
+    let words: [&OsStr; 9] = [
+        launcher.as_ref(),
+        "-n".as_ref(),
+        "4".as_ref(),
+        "sh".as_ref(),
+        "-c".as_ref(),
+        script.as_ref(),
+        "sh".as_ref(),
+        program.as_ref(),
+        "collective".as_ref(),
+    ];
+    let ran = Job::new(&[]).args(words).succeed();
+    let what = format!("{ran}");
+    let files = native::summaries(&ran.trace()).unwrap();
+    assert_eq!(files.len(), 3, "{what}");
+    assert!(files.iter().all(|file| offsets(&file.path).is_empty()), "{what}");
+    let report = ran.report();
+    let notes = report["trace"]["notes"].to_string();
+    assert!(notes.contains("not compared") && notes.contains("wall clocks"), "{notes}");
+    assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
 }

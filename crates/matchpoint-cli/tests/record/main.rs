@@ -10,6 +10,7 @@ mod errors;
 mod examples;
 mod families;
 mod fortran;
+mod hazards;
 mod hosts;
 mod job;
 mod mpi;

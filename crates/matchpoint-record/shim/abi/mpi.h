@@ -34,6 +34,7 @@ typedef struct {
     int MPI_internal[5];
 } MPI_Status;
 
+#define MPI_ERRORS_RETURN ((MPI_Errhandler)0x143)
 #define MPI_COMM_NULL ((MPI_Comm)0x100)
 #define MPI_COMM_WORLD ((MPI_Comm)0x101)
 #define MPI_COMM_SELF ((MPI_Comm)0x102)
@@ -50,6 +51,7 @@ typedef struct {
 
 enum {
     MPI_SUCCESS = 0,
+    MPI_ERR_TRUNCATE = 15,
     MPI_ERR_OTHER = 16,
     MPI_ERR_PENDING = 18,
     MPI_ERR_IN_STATUS = 19,
@@ -72,8 +74,11 @@ enum {
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);
+int MPI_Comm_remote_size(MPI_Comm comm, int *size);
+int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler);
 int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
+int MPI_Error_class(int code, int *class);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
 int MPI_Get_library_version(char *version, int *length);
@@ -97,6 +102,7 @@ int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *
 int MPI_T_pvar_session_create(MPI_T_pvar_session *session);
 int MPI_T_pvar_session_free(MPI_T_pvar_session *session);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
+int MPI_Type_size_x(MPI_Datatype type, MPI_Count *size);
 int MPI_Type_size(MPI_Datatype type, int *size);
 
 #endif

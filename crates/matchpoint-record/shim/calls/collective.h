@@ -28,6 +28,8 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin_collective(lane, CODE(NAME), entered, ticks(), COMM, ROOT, BYTES);      \
         if (record != NULL)                                                                              \
             commit(lane, record, WORD_FIELDS + 3);                                                       \
@@ -42,9 +44,11 @@ static inline uint64_t *begin_collective(struct lane *lane, uint64_t code, uint6
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin_collective(lane, CODE(NAME), entered, ticks(), COMM, ROOT, BYTES);      \
         if (record != NULL) {                                                                            \
-            record[WORD_FIELDS + 3] = FAILED(result) ? 0 : request_word(*request);                       \
+            record[WORD_FIELDS + 3] = request_word(*request);                                            \
             commit(lane, record, WORD_FIELDS + 4);                                                       \
         }                                                                                                \
         return leave(lane, result);                                                                      \
@@ -76,16 +80,27 @@ static inline MPI_Count comm_size(MPI_Comm comm)
     return size;
 }
 
+/* How many processes there are to send something to: on an inter-communicator those of the other group (MPI-4.1 §6.8). */
+static inline MPI_Count peers_of(MPI_Comm comm)
+{
+    int inter = 0, size = 1;
+    REAL(Comm_test_inter)(comm, &inter);
+    if (!inter)
+        return comm_size(comm);
+    REAL(Comm_remote_size)(comm, &size);
+    return size;
+}
+
 COLLECTIVE(Barrier, Ibarrier, Barrier_init, comm, -1, 1, (MPI_Comm comm), (comm))
 #else
 #undef DISPLACEMENT
 #define DISPLACEMENT MPI_Aint
 #endif
 
-static inline MPI_Count SIZED(sum_of)(const COUNT counts[], MPI_Comm comm)
+static inline MPI_Count SIZED(sum_of)(const COUNT counts[], MPI_Count processes)
 {
     MPI_Count sum = 0;
-    for (MPI_Count i = 0, size = comm_size(comm); i < size; i++)
+    for (MPI_Count i = 0; i < processes; i++)
         sum += counts[i];
     return sum;
 }
@@ -130,13 +145,13 @@ COLLECTIVE(SIZED(Allgatherv), SIZED(Iallgatherv), SIZED(Allgatherv_init), comm, 
            (in, in_count, in_type, out, out_counts, displacements, out_type, comm))
 
 COLLECTIVE(SIZED(Alltoall), SIZED(Ialltoall), SIZED(Alltoall_init), comm, -1,
-           bytes_unless(lane, in == MPI_IN_PLACE, in_type, in_count * comm_size(comm)),
+           bytes_unless(lane, in == MPI_IN_PLACE, in_type, in == MPI_IN_PLACE ? 0 : in_count * peers_of(comm)),
            (const void *in, COUNT in_count, MPI_Datatype in_type, void *out, COUNT out_count, MPI_Datatype out_type,
             MPI_Comm comm),
            (in, in_count, in_type, out, out_count, out_type, comm))
 
 COLLECTIVE(SIZED(Alltoallv), SIZED(Ialltoallv), SIZED(Alltoallv_init), comm, -1,
-           bytes_unless(lane, in == MPI_IN_PLACE, in_type, in == MPI_IN_PLACE ? 0 : SIZED(sum_of)(in_counts, comm)),
+           bytes_unless(lane, in == MPI_IN_PLACE, in_type, in == MPI_IN_PLACE ? 0 : SIZED(sum_of)(in_counts, peers_of(comm))),
            (const void *in, const COUNT in_counts[], const DISPLACEMENT in_displacements[], MPI_Datatype in_type, void *out,
             const COUNT out_counts[], const DISPLACEMENT out_displacements[], MPI_Datatype out_type, MPI_Comm comm),
            (in, in_counts, in_displacements, in_type, out, out_counts, out_displacements, out_type, comm))
@@ -156,7 +171,7 @@ COLLECTIVE(SIZED(Allreduce), SIZED(Iallreduce), SIZED(Allreduce_init), comm, -1,
            (in, out, count, type, op, comm))
 
 COLLECTIVE(SIZED(Reduce_scatter), SIZED(Ireduce_scatter), SIZED(Reduce_scatter_init), comm, -1,
-           bytes_unless(lane, false, type, SIZED(sum_of)(counts, comm)),
+           bytes_unless(lane, false, type, SIZED(sum_of)(counts, comm_size(comm))),
            (const void *in, void *out, const COUNT counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm),
            (in, out, counts, type, op, comm))
 

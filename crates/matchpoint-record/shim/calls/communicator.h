@@ -7,19 +7,22 @@ static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *sc
 {
     for (int i = 0; i < size; i++)
         scratch[i] = i;
-    if (world.group_known && size > 0)
+    pthread_rwlock_rdlock(&world.lock);
+    bool known = world.group_known;
+    if (known && size > 0)
         REAL(Group_translate_ranks)(group, size, scratch, world.group, scratch + size);
+    pthread_rwlock_unlock(&world.lock);
     *words++ = (uint64_t)size;
     for (int i = 0; i < size; i++) {
-        int rank = world.group_known ? scratch[size + i] : MPI_UNDEFINED;
+        int rank = known ? scratch[size + i] : MPI_UNDEFINED;
         *words++ = (uint64_t)(int64_t)(rank == MPI_UNDEFINED ? -1 : rank);
     }
     return words;
 }
 
-static inline bool has_members(MPI_Comm *made, int result)
+static inline bool has_members(MPI_Comm *made)
 {
-    return !FAILED(result) && *made != library.comm_null;
+    return *made != library.comm_null;
 }
 
 /* After a call that made a communicator for this process: says who is in it. */
@@ -55,11 +58,6 @@ static void note_members(struct lane *lane, MPI_Comm comm)
         REAL(Group_free)(&other);
 }
 
-static inline uint64_t made_word(MPI_Comm *made, int result)
-{
-    return FAILED(result) ? 0 : comm_word(*made);
-}
-
 /* Calls that make the communicator `made`; `...` are their fields. */
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...)                                                          \
     CALL(NAME, FIELDS, P, A)                                                                             \
@@ -69,9 +67,11 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
-        bool remark = MEMBERS && has_members(made, result);                                              \
+        bool remark = MEMBERS && has_members(made);                                                      \
         uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \
         uint64_t *record = begin(lane, code, words, entered, ticks());                                   \
         if (record != NULL) {                                                                            \
@@ -80,22 +80,22 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
             if (remark)                                                                                  \
                 note_members(lane, *made);                                                               \
         }                                                                                                \
-        if (has_members(made, result))                                                                   \
+        if (has_members(made))                                                                           \
             queues_add(*made, strchr(FIELDS, 'q') == NULL); /* of one with a request, nothing is there yet */ \
         return leave(lane, result);                                                                      \
     }
 
-#define MADE made_word(made, result)
+#define MADE comm_word(*made)
 #define SIGNED(value) (uint64_t)(int64_t)(value)
 
 MAKES(Comm_dup, "cc", false, (MPI_Comm comm, MPI_Comm *made), (comm, made), comm_word(comm), MADE)
 MAKES(Comm_dup_with_info, "cc", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made), comm_word(comm),
       MADE)
 MAKES(Comm_idup, "ccq", false, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
-      comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
+      comm_word(comm), MADE, request_word(*request))
 #ifdef MPI_4
 MAKES(Comm_idup_with_info, "ccq", false, (MPI_Comm comm, MPI_Info info, MPI_Comm *made, MPI_Request *request),
-      (comm, info, made, request), comm_word(comm), MADE, FAILED(result) ? 0 : request_word(*request))
+      (comm, info, made, request), comm_word(comm), MADE, request_word(*request))
 #endif
 MAKES(Comm_split, "ciic", true, (MPI_Comm comm, int color, int key, MPI_Comm *made), (comm, color, key, made),
       comm_word(comm), SIGNED(color == MPI_UNDEFINED ? -1 : color), SIGNED(key), MADE)
@@ -166,8 +166,12 @@ MAKES(Intercomm_create_from_groups, "ic", true,
             return REAL(NAME)(comm);                                                                     \
         uint64_t word = comm_word(*comm);                                                                \
         queues_drop(*comm);                                                                              \
+        unsigned before = calls_back(lane);                                                              \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(comm);                                                                   \
+        entered = called_back(lane, before, entered);                                                    \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \
         if (record != NULL) {                                                                            \
             record[WORD_FIELDS] = word;                                                                  \

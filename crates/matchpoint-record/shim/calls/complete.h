@@ -16,10 +16,30 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
     return record;
 }
 
+/* Whether the record lies where the next one goes. Calls of another stack of the same thread, as libraries of user-level
+ * threads have them, may have taken its place. */
+static inline bool still_there(struct lane *lane, const uint64_t *record)
+{
+    bool there = record == lane->words + lane->at % LANE_WORDS || record == lane->outside;
+    if (__builtin_expect(!there, 0))
+        atomic_fetch_add(&calls_unseen, 1);
+    return there;
+}
+
 static inline uint64_t *put_completion(uint64_t *at, size_t index, const MPI_Status *status)
 {
     at[0] = index;
-    put_status_words(at + 1, status);
+    if (status->MPI_SOURCE == NOT_TOLD)
+        put_no_status(at + 1);
+    else
+        put_status_words(at + 1, status);
+    return at + 3;
+}
+
+static uint64_t *put_completion_alone(uint64_t *at, size_t index)
+{
+    at[0] = index;
+    put_no_status(at + 1);
     return at + 3;
 }
 
@@ -39,21 +59,46 @@ static inline void finish_requests(struct lane *lane, uint64_t *record, uint64_t
     commit(lane, record, (uint64_t)(end - record));
 }
 
-/* Whether a request that a call on several of them reported an error for is complete all the same. */
-static inline bool ended(int result, const MPI_Status *status)
-{
-    return !FAILED(result) || status->MPI_ERROR != MPI_ERR_PENDING;
-}
-
-/* A call on one request frees it even if its receive failed, as a message that was too long does. */
-static inline bool over(int result, const MPI_Request *request)
-{
-    return !FAILED(result) || *request == library.request_null;
-}
-
 static inline bool tells(int result)
 {
     return !FAILED(result) || result == MPI_ERR_IN_STATUS;
+}
+
+/* A call on one request that failed: it is complete if it is gone, or if it was a receive whose message was too long. */
+static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int result, MPI_Request request,
+                                                            const MPI_Status *reported)
+{
+    if (error_class(result) == MPI_ERR_TRUNCATE)
+        return put_completion(end, 0, reported);
+    return request == library.request_null ? put_completion_alone(end, 0) : end;
+}
+
+/* A call for any of several that failed: the one that is gone is complete (MPI-4.1 §3.7.5), or the one that it names. */
+static __attribute__((cold, noinline)) uint64_t *put_failed_any(uint64_t *end, const uint64_t *record, int result,
+                                                                const MPI_Request requests[], int index)
+{
+    int count = (int)record[WORD_FIELDS];
+    for (int i = 0; i < count; i++)
+        if (record[WORD_FIELDS + 1 + i] != 0 && requests[i] == library.request_null)
+            return put_completion_alone(end, (size_t)i);
+    bool named = index >= 0 && index < count && error_class(result) == MPI_ERR_TRUNCATE;
+    return named ? put_completion_alone(end, (size_t)index) : end;
+}
+
+/* A call on several that failed: those are complete that are gone, and those of which it is told. */
+static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, const uint64_t *record,
+                                                                const MPI_Request requests[], const MPI_Status *reported)
+{
+    for (size_t i = 0; i < record[WORD_FIELDS]; i++) {
+        if (record[WORD_FIELDS + 1 + i] == 0)
+            continue;
+        int class = reported != NULL ? error_class(reported[i].MPI_ERROR) : MPI_ERR_PENDING;
+        if (class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE)
+            end = put_completion(end, i, &reported[i]);
+        else if (class != MPI_ERR_PENDING || requests[i] == library.request_null)
+            end = put_completion_alone(end, i);
+    }
+    return end;
 }
 
 CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
@@ -61,15 +106,15 @@ CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Wait)(request, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Wait)(request, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && over(result, request))
-            end = put_completion(end, 0, reported);
+        if (record[WORD_FIELDS + 1] != 0)
+            end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Wait), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -80,15 +125,15 @@ CALL(Test, "QC", (MPI_Request * request, int *flag, MPI_Status *status), (reques
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Test)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, request, 1);
     uint64_t entered = ticks();
     int result = REAL(Test)(request, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && over(result, request) && (FAILED(result) || *flag))
-            end = put_completion(end, 0, reported);
+        if (record[WORD_FIELDS + 1] != 0 && (FAILED(result) || *flag))
+            end = FAILED(result) ? put_failed(end, result, *request, reported) : put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Test), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -99,26 +144,44 @@ CALL(Request_get_status, "QC", (MPI_Request request, int *flag, MPI_Status *stat
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Request_get_status)(request, flag, status);
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, 1, &request, 1);
     uint64_t entered = ticks();
     int result = REAL(Request_get_status)(request, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status), entered, result);
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 2, *end = completions + 1;
-        if (record[WORD_FIELDS + 1] != 0 && !FAILED(result) && *flag)
+        if (record[WORD_FIELDS + 1] != 0 && *flag)
             end = put_completion(end, 0, reported);
         finish_requests(lane, record, CODE(Request_get_status), entered, left, completions, end);
     }
     return leave(lane, result);
 }
 
-static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, int result, const MPI_Status *reported)
+static uint64_t *put_all(uint64_t *end, const uint64_t *record, size_t count, const MPI_Status *reported)
 {
     for (size_t i = 0; i < count; i++)
-        if (record[WORD_FIELDS + 1 + i] != 0 && ended(result, &reported[i]))
-            end = put_completion(end, i, &reported[i]);
+        if (record[WORD_FIELDS + 1 + i] != 0)
+            end = reported != NULL ? put_completion(end, i, &reported[i]) : put_completion_alone(end, i);
     return end;
+}
+
+#if defined(OPEN_MPI)
+#define LEAVES_SOME false
+#else
+/* MPICH waits for all if statuses are ignored, and leaves at the first error if they are not. The recorder wants them even
+ * where the application ignores them: then it waits for the rest. */
+#define LEAVES_SOME true
+#endif
+
+static __attribute__((cold, noinline)) bool any_left(int count, const MPI_Request requests[])
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i] != library.request_null)
+            return true;
+    return false;
 }
 
 CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
@@ -131,11 +194,13 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     uint64_t *record = begin_requests(lane, several, requests, several);
     uint64_t entered = ticks();
     int result = REAL(Waitall)(count, requests, reported != NULL ? reported : statuses);
+    if (FAILED(result) && LEAVES_SOME && reported != statuses && any_left(count, requests))
+        REAL(Waitall)(count, requests, statuses);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (tells(result) && reported != NULL)
-            end = put_all(end, record, several, result, reported);
+        end = FAILED(result) ? put_failed_all(end, record, requests, tells(result) ? reported : NULL)
+                             : put_all(end, record, several, reported);
         finish_requests(lane, record, CODE(Waitall), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -153,10 +218,12 @@ CALL(Testall, "QC", (int count, MPI_Request requests[], int *flag, MPI_Status st
     uint64_t entered = ticks();
     int result = REAL(Testall)(count, requests, flag, reported != NULL ? reported : statuses);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (tells(result) && *flag && reported != NULL)
-            end = put_all(end, record, several, result, reported);
+        if (FAILED(result))
+            end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);
+        else if (*flag)
+            end = put_all(end, record, several, reported);
         finish_requests(lane, record, CODE(Testall), entered, left, completions, end);
     }
     return leave(lane, result);
@@ -168,14 +235,16 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     if (lane == NULL)
         return REAL(Waitany)(count, requests, index, status);
     size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, several, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (!FAILED(result) && *index != MPI_UNDEFINED)
+        if (FAILED(result))
+            end = put_failed_any(end, record, result, requests, *index);
+        else if (*index != MPI_UNDEFINED)
             end = put_completion(end, (size_t)*index, reported);
         finish_requests(lane, record, CODE(Waitany), entered, left, completions, end);
     }
@@ -189,14 +258,16 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
     if (lane == NULL)
         return REAL(Testany)(count, requests, index, flag, status);
     size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
     uint64_t *record = begin_requests(lane, several, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Testany)(count, requests, index, flag, reported);
     uint64_t left = ticks();
-    if (record != NULL) {
+    if (record != NULL && still_there(lane, record)) {
         uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (!FAILED(result) && *flag && *index != MPI_UNDEFINED)
+        if (FAILED(result))
+            end = put_failed_any(end, record, result, requests, *index);
+        else if (*flag && *index != MPI_UNDEFINED)
             end = put_completion(end, (size_t)*index, reported);
         finish_requests(lane, record, CODE(Testany), entered, left, completions, end);
     }
@@ -216,11 +287,14 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
-        if (record != NULL) {                                                                            \
+        if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
-            if (tells(result) && *outcount != MPI_UNDEFINED && reported != NULL)                         \
+            if (!tells(result))                                                                          \
+                end = put_failed_all(end, record, requests, NULL);                                       \
+            else if (*outcount != MPI_UNDEFINED)                                                         \
                 for (int i = 0; i < *outcount; i++)                                                      \
-                    end = put_completion(end, (size_t)indices[i], &reported[i]);                         \
+                    end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])       \
+                                           : put_completion_alone(end, (size_t)indices[i]);              \
             finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
         }                                                                                                \
         return leave(lane, result);                                                                      \
@@ -230,9 +304,12 @@ SOME(Waitsome)
 SOME(Testsome)
 
 /* Calls that name requests, and complete none. */
-static inline int put_requests(struct lane *lane, uint64_t code, uint64_t entered, size_t count, uint64_t *record, int result)
+static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
+                               uint64_t *record, int result)
 {
-    if (record != NULL) {
+    if (FAILED(result))
+        return failed(lane, code_failed, entered, result);
+    if (record != NULL && still_there(lane, record)) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;
         record[WORD_LEAVE] = ticks();
@@ -250,7 +327,7 @@ static inline int put_requests(struct lane *lane, uint64_t code, uint64_t entere
         uint64_t *record = begin_requests(lane, 1, request, 0);                                          \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(request);                                                                \
-        return put_requests(lane, CODE(NAME), entered, 1, record, result);                               \
+        return put_requests(lane, CODE(NAME), CODE_FAILED(NAME), entered, 1, record, result);            \
     }
 
 ONE_REQUEST(Start)
@@ -265,7 +342,7 @@ CALL(Cancel, "Q", (MPI_Request * request), (request))
     uint64_t *record = begin_requests(lane, 1, request, 0);
     uint64_t entered = ticks();
     int result = REAL(Cancel)(request);
-    return put_requests(lane, CODE(Cancel), entered, 1, record, result);
+    return put_requests(lane, CODE(Cancel), CODE_FAILED(Cancel), entered, 1, record, result);
 }
 
 CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
@@ -277,5 +354,80 @@ CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
     uint64_t *record = begin_requests(lane, several, requests, 0);
     uint64_t entered = ticks();
     int result = REAL(Startall)(count, requests);
-    return put_requests(lane, CODE(Startall), entered, several, record, result);
+    return put_requests(lane, CODE(Startall), CODE_FAILED(Startall), entered, several, record, result);
 }
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+/* As those that complete requests, of which these complete none (MPI-4.1 §3.7.6). */
+CALL(Request_get_status_all, "QC", (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
+     (count, requests, flag, statuses))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_all)(count, requests, flag, statuses);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
+    uint64_t *record = begin_requests(lane, several, requests, several);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_all)(count, requests, flag, reported != NULL ? reported : statuses);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_all), entered, result);
+    if (record != NULL && still_there(lane, record)) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        if (*flag)
+            end = put_all(end, record, several, reported);
+        finish_requests(lane, record, CODE(Request_get_status_all), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+
+CALL(Request_get_status_any, "QC",
+     (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (count, requests, index, flag, status))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_any)(count, requests, index, flag, status);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
+    uint64_t *record = begin_requests(lane, several, requests, 1);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_any)(count, requests, index, flag, reported);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_any), entered, result);
+    if (record != NULL && still_there(lane, record)) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        if (*flag && *index != MPI_UNDEFINED)
+            end = put_completion(end, (size_t)*index, reported);
+        finish_requests(lane, record, CODE(Request_get_status_any), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+
+CALL(Request_get_status_some, "QC",
+     (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+     (count, requests, outcount, indices, statuses))
+{
+    struct lane *lane = enter();
+    if (lane == NULL)
+        return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
+    size_t several = count > 0 ? (size_t)count : 0;
+    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
+    uint64_t *record = begin_requests(lane, several, requests, several);
+    uint64_t entered = ticks();
+    int result = REAL(Request_get_status_some)(count, requests, outcount, indices, reported != NULL ? reported : statuses);
+    uint64_t left = ticks();
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Request_get_status_some), entered, result);
+    if (record != NULL && still_there(lane, record)) {
+        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+        for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+            end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])
+                                   : put_completion_alone(end, (size_t)indices[i]);
+        finish_requests(lane, record, CODE(Request_get_status_some), entered, left, completions, end);
+    }
+    return leave(lane, result);
+}
+#endif

@@ -15,33 +15,17 @@ static void put_plain(struct lane *lane, uint64_t code, uint64_t entered)
             return REAL(NAME) A;                                                                         \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) A;                                                                       \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         put_plain(lane, CODE(NAME), entered);                                                            \
         return leave(lane, result);                                                                      \
     }
 
-PLAIN(Put, (const void *from, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Win win),
-      (from, count, type, rank, at, count_there, type_there, win))
-PLAIN(Get, (void *to, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Win win),
-      (to, count, type, rank, at, count_there, type_there, win))
-PLAIN(Accumulate,
-      (const void *from, int count, MPI_Datatype type, int rank, MPI_Aint at, int count_there, MPI_Datatype type_there, MPI_Op op,
-       MPI_Win win),
-      (from, count, type, rank, at, count_there, type_there, op, win))
-PLAIN(Get_accumulate,
-      (const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type, int rank, MPI_Aint at,
-       int count_there, MPI_Datatype type_there, MPI_Op op, MPI_Win win),
-      (from, count, type, to, to_count, to_type, rank, at, count_there, type_there, op, win))
 PLAIN(Fetch_and_op, (const void *from, void *to, MPI_Datatype type, int rank, MPI_Aint at, MPI_Op op, MPI_Win win),
       (from, to, type, rank, at, op, win))
 PLAIN(Compare_and_swap,
       (const void *from, const void *compare, void *to, MPI_Datatype type, int rank, MPI_Aint at, MPI_Win win),
       (from, compare, to, type, rank, at, win))
-PLAIN(Win_create, (void *base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
-      (base, size, unit, info, comm, win))
-PLAIN(Win_allocate, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
-PLAIN(Win_allocate_shared, (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
-      (size, unit, info, comm, base, win))
 PLAIN(Win_create_dynamic, (MPI_Info info, MPI_Comm comm, MPI_Win *win), (info, comm, win))
 PLAIN(Win_free, (MPI_Win * win), (win))
 PLAIN(Win_fence, (int assert, MPI_Win win), (assert, win))

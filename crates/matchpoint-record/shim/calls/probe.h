@@ -8,11 +8,13 @@ CALL(Probe, "cpgS", (int rank, int tag, MPI_Comm comm, MPI_Status *status), (ran
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(Probe)(rank, tag, comm, reported);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Probe), entered, result);
     uint64_t *record = begin(lane, CODE(Probe), 4, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
         record[WORD_FIELDS + 1] = envelope_word(rank, tag);
-        FAILED(result) ? put_no_status(record + WORD_FIELDS + 2) : put_status_words(record + WORD_FIELDS + 2, reported);
+        put_status_words(record + WORD_FIELDS + 2, reported);
         commit(lane, record, WORD_FIELDS + 4);
     }
     return leave(lane, result);
@@ -26,9 +28,11 @@ CALL(Iprobe, "cpgfS", (int rank, int tag, MPI_Comm comm, int *flag, MPI_Status *
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(Iprobe)(rank, tag, comm, flag, reported);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Iprobe), entered, result);
     uint64_t *record = begin(lane, CODE(Iprobe), 5, entered, ticks());
     if (record != NULL) {
-        bool found = !FAILED(result) && *flag != 0;
+        bool found = *flag != 0;
         record[WORD_FIELDS] = comm_word(comm);
         record[WORD_FIELDS + 1] = envelope_word(rank, tag);
         record[WORD_FIELDS + 2] = found;
@@ -47,12 +51,14 @@ CALL(Mprobe, "cpgmS", (int rank, int tag, MPI_Comm comm, MPI_Message *message, M
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(Mprobe)(rank, tag, comm, message, reported);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Mprobe), entered, result);
     uint64_t *record = begin(lane, CODE(Mprobe), 5, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
         record[WORD_FIELDS + 1] = envelope_word(rank, tag);
-        record[WORD_FIELDS + 2] = FAILED(result) ? 0 : message_word(*message);
-        FAILED(result) ? put_no_status(record + WORD_FIELDS + 3) : put_status_words(record + WORD_FIELDS + 3, reported);
+        record[WORD_FIELDS + 2] = message_word(*message);
+        put_status_words(record + WORD_FIELDS + 3, reported);
         commit(lane, record, WORD_FIELDS + 5);
     }
     return leave(lane, result);
@@ -67,9 +73,11 @@ CALL(Improbe, "cpgfmS", (int rank, int tag, MPI_Comm comm, int *flag, MPI_Messag
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(Improbe)(rank, tag, comm, flag, message, reported);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Improbe), entered, result);
     uint64_t *record = begin(lane, CODE(Improbe), 6, entered, ticks());
     if (record != NULL) {
-        bool found = !FAILED(result) && *flag != 0;
+        bool found = *flag != 0;
         record[WORD_FIELDS] = comm_word(comm);
         record[WORD_FIELDS + 1] = envelope_word(rank, tag);
         record[WORD_FIELDS + 2] = found;

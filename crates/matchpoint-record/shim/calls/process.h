@@ -16,6 +16,7 @@ CALL(Init, "", (int *count, char ***arguments), (count, arguments))
         world_find();
         recording_begin(true);
     }
+    world.open |= !FAILED(result);
     return recorded_beginning(result, CODE(Init), entered);
 }
 
@@ -28,61 +29,80 @@ CALL(Init_thread, "", (int *count, char ***arguments, int required, int *provide
         world_find();
         recording_begin(true);
     }
+    world.open |= !FAILED(result);
     return recorded_beginning(result, CODE(Init_thread), entered);
 }
 
-#ifdef MPI_4
 static _Atomic int sessions_open;
 
+#ifdef MPI_4
 CALL(Session_init, "", (MPI_Info info, MPI_Errhandler handler, MPI_Session *session), (info, handler, session))
 {
     library_ready();
     uint64_t entered = ticks();
     int result = REAL(Session_init)(info, handler, session);
-    if (!FAILED(result))
-        atomic_fetch_add(&sessions_open, 1);
-    if (recording_is_due(result) && world_find_by_session(*session))
-        recording_begin(false);
+    if (FAILED(result))
+        return result;
+    atomic_fetch_add(&sessions_open, 1);
+    if (recording_is_due(result)) {
+        if (world_find_by_session(*session))
+            recording_begin(false);
+        else
+            atomic_store(&recording, RECORDING_NOT_YET); /* another session may know more */
+    } else if (!world.group_known) {
+        world_group_by_session(*session);
+    }
     return recorded_beginning(result, CODE(Session_init), entered);
 }
 
-/* Another session may follow: the end is written as the process leaves. */
+/* Another session may follow: the end is written as the process leaves. What came from this one is given back, for a
+ * library may refuse to finalize a session that something is left of. */
 CALL(Session_finalize, "", (MPI_Session * session), (session))
 {
+    world_group_leave(*session);
     struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Session_finalize)(session);
     uint64_t entered = ticks();
     int result = REAL(Session_finalize)(session);
+    if (!FAILED(result))
+        atomic_fetch_sub(&sessions_open, 1);
+    if (lane == NULL)
+        return result;
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Session_finalize), entered, result);
     put_plain(lane, CODE(Session_finalize), entered);
-    if (!FAILED(result) && atomic_fetch_sub(&sessions_open, 1) == 1)
-        recording_leaves_in_order = true;
     return leave(lane, result);
 }
 #endif
 
+/* Sessions may go on: then the end is written as the process leaves. */
 CALL(Finalize, "", (void), ())
 {
     struct lane *lane = enter();
-    if (world.all_record)
-        offset_find(true);
+    offset_end();
     queues_close();
-    if (lane == NULL)
-        return REAL(Finalize)();
-    recording_pause();
+    unsigned before = 0;
+    if (lane != NULL) {
+        recording_pause();
+        before = calls_back(lane);
+    }
     uint64_t entered = ticks();
     int result = REAL(Finalize)();
+    world.open &= FAILED(result);
+    if (lane == NULL)
+        return result;
+    entered = called_back(lane, before, entered);
     put_plain(lane, CODE(Finalize), entered);
-    recording_end("finalize");
+    if (sessions_open == 0)
+        recording_end("finalize");
     return leave(lane, result);
 }
 
+/* Wherever it is called: in a handler of errors, say, within another call. */
 CALL(Abort, "", (MPI_Comm comm, int code), (comm, code))
 {
     struct lane *lane = enter();
-    if (lane != NULL) {
+    if (lane != NULL)
         put_plain(lane, CODE(Abort), ticks());
-        recording_end("abort");
-    }
+    recording_end("abort");
     return REAL(Abort)(comm, code);
 }

@@ -10,6 +10,8 @@ CALL(SIZED(Recv), "cpgbS",
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Recv))(buffer, count, type, rank, tag, comm, reported);
+    if (lost(result))
+        return failed(lane, CODE_FAILED(SIZED(Recv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Recv)), 5, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
@@ -36,6 +38,8 @@ CALL(SIZED(Sendrecv), "cpgbpgbS",
     uint64_t entered = ticks();
     int result =
         REAL(SIZED(Sendrecv))(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, reported);
+    if (lost(result))
+        return failed(lane, CODE_FAILED(SIZED(Sendrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Sendrecv)), 7, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
@@ -60,6 +64,8 @@ CALL(SIZED(Sendrecv_replace), "cpgbpgbS",
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Sendrecv_replace))(buffer, count, type, to, out_tag, from, in_tag, comm, reported);
+    if (lost(result))
+        return failed(lane, CODE_FAILED(SIZED(Sendrecv_replace)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Sendrecv_replace)), 7, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
@@ -85,6 +91,8 @@ CALL(SIZED(Isendrecv), "cpgbpgbq",
     uint64_t entered = ticks();
     int result =
         REAL(SIZED(Isendrecv))(out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm, request);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(SIZED(Isendrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Isendrecv)), 6, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
@@ -92,7 +100,7 @@ CALL(SIZED(Isendrecv), "cpgbpgbq",
         record[WORD_FIELDS + 2] = bytes_word(lane, out_type, out_count);
         record[WORD_FIELDS + 3] = envelope_word(from, in_tag);
         record[WORD_FIELDS + 4] = bytes_word(lane, in_type, in_count);
-        record[WORD_FIELDS + 5] = FAILED(result) ? 0 : request_word(*request);
+        record[WORD_FIELDS + 5] = request_word(*request);
         commit(lane, record, WORD_FIELDS + 6);
     }
     return leave(lane, result);
@@ -108,13 +116,15 @@ CALL(SIZED(Isendrecv_replace), "cpgbpgbq",
         return REAL(SIZED(Isendrecv_replace))(buffer, count, type, to, out_tag, from, in_tag, comm, request);
     uint64_t entered = ticks();
     int result = REAL(SIZED(Isendrecv_replace))(buffer, count, type, to, out_tag, from, in_tag, comm, request);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(SIZED(Isendrecv_replace)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Isendrecv_replace)), 6, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = comm_word(comm);
         record[WORD_FIELDS + 1] = envelope_word(to, out_tag);
         record[WORD_FIELDS + 2] = record[WORD_FIELDS + 4] = bytes_word(lane, type, count);
         record[WORD_FIELDS + 3] = envelope_word(from, in_tag);
-        record[WORD_FIELDS + 5] = FAILED(result) ? 0 : request_word(*request);
+        record[WORD_FIELDS + 5] = request_word(*request);
         commit(lane, record, WORD_FIELDS + 6);
     }
     return leave(lane, result);
@@ -131,6 +141,8 @@ CALL(SIZED(Mrecv), "mbS", (void *buffer, COUNT count, MPI_Datatype type, MPI_Mes
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? &own : status;
     uint64_t entered = ticks();
     int result = REAL(SIZED(Mrecv))(buffer, count, type, message, reported);
+    if (lost(result))
+        return failed(lane, CODE_FAILED(SIZED(Mrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Mrecv)), 4, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = taken;
@@ -150,11 +162,13 @@ CALL(SIZED(Imrecv), "mbq", (void *buffer, COUNT count, MPI_Datatype type, MPI_Me
     uint64_t taken = message_word(*message);
     uint64_t entered = ticks();
     int result = REAL(SIZED(Imrecv))(buffer, count, type, message, request);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(SIZED(Imrecv)), entered, result);
     uint64_t *record = begin(lane, CODE(SIZED(Imrecv)), 3, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = taken;
         record[WORD_FIELDS + 1] = bytes_word(lane, type, count);
-        record[WORD_FIELDS + 2] = FAILED(result) ? 0 : request_word(*request);
+        record[WORD_FIELDS + 2] = request_word(*request);
         commit(lane, record, WORD_FIELDS + 3);
     }
     return leave(lane, result);

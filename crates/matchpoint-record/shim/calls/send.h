@@ -9,6 +9,8 @@
             return REAL(NAME)(buffer, count, type, rank, tag, comm);                                     \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(buffer, count, type, rank, tag, comm);                                   \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 3, entered, ticks());                                 \
         if (record != NULL) {                                                                            \
             record[WORD_FIELDS] = comm_word(comm);                                                       \
@@ -36,12 +38,14 @@ BLOCKING_SEND(SIZED(Rsend))
             return REAL(NAME)(buffer, count, type, rank, tag, comm, request);                            \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(buffer, count, type, rank, tag, comm, request);                          \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 4, entered, ticks());                                 \
         if (record != NULL) {                                                                            \
             record[WORD_FIELDS] = comm_word(comm);                                                       \
             record[WORD_FIELDS + 1] = envelope_word(rank, tag);                                          \
             record[WORD_FIELDS + 2] = bytes_word(lane, type, count);                                     \
-            record[WORD_FIELDS + 3] = FAILED(result) ? 0 : request_word(*request);                       \
+            record[WORD_FIELDS + 3] = request_word(*request);                                            \
             commit(lane, record, WORD_FIELDS + 4);                                                       \
         }                                                                                                \
         return leave(lane, result);                                                                      \
@@ -69,12 +73,14 @@ WITH_REQUEST(SIZED(Rsend_init), const void *)
             return REAL(NAME)(buffer, partitions, count, type, rank, tag, comm, info, request);          \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(buffer, partitions, count, type, rank, tag, comm, info, request);        \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 4, entered, ticks());                                 \
         if (record != NULL) {                                                                            \
             record[WORD_FIELDS] = comm_word(comm);                                                       \
             record[WORD_FIELDS + 1] = envelope_word(rank, tag);                                          \
             record[WORD_FIELDS + 2] = bytes_word(lane, type, partitions * count);                        \
-            record[WORD_FIELDS + 3] = FAILED(result) ? 0 : request_word(*request);                       \
+            record[WORD_FIELDS + 3] = request_word(*request);                                            \
             commit(lane, record, WORD_FIELDS + 4);                                                       \
         }                                                                                                \
         return leave(lane, result);                                                                      \
@@ -91,6 +97,8 @@ PARTITIONED(Precv_init, void *)
             return REAL(NAME) ARGUMENTS;                                                                 \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME) ARGUMENTS;                                                               \
+        if (FAILED(result))                                                                              \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \
         if (record != NULL) {                                                                            \
             record[WORD_FIELDS] = request_word(request);                                                 \
@@ -110,10 +118,12 @@ CALL(Parrived, "qf", (MPI_Request request, int partition, int *flag), (request, 
         return REAL(Parrived)(request, partition, flag);
     uint64_t entered = ticks();
     int result = REAL(Parrived)(request, partition, flag);
+    if (FAILED(result))
+        return failed(lane, CODE_FAILED(Parrived), entered, result);
     uint64_t *record = begin(lane, CODE(Parrived), 2, entered, ticks());
     if (record != NULL) {
         record[WORD_FIELDS] = request_word(request);
-        record[WORD_FIELDS + 1] = !FAILED(result) && *flag != 0;
+        record[WORD_FIELDS + 1] = *flag != 0;
         commit(lane, record, WORD_FIELDS + 2);
     }
     return leave(lane, result);

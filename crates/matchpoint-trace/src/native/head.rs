@@ -14,6 +14,9 @@ pub struct Head {
     /// Where the process ran.
     #[serde(default)]
     pub host: String,
+    /// Tells the machine, and since when it runs: names of hosts need not differ.
+    #[serde(default)]
+    pub boot: String,
     /// Its number there.
     #[serde(default)]
     pub pid: u64,
@@ -80,7 +83,10 @@ pub struct End {
     /// Calls that were made after the limit of disk space was reached.
     #[serde(default)]
     pub left_out: u64,
-    /// When that was, in ticks.
+    /// Calls that are not in the file for other reasons: made in callbacks, left by a jump, too long, or without memory.
+    #[serde(default)]
+    pub unseen: u64,
+    /// When the limit was reached, in ticks.
     #[serde(default)]
     pub limit_ticks: Option<u64>,
     /// Time that threads waited because calls could not be written fast enough.

@@ -239,3 +239,6 @@ pub const QUEUES: &str = "+queues";
 
 /// Its fields.
 pub const QUEUES_FIELDS: &str = "iii";
+
+/// What follows a function's name where its calls failed.
+pub const FAILED: &str = " (failed)";

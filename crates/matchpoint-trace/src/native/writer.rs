@@ -167,6 +167,7 @@ fn head(settings: &Settings) -> Head {
         rank: settings.rank,
         size: settings.size,
         host: settings.host.clone(),
+        boot: String::new(),
         pid: 0,
         library: String::new(),
         standard: String::new(),

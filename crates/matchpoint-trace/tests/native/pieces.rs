@@ -57,6 +57,7 @@ pub fn head() -> Head {
         rank: 0,
         size: 4,
         host: "here".into(),
+        boot: String::new(),
         pid: 1,
         library: String::new(),
         standard: "4.1".into(),

@@ -21,6 +21,7 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
         ended_early(files),
         aborted(files),
         left_out(files),
+        unseen(files),
         waited(files),
         clocks(files),
         lies(files, manifest, ranks),
@@ -32,16 +33,24 @@ pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String>
 
 /// By how much two ranks' times may differ; `None` if some host's clock was not compared with that of rank 0's.
 pub(super) fn clock_error_ns(files: &Files) -> Option<u64> {
-    let hosts: BTreeSet<&str> = facts(files).map(|(_, _, facts)| facts.head.host.as_str()).collect();
+    let hosts = hosts(files);
     let error = |facts: &Facts| match facts.time.offsets.iter().map(|offset| offset.2).max() {
         // Without a name a host may be any.
-        None => (hosts.len() == 1 && !hosts.contains("")).then_some(0),
+        None => (hosts.len() == 1 && hosts.iter().all(|host| !host.0.is_empty())).then_some(0),
+        Some(UNKNOWN_NS) => None,
         known => known,
     };
     let errors: Option<Vec<u64>> = facts(files).map(|(_, _, facts)| error(facts)).collect();
     let mut errors = errors.filter(|errors| !errors.is_empty())?;
     errors.sort_unstable();
     Some(errors.iter().rev().take(2).fold(0, |sum, &error| sum.saturating_add(error)))
+}
+
+/// How wrong an offset may be that nobody measured.
+pub(super) const UNKNOWN_NS: u64 = u64::MAX;
+
+fn hosts(files: &Files) -> BTreeSet<(&str, &str)> {
+    facts(files).map(|(_, _, facts)| facts.host()).collect()
 }
 
 fn facts(files: &Files) -> impl Iterator<Item = (u32, &RankFile, &Arc<Facts>)> {
@@ -141,6 +150,18 @@ fn left_out(files: &Files) -> Option<String> {
     })
 }
 
+fn unseen(files: &Files) -> Option<String> {
+    let ends = || facts(files).filter_map(|(_, _, facts)| facts.end.as_ref()).filter(|end| end.unseen > 0);
+    let total = ends().fold(0u64, |sum, end| sum.saturating_add(end.unseen));
+    (total > 0).then(|| {
+        format!(
+            "{total} calls of {} ranks are not in the trace: made in callbacks of other calls, left by a jump or an \
+             exception, of some millions of requests, or there was no memory for them.",
+            ends().count()
+        )
+    })
+}
+
 fn waited(files: &Files) -> Option<String> {
     let ends = facts(files).filter_map(|(_, _, facts)| facts.end.as_ref());
     let waited: Vec<u64> = ends.map(|end| end.waited_ns).filter(|&waited| waited > 0).collect();
@@ -154,15 +175,20 @@ fn waited(files: &Files) -> Option<String> {
 
 fn clocks(files: &Files) -> Option<String> {
     let disorder = facts(files).filter(|(_, _, facts)| facts.disorder).count();
-    let hosts: BTreeSet<&str> = facts(files).map(|(_, _, facts)| facts.head.host.as_str()).collect();
+    let hosts = hosts(files);
     let mut sentences = Vec::new();
     if disorder > 0 {
         sentences.push(format!("The clocks of {disorder} ranks went backward: what did was passed over."));
     }
     if clock_error_ns(files).is_none() && hosts.len() > 1 {
         sentences.push(format!(
-            "The clocks of {} hosts were not compared with each other while the run was recorded.",
-            hosts.len()
+            "The clocks of {} hosts were not compared with each other while the run was recorded.{}",
+            hosts.len(),
+            if facts(files).any(|(_, _, facts)| facts.by_wall_clock()) {
+                " What their wall clocks said is used, which may be wrong by milliseconds and more."
+            } else {
+                ""
+            }
         ));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
@@ -201,6 +227,9 @@ fn running(manifest: &Manifest) -> Option<String> {
 fn spawned(manifest: &Manifest) -> Option<String> {
     let folders = manifest.spawned.clone();
     (!folders.is_empty()).then(|| {
-        format!("Processes that the application spawned have traces of their own: {}.", list(folders))
+        format!(
+            "Processes that the application spawned, and further jobs of the command, have traces of their own: {}.",
+            list(folders)
+        )
     })
 }

@@ -41,8 +41,10 @@ impl Plan {
             layout::QUEUES => Some(Remark::Queues),
             _ => name.starts_with('+').then_some(Remark::Unknown),
         };
-        let function = Function::named(name).unwrap_or(Function::Unknown);
-        let shape = Shape::of(function);
+        let failed = name.strip_suffix(layout::FAILED);
+        let function = Function::named(failed.unwrap_or(name)).unwrap_or(Function::Unknown);
+        // What failed was called, and did nothing.
+        let shape = if failed.is_some() { Shape::Other } else { Shape::of(function) };
         let own = match remark {
             Some(Remark::Members) => layout::MEMBERS_FIELDS,
             Some(Remark::Queues) => layout::QUEUES_FIELDS,

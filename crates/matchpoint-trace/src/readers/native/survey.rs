@@ -1,5 +1,6 @@
 //! What a file says before its calls are read: its blocks are hopped through by their headers.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
@@ -135,6 +136,16 @@ impl Facts {
         }
     }
 
+    /// What tells hosts apart.
+    pub fn host(&self) -> (&str, &str) {
+        (&self.head.host, &self.head.boot)
+    }
+
+    /// How far the host's clock is from others' is known from its wall clock alone.
+    pub fn by_wall_clock(&self) -> bool {
+        self.time.offsets.iter().any(|offset| offset.2 == super::notes::UNKNOWN_NS)
+    }
+
     /// Takes the next block; false if there is none.
     fn hop(&mut self, path: &Path, bytes: &[u8]) -> Result<bool, Bad> {
         let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
@@ -169,11 +180,16 @@ impl Facts {
                 let (ticks, ns) = (word(&content[..8]), word(&content[8..16]) as i64);
                 self.disorder |= !self.time.offset(ticks, ns, word(&content[16..24]));
             }
-            kind::MODULES => self.modules = serde_json::from_slice(content).unwrap_or_default(),
-            kind::END => self.end = Some(serde_json::from_slice(content).unwrap_or_default()),
+            kind::MODULES => self.modules = serde_json::from_str(&lenient(content)).unwrap_or_default(),
+            kind::END => self.end = Some(serde_json::from_str(&lenient(content)).unwrap_or_default()),
             _ => {}
         }
     }
+}
+
+/// Paths are bytes, and recorders have written them as they were.
+fn lenient(content: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(content)
 }
 
 /// What stands somewhere.
@@ -220,7 +236,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
             format!("the file is of version {version}, and version {VERSION} is the newest known here");
         bad(problem, "read it with the version of Matchpoint that recorded it, or a newer one")
     })?;
-    let head: Head = serde_json::from_slice(&content)
+    let head: Head = serde_json::from_str(&lenient(&content))
         .map_err(|error| bad(format!("the head cannot be understood: {error}"), copy))?;
     if head.size > MOST_RANKS || head.rank >= head.size {
         return Err(bad(format!("the head says rank {} of {} processes", head.rank, head.size), copy));
@@ -232,7 +248,7 @@ fn head(path: &Path, bytes: &[u8]) -> Result<(Head, Vec<Plan>, usize), Bad> {
 
 /// The version, if it is too new: what else a head says may have changed then.
 fn check_version(content: &[u8]) -> Result<(), u64> {
-    let json: Option<serde_json::Value> = serde_json::from_slice(content).ok();
+    let json: Option<serde_json::Value> = serde_json::from_str(&lenient(content)).ok();
     let version = json.as_ref().and_then(|json| json.get("version")?.as_u64());
     match version {
         Some(version) if version > u64::from(VERSION) => Err(version),

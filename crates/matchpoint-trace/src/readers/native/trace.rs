@@ -70,6 +70,7 @@ pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
         found.rename(rank);
     }
     found.one_run(&files.path)?;
+    found.use_wall_clocks();
     if !found.present.values().any(|file| file.facts.is_ok()) {
         return Err(found.first_error());
     }
@@ -140,6 +141,29 @@ impl Found {
         }
     }
 
+    /// Where hosts' clocks were not compared: clocks of hosts differ by days, and wall clocks by little.
+    fn use_wall_clocks(&mut self) {
+        let mut ahead: BTreeMap<(String, String), i64> = BTreeMap::new();
+        let mut root = None;
+        let key = |facts: &Facts| (facts.head.host.clone(), facts.head.boot.clone());
+        for (_, facts) in self.facts().filter(|(_, facts)| facts.head.started_ns > 0) {
+            // Of all processes of a host the one that was interrupted least between the two readings.
+            let difference = facts.head.started_ns.saturating_sub(facts.head.clock.ns);
+            let known = ahead.entry(key(facts)).or_insert(difference);
+            *known = (*known).max(difference);
+            root.get_or_insert_with(|| key(facts));
+        }
+        let Some(root) = root.filter(|_| ahead.len() > 1) else { return };
+        for file in self.present.values_mut() {
+            let Some(facts) = file.facts.as_mut().ok().and_then(Arc::get_mut) else { continue };
+            let host = key(facts);
+            if let Some(difference) = ahead.get(&host).filter(|_| facts.time.offsets.is_empty()) {
+                let ns = difference.saturating_sub(ahead[&root]);
+                facts.time.offset(facts.head.clock.ticks, ns, notes::UNKNOWN_NS);
+            }
+        }
+    }
+
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
@@ -154,7 +178,10 @@ impl Found {
         let counted = self.present.keys().chain(self.empty.keys()).max().map_or(0, |last| last + 1);
         let ranks = told.max(counted).max(manifest.ranks.unwrap_or(0));
         let notes = notes::all(&self.present, &manifest, ranks);
-        let calls_left_out = self.facts().filter_map(|(_, facts)| facts.end.as_ref()).map(|end| end.left_out);
+        let calls_left_out = self
+            .facts()
+            .filter_map(|(_, facts)| facts.end.as_ref())
+            .map(|end| end.left_out.saturating_add(end.unseen));
         let calls_left_out = calls_left_out.fold(0, u64::saturating_add);
         let clock_error_ns = notes::clock_error_ns(&self.present);
         let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);

@@ -1,0 +1,182 @@
+//! A program computes with the recorder what it computes without, whatever it does, and the trace says what it did.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use matchpoint_trace::native;
+
+use crate::counts::by_function;
+use crate::job::{self, Job, Ran, is_matched, number};
+use crate::mpi::{self, Mpi, run, scratch};
+
+fn hazards(mpi: &Mpi, ranks: u32, words: &[&str]) -> Job {
+    Job::of(mpi, ranks, &mpi.program("hazards")).args(words)
+}
+
+/// Calls of a function that failed stand beside those that did not.
+fn failed(trace: &Path) -> bool {
+    let files = native::summaries(trace).unwrap();
+    files[0]
+        .head
+        .functions
+        .iter()
+        .any(|(name, fields)| name == "MPI_Send (failed)" && fields.starts_with('i'))
+}
+
+/// Counts of a collective between two groups, calls that fail, messages that are too long, a call that is left by a jump, a
+/// descriptor that is closed, callbacks in `MPI_Finalize`, and a child that is forked after it.
+#[test]
+fn nothing_changes_for_the_program() {
+    mpi::each(|mpi| {
+        let results = scratch().join("results");
+        let ran = hazards(mpi, 4, &["many", results.to_str().unwrap()]).succeed();
+        let what = format!("{ran}");
+        for told in ["rank 0: 27 sends, 0 receives", "rank 1: 10 sends, 17 receives"] {
+            assert!(ran.stdout.contains(told), "{what}");
+        }
+        let report = ran.report();
+        // Those to MPI_PROC_NULL send nothing. What failed did nothing, and was called.
+        assert_eq!([number(&report, "sends"), number(&report, "receives")], [17, 17], "{what}");
+        assert_eq!(number(&report, "messages.proc_null"), 40, "{what}");
+        is_matched(&report, &what);
+        // 5 failed at each rank; the one that was left by a jump never came back.
+        assert_eq!(by_function(&report)["MPI_Send"], 57 + 4 * 5, "{what}");
+        ran.says("4 calls were not recorded");
+        assert!(failed(&ran.trace()));
+        assert!(number(&report, "messages.bytes") < 1000, "{what}");
+    });
+}
+
+/// The file ends with an end, and holds the calls that it says.
+fn is_sound(ran: &Ran, reason: &str) -> u64 {
+    let files = native::summaries(&ran.trace()).unwrap();
+    let end = files[0].end.as_ref().unwrap_or_else(|| panic!("no end: {ran}"));
+    assert_eq!((end.reason.as_str(), end.calls, end.left_out), (reason, files[0].calls, 0), "{ran}");
+    end.calls
+}
+
+#[test]
+fn threads_may_call_while_the_process_ends() {
+    mpi::each(|mpi| {
+        let ran = hazards(mpi, 1, &["exit"]).run();
+        assert!(is_sound(&ran, "exit") > 1000, "{ran}");
+        let ran = hazards(mpi, 1, &["abort"]).run();
+        assert!(is_sound(&ran, "abort") > 1000, "{ran}");
+        let ran = hazards(mpi, 1, &["abort-in-handler"]).run();
+        assert_eq!(is_sound(&ran, "abort"), 1001, "{ran}");
+    });
+}
+
+#[test]
+fn sessions_begin_at_once_and_outlive_finalize() {
+    mpi::each(|mpi| {
+        if !mpi.has_sessions() {
+            eprintln!("left out: {} has no sessions", mpi.name);
+            return;
+        }
+        let ran = hazards(mpi, 1, &["sessions"]).succeed();
+        assert_eq!(is_sound(&ran, "finalize"), 3 * 14, "{ran}");
+        let ran = hazards(mpi, 1, &["outlives"]).succeed();
+        assert_eq!(is_sound(&ran, "finalize"), 11, "{ran}");
+    });
+}
+
+/// A process without the recorder: it takes part in nothing of the recorder's.
+#[test]
+fn part_of_the_world_may_lack_the_recorder() {
+    mpi::each(|mpi| {
+        let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
+        let program = program.to_str().unwrap();
+        let words = [
+            "-n",
+            "1",
+            program,
+            "collective",
+            ":",
+            "-n",
+            "1",
+            "env",
+            "-u",
+            "LD_PRELOAD",
+            program,
+            "collective",
+        ];
+        let ran = Job::new(&[]).args([launcher.as_os_str()]).args(words).succeed();
+        ran.says("no file of rank 1");
+        let report = ran.report();
+        assert_eq!(report["trace"]["missing"].as_array().unwrap().len(), 1, "{ran}");
+    });
+}
+
+/// As a script does: each job has a trace of its own.
+#[test]
+fn a_command_may_have_two_jobs() {
+    mpi::each(|mpi| {
+        let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
+        let (launcher, program) = (launcher.display(), program.display());
+        let script =
+            format!("'{launcher}' -n 2 '{program}' collective && '{launcher}' -n 3 '{program}' collective");
+        let ran = Job::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]).args(["sh", "-c", &script]).succeed();
+        ran.says("3 processes of a further job are a trace of their own");
+        for (trace, ranks) in [(ran.trace(), 2), (ran.trace().join("job-2"), 3)] {
+            let report = job::analyze(&trace);
+            assert_eq!(by_function(&report)["MPI_Allgather"], ranks, "{ran}");
+            assert!(fs::symlink_metadata(trace.join("job")).is_err(), "{ran}");
+        }
+    });
+}
+
+/// A tool that is linked between the program and the library sees every call, as without the recorder.
+#[test]
+fn tools_stay_where_they_are() {
+    mpi::each(|mpi| {
+        let folder = scratch().join(format!("{}-tool", mpi.name));
+        fs::create_dir_all(&folder).unwrap();
+        let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/record/programs");
+        let (tool, program) = (folder.join("libtool.so"), folder.join("hazards"));
+        let mut mpicc = Command::new(mpi.mpicc());
+        run(mpicc.args(["-fPIC", "-shared"]).arg(programs.join("tool.c")).arg("-o").arg(&tool));
+        let mut mpicc = Command::new(mpi.mpicc());
+        run(mpicc
+            .arg("-std=gnu11")
+            .arg(programs.join("hazards.c"))
+            .arg("-o")
+            .arg(&program)
+            .arg(&tool)
+            .args(["-Wl,-rpath,$ORIGIN", "-lpthread"]));
+        let ran = Job::of(mpi, 1, &program).args(["sends"]).succeed();
+        ran.says("tool: 10 sends");
+        assert_eq!(by_function(&ran.report())["MPI_Send"], 10, "{ran}");
+    });
+}
+
+/// Open MPI has ROMIO as a component, which calls MPI as a program does.
+#[test]
+fn what_files_are_made_of_is_not_recorded() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("debian-openmpi") else { return };
+    let file = scratch().join("file");
+    let job = hazards(&mpi, 2, &["file", file.to_str().unwrap()]).env("OMPI_MCA_io", "romio321");
+    let ran = job.succeed();
+    let recorded = by_function(&ran.report());
+    let names: Vec<&str> = recorded.keys().map(String::as_str).collect();
+    assert_eq!(names, ["MPI_Finalize", "MPI_Init_thread"], "{ran}");
+}
+
+/// The loader takes no such name.
+#[test]
+fn a_cache_that_cannot_be_named_is_refused() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let cache = tempfile::tempdir().unwrap();
+    let program = mpi.program("hazards");
+    for name in ["with space", "with:colon"] {
+        let job = Job::new(&[]).env("XDG_CACHE_HOME", cache.path().join(name));
+        let words = [mpi.mpiexec().as_os_str().to_owned(), "-n".into(), "1".into(), program.clone().into()];
+        let ran = job.args(words.iter().map(|word| word as &OsStr)).run();
+        assert_eq!(ran.code, Some(1), "{ran}");
+        ran.says("set XDG_CACHE_HOME");
+    }
+}

@@ -1,0 +1,356 @@
+/* What a recorder must not change, lose or stumble over. Each rank writes at last how much it sent and received; a check that
+ * fails ends the program with 1. The first argument says what is done. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define SESSIONS
+#endif
+
+static int rank, ranks, sends, receives;
+
+static void check(int holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "rank %d: not so: %s\n", rank, what);
+    exit(1);
+}
+
+static void send_to(int to, int count, int tag, MPI_Comm comm)
+{
+    int out[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+    check(MPI_Send(out, count, MPI_INT, to, tag, comm) == MPI_SUCCESS, "a send succeeds");
+    sends++;
+}
+
+/* Of which nothing may be read behind the last. */
+static int *guarded(int count)
+{
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    mprotect(pages + 4096, 4096, PROT_NONE);
+    return (int *)(pages + 4096) - count;
+}
+
+/* One process here, and all others there: counts have an entry for each there. */
+static void between_groups(void)
+{
+    MPI_Comm half, inter;
+    int there;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 5, &inter);
+    MPI_Comm_remote_size(inter, &there);
+    int *counts = guarded(there), *places = guarded(there), out[8] = {0}, in[8];
+    for (int i = 0; i < there; i++) {
+        counts[i] = 1;
+        places[i] = i;
+    }
+    MPI_Alltoallv(out, counts, places, MPI_INT, in, counts, places, MPI_INT, inter);
+    MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, inter);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+/* Errors on a communicator that gives them back: those on MPI_COMM_WORLD stay fatal. */
+static void fail(MPI_Comm comm)
+{
+    int in;
+    check(MPI_Send(&in, 1, MPI_DATATYPE_NULL, 0, 0, comm) != MPI_SUCCESS, "no type");
+    for (int i = 0; i < 3; i++)
+        check(MPI_Send(&in, 1, MPI_INT, 99, 1, comm) != MPI_SUCCESS, "no rank");
+    check(MPI_Send(&in, -1, MPI_INT, 0, 1, comm) != MPI_SUCCESS, "no count");
+    check(MPI_Recv(&in, -1, MPI_INT, 0, 1, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS, "no count to receive");
+}
+
+/* Receives whose message is too long for them, completed in every way; each is followed by one that is not, which may have
+ * the same handle. */
+static void truncate_messages(MPI_Comm comm)
+{
+    int in[4], index, flag, count, indices[2], error;
+    MPI_Request requests[2];
+    for (int way = 0; way < 6; way++) {
+        if (rank == 0) {
+            MPI_Barrier(comm);
+            send_to(1, 4, 10 + 2 * way, comm);
+            send_to(1, 4, 11 + 2 * way, comm);
+            continue;
+        }
+        if (rank > 1) {
+            MPI_Barrier(comm);
+            continue;
+        }
+        MPI_Irecv(in, 1, MPI_INT, 0, 10 + 2 * way, comm, &requests[0]);
+        requests[1] = MPI_REQUEST_NULL;
+        if (way == 4)
+            MPI_Irecv(in, 4, MPI_INT, MPI_ANY_SOURCE, 11 + 2 * way, comm, &requests[1]);
+        MPI_Barrier(comm);
+        error = MPI_SUCCESS;
+        flag = 0;
+        switch (way) {
+        case 0: error = MPI_Wait(&requests[0], MPI_STATUS_IGNORE); break;
+        case 1: error = MPI_Waitany(1, requests, &index, MPI_STATUS_IGNORE); break;
+        case 2:
+            while (error == MPI_SUCCESS && !flag)
+                error = MPI_Testany(1, requests, &index, &flag, MPI_STATUS_IGNORE);
+            break;
+        case 3: error = MPI_Waitsome(1, requests, &count, indices, MPI_STATUSES_IGNORE); break;
+        case 4:
+            error = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            check(requests[1] == MPI_REQUEST_NULL, "who ignores statuses waits for all");
+            break;
+        case 5: /* some libraries leave it, others do not */
+            while (error == MPI_SUCCESS && !flag)
+                error = MPI_Testall(1, requests, &flag, MPI_STATUSES_IGNORE);
+            if (requests[0] != MPI_REQUEST_NULL)
+                MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+            break;
+        }
+        check(error != MPI_SUCCESS && requests[0] == MPI_REQUEST_NULL, "the message is too long");
+        receives += 2;
+        if (way == 4)
+            continue;
+        MPI_Status status;
+        MPI_Irecv(in, 4, MPI_INT, MPI_ANY_SOURCE, 11 + 2 * way, comm, &requests[0]);
+        MPI_Wait(&requests[0], &status);
+        check(status.MPI_TAG == 11 + 2 * way, "the next one");
+    }
+}
+
+static jmp_buf before_error;
+
+static void jump(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    (void)error;
+    longjmp(before_error, 1);
+}
+
+static void leave_by_a_jump(MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(jump, &handler);
+    MPI_Comm_set_errhandler(comm, handler);
+    if (setjmp(before_error) == 0)
+        send_to(99, 1, 1, comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Errhandler_free(&handler);
+    for (int i = 0; i < 10; i++)
+        send_to(MPI_PROC_NULL, 1, 7, comm);
+}
+
+/* As a library does that makes itself a daemon: what has its descriptor's number then is the application's. */
+static int close_the_trace(const char *results)
+{
+    char path[64], target[4096];
+    for (int number = 3; number < 1024; number++) {
+        snprintf(path, sizeof path, "/proc/self/fd/%d", number);
+        ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = 0;
+        if (length > 0 && strstr(target, ".mpt") != NULL) {
+            int own = open(results, O_CREAT | O_TRUNC | O_RDWR, 0666);
+            dup2(own, number);
+            close(own);
+            return number;
+        }
+    }
+    return open(results, O_CREAT | O_TRUNC | O_RDWR, 0666);
+}
+
+static MPI_Comm at_the_end;
+
+/* MPI-4.1 §11.2.4: MPI_Finalize calls it. */
+static int deleted(MPI_Comm comm, int key, void *value, void *more)
+{
+    (void)comm, (void)key, (void)value, (void)more;
+    for (int i = 0, in; i < 5; i++) {
+        if (rank == 0)
+            send_to(1, 1, 100 + i, at_the_end);
+        if (rank == 1)
+            receives += MPI_Recv(&in, 1, MPI_INT, 0, 100 + i, at_the_end, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    }
+    return MPI_Comm_free(&at_the_end);
+}
+
+static void fork_and_use_pipes(void)
+{
+    int ends[8][2], status;
+    for (int i = 0; i < 8; i++)
+        check(pipe(ends[i]) == 0, "a pipe");
+    pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        for (int i = 0; i < 8; i++)
+            if (write(ends[i][1], "x", 1) != 1 || read(ends[i][0], &byte, 1) != 1)
+                _exit(1);
+        _exit(0);
+    }
+    waitpid(child, &status, 0);
+    check(status == 0, "a child's pipes are open");
+}
+
+static void many(const char *results)
+{
+    MPI_Comm comm;
+    int key, number = -1;
+    char content[16] = "";
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_dup(MPI_COMM_WORLD, &at_the_end);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    between_groups();
+    fail(comm);
+    /* Errors of completions may be told to either. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    truncate_messages(comm);
+    leave_by_a_jump(comm);
+    if (rank == 0) {
+        number = close_the_trace(results);
+        check(write(number, "results", 7) == 7, "results are written");
+    }
+    MPI_Finalize();
+    if (rank == 0)
+        check(pread(number, content, sizeof content, 0) == 7 && strcmp(content, "results") == 0, "results are as they were");
+    fork_and_use_pipes();
+    printf("rank %d: %d sends, %d receives\n", rank, sends, receives);
+}
+
+static void *poll_forever(void *comm)
+{
+    for (int flag;;)
+        MPI_Iprobe(0, 1, *(MPI_Comm *)comm, &flag, MPI_STATUS_IGNORE);
+    return NULL;
+}
+
+static void leave_while_threads_call(int aborts)
+{
+    static MPI_Comm comm;
+    pthread_t thread;
+    comm = MPI_COMM_SELF;
+    for (int i = 0; i < 5; i++)
+        pthread_create(&thread, NULL, poll_forever, &comm);
+    usleep(100000);
+    if (aborts)
+        MPI_Abort(MPI_COMM_WORLD, 0);
+    exit(0);
+}
+
+static void abort_in_handler(MPI_Comm *comm, int *error, ...)
+{
+    (void)error;
+    MPI_Abort(*comm, 3);
+}
+
+#ifdef SESSIONS
+static pthread_barrier_t together;
+
+static MPI_Comm session_comm(MPI_Session session, const char *tag)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://SELF", &group);
+    MPI_Comm_create_from_group(group, tag, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+static void *open_session(void *tag)
+{
+    MPI_Session session;
+    pthread_barrier_wait(&together);
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Comm comm = session_comm(session, tag);
+    for (int i = 0, out = 0; i < 10; i++)
+        MPI_Send(&out, 1, MPI_INT, MPI_PROC_NULL, i, comm);
+    MPI_Comm_free(&comm);
+    pthread_barrier_wait(&together);
+    check(MPI_Session_finalize(&session) == MPI_SUCCESS, "a session ends");
+    return NULL;
+}
+
+static void sessions_at_once(void)
+{
+    pthread_t threads[3];
+    pthread_barrier_init(&together, NULL, 3);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, open_session, (char *[]){"one", "two", "three"}[i]);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void session_outlives_finalize(void)
+{
+    MPI_Session session;
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Comm comm = session_comm(session, "it");
+    MPI_Finalize();
+    for (int i = 0; i < 5; i++)
+        send_to(MPI_PROC_NULL, 1, i, comm);
+    MPI_Comm_free(&comm);
+    check(MPI_Session_finalize(&session) == MPI_SUCCESS, "the session ends");
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int level, out;
+#ifdef SESSIONS
+    if (strcmp(what, "sessions") == 0) {
+        sessions_at_once();
+        return 0;
+    }
+#endif
+    MPI_Init_thread(&argc, &argv, strcmp(what, "exit") == 0 || strcmp(what, "abort") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE,
+                    &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(what, "many") == 0) {
+        many(argv[2]);
+        return 0;
+    }
+    if (strcmp(what, "exit") == 0 || strcmp(what, "abort") == 0)
+        leave_while_threads_call(strcmp(what, "abort") == 0);
+    if (strcmp(what, "abort-in-handler") == 0) {
+        MPI_Errhandler handler;
+        MPI_Comm_create_errhandler(abort_in_handler, &handler);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        for (int i = 0; i < 1000; i++)
+            send_to(MPI_PROC_NULL, 1, 7, MPI_COMM_WORLD);
+        MPI_Send(&out, 1, MPI_INT, 99, 7, MPI_COMM_WORLD);
+    }
+#ifdef SESSIONS
+    if (strcmp(what, "outlives") == 0) {
+        session_outlives_finalize();
+        return 0;
+    }
+#endif
+    if (strcmp(what, "file") == 0) {
+        MPI_File file;
+        check(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file) == MPI_SUCCESS, "a file");
+        MPI_File_write_at_all(file, rank * (MPI_Offset)sizeof rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
+        MPI_File_close(&file);
+    }
+    if (strcmp(what, "collective") == 0) {
+        int all[16] = {0};
+        out = rank + 1;
+        MPI_Allgather(&out, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
+        for (int i = 0; i < ranks; i++)
+            check(all[i] == i + 1, "what is gathered is what was sent");
+    }
+    if (strcmp(what, "sends") == 0)
+        for (int i = 0; i < 10; i++)
+            send_to(MPI_PROC_NULL, 1, i, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,165 @@
+/* Which job a process is of, and whether all processes of its world are recorded.
+ *
+ * Nothing here communicates: a process without the recorder, as on a host that lacks it, would take a message or a
+ * collective of the recorder's for one of the application's. Processes meet in the trace's folder instead. What they have
+ * to agree on is the target of a symbolic link there: whoever makes it decides, for making one is atomic on all file
+ * systems, and everybody else reads what was decided. */
+
+/* As long as the others may take to come out of MPI_Init: after that, some are taken not to be recorded. */
+#define MEETING_NS 5000000000
+#define MEETING_NS_PER_PROCESS 1000000
+
+static struct {
+    char name[256]; /* the same for all processes of a world, another for every other world; empty if not known */
+    bool unique;    /* so it is; else another world that was spawned may have it too */
+    char folder[PATH_MAX];
+} job = {.unique = true};
+
+/* The value of the option, in the command line of the process or of one it comes from: Hydra's proxies are told where
+ * their launcher listens, and which of its groups of processes they start. */
+static bool hydra_says(pid_t process, const char *option, char *value, size_t room)
+{
+    for (int generation = 0; process > 1 && generation < 16; generation++) {
+        char path[64], line[4096];
+        snprintf(path, sizeof path, "/proc/%ld/cmdline", (long)process);
+        int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t length = descriptor < 0 ? 0 : read(descriptor, line, sizeof line - 1);
+        if (descriptor >= 0)
+            close(descriptor);
+        line[length > 0 ? length : 0] = 0;
+        for (const char *word = line; word < line + length; word += strlen(word) + 1) {
+            if (strcmp(word, option) == 0 && word + strlen(word) + 1 < line + length) {
+                snprintf(value, room, "%s", word + strlen(word) + 1);
+                return true;
+            }
+        }
+        snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+        descriptor = open(path, O_RDONLY | O_CLOEXEC);
+        length = descriptor < 0 ? 0 : read(descriptor, line, sizeof line - 1);
+        if (descriptor >= 0)
+            close(descriptor);
+        line[length > 0 ? length : 0] = 0;
+        const char *behind_name = strrchr(line, ')');
+        long parent = 0;
+        if (behind_name == NULL || sscanf(behind_name + 1, " %*c %ld", &parent) != 1)
+            return false;
+        process = (pid_t)parent;
+    }
+    return false;
+}
+
+/* By what its launcher tells each process. */
+static void job_find(void)
+{
+    const char *space = getenv("PMIX_NAMESPACE"), *hydra = getenv("I_MPI_HYDRA_UUID"), *group = getenv("HYDRA_BSTRAP_PGID");
+    const char *slurm = getenv("SLURM_JOB_ID"), *step = getenv("SLURM_STEP_ID"), *pals = getenv("PALS_APID");
+    const char *flux = getenv("FLUX_JOB_ID");
+    char port[96] = "", number[32] = "";
+    bool is_hydra = getenv("PMI_FD") != NULL || getenv("PMI_PORT") != NULL;
+    if (space != NULL)
+        snprintf(job.name, sizeof job.name, "pmix %s", space);
+    else if (hydra != NULL)
+        snprintf(job.name, sizeof job.name, "hydra %s %s", hydra, group != NULL ? group : "");
+    else if (is_hydra && getenv("PMI_SPAWNED") != NULL && getenv("HYDRA_BSTRAP_PGID") == NULL) {
+        /* MPICH's proxies start what is spawned as they start all else, and nothing tells one such world from another. */
+        snprintf(job.name, sizeof job.name, "hydra, %d spawned", world.size);
+        job.unique = false;
+    } else if (is_hydra && hydra_says(getppid(), "--control-port", port, sizeof port) &&
+             hydra_says(getppid(), "--pgid", number, sizeof number))
+        snprintf(job.name, sizeof job.name, "hydra %s %s", port, number);
+    else if (pals != NULL)
+        snprintf(job.name, sizeof job.name, "pals %s", pals);
+    else if (flux != NULL)
+        snprintf(job.name, sizeof job.name, "flux %s", flux);
+    else if (slurm != NULL && step != NULL && getenv("SLURM_PROCID") != NULL)
+        snprintf(job.name, sizeof job.name, "slurm %s.%s", slurm, step);
+    else if (world.size == 1)
+        snprintf(job.name, sizeof job.name, "%.64s %ld", world.host, (long)getpid());
+}
+
+/* What all who ask for that link in the folder get: this, or what somebody else made it before. */
+static bool agreed(const char *link, const char *proposed, char *decided, size_t room)
+{
+    char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", job.folder, link);
+    if (proposed != NULL && symlink(proposed, path) != 0 && errno != EEXIST)
+        return false;
+    ssize_t length = readlink(path, decided, room - 1);
+    decided[length > 0 ? length : 0] = 0;
+    return length > 0;
+}
+
+/* Makes this process's file in the folder for this job: the one that is named for the first job that comes, one inside it
+ * for each further one, and for each world that was spawned. Its descriptor, or -1. */
+static int job_file(const char *folder, bool spawned, char *path, size_t room)
+{
+    for (int number = spawned ? 1 : 0; number < 10000; number += number == 0 ? 2 : 1) {
+        char owner[sizeof job.name];
+        if (number == 0)
+            snprintf(job.folder, sizeof job.folder, "%s", folder);
+        else
+            snprintf(job.folder, sizeof job.folder, "%s/%s-%d", folder, spawned ? "spawned" : "job", number);
+        if ((size_t)snprintf(path, room, "%s/rank-%05d.mpt", job.folder, world.rank) >= room) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        if (number > 0 && mkdir(job.folder, 0777) != 0 && errno != EEXIST)
+            return -1;
+        if (!agreed("job", job.name[0] != 0 ? job.name : NULL, owner, sizeof owner))
+            job.name[0] = 0; /* one job, or a file system without links: nobody meets */
+        else if (strcmp(owner, job.name) != 0)
+            continue;
+        int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST || (job.unique && job.name[0] != 0) || !spawned)
+            return descriptor;
+    }
+    return -1;
+}
+
+/* Whether the launcher says that the whole world is on this host: it has one clock then. */
+static bool on_one_host(void)
+{
+    static const char *const here[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"};
+    const char *nodes = getenv("SLURM_STEP_NUM_NODES");
+    if (world.size == 1)
+        return true;
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
+        if (getenv(here[i]) != NULL)
+            return atoi(getenv(here[i])) == world.size;
+    return nodes != NULL && getenv("SLURM_PROCID") != NULL && atoi(nodes) == 1;
+}
+
+static int rank_files(void)
+{
+    DIR *entries = opendir(job.folder);
+    int count = 0;
+    for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;) {
+        size_t length = strlen(entry->d_name);
+        count += strncmp(entry->d_name, "rank-", 5) == 0 && length > 4 && strcmp(entry->d_name + length - 4, ".mpt") == 0;
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return count;
+}
+
+/* Whether every process of the world has made its file, and thereby said that it will ask this too. All get one answer.
+ *
+ * Rank 0 looks for the files, and the others for its answer; whoever has waited too long gives one. */
+static bool all_are_recorded(void)
+{
+    char answer[16] = "";
+    int64_t limit = MEETING_NS + (int64_t)world.size * MEETING_NS_PER_PROCESS, since = monotonic_ns();
+    if (job.name[0] == 0 || !job.unique)
+        return false;
+    if (world.rank != 0)
+        limit *= 2;
+    for (long nap = 200000;; nap = nap < 50000000 ? 2 * nap : nap) {
+        bool all = world.rank == 0 && rank_files() >= world.size;
+        bool late = monotonic_ns() - since > limit;
+        if (agreed("clocks", all ? "together" : late ? "apart" : NULL, answer, sizeof answer))
+            return strcmp(answer, "together") == 0;
+        if (late && monotonic_ns() - since > 4 * limit)
+            return false; /* nobody can write any more */
+        nanosleep(&(struct timespec){0, nap}, NULL);
+    }
+}
