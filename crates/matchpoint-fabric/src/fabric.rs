@@ -4,15 +4,17 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    CQ_FORMAT_TAGGED, CqAttr, Fid, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain, OpsFabric, errno, flags,
+    AvAttr, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain,
+    OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
 use crate::library::{OwnInfo, library};
 use crate::matching::Matching;
-use crate::patch::{Patch, owner};
+use crate::lock::{self, Lock};
+use crate::patch::{Patch, owner, shared_lock};
 use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
 use crate::settings::{self, settings};
-use crate::{layered, peer, report};
+use crate::{held, layered, peer, report};
 
 /// A fabric of the core's.
 pub struct Fabric {
@@ -30,7 +32,8 @@ impl Fabric {
         let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's.
         let (mut ops, mut fid_ops) = unsafe {
-            Patch::new(&raw mut (*fid).ops, this.cast()).zip(Patch::new(&raw mut (*fid).fid.ops, this.cast()))?
+            let ops = Patch::new(&raw mut (*fid).ops, this.cast(), &None);
+            ops.zip(Patch::new(&raw mut (*fid).fid.ops, this.cast(), &None))?
         };
         ops.table().domain = Some(open_domain);
         ops.table().domain2 = None;
@@ -46,8 +49,11 @@ impl Fabric {
 /// A domain of the core's.
 struct Domain {
     core: CString,
+    lock: Lock,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
+    /// Where there is a lock.
+    _mr: Option<Patch<OpsMr>>,
 }
 
 /// The application's `info`, as the core knows it.
@@ -65,6 +71,8 @@ unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> 
         // Whether or not the application wants to know who has sent a message, matching must.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;
+        // One thread at a time, whatever the application does: we see to it.
+        (*info.domain_attr).threading = THREAD_DOMAIN;
     }
     Some(copy)
 }
@@ -85,27 +93,38 @@ unsafe extern "C" fn open_domain(
     if rc != 0 {
         return rc;
     }
+    // SAFETY: the application's.
+    let threading = unsafe { (*(*info).domain_attr).threading };
+    let lock = if threading == THREAD_DOMAIN { None } else { lock::new() };
     // SAFETY: a domain that was just opened.
-    match unsafe { attach_domain(*to, this.core.clone()) } {
+    match unsafe { attach_domain(*to, this.core.clone(), lock) } {
         Some(()) => errno::SUCCESS,
         None => -errno::ENOMEM,
     }
 }
 
-unsafe fn attach_domain(fid: *mut FidDomain, core: CString) -> Option<()> {
+unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
     let this = Box::into_raw(Box::<Domain>::new_uninit()).cast::<Domain>();
     // SAFETY: the slots are the object's.
     let (mut ops, mut fid_ops) = unsafe {
-        Patch::new(&raw mut (*fid).ops, this.cast()).zip(Patch::new(&raw mut (*fid).fid.ops, this.cast()))?
+        let ops = Patch::new(&raw mut (*fid).ops, this.cast(), &lock);
+        ops.zip(Patch::new(&raw mut (*fid).fid.ops, this.cast(), &lock))?
     };
     ops.table().cq_open = Some(open_cq);
     ops.table().endpoint = Some(open_endpoint);
     ops.table().endpoint2 = None;
+    if lock.is_some() {
+        ops.table().av_open = Some(open_av);
+        ops.table().cntr_open = ops.table().cntr_open.and(Some(open_cntr));
+    }
     fid_ops.table().close = Some(close_domain);
     ops.install();
     fid_ops.install();
-    // SAFETY: uninitialised memory of this type.
-    unsafe { this.write(Domain { core, ops, fid_ops }) };
+    // SAFETY: the slot is the object's; uninitialised memory of this type.
+    unsafe {
+        let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
+        this.write(Domain { core, lock, ops, fid_ops, _mr });
+    }
     Some(())
 }
 
@@ -116,7 +135,7 @@ unsafe extern "C" fn open_cq(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the application's call, through our table.
-    let this = unsafe { owner::<Domain, _>((*domain).ops) };
+    let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
     // SAFETY: the core's function, with the application's arguments but for the format; then a queue just opened.
     unsafe {
         let mut below = *attr;
@@ -130,7 +149,39 @@ unsafe extern "C" fn open_cq(
         }
         // What the core has decided is told as it would be.
         (*attr).wait_obj = below.wait_obj;
-        Queue::attach(*to, (*attr).format).map_or(-errno::ENOMEM, |()| errno::SUCCESS)
+        Queue::attach(*to, (*attr).format, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS)
+    }
+}
+
+unsafe extern "C" fn open_av(
+    domain: *mut FidDomain,
+    attr: *mut AvAttr,
+    to: *mut *mut FidAv,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the application's call, through our table; the core's function, with the same arguments.
+    unsafe {
+        let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
+        match this.ops.core().av_open.expect("every domain has address vectors")(domain, attr, to, context) {
+            0 => held::address_vector(*to, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS),
+            rc => rc,
+        }
+    }
+}
+
+unsafe extern "C" fn open_cntr(
+    domain: *mut FidDomain,
+    attr: *mut c_void,
+    to: *mut *mut FidCntr,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
+        match this.ops.core().cntr_open.expect("only what is there is made to wait")(domain, attr, to, context) {
+            0 => held::counter(*to, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS),
+            rc => rc,
+        }
     }
 }
 
@@ -141,7 +192,7 @@ unsafe extern "C" fn open_endpoint(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the application's call, through our table.
-    let this = unsafe { owner::<Domain, _>((*domain).ops) };
+    let (_guard, this) = unsafe { (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops)) };
     // SAFETY: the application's.
     let Some(below) = (unsafe { for_core(info, &this.core) }) else { return -errno::ENOMEM };
     let open = this.ops.core().endpoint.expect("every domain has endpoints");
@@ -153,6 +204,10 @@ unsafe extern "C" fn open_endpoint(
     // SAFETY: an endpoint that was just opened, and the application's `info`.
     if let Err(why) = unsafe { match_on(this, domain, *to, &*info, below) } {
         report::unmatched(&why);
+        if this.lock.is_some() {
+            // SAFETY: an endpoint that was just opened, with the core's own tables.
+            return unsafe { held::endpoint(*to, &this.lock) }.map_or(-errno::ENOMEM, |()| errno::SUCCESS);
+        }
     }
     errno::SUCCESS
 }
@@ -172,7 +227,7 @@ unsafe fn match_on(
     if wanted != settings::FrontEnd::Layered {
         // SAFETY: the core's objects.
         let refused = match Layout::of(library().version) {
-            Some(layout) => unsafe { peer::FrontEnd::open(domain, core, ep, info, matching()?, layout) },
+            Some(layout) => unsafe { peer::FrontEnd::open(domain, core, ep, info, matching()?, layout, &this.lock) },
             None => Err(format!(
                 "libfabric {}.{} has no receive queues of peers that are known here (1.19 and later)",
                 library().version >> 16,
@@ -184,12 +239,13 @@ unsafe fn match_on(
         }
     }
     // SAFETY: the core's objects.
-    unsafe { layered::FrontEnd::open(domain, core, ep, below, matching()?) }
+    unsafe { layered::FrontEnd::open(domain, core, ep, below, matching()?, &this.lock) }
 }
 
 unsafe extern "C" fn close_domain(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call, through our table.
-    let this: *mut Domain = unsafe { owner((*fid).ops) };
+    let (lock, this): (_, *mut Domain) = unsafe { (shared_lock((*fid).ops), owner((*fid).ops)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: made by `attach_domain`; if the core closes the object, nobody refers to it any more.
     unsafe {
         (*this).ops.restore();

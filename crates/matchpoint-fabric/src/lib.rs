@@ -9,8 +9,10 @@
 pub mod abi;
 mod clock;
 mod fabric;
+mod held;
 pub mod layered;
 mod library;
+pub mod lock;
 pub mod matching;
 mod patch;
 pub mod peer;
@@ -19,6 +21,7 @@ mod provider;
 mod queue;
 mod report;
 mod settings;
+mod short;
 mod tagged;
 mod tally;
 

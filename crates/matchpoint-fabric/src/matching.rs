@@ -1,5 +1,7 @@
 //! An engine, asked libfabric's questions: 64-bit tags under ignore masks, from a peer or from any.
 //!
+//! While queues are short they are searched in place, and the engine is not asked at all ([`Short`]).
+//!
 //! MPI libraries keep a bit or two of the tag for themselves and ignore them in *every* receive. Taken literally, each
 //! of their receives is a wildcard, and no engine's fastest path would ever be used. So what all receives ignore, the
 //! *base*, is learned as they come, and cleared from tags before the engine sees them: what remains of a plain receive
@@ -7,11 +9,12 @@
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    ContextId, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused, Selector, Tag,
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused, Selector, Tag,
     TagMask, Wild,
 };
 
 use crate::abi::{ADDR_UNSPEC, Addr};
+use crate::short::{Item, Short};
 use crate::tally::Tally;
 
 /// All of an endpoint's tagged messages are of one context: libfabric knows no other.
@@ -19,6 +22,8 @@ const CONTEXT: ContextId = ContextId(0);
 
 /// Posts that must have agreed on a wider base before it is adopted.
 const PATIENCE: u64 = 64;
+/// Entries that may go back into short lines.
+const FEW: usize = 8;
 
 /// What a receive or a probe asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,8 +46,13 @@ pub trait Remember {
 
 /// An engine, and what is learned about the masks it is asked with.
 pub struct Matching {
+    /// Both queues, while they are short; then the engine is empty.
+    short: Short,
+    is_short: bool,
+    /// The engine has little left to do.
+    is_calm: bool,
     engine: Box<dyn Engine>,
-    /// Cleared from all tags: what every receive that is posted ignores, and every one lately.
+    /// Cleared from all tags that the engine sees: what every receive in it ignores, and every one lately.
     base: u64,
     /// What all since the last look at it ignore, and how many there were.
     lately: (u64, u64),
@@ -59,6 +69,9 @@ impl Matching {
     /// There is none of that name, or it does not take such parameters.
     pub fn new(engine: &str) -> Result<Self, NameError> {
         Ok(Matching {
+            short: Short::new(),
+            is_short: true,
+            is_calm: false,
             engine: engines::create(engine)?,
             base: 0,
             lately: (u64::MAX, 0),
@@ -73,8 +86,26 @@ impl Matching {
     /// There is no memory.
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        self.learn(asked.ignore, known)?;
         let started = self.tally.begin();
+        if self.is_short {
+            self.lately.0 &= asked.ignore;
+            if let Ok(outcome) = self.short.post(id, asked) {
+                self.tally.posted(started, outcome.is_some());
+                return Ok(outcome);
+            }
+        }
+        self.post_to_engine(id, asked, started, known)
+    }
+
+    #[inline(never)]
+    fn post_to_engine(
+        &mut self,
+        id: u64,
+        asked: Asked,
+        started: u64,
+        known: &impl Remember,
+    ) -> Result<Option<u64>, Refused> {
+        self.need_engine(asked.ignore, known)?;
         let receive = Receive::new(RecvId(id), self.selector(asked));
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
@@ -84,6 +115,9 @@ impl Matching {
             outcome => outcome,
         }?;
         self.tally.posted(started, outcome.is_some());
+        if self.is_calm {
+            self.shorten(known);
+        }
         Ok(outcome.map(|message| message.0))
     }
 
@@ -92,8 +126,33 @@ impl Matching {
     /// # Errors
     /// There is no memory.
     #[inline]
-    pub fn arrive(&mut self, id: u64, addr: Addr, tag: u64, known: &impl Remember) -> Result<Option<u64>, Refused> {
+    pub fn arrive(
+        &mut self,
+        id: u64,
+        addr: Addr,
+        tag: u64,
+        known: &impl Remember,
+    ) -> Result<Option<u64>, Refused> {
         let started = self.tally.begin();
+        if self.is_short {
+            if let Ok(outcome) = self.short.arrive(id, addr, tag) {
+                self.tally.arrived(started, outcome.is_some());
+                return Ok(outcome);
+            }
+            self.lengthen()?;
+        }
+        self.arrive_in_engine(id, addr, tag, started, known)
+    }
+
+    #[inline(never)]
+    fn arrive_in_engine(
+        &mut self,
+        id: u64,
+        addr: Addr,
+        tag: u64,
+        started: u64,
+        known: &impl Remember,
+    ) -> Result<Option<u64>, Refused> {
         let message = self.message(id, addr, tag);
         let outcome = match self.engine.arrive(message) {
             Err(Refused::Full) => {
@@ -106,49 +165,53 @@ impl Matching {
         Ok(outcome.map(|receive| receive.0))
     }
 
-    /// The message that such a receive would take now, left in place.
+    /// The message that such a receive would take now: left in place, or taken.
     ///
     /// # Errors
     /// There is no memory.
-    pub fn probe(&mut self, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        self.learn(asked.ignore, known)?;
+    pub fn probe(&mut self, asked: Asked, take: bool, known: &impl Remember) -> Result<Option<u64>, Refused> {
         self.tally.probes += 1;
-        Ok(self.engine.probe(&self.selector(asked)).map(|message| message.0))
-    }
-
-    /// The message that such a receive would take now, taken.
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn take(&mut self, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        self.learn(asked.ignore, known)?;
-        self.tally.probes += 1;
-        let taken = self.engine.matched_probe(&self.selector(asked));
-        self.tally.unexpected_now -= u64::from(taken.is_some());
-        Ok(taken.map(|message| message.0))
+        let found = match self.is_short.then(|| self.short.probe(asked, take)) {
+            Some(Ok(found)) => found,
+            _ => {
+                self.need_engine(asked.ignore, known)?;
+                let selector = self.selector(asked);
+                let found =
+                    if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
+                found.map(|message| message.0)
+            }
+        };
+        self.tally.unexpected_now -= u64::from(take && found.is_some());
+        Ok(found)
     }
 
     /// Withdraws a receive. True: it was still posted.
     pub fn cancel(&mut self, id: u64) -> bool {
-        let was_posted = self.engine.cancel(RecvId(id));
+        let was_posted = if self.is_short { self.short.cancel(id) } else { self.engine.cancel(RecvId(id)) };
         self.tally.posted_now -= u64::from(was_posted);
         was_posted
     }
 
     /// Withdraws a message. True: it was still unexpected.
     pub fn retract(&mut self, id: u64) -> bool {
-        let was_queued = self.engine.retract(MsgId(id));
+        let was_queued = if self.is_short { self.short.retract(id) } else { self.engine.retract(MsgId(id)) };
         self.tally.unexpected_now -= u64::from(was_queued);
         was_queued
     }
 
-    /// The source of an unexpected message is known now. True: the engine has taken note.
+    /// The source of an unexpected message is known now. True: noted. False: a receive that names it is posted already;
+    /// the caller retracts the message, and lets it arrive anew.
     pub fn readdress(&mut self, id: u64, addr: Addr) -> bool {
-        self.engine.readdress(MsgId(id), Rank(addr))
+        if self.is_short { self.short.readdress(id, addr) } else { self.engine.readdress(MsgId(id), Rank(addr)) }
     }
 
     /// Calls `each` for what is queued, oldest first.
     pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
+        let short = match queue {
+            Queue::Posted => self.short.posted(),
+            Queue::Unexpected => self.short.unexpected(),
+        };
+        short.iter().for_each(|item| each(item.id));
         self.engine.visit(queue, &mut |entry| {
             each(match entry {
                 Entry::Receive(receive) => receive.id.0,
@@ -180,19 +243,22 @@ impl Matching {
         Selector::new(CONTEXT, source, tag)
     }
 
-    /// A receive or probe with that mask is coming.
+    /// A receive or probe with that mask is for the engine.
     ///
     /// One that heeds a bit of the base narrows it at once. That costs a pass over the queues, so it becomes wide again
     /// only after four times as many posts have agreed on it: O(1) a post, whatever the order. (Open MPI ignores one bit
     /// everywhere but in the acknowledgement of a synchronous send.)
     #[inline]
-    fn learn(&mut self, ignore: u64, known: &impl Remember) -> Result<(), Refused> {
+    fn need_engine(&mut self, ignore: u64, known: &impl Remember) -> Result<(), Refused> {
+        if self.is_short {
+            self.lengthen()?;
+        }
         let (all, posts) = &mut self.lately;
         *all &= ignore;
         *posts += 1;
         let narrower = self.base & !ignore != 0;
-        let is_due = *posts >= PATIENCE && *posts >= 4 * (self.tally.posted_now + self.tally.unexpected_now);
-        if narrower || is_due || (self.base == 0 && ignore != 0 && self.tally.posts == 0) {
+        let queued = self.tally.posted_now + self.tally.unexpected_now;
+        if narrower || *posts >= PATIENCE && *posts >= 4 * queued {
             self.look_again(ignore, narrower, known)?;
         }
         Ok(())
@@ -201,6 +267,11 @@ impl Matching {
     #[cold]
     fn look_again(&mut self, ignore: u64, narrower: bool, known: &impl Remember) -> Result<(), Refused> {
         let agreed = std::mem::replace(&mut self.lately, (u64::MAX, 0)).0;
+        // This very call is still the engine's.
+        self.is_calm = !narrower && self.engine.posted_len() + self.engine.unexpected_len() <= FEW;
+        if self.is_calm {
+            return Ok(());
+        }
         let base = if narrower {
             self.base & ignore
         } else if agreed & !self.base == 0 {
@@ -221,6 +292,66 @@ impl Matching {
         self.fell_back = true;
         let hybrid = engines::create("hybrid").expect("the registry has it");
         self.move_to(Some(hybrid), self.base, known)
+    }
+
+    /// The short lines have become too long: into the engine with all that is in them.
+    #[cold]
+    fn lengthen(&mut self) -> Result<(), Refused> {
+        let agreed = self.short.posted().iter().fold(self.lately.0, |all, item| all & item.asked.ignore);
+        self.base = if agreed == u64::MAX { 0 } else { agreed };
+        self.lately = (u64::MAX, 0);
+        loop {
+            let filled = self.fill();
+            match filled {
+                Ok(()) => break,
+                Err(refused) => {
+                    self.engine.close(CONTEXT, &mut Drained::default());
+                    if refused != Refused::Full {
+                        return Err(refused);
+                    }
+                }
+            }
+            self.fell_back = true;
+            self.engine = engines::create("hybrid").expect("the registry has it");
+        }
+        self.short.clear();
+        self.is_short = false;
+        self.tally.lengthened += 1;
+        Ok(())
+    }
+
+    fn fill(&mut self) -> Result<(), Refused> {
+        for at in 0..self.short.posted().len() {
+            let Item { id, asked } = self.short.posted()[at];
+            self.engine.post(Receive::new(RecvId(id), self.selector(asked)))?;
+        }
+        for at in 0..self.short.unexpected().len() {
+            let Item { id, asked } = self.short.unexpected()[at];
+            self.engine.arrive(self.message(id, asked.addr, asked.tag))?;
+        }
+        Ok(())
+    }
+
+    /// It was a burst: the few that are left go back into short lines.
+    #[cold]
+    fn shorten(&mut self, known: &impl Remember) {
+        self.is_calm = false;
+        let short = &mut self.short;
+        self.engine.visit(Queue::Posted, &mut |entry| {
+            if let Entry::Receive(receive) = entry {
+                short.put_posted(Item { id: receive.id.0, asked: known.asked(receive.id.0) });
+            }
+        });
+        self.engine.visit(Queue::Unexpected, &mut |entry| {
+            if let Entry::Message(message) = entry {
+                let asked =
+                    Asked { addr: message.envelope.source.0, tag: known.tag(message.id.0), ignore: 0 };
+                short.put_unexpected(Item { id: message.id.0, asked });
+            }
+        });
+        self.engine.close(CONTEXT, &mut Drained::default());
+        self.lately = (self.base, 0);
+        self.is_short = true;
     }
 
     /// All that is queued, once more, oldest first: into the engine given, or into this one after it has been emptied.
@@ -244,7 +375,7 @@ impl Matching {
         });
         match engine {
             Some(engine) => self.engine = engine,
-            None => self.engine.close(CONTEXT, &mut matchpoint::Drained::default()),
+            None => self.engine.close(CONTEXT, &mut Drained::default()),
         }
         self.base = base;
         for id in receives {
@@ -257,5 +388,168 @@ impl Matching {
             debug_assert!(taken.is_none(), "nothing matched before");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    /// The front end's memory: what each receive asks for, and each message's tag.
+    #[derive(Default)]
+    struct Book {
+        receives: HashMap<u64, Asked>,
+        messages: HashMap<u64, u64>,
+    }
+
+    impl Remember for Book {
+        fn asked(&self, receive: u64) -> Asked {
+            self.receives[&receive]
+        }
+
+        fn tag(&self, message: u64) -> u64 {
+            self.messages[&message]
+        }
+    }
+
+    /// Numbers that look random, from a seed.
+    struct Dice(u64);
+
+    impl Dice {
+        fn below(&mut self, n: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % n
+        }
+    }
+
+    /// Two plain queues and the rule, taken literally.
+    #[derive(Default)]
+    struct Plain {
+        posted: Vec<(u64, Asked)>,
+        unexpected: Vec<(u64, Addr, u64)>,
+    }
+
+    impl Plain {
+        fn accepts(asked: &Asked, addr: Addr, tag: u64) -> bool {
+            (asked.tag ^ tag) & !asked.ignore == 0 && (asked.addr == ADDR_UNSPEC || asked.addr == addr)
+        }
+
+        fn find(&self, asked: &Asked) -> Option<usize> {
+            self.unexpected.iter().position(|&(_, addr, tag)| Self::accepts(asked, addr, tag))
+        }
+
+        fn post(&mut self, id: u64, asked: Asked) -> Option<u64> {
+            let found = self.find(&asked).map(|at| self.unexpected.remove(at).0);
+            if found.is_none() {
+                self.posted.push((id, asked));
+            }
+            found
+        }
+
+        fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Option<u64> {
+            let at = self.posted.iter().position(|(_, asked)| Self::accepts(asked, addr, tag));
+            let found = at.map(|at| self.posted.remove(at).0);
+            if found.is_none() {
+                self.unexpected.push((id, addr, tag));
+            }
+            found
+        }
+    }
+
+    /// Masks as MPI libraries use them: nearly all receives ignore one bit, some the tag's lower half too, and now and
+    /// then one heeds every bit.
+    fn mask(dice: &mut Dice) -> u64 {
+        match dice.below(40) {
+            0 => 0,
+            1 => u64::MAX,
+            2..8 => 1 << 32 | 0xFF,
+            _ => 1 << 32,
+        }
+    }
+
+    fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
+        let mut matching = Matching::new(engine).expect("it is one");
+        let (mut plain, mut book, mut dice) = (Plain::default(), Book::default(), Dice(seed));
+        // Long phases of more receives than messages and the other way round, so that queues grow and empty.
+        for id in 1..=events {
+            let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
+            let tag = dice.below(breadth) | dice.below(2) << 32;
+            let addr = dice.below(3);
+            if dice.below(50) == 0 {
+                let asked = Asked { addr, tag, ignore: mask(&mut dice) };
+                let take = dice.below(2) == 0;
+                let at = plain.find(&asked);
+                let expected = at.map(|at| if take { plain.unexpected.remove(at).0 } else { plain.unexpected[at].0 });
+                assert_eq!(matching.probe(asked, take, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+            } else if dice.below(30) == 0 && !plain.posted.is_empty() {
+                let at = dice.below(plain.posted.len() as u64) as usize;
+                let (gone, _) = plain.posted.remove(at);
+                assert!(matching.cancel(gone), "{engine}, seed {seed}, event {id}");
+                assert!(!matching.cancel(gone), "a second time");
+            } else if dice.below(10) < leaning {
+                let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
+                let asked = Asked { addr, tag, ignore: mask(&mut dice) };
+                book.receives.insert(id, asked);
+                let expected = plain.post(id, asked);
+                assert_eq!(matching.post(id, asked, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+            } else {
+                book.messages.insert(id, tag);
+                let expected = plain.arrive(id, addr, tag);
+                assert_eq!(matching.arrive(id, addr, tag, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+            }
+            assert_eq!(matching.tally.posted_now, plain.posted.len() as u64);
+            assert_eq!(matching.tally.unexpected_now, plain.unexpected.len() as u64);
+        }
+        let mut left = Vec::new();
+        matching.visit(Queue::Posted, |id| left.push(id));
+        assert_eq!(left, plain.posted.iter().map(|&(id, _)| id).collect::<Vec<_>>());
+        left.clear();
+        matching.visit(Queue::Unexpected, |id| left.push(id));
+        assert_eq!(left, plain.unexpected.iter().map(|&(id, ..)| id).collect::<Vec<_>>());
+        matching.tally
+    }
+
+    #[test]
+    fn whatever_the_masks_it_is_the_rule() {
+        for seed in 1..20 {
+            let tally = play("hybrid", seed * 0x9E37_79B9, 6_000, 200);
+            assert!(tally.lengthened > 0, "the engine was asked");
+        }
+        for spec in engines::REGISTRY {
+            play(spec.name, 77, 3_000, 60);
+        }
+    }
+
+    #[test]
+    fn a_full_table_gives_way_to_hybrid() {
+        let tally = play("optimistic:capacity=64", 5, 3_000, 400);
+        assert!(tally.lengthened > 0);
+    }
+
+    #[test]
+    fn short_queues_come_back_after_a_burst() {
+        let mut matching = Matching::new("hybrid").expect("it is one");
+        let mut book = Book::default();
+        for id in 0..100 {
+            let asked = Asked { addr: 0, tag: id, ignore: 0 };
+            book.receives.insert(id, asked);
+            assert_eq!(matching.post(id, asked, &book), Ok(None));
+        }
+        assert!(!matching.is_short);
+        for id in 0..100 {
+            book.messages.insert(id, id);
+            assert_eq!(matching.arrive(id, 0, id, &book), Ok(Some(id)));
+        }
+        for id in 0..2 * PATIENCE {
+            let asked = Asked { addr: 0, tag: 7, ignore: 0 };
+            book.receives.insert(id, asked);
+            assert_eq!(matching.post(id, asked, &book), Ok(None));
+            assert_eq!(matching.arrive(id, 0, 7, &book), Ok(Some(id)));
+        }
+        assert!(matching.is_short);
     }
 }

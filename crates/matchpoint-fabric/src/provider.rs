@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
-    EP_RDM, FabricAttr, FidFabric, Info, Provider, THREAD_DOMAIN, THREAD_SAFE, THREAD_UNSPEC, errno, flags, version,
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags, version,
 };
 use crate::fabric;
 use crate::library::{OwnInfo, library, set_provider};
@@ -77,6 +77,8 @@ unsafe extern "C" fn getinfo(
     let Some(core) = core else { return -errno::ENODATA };
     let Some(mut wanted) = wanted else { return -errno::ENOMEM };
     // SAFETY: what `fi_dupinfo` makes is complete.
+    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    // SAFETY: as above.
     if !unsafe { fits(&mut wanted, &core) } {
         return -errno::ENODATA;
     }
@@ -87,7 +89,7 @@ unsafe extern "C" fn getinfo(
             let mut next = infos;
             while !next.is_null() {
                 // SAFETY: a list that libfabric made, complete.
-                next = unsafe { present(next, &core) };
+                next = unsafe { present(next, &core, threading) };
             }
             // SAFETY: libfabric gives room for the answer.
             unsafe { *found = infos };
@@ -117,7 +119,10 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if ep.kind == 0 {
             ep.kind = EP_RDM;
         }
-        ep.kind == EP_RDM && matches!(domain.threading, THREAD_UNSPEC | THREAD_DOMAIN | THREAD_SAFE)
+        if domain.threading != THREAD_UNSPEC {
+            domain.threading = THREAD_DOMAIN;
+        }
+        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
     }
 }
 
@@ -125,7 +130,7 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
 ///
 /// # Safety
 /// `info` is complete, and made by libfabric.
-unsafe fn present(info: *mut Info, core: &CStr) -> *mut Info {
+unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
     // SAFETY: the caller's.
     unsafe {
         if !settings().is_utility() {
@@ -138,6 +143,9 @@ unsafe fn present(info: *mut Info, core: &CStr) -> *mut Info {
             domain.caps |= flags::REMOTE_COMM;
         }
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
+        if threading != THREAD_UNSPEC {
+            domain.threading = threading;
+        }
         if settings().front_end != FrontEnd::Peer {
             let tx = &mut *info.tx_attr;
             tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);

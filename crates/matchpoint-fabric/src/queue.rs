@@ -18,7 +18,8 @@ use crate::abi::{
     OpsCq, errno,
 };
 use crate::layered::{Arena, FrontEnd};
-use crate::patch::{Patch, owner};
+use crate::lock::{self, Lock};
+use crate::patch::{Patch, owner, shared_lock};
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
@@ -63,8 +64,20 @@ pub struct Queue {
     /// To be read after all that the core has now: a buffer for several messages is released after the last of them.
     late: VecDeque<Completion>,
     above: Vec<Above>,
+    /// Where the application wants entries, while what the core has delivered is sorted out; else null.
+    room: *mut Room,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
+}
+
+/// What the core delivers at once, and from whom; as many are there as it says.
+struct Entries([MaybeUninit<CqTaggedEntry>; AT_ONCE], [MaybeUninit<Addr>; AT_ONCE]);
+
+impl Entries {
+    fn new() -> Self {
+        // A core may say nothing of sources.
+        Entries([const { MaybeUninit::uninit() }; AT_ONCE], [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE])
+    }
 }
 
 /// Where the application wants entries, and how many have been put there.
@@ -111,7 +124,7 @@ impl Queue {
     ///
     /// # Safety
     /// `fid` is such a queue, just opened; it is closed by its own `close` only, after which nothing refers to this.
-    pub unsafe fn attach(fid: *mut FidCq, format: c_int) -> Option<()> {
+    pub unsafe fn attach(fid: *mut FidCq, format: c_int, lock: &Lock) -> Option<()> {
         let entry_bytes = match format {
             CQ_FORMAT_CONTEXT => size_of::<*mut c_void>(),
             CQ_FORMAT_MSG => 24,
@@ -121,7 +134,8 @@ impl Queue {
         let queue = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's; the owner is initialised below, before anybody can call.
         let patches = unsafe {
-            Patch::new(&raw mut (*fid).ops, queue.cast()).zip(Patch::new(&raw mut (*fid).fid.ops, queue.cast()))
+            let ops = Patch::new(&raw mut (*fid).ops, queue.cast(), lock);
+            ops.zip(Patch::new(&raw mut (*fid).fid.ops, queue.cast(), lock))
         };
         let Some((mut ops, mut fid_ops)) = patches else {
             // SAFETY: allocated above, and not initialised.
@@ -139,7 +153,7 @@ impl Queue {
         fid_ops.install();
         let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
         // SAFETY: allocated above for just this.
-        unsafe { queue.write(Queue { fid, entry_bytes, now, late, above, ops, fid_ops }) };
+        unsafe { queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), ops, fid_ops }) };
         Some(())
     }
 
@@ -156,6 +170,12 @@ impl Queue {
     /// To be read next.
     #[inline]
     pub fn push(&mut self, completion: Completion) {
+        if completion.error == 0 && self.now.is_empty() && !self.room.is_null() {
+            // SAFETY: the room is that of a call that is under way, and nobody refers to it meanwhile.
+            if unsafe { (*self.room).put(&completion.entry, completion.source) } {
+                return;
+            }
+        }
         self.now.push_back(completion);
     }
 
@@ -225,13 +245,12 @@ impl Queue {
         loop {
             // SAFETY: an open queue.
             let core = unsafe { Queue::of(fid) }.ops.core().readfrom.expect("every core can read");
-            // SAFETY: zeros are entries.
-            let (mut entries, mut sources): ([CqTaggedEntry; AT_ONCE], _) =
-                (unsafe { zeroed() }, [ADDR_UNSPEC; AT_ONCE]);
+            let mut entries = Entries::new();
+            let (to, sources) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
             // SAFETY: room for as many as are asked for.
-            let read = unsafe { core(fid, entries.as_mut_ptr().cast(), AT_ONCE, sources.as_mut_ptr()) };
+            let read = unsafe { core(fid, to.cast(), AT_ONCE, sources.cast()) };
             // SAFETY: as the core says.
-            let rc = unsafe { Queue::sort_out(fid, read, &entries, &sources, room) };
+            let rc = unsafe { Queue::sort_out(fid, read, &entries, room) };
             if room.taken > 0 || rc != 0 || read < AT_ONCE as isize {
                 return match rc {
                     0 if room.taken > 0 || room.count == 0 => room.taken as isize,
@@ -244,35 +263,33 @@ impl Queue {
 
     /// What the core has delivered goes to whom it concerns: into the application's room, or to one of ours, and what
     /// ours complete by that into the room as well. An error, or 0.
-    unsafe fn sort_out(
-        fid: *mut FidCq,
-        read: isize,
-        entries: &[CqTaggedEntry; AT_ONCE],
-        sources: &[Addr; AT_ONCE],
-        room: &mut Room,
-    ) -> isize {
-        for (entry, &source) in entries.iter().zip(sources).take(read.max(0) as usize) {
-            // SAFETY: the queue is open, and what it borrows ends before one of ours is called.
+    unsafe fn sort_out(fid: *mut FidCq, read: isize, entries: &Entries, room: &mut Room) -> isize {
+        let room: *mut Room = room;
+        // SAFETY: the queue is open, and what it borrows ends before one of ours is called.
+        unsafe { Queue::of(fid) }.room = room;
+        for at in 0..read.max(0) as usize {
+            // SAFETY: the core has delivered so many.
+            let (entry, source) = unsafe { (entries.0[at].assume_init_ref(), entries.1[at].assume_init()) };
+            // SAFETY: as above.
             match unsafe { Queue::of(fid) }.whose(entry.op_context) {
                 Whose::Closed => {}
                 // SAFETY: a front end that is open, and whose operation this is.
                 Whose::Ours(front) => unsafe { (*front).completed(entry, source) },
-                Whose::Application => {
-                    if !room.put(entry, source) {
-                        // SAFETY: as above.
-                        unsafe { Queue::of(fid) }.push(Completion { entry: *entry, source, error: 0, missing: 0 });
-                    }
-                }
+                // SAFETY: as above.
+                Whose::Application => unsafe { Queue::of(fid) }.push(Completion {
+                    entry: *entry,
+                    source,
+                    error: 0,
+                    missing: 0,
+                }),
             }
         }
+        let mut rc = 0;
         if read == -(errno::EAVAIL as isize) {
             // SAFETY: the core has an error to tell.
-            let rc = unsafe { Queue::take_error(fid) };
-            if rc != 0 {
-                return rc;
-            }
+            rc = unsafe { Queue::take_error(fid) };
         } else if read < 0 && read != -(errno::EAGAIN as isize) {
-            return read;
+            rc = read;
         }
         // SAFETY: as above.
         for at in 0..unsafe { Queue::of(fid) }.above.len() {
@@ -283,14 +300,15 @@ impl Queue {
                 unsafe { (*front).progress() };
             }
         }
-        // SAFETY: as above.
-        let queue = unsafe { Queue::of(fid) };
+        // SAFETY: as above; and the room is the caller's, which waits.
+        let (queue, room) = unsafe { (Queue::of(fid), &mut *room) };
+        queue.room = ptr::null_mut();
         room.put_all(&mut queue.now);
         if queue.now.is_empty() && read < AT_ONCE as isize {
             room.put_all(&mut queue.late);
         }
-        let error_is_next = room.taken == 0 && room.count > 0 && !queue.now.is_empty();
-        if error_is_next { -(errno::EAVAIL as isize) } else { 0 }
+        let error_is_next = rc == 0 && room.taken == 0 && room.count > 0 && !queue.now.is_empty();
+        if error_is_next { -(errno::EAVAIL as isize) } else { rc }
     }
 
     #[inline]
@@ -339,17 +357,23 @@ enum Whose {
 
 unsafe extern "C" fn read(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
     // SAFETY: the application's call, passed on.
-    unsafe { Queue::read(fid, buf, count, ptr::null_mut()) }
+    unsafe {
+        let _guard = lock::wait((*fid).ops);
+        Queue::read(fid, buf, count, ptr::null_mut())
+    }
 }
 
 unsafe extern "C" fn read_from(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
     // SAFETY: the application's call, passed on.
-    unsafe { Queue::read(fid, buf, count, sources) }
+    unsafe {
+        let _guard = lock::wait((*fid).ops);
+        Queue::read(fid, buf, count, sources)
+    }
 }
 
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
     // SAFETY: the application's call on an open queue.
-    let queue = unsafe { Queue::of(fid) };
+    let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
     if queue.now.front().is_some_and(|next| next.error != 0) {
         let Some(next) = queue.now.pop_front() else { return -(errno::EAGAIN as isize) };
         // SAFETY: the application gave room for an entry. Fields of later versions are not written.
@@ -396,10 +420,18 @@ unsafe extern "C" fn wait_read_from(
     loop {
         // Ours first; what the core wakes up for may be ours as well.
         // SAFETY: the application's call, passed on.
-        let read = unsafe { Queue::read(fid, buf, count, sources) };
+        let (read, is_locked) = unsafe {
+            let guard = lock::wait((*fid).ops);
+            (Queue::read(fid, buf, count, sources), guard.is_some())
+        };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) {
             return read;
+        }
+        if is_locked {
+            // To sleep in the core with the lock held would keep all others from work.
+            std::thread::yield_now();
+            continue;
         }
         // SAFETY: as above.
         let queue = unsafe { Queue::of(fid) };
@@ -409,13 +441,12 @@ unsafe extern "C" fn wait_read_from(
         }
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: queue.entry_bytes };
         let left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
-        // SAFETY: zeros are entries; room for the one that is asked for.
-        let (mut entries, mut froms): ([CqTaggedEntry; AT_ONCE], _) =
-            (unsafe { zeroed() }, [ADDR_UNSPEC; AT_ONCE]);
+        let mut entries = Entries::new();
+        let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
         // SAFETY: the core's function, with room for one.
-        let read = unsafe { core(fid, entries.as_mut_ptr().cast(), 1, froms.as_mut_ptr(), ptr::null(), left) };
+        let read = unsafe { core(fid, to.cast(), 1, froms.cast(), ptr::null(), left) };
         // SAFETY: as the core says.
-        let rc = unsafe { Queue::sort_out(fid, read, &entries, &froms, &mut room) };
+        let rc = unsafe { Queue::sort_out(fid, read, &entries, &mut room) };
         if room.taken > 0 {
             return room.taken as isize;
         }
@@ -428,7 +459,8 @@ unsafe extern "C" fn wait_read_from(
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let cq = fid.cast::<FidCq>();
     // SAFETY: the application's call on an open queue.
-    let queue: *mut Queue = unsafe { Queue::of(cq) };
+    let (lock, queue): (_, *mut Queue) = unsafe { (shared_lock((*cq).ops), Queue::of(cq)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: it was made by `attach`; if the core closes the object, nobody refers to it any more.
     unsafe {
         debug_assert_eq!((*queue).fid, cq);

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
+use crate::lock::{self, Lockable};
 use crate::matching::Asked;
 use crate::patch::owner;
 
@@ -70,8 +71,11 @@ pub trait Receives: Sized {
     unsafe fn receive(this: *mut Self, call: &Call) -> isize;
 }
 
-/// Exchanges the receiving functions of a table for those of `F`.
-pub fn exchange<F: Receives>(table: &mut OpsTagged) {
+/// Exchanges the receiving functions of a table for those of `F`; all others wait for the lock, if there is one.
+pub fn exchange<F: Receives>(table: &mut OpsTagged, is_locked: bool) {
+    if is_locked {
+        table.wait_for_lock();
+    }
     table.recv = Some(recv::<F>);
     table.recvv = Some(recvv::<F>);
     table.recvmsg = Some(recvmsg::<F>);
@@ -86,6 +90,7 @@ unsafe fn receive<F: Receives>(ep: *mut FidEp, mut call: Call, own_flags: Option
     }
     // SAFETY: the endpoint's table is ours; the front end lives as long as its endpoint.
     unsafe {
+        let _guard = lock::wait((*ep).tagged);
         let this: *mut F = owner((*ep).tagged);
         let terms = (*this).terms();
         call.asked.addr = terms.source(call.asked.addr);

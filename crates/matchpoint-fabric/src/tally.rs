@@ -8,6 +8,8 @@ const EVERY: u64 = 64;
 /// Counts of one endpoint's tagged matching.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
+    /// Posts and arrivals.
+    operations: u64,
     /// Receives posted.
     pub posts: u64,
     /// Of them, those that took a message that had waited.
@@ -16,6 +18,8 @@ pub struct Tally {
     pub arrivals: u64,
     /// Of them, those that took a receive that had been posted.
     pub arrivals_hit: u64,
+    /// How often the short lines became too long, and the engine took over.
+    pub lengthened: u64,
     /// Probes, matched ones included.
     pub probes: u64,
     /// Receives posted now.
@@ -39,8 +43,9 @@ pub struct Tally {
 impl Tally {
     /// Before an operation of the engine: the time, if this one is timed.
     #[inline]
-    pub fn begin(&self) -> u64 {
-        if (self.posts + self.arrivals) % EVERY == EVERY - 1 { clock::ticks() } else { 0 }
+    pub fn begin(&mut self) -> u64 {
+        self.operations += 1;
+        if self.operations % EVERY == 0 { clock::ticks() } else { 0 }
     }
 
     /// After one.

@@ -84,3 +84,25 @@ pub struct OpsCq {
     pub signal: Option<unsafe extern "C" fn(*mut FidCq) -> c_int>,
     pub strerror: *mut c_void,
 }
+
+/// `struct fid_cntr`
+#[repr(C)]
+pub struct FidCntr {
+    /// The object.
+    pub fid: Fid,
+    /// What can be done with it.
+    pub ops: *mut OpsCntr,
+}
+
+table! {
+    /// `struct fi_ops_cntr`
+    OpsCntr in FidCntr.ops {
+        read() -> u64;
+        readerr() -> u64;
+        add(value: u64) -> c_int;
+        set(value: u64) -> c_int;
+        wait(threshold: u64, timeout: c_int) -> c_int;
+        adderr(value: u64) -> c_int;
+        seterr(value: u64) -> c_int;
+    }
+}

@@ -1,8 +1,8 @@
 //! `rdma/fi_domain.h`.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
-use super::{CqAttr, Fid, FidCq, FidEp, Info, RxAttr};
+use super::{Addr, CqAttr, Fid, FidCntr, FidCq, FidEp, Info, RxAttr};
 
 /// `struct fid_domain`
 #[repr(C)]
@@ -30,7 +30,8 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut CqAttr, *mut *mut FidCq, *mut c_void) -> c_int>,
     pub endpoint: Option<OpenEndpoint>,
     pub scalable_ep: Option<OpenEndpoint>,
-    pub cntr_open: *mut c_void,
+    pub cntr_open:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut c_void, *mut *mut FidCntr, *mut c_void) -> c_int>,
     pub poll_open: *mut c_void,
     pub stx_ctx: *mut c_void,
     pub srx_ctx:
@@ -42,25 +43,22 @@ pub struct OpsDomain {
     >,
 }
 
-/// `struct fi_ops_mr`
+/// `struct fi_ops_mr`. The object is the domain's.
 #[repr(C)]
-#[allow(missing_docs)]
+#[allow(missing_docs, clippy::type_complexity)]
 pub struct OpsMr {
     pub size: usize,
-    #[allow(clippy::type_complexity)]
     pub reg: Option<
         unsafe extern "C" fn(
-            *mut Fid,
-            *const c_void,
-            usize,
-            u64,
-            u64,
-            u64,
-            u64,
-            *mut *mut FidMr,
-            *mut c_void,
+            *mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut FidMr, *mut c_void,
         ) -> c_int,
     >,
+    pub regv: Option<
+        unsafe extern "C" fn(
+            *mut Fid, *const libc::iovec, usize, u64, u64, u64, u64, *mut *mut FidMr, *mut c_void,
+        ) -> c_int,
+    >,
+    pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,
 }
 
 /// `struct fid_mr`
@@ -82,7 +80,7 @@ pub struct AvAttr {
     pub rx_ctx_bits: c_int,
     pub count: usize,
     pub ep_per_node: usize,
-    pub name: *const std::ffi::c_char,
+    pub name: *const c_char,
     pub map_addr: *mut c_void,
     pub flags: u64,
 }
@@ -96,17 +94,20 @@ pub struct FidAv {
     pub ops: *mut OpsAv,
 }
 
-/// `struct fi_ops_av`, its beginning
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct OpsAv {
-    pub size: usize,
-    pub insert: Option<
-        unsafe extern "C" fn(*mut FidAv, *const c_void, usize, *mut super::Addr, u64, *mut c_void) -> c_int,
-    >,
-    pub insertsvc: *mut c_void,
-    pub insertsym: *mut c_void,
-    pub remove: Option<unsafe extern "C" fn(*mut FidAv, *mut super::Addr, usize, u64) -> c_int>,
-    pub lookup:
-        Option<unsafe extern "C" fn(*mut FidAv, super::Addr, *mut c_void, *mut usize) -> c_int>,
+table! {
+    /// `struct fi_ops_av`, its beginning
+    OpsAv in FidAv.ops {
+        insert(
+            addresses: *const c_void, count: usize, to: *mut Addr, flags: u64, context: *mut c_void,
+        ) -> c_int;
+        insertsvc(
+            node: *const c_char, service: *const c_char, to: *mut Addr, flags: u64, context: *mut c_void,
+        ) -> c_int;
+        insertsym(
+            node: *const c_char, nodes: usize, service: *const c_char, services: usize, to: *mut Addr,
+            flags: u64, context: *mut c_void,
+        ) -> c_int;
+        remove(addresses: *mut Addr, count: usize, flags: u64) -> c_int;
+        lookup(of: Addr, address: *mut c_void, length: *mut usize) -> c_int;
+    }
 }

@@ -1,4 +1,4 @@
-//! `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_cm.h`.
+//! `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_atomic.h`, `rdma/fi_cm.h`.
 
 use std::ffi::{c_int, c_void};
 
@@ -16,7 +16,7 @@ pub struct FidEp {
     pub msg: *mut OpsMsg,
     pub rma: *mut OpsRma,
     pub tagged: *mut OpsTagged,
-    pub atomic: *mut c_void,
+    pub atomic: *mut OpsAtomic,
     pub collective: *mut c_void,
 }
 
@@ -51,33 +51,25 @@ pub struct Msg {
     pub data: u64,
 }
 
-/// `struct fi_ops_msg`
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct OpsMsg {
-    pub size: usize,
-    pub recv: Option<
-        unsafe extern "C" fn(*mut FidEp, *mut c_void, usize, *mut c_void, Addr, *mut c_void) -> isize,
-    >,
-    pub recvv: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *const iovec,
-            *mut *mut c_void,
-            usize,
-            Addr,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub recvmsg: Option<unsafe extern "C" fn(*mut FidEp, *const Msg, u64) -> isize>,
-    pub send: Option<
-        unsafe extern "C" fn(*mut FidEp, *const c_void, usize, *mut c_void, Addr, *mut c_void) -> isize,
-    >,
-    pub sendv: *mut c_void,
-    pub sendmsg: *mut c_void,
-    pub inject: Option<unsafe extern "C" fn(*mut FidEp, *const c_void, usize, Addr) -> isize>,
-    pub senddata: *mut c_void,
-    pub injectdata: *mut c_void,
+table! {
+    /// `struct fi_ops_msg`
+    OpsMsg in FidEp.msg {
+        recv(buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, context: *mut c_void) -> isize;
+        recvv(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, from: Addr, context: *mut c_void,
+        ) -> isize;
+        recvmsg(msg: *const Msg, flags: u64) -> isize;
+        send(buf: *const c_void, len: usize, desc: *mut c_void, to: Addr, context: *mut c_void) -> isize;
+        sendv(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, to: Addr, context: *mut c_void,
+        ) -> isize;
+        sendmsg(msg: *const Msg, flags: u64) -> isize;
+        inject(buf: *const c_void, len: usize, to: Addr) -> isize;
+        senddata(
+            buf: *const c_void, len: usize, desc: *mut c_void, data: u64, to: Addr, context: *mut c_void,
+        ) -> isize;
+        injectdata(buf: *const c_void, len: usize, data: u64, to: Addr) -> isize;
+    }
 }
 
 /// `struct fi_msg_tagged`
@@ -94,107 +86,109 @@ pub struct MsgTagged {
     pub data: u64,
 }
 
-/// `struct fi_ops_tagged`
-#[repr(C)]
-#[allow(missing_docs, clippy::type_complexity)]
-pub struct OpsTagged {
-    pub size: usize,
-    pub recv: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *mut c_void,
-            usize,
-            *mut c_void,
-            Addr,
-            u64,
-            u64,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub recvv: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *const iovec,
-            *mut *mut c_void,
-            usize,
-            Addr,
-            u64,
-            u64,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub recvmsg: Option<unsafe extern "C" fn(*mut FidEp, *const MsgTagged, u64) -> isize>,
-    pub send: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *const c_void,
-            usize,
-            *mut c_void,
-            Addr,
-            u64,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub sendv: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *const iovec,
-            *mut *mut c_void,
-            usize,
-            Addr,
-            u64,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub sendmsg: Option<unsafe extern "C" fn(*mut FidEp, *const MsgTagged, u64) -> isize>,
-    pub inject: Option<unsafe extern "C" fn(*mut FidEp, *const c_void, usize, Addr, u64) -> isize>,
-    pub senddata: Option<
-        unsafe extern "C" fn(
-            *mut FidEp,
-            *const c_void,
-            usize,
-            *mut c_void,
-            u64,
-            Addr,
-            u64,
-            *mut c_void,
-        ) -> isize,
-    >,
-    pub injectdata:
-        Option<unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, Addr, u64) -> isize>,
+table! {
+    /// `struct fi_ops_tagged`
+    OpsTagged in FidEp.tagged {
+        recv(
+            buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, tag: u64, ignore: u64,
+            context: *mut c_void,
+        ) -> isize;
+        recvv(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, from: Addr, tag: u64, ignore: u64,
+            context: *mut c_void,
+        ) -> isize;
+        recvmsg(msg: *const MsgTagged, flags: u64) -> isize;
+        send(
+            buf: *const c_void, len: usize, desc: *mut c_void, to: Addr, tag: u64, context: *mut c_void,
+        ) -> isize;
+        sendv(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, to: Addr, tag: u64, context: *mut c_void,
+        ) -> isize;
+        sendmsg(msg: *const MsgTagged, flags: u64) -> isize;
+        inject(buf: *const c_void, len: usize, to: Addr, tag: u64) -> isize;
+        senddata(
+            buf: *const c_void, len: usize, desc: *mut c_void, data: u64, to: Addr, tag: u64,
+            context: *mut c_void,
+        ) -> isize;
+        injectdata(buf: *const c_void, len: usize, data: u64, to: Addr, tag: u64) -> isize;
+    }
 }
 
-/// `struct fi_rma_iov`
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct RmaIov {
-    pub addr: u64,
-    pub len: usize,
-    pub key: u64,
+table! {
+    /// `struct fi_ops_rma`
+    OpsRma in FidEp.rma {
+        read(
+            buf: *mut c_void, len: usize, desc: *mut c_void, from: Addr, addr: u64, key: u64, context: *mut c_void,
+        ) -> isize;
+        readv(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, from: Addr, addr: u64, key: u64,
+            context: *mut c_void,
+        ) -> isize;
+        readmsg(msg: *const c_void, flags: u64) -> isize;
+        write(
+            buf: *const c_void, len: usize, desc: *mut c_void, to: Addr, addr: u64, key: u64, context: *mut c_void,
+        ) -> isize;
+        writev(
+            iov: *const iovec, desc: *mut *mut c_void, count: usize, to: Addr, addr: u64, key: u64,
+            context: *mut c_void,
+        ) -> isize;
+        writemsg(msg: *const c_void, flags: u64) -> isize;
+        inject(buf: *const c_void, len: usize, to: Addr, addr: u64, key: u64) -> isize;
+        writedata(
+            buf: *const c_void, len: usize, desc: *mut c_void, data: u64, to: Addr, addr: u64, key: u64,
+            context: *mut c_void,
+        ) -> isize;
+        injectdata(buf: *const c_void, len: usize, data: u64, to: Addr, addr: u64, key: u64) -> isize;
+    }
 }
 
-/// `struct fi_msg_rma`
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct MsgRma {
-    pub msg_iov: *const iovec,
-    pub desc: *mut *mut c_void,
-    pub iov_count: usize,
-    pub addr: Addr,
-    pub rma_iov: *const RmaIov,
-    pub rma_iov_count: usize,
-    pub context: *mut c_void,
-    pub data: u64,
-}
-
-/// `struct fi_ops_rma`, its beginning
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct OpsRma {
-    pub size: usize,
-    pub read: *mut c_void,
-    pub readv: *mut c_void,
-    pub readmsg: Option<unsafe extern "C" fn(*mut FidEp, *const MsgRma, u64) -> isize>,
+table! {
+    /// `struct fi_ops_atomic`. The last two numbers of most are an `fi_datatype` and an `fi_op`.
+    OpsAtomic in FidEp.atomic {
+        write(
+            buf: *const c_void, count: usize, desc: *mut c_void, to: Addr, addr: u64, key: u64, kind: c_int,
+            op: c_int, context: *mut c_void,
+        ) -> isize;
+        writev(
+            iov: *const c_void, desc: *mut *mut c_void, count: usize, to: Addr, addr: u64, key: u64, kind: c_int,
+            op: c_int, context: *mut c_void,
+        ) -> isize;
+        writemsg(msg: *const c_void, flags: u64) -> isize;
+        inject(
+            buf: *const c_void, count: usize, to: Addr, addr: u64, key: u64, kind: c_int, op: c_int,
+        ) -> isize;
+        readwrite(
+            buf: *const c_void, count: usize, desc: *mut c_void, result: *mut c_void, result_desc: *mut c_void,
+            to: Addr, addr: u64, key: u64, kind: c_int, op: c_int, context: *mut c_void,
+        ) -> isize;
+        readwritev(
+            iov: *const c_void, desc: *mut *mut c_void, count: usize, result: *mut c_void,
+            result_desc: *mut *mut c_void, result_count: usize, to: Addr, addr: u64, key: u64, kind: c_int,
+            op: c_int, context: *mut c_void,
+        ) -> isize;
+        readwritemsg(
+            msg: *const c_void, result: *mut c_void, result_desc: *mut *mut c_void, result_count: usize,
+            flags: u64,
+        ) -> isize;
+        compwrite(
+            buf: *const c_void, count: usize, desc: *mut c_void, compare: *const c_void,
+            compare_desc: *mut c_void, result: *mut c_void, result_desc: *mut c_void, to: Addr, addr: u64,
+            key: u64, kind: c_int, op: c_int, context: *mut c_void,
+        ) -> isize;
+        compwritev(
+            iov: *const c_void, desc: *mut *mut c_void, count: usize, compare: *const c_void,
+            compare_desc: *mut *mut c_void, compare_count: usize, result: *mut c_void,
+            result_desc: *mut *mut c_void, result_count: usize, to: Addr, addr: u64, key: u64, kind: c_int,
+            op: c_int, context: *mut c_void,
+        ) -> isize;
+        compwritemsg(
+            msg: *const c_void, compare: *const c_void, compare_desc: *mut *mut c_void, compare_count: usize,
+            result: *mut c_void, result_desc: *mut *mut c_void, result_count: usize, flags: u64,
+        ) -> isize;
+        writevalid(kind: c_int, op: c_int, count: *mut usize) -> c_int;
+        readwritevalid(kind: c_int, op: c_int, count: *mut usize) -> c_int;
+        compwritevalid(kind: c_int, op: c_int, count: *mut usize) -> c_int;
+    }
 }
 
 /// `struct fi_ops_cm`, its beginning

@@ -122,16 +122,10 @@ pub struct DomainAttr {
 
 /// `FI_THREAD_UNSPEC`, of [`DomainAttr::threading`]
 pub const THREAD_UNSPEC: c_int = 0;
-/// `FI_THREAD_SAFE`
-pub const THREAD_SAFE: c_int = 1;
-/// `FI_THREAD_FID`
-pub const THREAD_FID: c_int = 2;
 /// `FI_THREAD_DOMAIN`
 pub const THREAD_DOMAIN: c_int = 3;
-/// `FI_THREAD_COMPLETION`
-pub const THREAD_COMPLETION: c_int = 4;
-/// `FI_THREAD_ENDPOINT`
-pub const THREAD_ENDPOINT: c_int = 5;
+/// `FI_PROGRESS_AUTO`, of [`DomainAttr::data_progress`]
+pub const PROGRESS_AUTO: c_int = 1;
 
 /// `FI_MR_LOCAL`, of [`DomainAttr::mr_mode`]
 pub const MR_LOCAL: c_int = 1 << 2;

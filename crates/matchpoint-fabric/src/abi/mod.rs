@@ -5,6 +5,40 @@
 //! needed to build. Structures only ever grow at their end; what is read here exists in all of those versions. The one
 //! structure that changed in place, `fi_peer_rx_entry`, is in [`peer`].
 
+/// A table of functions that take the same object first: the structure, and how each of them is made to wait for a lock
+/// ([`crate::lock`]).
+macro_rules! table {
+    ($(#[$doc:meta])* $table:ident in $object:ident.$slot:ident {
+        $($name:ident($($argument:ident: $kind:ty),* $(,)?) -> $result:ty;)*
+    }) => {
+        $(#[$doc])*
+        #[repr(C)]
+        #[allow(missing_docs, clippy::type_complexity)]
+        pub struct $table {
+            pub size: usize,
+            $(pub $name: Option<unsafe extern "C" fn(*mut $object, $($kind),*) -> $result>,)*
+        }
+
+        impl crate::lock::Lockable for $table {
+            fn wait_for_lock(&mut self) {
+                $({
+                    #[allow(clippy::too_many_arguments)]
+                    unsafe extern "C" fn locked(object: *mut $object, $($argument: $kind),*) -> $result {
+                        // SAFETY: called through a table of ours that is installed in the object.
+                        unsafe {
+                            let (_guard, below) = crate::lock::enter((*object).$slot);
+                            below.$name.expect("only what is there is made to wait")(object, $($argument),*)
+                        }
+                    }
+                    if self.$name.is_some() {
+                        self.$name = Some(locked);
+                    }
+                })*
+            }
+        }
+    };
+}
+
 pub mod completion;
 pub mod domain;
 pub mod endpoint;

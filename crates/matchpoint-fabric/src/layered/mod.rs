@@ -27,7 +27,7 @@ use libc::iovec;
 
 use crate::abi::{
     ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain, FidEp,
-    MR_LOCAL, MsgTagged, Ops, OpsDomain, OpsEp, OpsTagged, errno, flags,
+    MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
 use crate::layered::credit::Credit;
 use crate::layered::entry::Entry;
@@ -36,16 +36,17 @@ use crate::layered::operation::{Kind, Operation, new_bytes};
 use crate::layered::private::Private;
 pub use crate::layered::wire::CONTROL;
 use crate::library::OwnInfo;
+use crate::lock::{self, Lock};
 use crate::matching::Matching;
-use crate::patch::{Patch, owner};
+use crate::patch::{Patch, owner, shared_lock};
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 use crate::settings::settings;
 use crate::tagged::{self, Terms};
 
-/// Buffers that wait for messages.
-const BOUNCES: usize = 256;
+/// Buffers that wait for messages: taken in turn, so that more of them than fit into the cache cost a miss a message.
+const BOUNCES: usize = 64;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -83,6 +84,11 @@ pub struct FrontEnd {
     ep_ops: Patch<OpsEp>,
     /// Since it is enabled.
     tagged: Option<Patch<OpsTagged>>,
+    lock: Lock,
+    /// The others, where there is a lock.
+    _msg: Option<Patch<OpsMsg>>,
+    _rma: Option<Patch<OpsRma>>,
+    _atomic: Option<Patch<OpsAtomic>>,
 }
 
 impl FrontEnd {
@@ -97,6 +103,7 @@ impl FrontEnd {
         ep: *mut FidEp,
         info: OwnInfo,
         matching: Matching,
+        lock: &Lock,
     ) -> Result<(), String> {
         // SAFETY: the info is complete.
         let (caps, rx, tx, mr_mode) = unsafe {
@@ -113,7 +120,8 @@ impl FrontEnd {
         let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's.
         let patches = unsafe {
-            Patch::new(&raw mut (*ep).fid.ops, this.cast()).zip(Patch::new(&raw mut (*ep).ops, this.cast()))
+            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
+            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
         };
         // Leaked without memory only: there is nothing in it yet.
         let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
@@ -150,6 +158,10 @@ impl FrontEnd {
                 fid_ops,
                 ep_ops,
                 tagged: None,
+                lock: lock.clone(),
+                _msg: lock::all_of(&raw mut (*ep).msg, lock),
+                _rma: lock::all_of(&raw mut (*ep).rma, lock),
+                _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
             });
         }
         Ok(())
@@ -174,9 +186,9 @@ impl FrontEnd {
         // SAFETY: the objects are the core's.
         self.private = Some(unsafe { Private::open(self)? });
         // SAFETY: the slot is the object's.
-        let patch = unsafe { Patch::new(&raw mut (*self.ep).tagged, this.cast()) };
+        let patch = unsafe { Patch::new(&raw mut (*self.ep).tagged, this.cast(), &self.lock) };
         let mut patch = patch.ok_or("there is no memory")?;
-        tagged::exchange::<FrontEnd>(patch.table());
+        tagged::exchange::<FrontEnd>(patch.table(), self.lock.is_some());
         send::exchange(patch.table());
         patch.install();
         self.tagged = Some(patch);
@@ -327,7 +339,7 @@ impl FrontEnd {
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call, through our table.
-    let front = unsafe { owner::<FrontEnd, _>((*fid).ops) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
     // SAFETY: the object that the application binds.
     let class = unsafe { (*to).class };
     if class == CLASS_SRX_CTX {
@@ -351,7 +363,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call, through our table.
-    let front = unsafe { owner::<FrontEnd, _>((*fid).ops) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
     // SAFETY: the core's function, with the application's arguments.
     let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
     if command == ENABLE && rc == 0 && front.tagged.is_none() {
@@ -366,7 +378,9 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: the application's call, through our table of endpoint functions.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     if front.cancel(context) {
         return 0;
     }
@@ -376,7 +390,8 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call. The core may complete operations while it closes, so this is a pointer.
-    let this: *mut FrontEnd = unsafe { owner((*fid).ops) };
+    let (lock, this): (_, *mut FrontEnd) = unsafe { (shared_lock((*fid).ops), owner((*fid).ops)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the front end lives until the end of this function.
     unsafe {
         let front = &mut *this;

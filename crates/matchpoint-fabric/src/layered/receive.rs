@@ -110,11 +110,7 @@ impl FrontEnd {
     /// With `FI_CLAIM`, the context is a `fi_context`, as fi_tagged(3) demands.
     unsafe fn peek(&mut self, call: &Call) -> isize {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
-        let found = if takes {
-            self.matching.take(call.asked, &ByAddress)
-        } else {
-            self.matching.probe(call.asked, &ByAddress)
-        };
+        let found = self.matching.probe(call.asked, takes, &ByAddress);
         let Ok(found) = found else { return -(errno::ENOMEM as isize) };
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
         let Some(message) = found else {

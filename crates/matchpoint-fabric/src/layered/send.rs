@@ -8,6 +8,7 @@ use crate::abi::{Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
 use crate::layered::FrontEnd;
 use crate::layered::operation::{Kind, Operation, new_bytes};
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL};
+use crate::lock::{self, Guard};
 use crate::patch::owner;
 use crate::tagged::IOV_LIMIT;
 
@@ -31,9 +32,9 @@ struct Long<'a> {
     flags: u64,
 }
 
-unsafe fn front<'a>(ep: *mut FidEp) -> &'a mut FrontEnd {
+unsafe fn front<'a>(ep: *mut FidEp) -> (Guard<'a>, &'a mut FrontEnd) {
     // SAFETY: the caller's: an endpoint whose table is ours.
-    unsafe { owner((*ep).tagged) }
+    unsafe { (lock::wait((*ep).tagged), owner((*ep).tagged)) }
 }
 
 impl FrontEnd {
@@ -186,7 +187,7 @@ unsafe extern "C" fn send(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: the application's call, through our table.
-    let front = unsafe { front(ep) };
+    let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
     debug_assert_eq!(tag & CONTROL, 0, "applications were told that this bit is not theirs");
     if front.goes_whole(to, len, flags) {
@@ -209,7 +210,7 @@ unsafe extern "C" fn senddata(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: the application's call, through our table.
-    let front = unsafe { front(ep) };
+    let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
     if front.goes_whole(to, len, flags) {
         let core = front.core().senddata.expect("every core sends");
@@ -245,7 +246,7 @@ unsafe extern "C" fn sendv(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: the application's call, through our table.
-    let (front, parts) = unsafe { (front(ep), buffers(iov, count)) };
+    let ((_guard, front), parts) = unsafe { (front(ep), buffers(iov, count)) };
     let (bytes, flags) = (total(parts), front.sends.receive_flags);
     if front.goes_whole(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
@@ -257,7 +258,7 @@ unsafe extern "C" fn sendv(
 
 unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
     // SAFETY: the application's call, through our table.
-    let (front, msg) = unsafe { (front(ep), &*msg) };
+    let ((_guard, front), msg) = unsafe { (front(ep), &*msg) };
     // SAFETY: the application's buffers.
     let parts = unsafe { buffers(msg.msg_iov, msg.iov_count) };
     let (bytes, to) = (total(parts), msg.addr);

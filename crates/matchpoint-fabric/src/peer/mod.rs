@@ -16,10 +16,11 @@ use std::ptr;
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxOwner, PeerSrxContext};
 use crate::abi::{
     CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV, Ops,
-    OpsDomain, OpsEp, OpsMsg, OpsTagged, errno, flags,
+    OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
+use crate::lock::{self, Lock, Lockable};
 use crate::matching::Matching;
-use crate::patch::{Patch, owner};
+use crate::patch::{Patch, owner, shared_lock};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
@@ -45,6 +46,10 @@ pub struct FrontEnd {
     ep_ops: Patch<OpsEp>,
     /// Since it is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
+    lock: Lock,
+    /// The others, where there is a lock.
+    _rma: Option<Patch<OpsRma>>,
+    _atomic: Option<Patch<OpsAtomic>>,
 }
 
 impl FrontEnd {
@@ -60,12 +65,14 @@ impl FrontEnd {
         info: &Info,
         matching: Matching,
         layout: Layout,
+        lock: &Lock,
     ) -> Result<(), String> {
         let no_memory = || "there is no memory".to_owned();
         let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's.
         let patches = unsafe {
-            Patch::new(&raw mut (*ep).fid.ops, this.cast()).zip(Patch::new(&raw mut (*ep).ops, this.cast()))
+            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
+            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
         };
         // Leaked without memory only: there is nothing in it yet.
         let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
@@ -104,6 +111,9 @@ impl FrontEnd {
                 fid_ops,
                 ep_ops,
                 receives: None,
+                lock: lock.clone(),
+                _rma: lock::all_of(&raw mut (*ep).rma, lock),
+                _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
             });
             let front = &mut *this;
             front.srx.owner_ops = &raw mut front.srx_owner_ops;
@@ -159,11 +169,14 @@ impl FrontEnd {
         // SAFETY: the slots are the object's.
         let patches = unsafe {
             let (tagged, msg) = (&raw mut (*self.ep).tagged, &raw mut (*self.ep).msg);
-            Patch::new(tagged, this).zip(Patch::new(msg, this))
+            Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        crate::tagged::exchange::<FrontEnd>(tagged.table());
+        crate::tagged::exchange::<FrontEnd>(tagged.table(), self.lock.is_some());
         let table = msg.table();
+        if self.lock.is_some() {
+            table.wait_for_lock();
+        }
         table.recv = Some(untagged::recv);
         table.recvv = Some(untagged::recvv);
         table.recvmsg = Some(untagged::recvmsg);
@@ -193,7 +206,7 @@ unsafe fn of<'a>(fid: *mut Fid) -> &'a mut FrontEnd {
 
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call.
-    let front = unsafe { of(fid) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: as above.
     if unsafe { (*to).class } == CLASS_SRX_CTX {
         // Another shared queue than ours: the application's own.
@@ -211,7 +224,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
 
 unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
     // SAFETY: the application's call.
-    let front = unsafe { of(fid) };
+    let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: the core's function, with the application's arguments.
     let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
     if command != ENABLE || rc != 0 || front.receives.is_some() {
@@ -225,7 +238,8 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call. The core calls back while it closes, so this is a pointer.
-    let this: *mut FrontEnd = unsafe { of(fid) };
+    let (lock, this): (_, *mut FrontEnd) = unsafe { (shared_lock((*fid).ops), of(fid)) };
+    let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
     unsafe {
         (*this).report.closed(&(*this).owner.matching);
@@ -248,7 +262,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: the application's call, through our table of endpoint functions.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     front.owner.cancel(context)
 }
 
@@ -260,7 +276,9 @@ unsafe extern "C" fn getopt(
     len: *mut usize,
 ) -> c_int {
     // SAFETY: as above.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         // SAFETY: the application gave room for what the option is.
         return unsafe { srx::tell_least_room(&front.owner, value, len) };
@@ -271,7 +289,9 @@ unsafe extern "C" fn getopt(
 
 unsafe extern "C" fn setopt(fid: *mut Fid, level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
     // SAFETY: as above.
-    let front = unsafe { owner::<FrontEnd, _>((*fid.cast::<FidEp>()).ops) };
+    let ops = unsafe { (*fid.cast::<FidEp>()).ops };
+    // SAFETY: as above.
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         if len != size_of::<usize>() {
             return -errno::EINVAL;

@@ -56,11 +56,7 @@ impl Owner {
     /// With `FI_CLAIM`, the context is a `fi_context`, as fi_tagged(3) demands.
     pub unsafe fn peek(&mut self, call: &Call) -> Result<Next, isize> {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
-        let found = if takes {
-            self.matching.take(call.asked, &ByAddress)
-        } else {
-            self.matching.probe(call.asked, &ByAddress)
-        };
+        let found = self.matching.probe(call.asked, takes, &ByAddress);
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
         let Some(message) = found.map_err(|_| -(errno::ENOMEM as isize))? else {
             done.entry.tag = call.asked.tag;

@@ -10,6 +10,7 @@ use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
 use crate::matching::Asked;
+use crate::lock;
 use crate::patch::owner;
 use crate::peer::FrontEnd;
 use crate::peer::entry::{Entry, State};
@@ -211,6 +212,7 @@ unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isi
     // SAFETY: the endpoint's table is ours; the front end lives as long as its endpoint, and the application calls in one
     // thread at a time. Borrows end before the core is called.
     unsafe {
+        let _guard = lock::wait((*ep).msg);
         let this = &raw mut owner::<FrontEnd, _>((*ep).msg).owner;
         call.asked.addr = (*this).terms.source(call.asked.addr);
         let default = (*this).terms.receive_flags;

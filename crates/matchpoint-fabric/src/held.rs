@@ -1,0 +1,270 @@
+//! Objects of a locked domain that we have no other business with: all their functions wait for the lock.
+
+use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+use crate::abi::{
+    Fid, FidAv, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsAv, OpsCntr, OpsEp, OpsMsg, OpsRma,
+    OpsTagged, errno,
+};
+use crate::lock::{self, Lock};
+use crate::patch::{Patch, below, owner, shared_lock};
+
+/// Tables of one object, gone when it is closed.
+enum Tables {
+    None,
+    Av { _ops: Patch<OpsAv> },
+    Cntr { _ops: Patch<OpsCntr> },
+    Endpoint { _all: Box<Endpoint> },
+}
+
+/// Those of an endpoint.
+pub struct Endpoint {
+    _msg: Option<Patch<OpsMsg>>,
+    _tagged: Option<Patch<OpsTagged>>,
+    _rma: Option<Patch<OpsRma>>,
+    _atomic: Option<Patch<OpsAtomic>>,
+    _ep: Patch<OpsEp>,
+}
+
+struct Held {
+    fid_ops: Patch<Ops>,
+    _tables: Tables,
+}
+
+/// Puts the lock before an object. Without memory the object stays without: the application is told that it is not open.
+unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
+    let held = Box::into_raw(Box::<Held>::new_uninit()).cast::<Held>();
+    // SAFETY: the slot is the object's.
+    let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, held.cast(), lock) }?;
+    let table = fid_ops.table();
+    table.close = Some(close);
+    table.bind = table.bind.and(Some(bind));
+    table.control = table.control.and(Some(control));
+    fid_ops.install();
+    // SAFETY: uninitialised memory of this type.
+    unsafe { held.write(Held { fid_ops, _tables: tables? }) };
+    Some(())
+}
+
+/// An address vector.
+///
+/// # Safety
+/// Just opened by the core, in a domain with this lock.
+pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots are the object's.
+    unsafe { hold(&raw mut (*av).fid, lock, lock::all_of(&raw mut (*av).ops, lock).map(|_ops| Tables::Av { _ops })) }
+}
+
+/// A counter.
+///
+/// # Safety
+/// As [`address_vector`].
+pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots are the object's.
+    unsafe {
+        let ops = lock::all_of(&raw mut (*cntr).ops, lock).map(|mut ops: Patch<OpsCntr>| {
+            ops.table().wait = ops.table().wait.and(Some(wait_for_counter));
+            ops
+        });
+        hold(&raw mut (*cntr).fid, lock, ops.map(|_ops| Tables::Cntr { _ops }))
+    }
+}
+
+/// A registration.
+///
+/// # Safety
+/// As [`address_vector`].
+pub unsafe fn registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots are the object's.
+    unsafe { hold(&raw mut (*mr).fid, lock, Some(Tables::None)) }
+}
+
+/// An endpoint whose messages the core matches itself.
+///
+/// # Safety
+/// As [`address_vector`].
+pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots are the object's.
+    unsafe {
+        let mut ops = Patch::new(&raw mut (*ep).ops, std::ptr::null_mut(), lock)?;
+        let table = ops.table();
+        table.cancel = table.cancel.and(Some(cancel));
+        table.getopt = table.getopt.and(Some(getopt));
+        table.setopt = table.setopt.and(Some(setopt));
+        ops.install();
+        let all = Endpoint {
+            _msg: lock::all_of(&raw mut (*ep).msg, lock),
+            _tagged: lock::all_of(&raw mut (*ep).tagged, lock),
+            _rma: lock::all_of(&raw mut (*ep).rma, lock),
+            _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
+            _ep: ops,
+        };
+        hold(&raw mut (*ep).fid, lock, Some(Tables::Endpoint { _all: Box::new(all) }))
+    }
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    // SAFETY: the application's call on an object with our table.
+    unsafe {
+        // The guard's own: the lock outlives the patch that leads to it.
+        let lock = shared_lock((*fid).ops);
+        let _guard = lock.as_ref().map(|lock| lock.lock());
+        let held: *mut Held = owner((*fid).ops);
+        (*held).fid_ops.restore();
+        let rc = (*held).fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc == errno::SUCCESS {
+            drop(Box::from_raw(held));
+        } else {
+            (*held).fid_ops.install();
+        }
+        rc
+    }
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let (_guard, core) = lock::enter((*fid).ops);
+        core.bind.expect("only what is there is made to wait")(fid, to, flags)
+    }
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let (_guard, core) = lock::enter((*fid).ops);
+        core.control.expect("only what is there is made to wait")(fid, command, argument)
+    }
+}
+
+unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    // SAFETY: as above, an endpoint.
+    unsafe {
+        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
+        core.cancel.expect("only what is there is made to wait")(fid, context)
+    }
+}
+
+unsafe extern "C" fn getopt(
+    fid: *mut Fid,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    len: *mut usize,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
+        core.getopt.expect("only what is there is made to wait")(fid, level, option, value, len)
+    }
+}
+
+unsafe extern "C" fn setopt(fid: *mut Fid, level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
+        core.setopt.expect("only what is there is made to wait")(fid, level, option, value, len)
+    }
+}
+
+/// Waiting with the lock held would keep from work whoever is to make the counter move.
+unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeout: c_int) -> c_int {
+    let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
+    loop {
+        // SAFETY: the application's call on a counter with our table.
+        let (value, errors) = unsafe {
+            let _guard = lock::wait((*cntr).ops);
+            let core = below((*cntr).ops);
+            (core.read.expect("every counter can be read")(cntr), core.readerr.map_or(0, |read| read(cntr)))
+        };
+        if value >= threshold {
+            return errno::SUCCESS;
+        }
+        if errors > 0 {
+            return -errno::EAVAIL;
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return -libc::ETIMEDOUT;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Registrations in a locked domain: each of these makes one that is held too.
+pub mod registering {
+    use libc::iovec;
+
+    use super::{FidDomain, c_int, c_void, errno, lock, registration};
+    use crate::abi::{Fid, FidMr, OpsMr};
+    use crate::lock::{Lock, Lockable};
+
+    impl Lockable for OpsMr {
+        fn wait_for_lock(&mut self) {
+            self.reg = self.reg.and(Some(reg));
+            self.regv = self.regv.and(Some(regv));
+            self.regattr = self.regattr.and(Some(regattr));
+        }
+    }
+
+    unsafe fn held(rc: c_int, mr: *mut *mut FidMr, domain: *mut FidDomain) -> c_int {
+        if rc != 0 {
+            return rc;
+        }
+        // SAFETY: the core has just made it; the domain's table of registrations is ours.
+        unsafe {
+            let lock: Lock = crate::patch::shared_lock((*domain).mr);
+            registration(*mr, &lock).map_or(-errno::ENOMEM, |()| rc)
+        }
+    }
+
+    unsafe extern "C" fn reg(
+        fid: *mut Fid,
+        buf: *const c_void,
+        len: usize,
+        access: u64,
+        offset: u64,
+        key: u64,
+        flags: u64,
+        mr: *mut *mut FidMr,
+        context: *mut c_void,
+    ) -> c_int {
+        let domain = fid.cast::<FidDomain>();
+        // SAFETY: the application's call on a domain with our table.
+        unsafe {
+            let (_guard, core) = lock::enter((*domain).mr);
+            let reg = core.reg.expect("only what is there is made to wait");
+            held(reg(fid, buf, len, access, offset, key, flags, mr, context), mr, domain)
+        }
+    }
+
+    unsafe extern "C" fn regv(
+        fid: *mut Fid,
+        iov: *const iovec,
+        count: usize,
+        access: u64,
+        offset: u64,
+        key: u64,
+        flags: u64,
+        mr: *mut *mut FidMr,
+        context: *mut c_void,
+    ) -> c_int {
+        let domain = fid.cast::<FidDomain>();
+        // SAFETY: as above.
+        unsafe {
+            let (_guard, core) = lock::enter((*domain).mr);
+            let regv = core.regv.expect("only what is there is made to wait");
+            held(regv(fid, iov, count, access, offset, key, flags, mr, context), mr, domain)
+        }
+    }
+
+    unsafe extern "C" fn regattr(fid: *mut Fid, attr: *const c_void, flags: u64, mr: *mut *mut FidMr) -> c_int {
+        let domain = fid.cast::<FidDomain>();
+        // SAFETY: as above.
+        unsafe {
+            let (_guard, core) = lock::enter((*domain).mr);
+            let regattr = core.regattr.expect("only what is there is made to wait");
+            held(regattr(fid, attr, flags, mr), mr, domain)
+        }
+    }
+}
