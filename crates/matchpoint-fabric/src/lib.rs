@@ -11,7 +11,7 @@ mod clock;
 mod fabric;
 mod held;
 pub mod layered;
-mod library;
+pub mod library;
 pub mod lock;
 pub mod matching;
 mod patch;
