@@ -10,6 +10,7 @@ use matchpoint_trace::Trace;
 use crate::cli::Analyze;
 use crate::delivery::{self, Delivery};
 use crate::failure::Failure;
+use crate::places;
 use crate::progress;
 use crate::report::{Report, json, terminal};
 
@@ -21,7 +22,8 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
     let mut delivery = Delivery::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
-    let measurements = measure(arguments, &progress)?;
+    let mut measurements = measure(arguments, &progress)?;
+    places::name(&mut measurements)?;
     let report = Report::new(&measurements);
     delivery.fill(&report)?;
     if progress.stopped() {

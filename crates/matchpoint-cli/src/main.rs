@@ -4,13 +4,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use matchpoint_cli::cli::{Cli, Command};
-use matchpoint_cli::{analyze, bench, check, convert, engines, failure, profile, record};
+use matchpoint_cli::{analyze, bench, check, convert, engines, failure, profile, record, run, top};
 
 fn main() -> ExitCode {
     failure::exit_code(match Cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::AskLibfabric { library } => run::ask_libfabric(&library),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

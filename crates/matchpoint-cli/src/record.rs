@@ -1,22 +1,15 @@
 //! `matchpoint record`: runs a job with the recorder loaded into its processes.
 
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
-use std::time::Duration;
+use std::process::ExitStatus;
 
 use matchpoint_record::RecordError;
 use matchpoint_record::recording::{Recorded, Recording, Settings};
 
 use crate::cli::Record;
 use crate::failure::Failure;
-use crate::format;
-
-/// How often it is looked whether the job has ended.
-const LOOK: Duration = Duration::from_millis(20);
+use crate::live::Live;
+use crate::{format, job};
 
 /// Runs the command.
 ///
@@ -33,9 +26,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     })?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
-        let lines = lines.map(|(name, value)| {
-            format!("export {name}='{}'\n", value.to_string_lossy().replace('\'', "'\\''"))
-        });
+        let lines = lines.map(|(name, value)| job::export(name, &value.to_string_lossy()));
         let text: String = lines.collect();
         return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
     }
@@ -43,56 +34,21 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
     }
     recording.begins()?;
-    let status = run_job(&recording)?;
+    let mut command = recording.command();
+    let status = if arguments.live {
+        let mut live = Live::new(recording.output(), &mut command);
+        let status = job::run(command, &mut live)?;
+        live.end();
+        status
+    } else {
+        job::run(command, &mut || {})?
+    };
     let recorded = recording.finish(status.code())?;
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
     anstream::eprintln!("{}", summary(&recorded));
-    match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(()),
-        (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
-        (None, signal) => {
-            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
-        }
-    }
-}
-
-/// Waits for the job. An interrupt goes to it too, since it is in the terminal's foreground with us, and what it has
-/// recorded until then is kept; being told to stop is handed on.
-fn run_job(recording: &Recording) -> Result<ExitStatus, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let watch = |signal, flag: &Arc<AtomicBool>| {
-        signal_hook::flag::register(signal, flag.clone())
-            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))
-    };
-    watch(signal_hook::consts::SIGINT, &Arc::default())?;
-    watch(signal_hook::consts::SIGTERM, &stop)?;
-    let mut command = recording.command();
-    let mut job = command.spawn().map_err(|error| {
-        Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
-    })?;
-    let mut asked = false;
-    loop {
-        if let Some(status) =
-            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
-        {
-            return Ok(status);
-        }
-        if stop.load(Relaxed) && !asked {
-            asked = true;
-            ask_to_stop(&job);
-        }
-        thread::sleep(LOOK);
-    }
-}
-
-fn ask_to_stop(job: &Child) {
-    let pid = i32::try_from(job.id()).ok().and_then(rustix::process::Pid::from_raw);
-    if let Some(pid) = pid {
-        // It may have ended this moment.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-    }
+    job::ended(status)
 }
 
 fn nothing(status: ExitStatus) -> String {
@@ -151,7 +107,7 @@ fn summary(recorded: &Recorded) -> String {
 }
 
 /// `rank 3`, `ranks 0, 1, 2 and 61 more`.
-fn ranks(ranks: &[u32]) -> String {
+pub(crate) fn ranks(ranks: &[u32]) -> String {
     const NAMED: usize = 4;
     let named: Vec<String> = ranks.iter().take(NAMED).map(u32::to_string).collect();
     let more = if ranks.len() > NAMED { format!(" and {} more", ranks.len() - NAMED) } else { String::new() };

@@ -4,12 +4,12 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    AvAttr, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops, OpsDomain,
-    OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
+    AvAttr, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops,
+    OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
 use crate::library::{OwnInfo, library};
-use crate::matching::Matching;
 use crate::lock::{self, Lock};
+use crate::matching::Matching;
 use crate::patch::{Patch, owner, shared_lock};
 use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
@@ -143,7 +143,8 @@ unsafe extern "C" fn open_cq(
         if below.size > 0 {
             below.size += layered::COMPLETIONS;
         }
-        let rc = this.ops.core().cq_open.expect("every domain has queues")(domain, &raw mut below, to, context);
+        let rc =
+            this.ops.core().cq_open.expect("every domain has queues")(domain, &raw mut below, to, context);
         if rc != 0 {
             return rc;
         }
@@ -178,7 +179,9 @@ unsafe extern "C" fn open_cntr(
     // SAFETY: as above.
     unsafe {
         let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
-        match this.ops.core().cntr_open.expect("only what is there is made to wait")(domain, attr, to, context) {
+        match this.ops.core().cntr_open.expect("only what is there is made to wait")(
+            domain, attr, to, context,
+        ) {
             0 => held::counter(*to, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS),
             rc => rc,
         }
@@ -227,7 +230,9 @@ unsafe fn match_on(
     if wanted != settings::FrontEnd::Layered {
         // SAFETY: the core's objects.
         let refused = match Layout::of(library().version) {
-            Some(layout) => unsafe { peer::FrontEnd::open(domain, core, ep, info, matching()?, layout, &this.lock) },
+            Some(layout) => unsafe {
+                peer::FrontEnd::open(domain, core, ep, info, matching()?, layout, &this.lock)
+            },
             None => Err(format!(
                 "libfabric {}.{} has no receive queues of peers that are known here (1.19 and later)",
                 library().version >> 16,

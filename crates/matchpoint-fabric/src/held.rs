@@ -53,7 +53,9 @@ unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()>
 /// Just opened by the core, in a domain with this lock.
 pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
     // SAFETY: the slots are the object's.
-    unsafe { hold(&raw mut (*av).fid, lock, lock::all_of(&raw mut (*av).ops, lock).map(|_ops| Tables::Av { _ops })) }
+    unsafe {
+        hold(&raw mut (*av).fid, lock, lock::all_of(&raw mut (*av).ops, lock).map(|_ops| Tables::Av { _ops }))
+    }
 }
 
 /// A counter.
@@ -160,7 +162,13 @@ unsafe extern "C" fn getopt(
     }
 }
 
-unsafe extern "C" fn setopt(fid: *mut Fid, level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
+unsafe extern "C" fn setopt(
+    fid: *mut Fid,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: usize,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         let (_guard, core) = lock::enter((*fid.cast::<FidEp>()).ops);
@@ -258,7 +266,12 @@ pub mod registering {
         }
     }
 
-    unsafe extern "C" fn regattr(fid: *mut Fid, attr: *const c_void, flags: u64, mr: *mut *mut FidMr) -> c_int {
+    unsafe extern "C" fn regattr(
+        fid: *mut Fid,
+        attr: *const c_void,
+        flags: u64,
+        mr: *mut *mut FidMr,
+    ) -> c_int {
         let domain = fid.cast::<FidDomain>();
         // SAFETY: as above.
         unsafe {

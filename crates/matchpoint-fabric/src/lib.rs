@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod clock;
+mod dump;
 mod fabric;
 mod held;
 pub mod layered;
@@ -36,5 +37,6 @@ pub extern "C" fn fi_prov_ini() -> *mut Provider {
         return ptr::null_mut();
     }
     report::loaded();
+    dump::listen();
     provider::provider()
 }

@@ -47,7 +47,8 @@ fn caller() -> Option<*const c_void> {
     /// Frames are those of this library first; the walk ends at the first that is not.
     unsafe extern "C" fn each(frame: *mut c_void, found: *mut c_void) -> c_int {
         // SAFETY: the unwinder's frame, and the variable below.
-        let (ip, found) = unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
+        let (ip, found) =
+            unsafe { (_Unwind_GetIP(frame) as *const c_void, &mut *found.cast::<*const c_void>()) };
         if base(ip) == base(caller as *const c_void) {
             return 0;
         }
@@ -93,10 +94,12 @@ fn load(address: *const c_void) -> Option<Library> {
         Some(Library {
             getinfo: std::mem::transmute::<*mut c_void, GetInfo>(symbol(c"fi_getinfo")?),
             open_fabric: std::mem::transmute::<*mut c_void, OpenFabric>(symbol(c"fi_fabric")?),
-            freeinfo: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Info)>(symbol(c"fi_freeinfo")?),
-            dupinfo: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Info) -> *mut Info>(symbol(
-                c"fi_dupinfo",
+            freeinfo: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Info)>(symbol(
+                c"fi_freeinfo",
             )?),
+            dupinfo: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*const Info) -> *mut Info>(
+                symbol(c"fi_dupinfo")?,
+            ),
             version: version(),
         })
     }
@@ -143,7 +146,12 @@ impl Library {
     ///
     /// # Safety
     /// That of the function.
-    pub unsafe fn open_fabric(&self, attr: *mut FabricAttr, to: *mut *mut FidFabric, context: *mut c_void) -> c_int {
+    pub unsafe fn open_fabric(
+        &self,
+        attr: *mut FabricAttr,
+        to: *mut *mut FidFabric,
+        context: *mut c_void,
+    ) -> c_int {
         // SAFETY: the caller's.
         unsafe { (self.open_fabric)(attr, to, context) }
     }

@@ -9,8 +9,8 @@
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused, Selector, Tag,
-    TagMask, Wild,
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused,
+    Selector, Tag, TagMask, Wild,
 };
 
 use crate::abi::{ADDR_UNSPEC, Addr};
@@ -202,7 +202,11 @@ impl Matching {
     /// The source of an unexpected message is known now. True: noted. False: a receive that names it is posted already;
     /// the caller retracts the message, and lets it arrive anew.
     pub fn readdress(&mut self, id: u64, addr: Addr) -> bool {
-        if self.is_short { self.short.readdress(id, addr) } else { self.engine.readdress(MsgId(id), Rank(addr)) }
+        if self.is_short {
+            self.short.readdress(id, addr)
+        } else {
+            self.engine.readdress(MsgId(id), Rank(addr))
+        }
     }
 
     /// Calls `each` for what is queued, oldest first.
@@ -483,8 +487,13 @@ mod tests {
                 let asked = Asked { addr, tag, ignore: mask(&mut dice) };
                 let take = dice.below(2) == 0;
                 let at = plain.find(&asked);
-                let expected = at.map(|at| if take { plain.unexpected.remove(at).0 } else { plain.unexpected[at].0 });
-                assert_eq!(matching.probe(asked, take, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+                let expected =
+                    at.map(|at| if take { plain.unexpected.remove(at).0 } else { plain.unexpected[at].0 });
+                assert_eq!(
+                    matching.probe(asked, take, &book),
+                    Ok(expected),
+                    "{engine}, seed {seed}, event {id}"
+                );
             } else if dice.below(30) == 0 && !plain.posted.is_empty() {
                 let at = dice.below(plain.posted.len() as u64) as usize;
                 let (gone, _) = plain.posted.remove(at);
@@ -495,11 +504,19 @@ mod tests {
                 let asked = Asked { addr, tag, ignore: mask(&mut dice) };
                 book.receives.insert(id, asked);
                 let expected = plain.post(id, asked);
-                assert_eq!(matching.post(id, asked, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+                assert_eq!(
+                    matching.post(id, asked, &book),
+                    Ok(expected),
+                    "{engine}, seed {seed}, event {id}"
+                );
             } else {
                 book.messages.insert(id, tag);
                 let expected = plain.arrive(id, addr, tag);
-                assert_eq!(matching.arrive(id, addr, tag, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
+                assert_eq!(
+                    matching.arrive(id, addr, tag, &book),
+                    Ok(expected),
+                    "{engine}, seed {seed}, event {id}"
+                );
             }
             assert_eq!(matching.tally.posted_now, plain.posted.len() as u64);
             assert_eq!(matching.tally.unexpected_now, plain.unexpected.len() as u64);

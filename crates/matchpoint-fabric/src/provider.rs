@@ -5,11 +5,12 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
-    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags, version,
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags,
+    version,
 };
 use crate::fabric;
-use crate::library::{OwnInfo, library, set_provider};
 use crate::layered::CONTROL;
+use crate::library::{OwnInfo, library, set_provider};
 use crate::settings::{FrontEnd, settings};
 use crate::tagged::IOV_LIMIT;
 
@@ -52,7 +53,11 @@ unsafe extern "C" fn cleanup() {}
 unsafe fn core(hints: *const Info) -> Option<CString> {
     // SAFETY: null, or the application's hints, complete; any of the names may be null.
     let named = unsafe {
-        hints.as_ref().and_then(|hints| hints.fabric_attr.as_ref()).map(|attr| attr.prov_name).filter(|n| !n.is_null())
+        hints
+            .as_ref()
+            .and_then(|hints| hints.fabric_attr.as_ref())
+            .map(|attr| attr.prov_name)
+            .filter(|n| !n.is_null())
     };
     // SAFETY: a string of the application's.
     let named = named.map(|name| unsafe { CStr::from_ptr(name) }.to_bytes());
@@ -157,7 +162,11 @@ unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
     }
 }
 
-unsafe extern "C" fn open_fabric(attr: *mut FabricAttr, to: *mut *mut FidFabric, context: *mut c_void) -> c_int {
+unsafe extern "C" fn open_fabric(
+    attr: *mut FabricAttr,
+    to: *mut *mut FidFabric,
+    context: *mut c_void,
+) -> c_int {
     // SAFETY: libfabric passes the application's attributes.
     let mut below = unsafe { *attr };
     // SAFETY: as above; the name is null, or a string.

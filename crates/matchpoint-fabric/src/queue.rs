@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, Fid, FidCq, Ops,
-    OpsCq, errno,
+    ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, Fid,
+    FidCq, Ops, OpsCq, errno,
 };
+use crate::dump::{self, Tell};
 use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
 use crate::patch::{Patch, owner, shared_lock};
@@ -66,6 +67,9 @@ pub struct Queue {
     above: Vec<Above>,
     /// Where the application wants entries, while what the core has delivered is sorted out; else null.
     room: *mut Room,
+    /// Whose receives complete here, and how often they have told of themselves.
+    endpoints: Vec<*const dyn Tell>,
+    told: u32,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -76,7 +80,10 @@ struct Entries([MaybeUninit<CqTaggedEntry>; AT_ONCE], [MaybeUninit<Addr>; AT_ONC
 impl Entries {
     fn new() -> Self {
         // A core may say nothing of sources.
-        Entries([const { MaybeUninit::uninit() }; AT_ONCE], [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE])
+        Entries(
+            [const { MaybeUninit::uninit() }; AT_ONCE],
+            [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
+        )
     }
 }
 
@@ -153,7 +160,9 @@ impl Queue {
         fid_ops.install();
         let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
         // SAFETY: allocated above for just this.
-        unsafe { queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), ops, fid_ops }) };
+        unsafe {
+            queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), endpoints: Vec::new(), told: dump::asked(), ops, fid_ops })
+        };
         Some(())
     }
 
@@ -182,6 +191,16 @@ impl Queue {
     /// To be read after what the core has to say by now.
     pub fn push_late(&mut self, completion: Completion) {
         self.late.push_back(completion);
+    }
+
+    /// The receives of this endpoint complete here.
+    pub fn add_endpoint(&mut self, endpoint: *const dyn Tell) {
+        self.endpoints.push(endpoint);
+    }
+
+    /// Not any more.
+    pub fn remove_endpoint(&mut self, endpoint: *const dyn Tell) {
+        self.endpoints.retain(|&other| !ptr::addr_eq(other, endpoint));
     }
 
     /// Operations with contexts in this range are this front end's. Once, if both directions complete here.
@@ -217,6 +236,10 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
+        if dump::asked() != queue.told {
+            queue.told = dump::asked();
+            dump::write(&queue.endpoints);
+        }
         let entry_bytes = queue.entry_bytes;
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes };
         if count > 0 && !queue.now.is_empty() {
@@ -232,7 +255,8 @@ impl Queue {
         let read = unsafe { core(fid, buf, count, sources) };
         // SAFETY: as above; the core is done.
         let queue = unsafe { Queue::of(fid) };
-        if queue.late.is_empty() || read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize)) {
+        if queue.late.is_empty() || read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize))
+        {
             return read;
         }
         room.taken = read.max(0) as usize;
@@ -276,12 +300,9 @@ impl Queue {
                 // SAFETY: a front end that is open, and whose operation this is.
                 Whose::Ours(front) => unsafe { (*front).completed(entry, source) },
                 // SAFETY: as above.
-                Whose::Application => unsafe { Queue::of(fid) }.push(Completion {
-                    entry: *entry,
-                    source,
-                    error: 0,
-                    missing: 0,
-                }),
+                Whose::Application => {
+                    unsafe { Queue::of(fid) }.push(Completion { entry: *entry, source, error: 0, missing: 0 })
+                }
             }
         }
         let mut rc = 0;
@@ -339,7 +360,8 @@ impl Queue {
             Whose::Application => {
                 let CqErrEntry { op_context, flags, len, buf, data, tag, .. } = error;
                 let entry = CqTaggedEntry { op_context, flags, len, buf, data, tag };
-                let completion = Completion { entry, source: ADDR_UNSPEC, error: error.err, missing: error.olen };
+                let completion =
+                    Completion { entry, source: ADDR_UNSPEC, error: error.err, missing: error.olen };
                 // SAFETY: an open queue.
                 unsafe { Queue::of(fid) }.push(completion);
             }
@@ -415,7 +437,9 @@ unsafe extern "C" fn wait_read_from(
     timeout: c_int,
 ) -> isize {
     // SAFETY: the application's call on an open queue.
-    let Some(core) = (unsafe { Queue::of(fid) }).ops.core().sreadfrom else { return -(errno::ENOSYS as isize) };
+    let Some(core) = (unsafe { Queue::of(fid) }).ops.core().sreadfrom else {
+        return -(errno::ENOSYS as isize);
+    };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
     loop {
         // Ours first; what the core wakes up for may be ours as well.

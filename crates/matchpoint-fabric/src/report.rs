@@ -3,6 +3,7 @@
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crate::clock::Moment;
@@ -94,7 +95,8 @@ fn host() -> String {
     let mut name = [0_u8; 256];
     // SAFETY: the buffer is as long as said, and ends with a zero whatever is written before.
     unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    CStr::from_bytes_until_nul(&name).map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
+    CStr::from_bytes_until_nul(&name)
+        .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
 }
 
 fn quoted(text: &str) -> String {
@@ -108,6 +110,12 @@ fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+/// The file of this kind for this process, in the folder that the environment names.
+pub fn beside(kind: &str) -> Option<PathBuf> {
+    let folder = settings().report.as_ref()?;
+    Some(folder.join(format!("{kind}-{}-{}.txt", host(), std::process::id())))
 }
 
 /// A file that cannot be written is not worth a job: `matchpoint run` says which processes told nothing.

@@ -16,6 +16,8 @@ pub const FRONT_END: &str = "MATCHPOINT_FRONT_END";
 /// The folder that each process writes its report to; none if unset.
 pub const REPORT: &str = "MATCHPOINT_REPORT";
 
+/// The number of the signal on which a process tells what stands in its queues; none if unset.
+pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 /// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
 pub const EAGER: &str = "MATCHPOINT_EAGER_BYTES";
 /// Bytes of messages that may wait in a layered endpoint before it stops taking more from the core.
@@ -44,6 +46,8 @@ pub struct Settings {
     pub front_end: FrontEnd,
     /// [`REPORT`]
     pub report: Option<PathBuf>,
+    /// [`SIGNAL`]
+    pub signal: Option<i32>,
     /// [`EAGER`]
     pub eager_bytes: usize,
     /// [`KEPT`]
@@ -67,6 +71,7 @@ pub fn settings() -> &'static Settings {
                 _ => FrontEnd::Auto,
             },
             report: given(REPORT).map(PathBuf::from),
+            signal: given(SIGNAL).and_then(|value| value.parse().ok()),
             eager_bytes: bytes(EAGER, 16 << 10),
             kept_bytes: bytes(KEPT, 1 << 30),
         }

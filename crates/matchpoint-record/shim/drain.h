@@ -13,6 +13,7 @@ static struct {
     uint64_t calls, left_out;
     struct clock_pair last_pair;
     struct clock_pair first_pair;
+    int64_t asked_ns; /* when threads were asked for the lengths of queues */
 } drain = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void note_clock(void)
@@ -37,6 +38,7 @@ static void block_flush(struct lane *lane)
         file.limit_ticks = block->first_ticks;
     block->length = 0;
     block->calls = 0;
+    block->tells_queues = false;
 }
 
 static void take(struct lane *lane, const uint64_t *words)
@@ -78,6 +80,22 @@ static void lane_read(struct lane *lane)
     }
 }
 
+/* Has the next call, of whatever thread, followed by what the library says of its queues. Somewhat more often than blocks are
+ * written, so that it is these that end a block, and what is seen of a process is new. */
+#define ASK_EVERY_NS 900000000
+
+static void ask_for_queues(void)
+{
+    int64_t now = monotonic_ns();
+    if (!atomic_load(&queues_on) || now - drain.asked_ns < ASK_EVERY_NS)
+        return;
+    drain.asked_ns = now;
+    atomic_store(&queues_due, true);
+    for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next)
+        if (atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
+            atomic_store_explicit(&lane->limit, 0, memory_order_relaxed);
+}
+
 /* Reads all lanes; what is older than a second, or all of it, goes to the file. */
 static void drain_once(bool all)
 {
@@ -92,7 +110,9 @@ static void drain_once(bool all)
             continue;
         bool left = state == LANE_LEFT;
         lane_read(lane);
-        if (lane->block != NULL && lane->block->length > 0 && (all || left || now - lane->block->first_ticks > old)) {
+        struct block *block = lane->block;
+        if (block != NULL && block->length > 0 &&
+            (all || left || block->tells_queues || now - block->first_ticks > old)) {
             block_flush(lane);
             wrote = true;
         }
@@ -122,6 +142,7 @@ static void *drain_run(void *unused)
             ;
         pthread_mutex_lock(&drain.mutex);
         drain_once(false);
+        ask_for_queues();
         pthread_mutex_unlock(&drain.mutex);
     }
     return NULL;

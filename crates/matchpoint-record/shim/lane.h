@@ -28,9 +28,10 @@ struct lane {
     /* The writer's. */
     uint64_t *words;
     uint64_t at;    /* words written */
-    uint64_t limit; /* words that may be written before `consumed` must be looked at */
+    /* Words that may be written before `consumed` must be looked at. The drain makes it 0 to be heard by the writer. */
+    _Atomic uint64_t limit;
     uint64_t woken; /* where the drain was last woken */
-    uint64_t *outside; /* a record that is too long for the ring, as it is written */
+    uint64_t *outside; /* a record that is too long for the ring, as it is written; or LANE_ASKED */
     unsigned inside; /* calls of MPI that this thread is in */
     uint64_t waited_ns;
     struct {
@@ -49,6 +50,15 @@ struct lane {
     uint16_t thread;
     struct block *block;
 };
+
+/* The record that is written now shall be followed by a remark on the library's queues: see queues.h. */
+static uint64_t lane_asked[1];
+#define LANE_ASKED lane_asked
+
+FUNCTION(queues, "+queues", "iii");
+static _Atomic bool queues_on;  /* there is something to tell */
+static _Atomic bool queues_due; /* by any thread */
+static void note_queues(struct lane *lane, uint64_t remark_follows);
 
 /* Given up at the end of the process, so that other libraries' destructors may still call MPI. */
 enum recording { RECORDING_NOT_YET, RECORDING_ON, RECORDING_OVER };
@@ -118,7 +128,7 @@ static struct lane *lane_open(void)
     }
     lane->words = memory;
     lane->at = lane->woken = 0;
-    lane->limit = LANE_WORDS;
+    atomic_store_explicit(&lane->limit, LANE_WORDS, memory_order_relaxed);
     atomic_store(&lane->published, 0);
     atomic_store(&lane->consumed, 0);
     /* Pairs with the drain's acquire: it looks at nothing else of the lane before. */
@@ -149,19 +159,21 @@ static inline int leave(struct lane *lane, int result)
 /* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. */
 static __attribute__((noinline)) void lane_wait(struct lane *lane, uint64_t words)
 {
-    lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
-    if (lane->at + words <= lane->limit)
+    uint64_t limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
+    atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
+    if (lane->at + words <= limit)
         return;
     int64_t since = monotonic_ns();
     do {
         if (atomic_load(&recording) == RECORDING_OVER) { /* nobody reads any more: the ring is written over */
-            lane->limit = UINT64_MAX;
+            atomic_store_explicit(&lane->limit, UINT64_MAX, memory_order_relaxed);
             return;
         }
         sem_post(&drain_wanted);
         nanosleep(&(struct timespec){0, 50000}, NULL);
-        lane->limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
-    } while (lane->at + words > lane->limit);
+        limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
+        atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
+    } while (lane->at + words > limit);
     lane->waited_ns += (uint64_t)(monotonic_ns() - since);
 }
 
@@ -176,6 +188,11 @@ static inline void lane_publish(struct lane *lane)
     }
 }
 
+static inline bool is_beyond(struct lane *lane, uint64_t words)
+{
+    return lane->at + words > atomic_load_explicit(&lane->limit, memory_order_relaxed);
+}
+
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
 {
     if (words > LANE_WORDS / 2)
@@ -187,8 +204,10 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
         lane->at += LANE_WORDS - offset;
         lane_publish(lane);
     }
-    if (lane->at + words > lane->limit)
+    if (is_beyond(lane, words))
         lane_wait(lane, words);
+    if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
+        lane->outside = LANE_ASKED;
     return lane->words + lane->at % LANE_WORDS;
 }
 
@@ -197,9 +216,30 @@ static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
     uint64_t offset = lane->at % LANE_WORDS;
-    if (__builtin_expect(offset + words > LANE_WORDS || lane->at + words > lane->limit, 0))
+    if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, words), 0))
         return room_elsewhere(lane, words);
     return lane->words + offset;
+}
+
+/* The record is not in the ring, or something is to follow it. */
+static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64_t *record, uint64_t words)
+{
+    bool asked = lane->outside == LANE_ASKED;
+    lane->outside = NULL;
+    if (asked) { /* before the remarks that the call has itself */
+        uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
+        record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
+        lane->at += words;
+        lane_publish(lane);
+        note_queues(lane, follows);
+        return;
+    }
+    record[WORD_HEAD] |= words << 16;
+    uint64_t *reference = room(lane, 2);
+    reference[0] = CODE_OUTSIDE | 2 << 16;
+    reference[1] = (uint64_t)(uintptr_t)record;
+    lane->at += 2;
+    lane_publish(lane);
 }
 
 /* The record at `record`, of so many words, is complete. */
@@ -208,15 +248,10 @@ static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
     if (__builtin_expect(sites_wanted, 0))
         record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
-        lane->outside = NULL;
-        uint64_t *reference = room(lane, 2);
-        reference[0] = CODE_OUTSIDE | 2 << 16;
-        reference[1] = (uint64_t)(uintptr_t)record;
-        record[WORD_HEAD] |= words << 16;
-        words = 2;
-    } else {
-        record[WORD_HEAD] |= words << 16;
+        commit_elsewhere(lane, record, words);
+        return;
     }
+    record[WORD_HEAD] |= words << 16;
     lane->at += words;
     lane_publish(lane);
 }

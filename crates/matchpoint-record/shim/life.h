@@ -128,7 +128,8 @@ static void recording_begin(bool has_world)
     if (sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
-    file.failed = !open_file(folder, has_world ? spawned_number(folder) : 0);
+    int spawned = has_world ? spawned_number(folder) : 0;
+    file.failed = !open_file(folder, spawned);
     write_head();
     note_clock();
     if (sites_wanted)
@@ -141,6 +142,8 @@ static void recording_begin(bool has_world)
         offset_find(!file.failed);
     if (file.failed)
         return;
+    if (has_world && spawned == 0) /* processes that were spawned have a communicator with those that did it */
+        queues_open();
     if (drain_start())
         atomic_store(&recording, RECORDING_ON);
     else

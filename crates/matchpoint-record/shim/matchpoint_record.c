@@ -56,6 +56,7 @@
 #include "drain.h"
 #include "world.h"
 #include "values.h"
+#include "queues.h"
 
 /* Each of these for counts of type int, and for MPI_Count (MPI-4.1 §2.5.8: names that end in _c). */
 #define COUNT int

@@ -72,7 +72,7 @@ fn sibling(path: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// The file that a shell would run.
-pub(crate) fn in_path(name: &str) -> Option<PathBuf> {
+pub fn in_path(name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         let path = PathBuf::from(name);
         return path.is_file().then_some(path);

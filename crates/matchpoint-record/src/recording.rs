@@ -43,7 +43,8 @@ pub struct Recording {
 }
 
 /// What is set for the job's processes.
-const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
+/// The variable that tells a process where to write.
+pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 const PRELOAD: &str = "LD_PRELOAD";

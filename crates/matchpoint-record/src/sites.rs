@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 
 use addr2line::Loader;
-use matchpoint_trace::native::Summary;
+use matchpoint_trace::native::{self, Summary};
 use matchpoint_trace::{Call, Trace, TraceError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::RecordError;
 
@@ -75,6 +75,66 @@ pub fn resolve(trace: &dyn Trace, files: &[Summary]) -> Result<Vec<Site>, TraceE
         .collect();
     sites.sort_by_key(|site| std::cmp::Reverse(site.calls.values().sum::<u64>()));
     Ok(sites)
+}
+
+/// What an address of a process is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Place {
+    /// The file with the code; empty if that is not known.
+    pub module: String,
+    /// The address in that file.
+    pub address: u64,
+    /// The function there, if the file has symbols.
+    pub function: Option<String>,
+    /// Source file and line, if the file has them.
+    pub source: Option<String>,
+}
+
+/// What addresses of ranks are, in the order given: as [`FILE`] in the trace says, which was written where the application
+/// ran; else by the files that its code is in, if they are here.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn places(folder: &Path, wanted: &[(u32, u64)]) -> Result<Vec<Place>, TraceError> {
+    let files = native::summaries(folder)?;
+    let of_rank: BTreeMap<u32, &Summary> = files.iter().map(|file| (file.head.rank, file)).collect();
+    let known = known(folder);
+    let mut loaders: BTreeMap<String, Option<Loader>> = BTreeMap::new();
+    let mut place = |&(rank, address): &(u32, u64)| {
+        let modules = of_rank.get(&rank).map_or(&[][..], |file| &file.modules);
+        let Some(module) = modules.iter().find(|module| (module.from..module.to).contains(&address)) else {
+            return Place { address, ..Place::default() };
+        };
+        let at = address - module.base;
+        let mut place = Place { module: module.path.clone(), address: at, ..Place::default() };
+        if let Some(told) = known.get(&(module.path.clone(), at)) {
+            place.clone_from(told);
+        } else if let Some(loader) =
+            loaders.entry(module.path.clone()).or_insert_with(|| Loader::new(Path::new(&module.path)).ok())
+        {
+            place.function = function(loader, at.saturating_sub(1));
+            place.source = source(loader, at.saturating_sub(1));
+        }
+        place
+    };
+    Ok(wanted.iter().map(&mut place).collect())
+}
+
+/// What was found when the job had ended.
+fn known(folder: &Path) -> BTreeMap<(String, u64), Place> {
+    #[derive(Deserialize)]
+    struct Told {
+        module: String,
+        address: u64,
+        function: Option<String>,
+        source: Option<String>,
+    }
+    let text = fs::read(folder.join(FILE)).unwrap_or_default();
+    let told: Vec<Told> = serde_json::from_slice(&text).unwrap_or_default();
+    let place = |Told { module, address, function, source }| {
+        ((module.clone(), address), Place { module, address, function, source })
+    };
+    told.into_iter().map(place).collect()
 }
 
 fn addresses(trace: &dyn Trace, rank: u32) -> Result<BTreeMap<(u64, &'static str), u64>, TraceError> {

@@ -118,6 +118,7 @@ impl<S: Sink> Alone<'_, S> {
     }
 
     fn act(&mut self, call: &Call) {
+        self.tally.calls(self.process, call.site);
         let enter_ns = self.setting.clocks.common(self.process, call.enter_ns);
         let leave_ns = self.setting.clocks.common(self.process, call.leave_ns);
         match call.action {
@@ -207,10 +208,10 @@ impl<S: Sink> Alone<'_, S> {
         let (asked, number) = (Label::asked(self.seat(args.comm), args), self.sequence);
         let took = self.matcher.post(asked, &mut self.messages);
         let message = took.and_then(|place| Some(self.messages.remove(place)?.id(place)));
-        self.tally.posted(function, asked, took.is_some());
-        let posted = PostedReceive::of(asked, number);
+        let site = self.tally.posted(function, asked, took.is_some());
+        let posted = PostedReceive { site, ..PostedReceive::of(asked, number) };
         let place = self.receives.next_place();
-        self.sink.step(self.point(at_ns).post(posted.id(place), asked, message));
+        self.sink.step(self.point(at_ns).post(posted.id(place), asked, message).of_site(site));
         if took.is_none() {
             self.receives.insert(posted);
             self.matcher.queue_receive(&mut self.receives, place);
@@ -229,8 +230,9 @@ impl<S: Sink> Alone<'_, S> {
         let id = message.id(place);
         let took = self.matcher.arrive(label, &mut self.receives);
         let receive = took.and_then(|at| Some((self.receives.remove(at)?, at)));
+        let site = receive.as_ref().map_or(0, |(receive, _)| receive.site);
         let receive = receive.map(|(receive, at)| (receive.id(at), receive.asked));
-        self.sink.step(self.point(at_ns).arrive(id, label, from, receive));
+        self.sink.step(self.point(at_ns).arrive(id, label, from, receive).of_site(site));
         if took.is_none() {
             self.messages.insert(message);
             self.matcher.queue_message(&mut self.messages, place);

@@ -40,6 +40,93 @@ pub struct Measurements {
     pub timings: Timings,
     /// What is odd about the recorded times.
     pub odd_times: OddTimes,
+    /// Where in the application receives are posted, as addresses of each rank; empty where the trace has none.
+    pub sites: Vec<SiteMeasurements>,
+    /// The same by place in the application, for whoever reads the trace knows what the addresses mean: the replay leaves
+    /// it empty.
+    pub places: Vec<PlaceMeasurements>,
+}
+
+/// A call at one rank that posts receives.
+#[derive(Clone, Debug)]
+pub struct SiteMeasurements {
+    /// The rank.
+    pub rank: u32,
+    /// The address that the call returns to.
+    pub address: u64,
+    /// What became of its receives.
+    pub receives: PostedThere,
+}
+
+/// A place in the application that posts receives, over all ranks.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceMeasurements {
+    /// The file with the code.
+    pub module: String,
+    /// The address that the call returns to, in that file.
+    pub address: u64,
+    /// The function that calls, if that is known.
+    pub function: Option<String>,
+    /// Source file and line, if they are known.
+    pub source: Option<String>,
+    /// How many ranks post receives there.
+    pub ranks: u64,
+    /// What became of them.
+    pub receives: PostedThere,
+}
+
+/// Receives that one place posted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PostedThere {
+    /// How many.
+    pub posted: u64,
+    /// Those whose message was there before.
+    pub late: u64,
+    /// Those that leave the source open.
+    pub any_source: u64,
+    /// Those that leave the tag open.
+    pub any_tag: u64,
+    /// Searches of the posted queue that ended at such a receive, and what the first engine compared in them.
+    pub found: Compared,
+    /// Searches of the unexpected queue for such a receive, and what the first engine compared in them.
+    pub sought: Compared,
+}
+
+/// Searches, and entries compared in them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Compared {
+    /// Searches.
+    pub searches: u64,
+    /// Entries compared, in all.
+    pub attempts: u64,
+    /// Entries compared by the search that compared most.
+    pub attempts_max: u64,
+}
+
+impl Compared {
+    /// Counts a search.
+    pub fn add(&mut self, attempts: u64) {
+        *self += Compared { searches: 1, attempts, attempts_max: attempts };
+    }
+}
+
+impl std::ops::AddAssign for Compared {
+    fn add_assign(&mut self, other: Compared) {
+        self.searches += other.searches;
+        self.attempts += other.attempts;
+        self.attempts_max = self.attempts_max.max(other.attempts_max);
+    }
+}
+
+impl std::ops::AddAssign for PostedThere {
+    fn add_assign(&mut self, other: PostedThere) {
+        self.posted += other.posted;
+        self.late += other.late;
+        self.any_source += other.any_source;
+        self.any_tag += other.any_tag;
+        self.found += other.found;
+        self.sought += other.sought;
+    }
 }
 
 /// How timing the engines went: whether the machine had anything else to do.

@@ -263,7 +263,7 @@ mod tests {
     fn arrives(from: u64, took: Option<Receive>) -> Step {
         let envelope = Envelope::new(ContextId(0), Rank(from), Tag(1));
         let message = Message::new(MsgId(0), envelope);
-        Step { at_ns: 0, kind: Kind::Arrive { message, from: from as u32, took } }
+        Step { at_ns: 0, kind: Kind::Arrive { message, from: from as u32, took }, site: 0 }
     }
 
     fn conflicts(steps: &[Step]) -> u64 {
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn messages_that_were_not_there_at_once_do_not_conflict() {
         let one = Wild::Is(Rank(1));
-        let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None } };
+        let post = |receive| Step { at_ns: 0, kind: Kind::Post { receive, took: None }, site: 0 };
         let (first, second) = (receive(1, one), receive(2, one));
         let steps = [post(first), arrives(1, Some(first)), post(second), arrives(1, Some(second))];
         let (mut observer, mut shared) = (Observer::default(), Shared::default());

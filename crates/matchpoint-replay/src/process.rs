@@ -131,6 +131,8 @@ pub(crate) struct PostedReceive {
     pub asked: Label,
     /// Its number among all receives and messages.
     pub number: u64,
+    /// Where it was posted, as [`Step::site`](crate::step::Step::site).
+    pub site: u32,
     pub owner: Owner,
     pub comm: CommId,
     /// For the matcher: the next in its bin or list.
@@ -149,6 +151,7 @@ impl PostedReceive {
         PostedReceive {
             asked,
             number,
+            site: 0,
             owner: Owner::Nobody,
             comm: CommId::WORLD,
             next: NIL,

@@ -179,6 +179,7 @@ impl Found<'_> {
         let ranks =
             (0..self.surveys.len()).map(|process| self.rank(process, measurer, &tally, peers[process]));
         let ranks = ranks.collect();
+        let sites = self.sites(measurer, &tally);
         let mut calls = BTreeMap::new();
         for &(function, count) in self.surveys.iter().flat_map(|survey| &survey.by_function) {
             *calls.entry(function).or_insert(0) += count;
@@ -207,7 +208,19 @@ impl Found<'_> {
             host: crate::host::host(),
             timings: measurer.timings(),
             odd_times: crate::plausible::odd_times(self.surveys, self.clocks),
+            sites,
+            places: Vec::new(),
         }
+    }
+
+    fn sites(&self, measurer: &Measurer, tally: &Tally) -> Vec<SiteMeasurements> {
+        let compared = measurer.sites();
+        let site = |(at, &(process, address, posted)): (usize, &(u32, u64, PostedThere))| {
+            let (found, sought) = compared.get(at + 1).copied().unwrap_or_default();
+            let rank = self.trace.present()[process as usize];
+            SiteMeasurements { rank, address, receives: PostedThere { found, sought, ..posted } }
+        };
+        tally.sites.iter().enumerate().map(site).collect()
     }
 
     fn facts(&self) -> TraceFacts {

@@ -10,6 +10,8 @@ pub(crate) struct Step {
     /// When, in nanoseconds of the replay.
     pub at_ns: i64,
     pub kind: Kind,
+    /// Where the receive that is posted, or taken, was posted: one more than its place among the tally's sites, or 0.
+    pub site: u32,
 }
 
 /// What happened, and what came of it.
@@ -57,6 +59,7 @@ pub(crate) struct Brief {
     taken_open: Open,
     label: Label,
     from: u32,
+    site: u32,
     id: u64,
     other: u64,
 }
@@ -89,6 +92,7 @@ impl Point {
             taken_open: label.open(),
             label,
             from: u32::MAX,
+            site: 0,
             id,
             other: other.unwrap_or(0),
         }
@@ -125,6 +129,12 @@ impl Point {
 }
 
 impl Brief {
+    /// Of a receive that was posted there.
+    #[inline]
+    pub fn of_site(self, site: u32) -> Brief {
+        Brief { site, ..self }
+    }
+
     /// The step, in the engines' types.
     #[inline]
     pub fn step(&self) -> Step {
@@ -147,7 +157,7 @@ impl Brief {
             What::Cancel => Kind::Cancel { receive: RecvId(self.id), was_posted: self.found },
             What::Retract => Kind::Retract { message: MsgId(self.id) },
         };
-        Step { at_ns: self.at_ns, kind }
+        Step { at_ns: self.at_ns, kind, site: self.site }
     }
 }
 

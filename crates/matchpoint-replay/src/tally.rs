@@ -7,7 +7,7 @@ use matchpoint_trace::call::{Peer, ReceiveArgs, SendArgs, TagArg};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::label::Label;
-use crate::measurements::{CommunicationMatrix, Totals};
+use crate::measurements::{CommunicationMatrix, PostedThere, Totals};
 use crate::process::Process;
 use crate::reported::Reported;
 use crate::simulation::{Released, Setting};
@@ -42,6 +42,12 @@ pub(crate) struct Tally {
     pub end_ns: i64,
     late: Vec<u64>,
     posted: Vec<u64>,
+    /// The call that is made now: by which process, and where in the application, or 0.
+    calling: (u32, u64),
+    /// Places in `sites`, one more than those.
+    site_of: FxHashMap<(u32, u64), u32>,
+    /// Where receives are posted: by which process, at which address.
+    pub sites: Vec<(u32, u64, PostedThere)>,
     tags: FxHashMap<i32, u64>,
     /// The tag last sent, and how often in a row.
     recent_tag: (i32, u64),
@@ -79,6 +85,9 @@ impl Tally {
             end_ns: 0,
             late: vec![0; Function::ALL.len()],
             posted: vec![0; Function::ALL.len()],
+            calling: (0, 0),
+            site_of: FxHashMap::default(),
+            sites: Vec::new(),
             tags: FxHashMap::default(),
             recent_tag: (0, 0),
         }
@@ -131,8 +140,14 @@ impl Tally {
         }
     }
 
-    /// A receive was posted; `late` if its message waited already.
-    pub fn posted(&mut self, function: Function, asked: Label, late: bool) {
+    /// A call is made by a process; `site` is where in the application, or 0.
+    #[inline]
+    pub fn calls(&mut self, process: usize, site: u64) {
+        self.calling = (process as u32, site);
+    }
+
+    /// A receive was posted; `late` if its message waited already. Gives what [`Step::site`](crate::step::Step::site) is.
+    pub fn posted(&mut self, function: Function, asked: Label, late: bool) -> u32 {
         self.totals.receives += 1;
         self.posted[function as usize] += 1;
         self.late[function as usize] += u64::from(late);
@@ -143,6 +158,22 @@ impl Tally {
             (false, true) => &mut wildcards.any_tag,
             (true, true) => &mut wildcards.both,
         } += 1;
+        if self.calling.1 == 0 { 0 } else { self.posted_there(asked, late) }
+    }
+
+    #[cold]
+    fn posted_there(&mut self, asked: Label, late: bool) -> u32 {
+        let (process, address) = self.calling;
+        let number = *self.site_of.entry(self.calling).or_insert_with(|| {
+            self.sites.push((process, address, PostedThere::default()));
+            self.sites.len() as u32
+        });
+        let there = &mut self.sites[number as usize - 1].2;
+        there.posted += 1;
+        there.late += u64::from(late);
+        there.any_source += u64::from(asked.any_source());
+        there.any_tag += u64::from(asked.any_tag());
+        number
     }
 
     /// A probe was made.

@@ -2,6 +2,7 @@
 
 use super::{Advice, Case, at_stake, change};
 use crate::format;
+use crate::places;
 
 /// From here on the match entries of a network card, which all processes of a node share, may run out.
 const LONG_POSTED: u64 = 1024;
@@ -54,9 +55,10 @@ pub fn long_posted(case: &Case<'_>) -> Option<Advice> {
         format!(
             "Rank {} has up to {} receives posted. Networks that match in hardware have a limited number of match \
              entries per node: on HPE Slingshot (cxi) set FI_CXI_RX_MATCH_MODE=hybrid, or post in portions, before \
-             you meet \"LE resources not recovered\". {}",
+             you meet \"LE resources not recovered\".{} {}",
             worst.rank,
             format::count(length),
+            places::most(case.measurements, |there| there.posted - there.late),
             at_stake(case, worst.rank)
         ),
         vec![("rank", f64::from(worst.rank)), ("posted_length_max", length as f64)],
@@ -73,9 +75,10 @@ pub fn long_unexpected(case: &Case<'_>) -> Option<Advice> {
         "Many messages wait for their receive",
         format!(
             "At rank {} up to {} messages wait at once. The library stores them: memory grows, and event or \
-             completion queues may overflow. Post receives earlier, or hold senders back. {}",
+             completion queues may overflow. Post receives earlier, or hold senders back.{} {}",
             worst.rank,
             format::count(length),
+            places::most(case.measurements, |there| there.late),
             at_stake(case, worst.rank)
         ),
         vec![("rank", f64::from(worst.rank)), ("unexpected_length_max", length as f64)],

@@ -8,6 +8,7 @@ use matchpoint_trace::Function;
 use super::{Advice, Case, at_stake, change};
 use crate::derived::{calls_to, late, late_share, left_open, ratio};
 use crate::format;
+use crate::places;
 use crate::verdict::NEGLIGIBLE;
 
 /// A share of late receives that is worth naming. Every program has some: a rank that is early waits for no one.
@@ -46,11 +47,12 @@ pub fn post_earlier(case: &Case<'_>) -> Option<Advice> {
         format!(
             "{} of the receives ({}) found their message already waiting, most of them in {}. Under any engine such a \
              message is stored and copied once more, or waits for its transfer: post these receives before the work \
-             that precedes them. That saves the copy of up to {}, which is not part of the verdict.",
+             that precedes them. That saves the copy of up to {}, which is not part of the verdict.{}",
             format::share(share),
             format::count(late(totals)),
             most(&totals.late_by_function),
-            format::bytes(copied)
+            format::bytes(copied),
+            places::most(case.measurements, |there| there.late)
         ),
         vec![("late_receives", late(totals) as f64), ("late_share", share)],
     )
@@ -147,9 +149,10 @@ pub fn wildcards_decide(case: &Case<'_>) -> Option<Advice> {
         "Receives from any source are common",
         format!(
             "{} of the receives ({}) take a message from any source. Engines with a queue per source look at every \
-             one of them then; where the sender is known in fact, name it. {}",
+             one of them then; where the sender is known in fact, name it.{} {}",
             format::share(share),
             format::count(any_source),
+            places::most(case.measurements, |there| there.any_source),
             at_stake(case, case.verdict.rank)
         ),
         vec![("any_source", any_source as f64), ("any_source_share", share)],

@@ -6,6 +6,8 @@ mod check;
 mod convert;
 mod profile;
 mod record;
+mod run;
+mod top;
 
 use clap::{Parser, Subcommand};
 
@@ -15,6 +17,8 @@ pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
 pub use profile::Profile;
 pub use record::Record;
+pub use run::Run;
+pub use top::Top;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
@@ -34,6 +38,18 @@ pub enum Command {
     /// Run an MPI job and record every point-to-point call of every process
     #[command(after_help = record::EXAMPLES)]
     Record(Record),
+    /// Watch the queues of a job that is being recorded, rank by rank
+    #[command(after_help = top::EXAMPLES)]
+    Top(Top),
+    /// Run an MPI job with messages matched by an engine of ours, and say what matching cost
+    #[command(after_help = run::EXAMPLES)]
+    Run(Run),
+    /// Ask a libfabric for its version and its providers, in a process of its own
+    #[command(hide = true)]
+    AskLibfabric {
+        /// The library
+        library: std::path::PathBuf,
+    },
     /// Replay a trace and say whether matching is the problem, at which rank, and when
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),

@@ -7,6 +7,7 @@ use clap::Args;
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -- mpiexec -n 8 ./app input.dat
   matchpoint record -o app.trace -- mpirun --oversubscribe -n 64 ./app
+  matchpoint record --live -- mpiexec -n 8 ./app input.dat
   matchpoint record -o app.trace --limit 2G -- srun -n 512 ./app
   matchpoint analyze app.trace
 
@@ -34,6 +35,11 @@ pub struct Record {
     /// Keep where in the application every call is made
     #[arg(long)]
     pub callsites: bool,
+
+    /// Show the queues of all ranks while the job runs, as `matchpoint top` does: below what the job prints, or, where
+    /// standard error is no terminal, as a line every ten seconds
+    #[arg(long, conflicts_with = "dry_run")]
+    pub live: bool,
 
     /// Print the environment that the processes need, and run nothing
     #[arg(long)]

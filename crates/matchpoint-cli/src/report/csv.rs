@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use csv::Writer;
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::QueueMeasurements;
+use matchpoint_replay::measurements::{Compared, QueueMeasurements};
 
 use super::Report;
 
@@ -17,7 +17,7 @@ pub struct Table {
 }
 
 /// All of them.
-pub const TABLES: [Table; 7] = [
+pub const TABLES: [Table; 8] = [
     Table { file: "calls.csv", write: calls },
     Table { file: "engines.csv", write: engines },
     Table { file: "ranks.csv", write: ranks },
@@ -25,6 +25,7 @@ pub const TABLES: [Table; 7] = [
     Table { file: "depth.csv", write: depth },
     Table { file: "matrix.csv", write: matrix },
     Table { file: "tags.csv", write: tags },
+    Table { file: "sites.csv", write: sites },
 ];
 
 const ENGINE_COLUMNS: [&str; 21] = [
@@ -199,6 +200,41 @@ fn tags(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
     table.write_record(["tag", "sends"])?;
     for tag in &report.measurements.totals.sends_per_tag {
         table.serialize(tag)?;
+    }
+    table.flush()
+}
+
+const SITE_COLUMNS: [&str; 15] = [
+    "function",
+    "source",
+    "module",
+    "address",
+    "ranks",
+    "receives",
+    "late",
+    "any_source",
+    "any_tag",
+    "posted_searches",
+    "posted_attempts",
+    "posted_attempts_max",
+    "unexpected_searches",
+    "unexpected_attempts",
+    "unexpected_attempts_max",
+];
+
+/// Where receives are posted: empty, but for the header, where the trace has no call sites.
+fn sites(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(out);
+    table.write_record(SITE_COLUMNS)?;
+    for place in &report.measurements.places {
+        let there = &place.receives;
+        let compared = |of: &Compared| (of.searches, of.attempts, of.attempts_max);
+        table.serialize((
+            (&place.function, &place.source, &place.module, place.address, place.ranks),
+            (there.posted, there.late, there.any_source, there.any_tag),
+            compared(&there.found),
+            compared(&there.sought),
+        ))?;
     }
     table.flush()
 }

@@ -56,6 +56,26 @@ pub struct Document<'a> {
     replay: Replay<'a>,
     host: &'a str,
     timings: Timings,
+    places: Vec<Place<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    function: Option<&'a str>,
+    source: Option<&'a str>,
+    module: &'a str,
+    address: u64,
+    ranks: u64,
+    receives: u64,
+    late: u64,
+    any_source: u64,
+    any_tag: u64,
+    posted_searches: u64,
+    posted_attempts: u64,
+    posted_attempts_max: u64,
+    unexpected_searches: u64,
+    unexpected_attempts: u64,
+    unexpected_attempts_max: u64,
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod run;
 pub mod terminal;
 
 use matchpoint_replay::Measurements;

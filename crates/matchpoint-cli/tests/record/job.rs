@@ -1,9 +1,10 @@
 //! One job, recorded and analyzed.
 
-use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output};
+use std::time::Duration;
+use std::{env, fs, thread};
 
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
@@ -32,7 +33,7 @@ pub struct Ran {
 }
 
 /// `timeout` ends the job too. Found before a test empties the path.
-fn limited(program: &str) -> Command {
+pub fn limited(program: &str) -> Command {
     let folders = env::var_os("PATH").unwrap();
     let timeout = env::split_paths(&folders).map(|folder| folder.join("timeout")).find(|path| path.is_file());
     let mut command = Command::new(timeout.expect("coreutils have timeout"));
@@ -100,11 +101,70 @@ impl Job {
         }
     }
 
+    /// Lets it run, and looks at it meanwhile.
+    pub fn start(mut self) -> Going {
+        let to = |name: &str| fs::File::create(self.folder.path().join(name)).unwrap();
+        let child = self.command.stdout(to("stdout")).stderr(to("stderr")).spawn().unwrap();
+        Going { folder: self.folder, child, what: self.said.join(" ") }
+    }
+
     /// Runs it; it must end well.
     pub fn succeed(self) -> Ran {
         let ran = self.run();
         assert_eq!(ran.code, Some(0), "{ran}");
         ran
+    }
+}
+
+/// A job that runs. What began it ends with it.
+pub struct Going {
+    pub folder: TempDir,
+    child: Child,
+    what: String,
+}
+
+impl Going {
+    pub fn trace(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+
+    /// Of the process that began all others.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn said(&self) -> String {
+        format!("{}\n{}", self.what, self.printed())
+    }
+
+    fn printed(&self) -> String {
+        let read = |name: &str| fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
+        read("stdout") + &read("stderr")
+    }
+
+    /// Waits until it has printed that.
+    pub fn wait_for(&mut self, words: &str) {
+        while !self.printed().contains(words) {
+            assert!(self.child.try_wait().unwrap().is_none(), "{}", self.said());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits until it has ended, which it must well.
+    pub fn end(mut self) -> TempDir {
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{status}: {}", self.said());
+        std::mem::replace(&mut self.folder, tempdir().unwrap())
+    }
+}
+
+impl Drop for Going {
+    fn drop(&mut self) {
+        // After a test that failed; `timeout` ends what it began.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = Command::new("kill").arg(self.child.id().to_string()).status();
+            let _ = self.child.wait();
+        }
     }
 }
 

@@ -15,3 +15,4 @@ mod job;
 mod mpi;
 mod stress;
 mod table;
+mod top;

@@ -137,6 +137,18 @@ impl Mpi {
         build.join(name)
     }
 
+    /// A library of these tests, to be loaded before others.
+    pub fn library(&self, name: &str) -> PathBuf {
+        let library = self.build().join(format!("{name}.so"));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
+        run(Command::new(self.mpicc())
+            .args(["-fPIC", "-shared", "-Wall"])
+            .arg(source)
+            .arg("-o")
+            .arg(&library));
+        library
+    }
+
     /// A program of these tests.
     pub fn program(&self, name: &str) -> PathBuf {
         // Built again in each run: it takes less than to find out whether it has to be.
@@ -147,7 +159,7 @@ impl Mpi {
                 Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
             let mut mpicc = Command::new(self.mpicc());
             mpicc
-                .args(["-std=gnu11", "-O1", "-Wall", "-iquote"])
+                .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-iquote"])
                 .arg(root().join("examples/mpi"))
                 .arg(source)
                 .arg("-o")

@@ -5,8 +5,9 @@
 use std::collections::BTreeMap;
 
 use matchpoint_replay::measurements::{
-    ArrivalFacts, CommunicationMatrix, CommunicatorFacts, EngineAtRank, EngineMeasurements, Measurements,
-    OddTimes, QueueMeasurements, RankMeasurements, RankQueue, Timings, Totals, TraceFacts, Wildcards,
+    ArrivalFacts, CommunicationMatrix, CommunicatorFacts, Compared, EngineAtRank, EngineMeasurements,
+    Measurements, OddTimes, PlaceMeasurements, PostedThere, QueueMeasurements, RankMeasurements, RankQueue,
+    Timings, Totals, TraceFacts, Wildcards,
 };
 use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::Function;
@@ -42,7 +43,40 @@ pub fn run(ranks: u32) -> Measurements {
             repetition_excess: 0.04,
         },
         odd_times: OddTimes::default(),
+        sites: Vec::new(),
+        places: places(messages, ranks),
     }
+}
+
+fn places(messages: u64, ranks: u32) -> Vec<PlaceMeasurements> {
+    let of =
+        |address, function: Option<&str>, source: Option<&str>, posted, late, any_source| PlaceMeasurements {
+            module: "/opt/halo/bin/halo".to_owned(),
+            address,
+            function: function.map(str::to_owned),
+            source: source.map(str::to_owned),
+            ranks: ranks.into(),
+            receives: PostedThere {
+                posted,
+                late,
+                any_source,
+                any_tag: 0,
+                found: Compared { searches: posted - late, attempts: posted * 3, attempts_max: 26 },
+                sought: Compared { searches: posted, attempts: late * 2, attempts_max: 9 },
+            },
+        };
+    let blocking = messages / 5;
+    vec![
+        of(
+            0x1a40,
+            Some("exchange"),
+            Some("/home/me/halo/src/exchange.c:94"),
+            messages - blocking,
+            messages / 9,
+            0,
+        ),
+        of(0x2210, None, None, blocking, messages / 6, messages / 10),
+    ]
 }
 
 fn trace(all: &[RankMeasurements], ranks: u32) -> TraceFacts {

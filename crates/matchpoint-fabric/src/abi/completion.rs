@@ -76,8 +76,7 @@ pub struct OpsCq {
     pub read: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> isize>,
     pub readfrom: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *mut Addr) -> isize>,
     pub readerr: Option<unsafe extern "C" fn(*mut FidCq, *mut CqErrEntry, u64) -> isize>,
-    pub sread:
-        Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *const c_void, c_int) -> isize>,
+    pub sread: Option<unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *const c_void, c_int) -> isize>,
     pub sreadfrom: Option<
         unsafe extern "C" fn(*mut FidCq, *mut c_void, usize, *mut Addr, *const c_void, c_int) -> isize,
     >,

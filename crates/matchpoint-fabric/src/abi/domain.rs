@@ -38,9 +38,8 @@ pub struct OpsDomain {
         Option<unsafe extern "C" fn(*mut FidDomain, *mut RxAttr, *mut *mut FidEp, *mut c_void) -> c_int>,
     pub query_atomic: *mut c_void,
     pub query_collective: *mut c_void,
-    pub endpoint2: Option<
-        unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int,
-    >,
+    pub endpoint2:
+        Option<unsafe extern "C" fn(*mut FidDomain, *mut Info, *mut *mut FidEp, u64, *mut c_void) -> c_int>,
 }
 
 /// `struct fi_ops_mr`. The object is the domain's.
@@ -50,12 +49,28 @@ pub struct OpsMr {
     pub size: usize,
     pub reg: Option<
         unsafe extern "C" fn(
-            *mut Fid, *const c_void, usize, u64, u64, u64, u64, *mut *mut FidMr, *mut c_void,
+            *mut Fid,
+            *const c_void,
+            usize,
+            u64,
+            u64,
+            u64,
+            u64,
+            *mut *mut FidMr,
+            *mut c_void,
         ) -> c_int,
     >,
     pub regv: Option<
         unsafe extern "C" fn(
-            *mut Fid, *const libc::iovec, usize, u64, u64, u64, u64, *mut *mut FidMr, *mut c_void,
+            *mut Fid,
+            *const libc::iovec,
+            usize,
+            u64,
+            u64,
+            u64,
+            u64,
+            *mut *mut FidMr,
+            *mut c_void,
         ) -> c_int,
     >,
     pub regattr: Option<unsafe extern "C" fn(*mut Fid, *const c_void, u64, *mut *mut FidMr) -> c_int>,

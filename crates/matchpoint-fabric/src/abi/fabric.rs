@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{Fid, FidDomain, FabricAttr, Info};
+use super::{FabricAttr, Fid, FidDomain, Info};
 
 /// The signature of `fi_getinfo`, and of a provider's answer to it.
 pub type GetInfo = unsafe extern "C" fn(
@@ -52,9 +52,8 @@ pub struct FidFabric {
 #[allow(missing_docs)]
 pub struct OpsFabric {
     pub size: usize,
-    pub domain: Option<
-        unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, *mut c_void) -> c_int,
-    >,
+    pub domain:
+        Option<unsafe extern "C" fn(*mut FidFabric, *mut Info, *mut *mut FidDomain, *mut c_void) -> c_int>,
     pub passive_ep: *mut c_void,
     pub eq_open: *mut c_void,
     pub wait_open: *mut c_void,

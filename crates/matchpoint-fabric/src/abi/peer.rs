@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 
 use libc::iovec;
 
-use super::{Addr, FidEp, Fid, version};
+use super::{Addr, Fid, FidEp, version};
 
 /// `struct fi_peer_rx_entry`, from 2.3 on; before, two links come first ([`Layout::links`]).
 #[repr(C)]
@@ -43,8 +43,7 @@ pub struct PeerMatchAttr {
 }
 
 /// The core provider asks for the receive that a message matches, from 2.0 on.
-pub type GetByAttr =
-    unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
+pub type GetByAttr = unsafe extern "C" fn(*mut FidPeerSrx, *const PeerMatchAttr, *mut *mut c_void) -> c_int;
 /// The same before: the second number is the size of an untagged message, the tag of a tagged one.
 pub type GetByNumber = unsafe extern "C" fn(*mut FidPeerSrx, Addr, u64, *mut *mut c_void) -> c_int;
 
@@ -67,8 +66,7 @@ pub struct OpsSrxOwner {
     pub get_tag: Get,
     pub queue_msg: unsafe extern "C" fn(*mut c_void) -> c_int,
     pub queue_tag: unsafe extern "C" fn(*mut c_void) -> c_int,
-    pub foreach_unspec_addr:
-        unsafe extern "C" fn(*mut FidPeerSrx, unsafe extern "C" fn(*mut c_void) -> Addr),
+    pub foreach_unspec_addr: unsafe extern "C" fn(*mut FidPeerSrx, unsafe extern "C" fn(*mut c_void) -> Addr),
     pub free_entry: unsafe extern "C" fn(*mut c_void),
 }
 

@@ -26,18 +26,19 @@ use std::sync::Arc;
 use libc::iovec;
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain, FidEp,
-    MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
+    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain,
+    FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
+use crate::dump::{self, Tell, Told};
 use crate::layered::credit::Credit;
-use crate::layered::entry::Entry;
+use crate::layered::entry::{Entry, State};
 pub use crate::layered::operation::Arena;
 use crate::layered::operation::{Kind, Operation, new_bytes};
 use crate::layered::private::Private;
 pub use crate::layered::wire::CONTROL;
 use crate::library::OwnInfo;
 use crate::lock::{self, Lock};
-use crate::matching::Matching;
+use crate::matching::{Asked, Matching};
 use crate::patch::{Patch, owner, shared_lock};
 use crate::pool::Pool;
 use crate::queue::Queue;
@@ -203,6 +204,8 @@ impl FrontEnd {
             self.new_buffer(Kind::Request, wire::LONGEST)?;
         }
         self.report.enabled(&self.matching);
+        // SAFETY: the queue is ours; the front end takes itself off it.
+        unsafe { Queue::of(self.rx_cq).add_endpoint(this) };
         Ok(())
     }
 
@@ -272,7 +275,9 @@ impl FrontEnd {
             }
             self.deferred.pop_front();
         }
-        if self.kept_bytes <= settings().kept_bytes / 2 || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES {
+        if self.kept_bytes <= settings().kept_bytes / 2
+            || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES
+        {
             for operation in std::mem::take(&mut self.parked) {
                 self.post_buffer(operation);
             }
@@ -337,6 +342,20 @@ impl FrontEnd {
     }
 }
 
+impl Tell for FrontEnd {
+    fn tell(&self, text: &mut String) {
+        dump::queues(text, "layered", &self.matching, |id| {
+            // SAFETY: what is queued is an entry that lives.
+            let entry = unsafe { &*(id as *const Entry) };
+            let (ignore, bytes) = match entry.state {
+                State::Posted => (entry.ignore, entry.room()),
+                _ => (0, entry.bytes),
+            };
+            Told { asked: Asked { addr: entry.addr, tag: entry.tag, ignore }, bytes }
+        });
+    }
+}
+
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
@@ -365,7 +384,9 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), owner::<FrontEnd, _>((*fid).ops)) };
     // SAFETY: the core's function, with the application's arguments.
-    let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
+    let rc = unsafe {
+        front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
+    };
     if command == ENABLE && rc == 0 && front.tagged.is_none() {
         // SAFETY: the endpoint is enabled.
         if let Err(why) = unsafe { front.enabled() } {
@@ -396,6 +417,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     unsafe {
         let front = &mut *this;
         front.report.closed(&front.matching);
+        if front.tagged.is_some() {
+            Queue::of(front.rx_cq).remove_endpoint(this);
+        }
         for entry in front.pool.all() {
             (*entry).forget();
         }

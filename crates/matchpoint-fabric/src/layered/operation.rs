@@ -82,7 +82,11 @@ impl Arena {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: new memory, of no file.
         let base = unsafe { libc::mmap(ptr::null_mut(), Self::BYTES, protection, flags, -1, 0) };
-        (base != libc::MAP_FAILED).then(|| Arena { base: base.cast(), used: Cell::new(0), free: Cell::new(ptr::null_mut()) })
+        (base != libc::MAP_FAILED).then(|| Arena {
+            base: base.cast(),
+            used: Cell::new(0),
+            free: Cell::new(ptr::null_mut()),
+        })
     }
 
     /// The addresses of all operations that there may be.

@@ -163,7 +163,8 @@ impl FrontEnd {
     /// Withdraws the receive with this context. False: there is none.
     pub fn cancel(&mut self, context: *mut c_void) -> bool {
         // SAFETY: entries live as long as the pool.
-        let is_it = |&entry: &*mut Entry| unsafe { (*entry).state == State::Posted && (*entry).context == context };
+        let is_it =
+            |&entry: &*mut Entry| unsafe { (*entry).state == State::Posted && (*entry).context == context };
         let Some(receive) = self.pool.all().find(is_it) else { return false };
         self.matching.cancel(receive as u64);
         let mut done = Completion::new(context, flags::TAGGED | flags::RECV);

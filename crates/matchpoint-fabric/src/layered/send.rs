@@ -104,7 +104,14 @@ impl FrontEnd {
     }
 
     /// Sends a control message, now or as soon as the core can.
-    pub fn send_control(&mut self, ep: *mut FidEp, to: Addr, tag: u64, message: &[u8], of: *mut c_void) -> bool {
+    pub fn send_control(
+        &mut self,
+        ep: *mut FidEp,
+        to: Addr,
+        tag: u64,
+        message: &[u8],
+        of: *mut c_void,
+    ) -> bool {
         let Some(operation) = self.new_control(ep, to, tag, message, of) else { return false };
         // SAFETY: just made.
         if !self.deferred.is_empty() || unsafe { self.try_send(operation) } != 0 {
@@ -192,7 +199,8 @@ unsafe extern "C" fn send(
     debug_assert_eq!(tag & CONTROL, 0, "applications were told that this bit is not theirs");
     if front.goes_whole(to, len, flags) {
         // SAFETY: the core's function, with the application's arguments.
-        let rc = unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
+        let rc =
+            unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
         return front.gone(rc, to, len);
     }
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
@@ -250,7 +258,8 @@ unsafe extern "C" fn sendv(
     let (bytes, flags) = (total(parts), front.sends.receive_flags);
     if front.goes_whole(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
-        let rc = unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
+        let rc =
+            unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
         return front.gone(rc, to, bytes);
     }
     front.announce(&Long { iov: parts, desc, bytes, to, tag, data: 0, context, flags })

@@ -100,8 +100,7 @@ impl Request {
 }
 
 fn encode(header: Header, address: &Address) -> Vec<u8> {
-    let fields =
-        [header.operation, header.tag, header.bytes, header.data, header.flags, header.address];
+    let fields = [header.operation, header.tag, header.bytes, header.data, header.flags, header.address];
     let mut message: Vec<u8> = fields.iter().flat_map(|field| field.to_ne_bytes()).collect();
     message.extend_from_slice(&address.0);
     message
@@ -109,7 +108,8 @@ fn encode(header: Header, address: &Address) -> Vec<u8> {
 
 fn decode(message: &[u8]) -> Option<(Header, Address)> {
     let (header, address) = message.split_at_checked(size_of::<Header>())?;
-    let mut fields = header.chunks_exact(8).map(|field| u64::from_ne_bytes(field.try_into().expect("eight bytes")));
+    let mut fields =
+        header.chunks_exact(8).map(|field| u64::from_ne_bytes(field.try_into().expect("eight bytes")));
     let mut field = || fields.next().expect("six fields");
     let header = Header {
         operation: field(),

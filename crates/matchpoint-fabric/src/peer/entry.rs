@@ -71,6 +71,11 @@ impl Entry {
         self.peer.msg_size = self.peer.msg_size.min(bytes);
     }
 
+    /// Bytes that its buffers hold.
+    pub fn room(&self) -> usize {
+        self.iov[..self.peer.count].iter().map(|part| part.iov_len).sum()
+    }
+
     /// The first of its buffers.
     pub fn buffer(&mut self) -> (&mut iovec, *mut c_void) {
         (&mut self.iov[0], self.desc[0])

@@ -15,8 +15,8 @@ use std::ptr;
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxOwner, PeerSrxContext};
 use crate::abi::{
-    CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV, Ops,
-    OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
+    CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV,
+    Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
 use crate::lock::{self, Lock, Lockable};
 use crate::matching::Matching;
@@ -24,6 +24,7 @@ use crate::patch::{Patch, owner, shared_lock};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
+use crate::queue::Queue;
 use crate::report;
 use crate::tagged::Terms;
 
@@ -158,7 +159,10 @@ impl FrontEnd {
         };
         if rc != 0 {
             close_core(self.core_srx);
-            return Err(format!("the core provider's endpoint refuses a peer's receive queue (error {})", -rc));
+            return Err(format!(
+                "the core provider's endpoint refuses a peer's receive queue (error {})",
+                -rc
+            ));
         }
         Ok(())
     }
@@ -184,6 +188,10 @@ impl FrontEnd {
         msg.install();
         self.receives = Some((tagged, msg));
         self.report.enabled(&self.owner.matching);
+        if !self.owner.cq.is_null() {
+            // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
+            unsafe { Queue::of(self.owner.cq).add_endpoint(ptr::from_ref(&self.owner)) };
+        }
         Ok(())
     }
 
@@ -226,7 +234,9 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     // SAFETY: the application's call.
     let (_guard, front) = unsafe { (lock::wait((*fid).ops), of(fid)) };
     // SAFETY: the core's function, with the application's arguments.
-    let rc = unsafe { front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument) };
+    let rc = unsafe {
+        front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
+    };
     if command != ENABLE || rc != 0 || front.receives.is_some() {
         return rc;
     }
@@ -243,6 +253,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
     unsafe {
         (*this).report.closed(&(*this).owner.matching);
+        if !(*this).owner.cq.is_null() {
+            Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
+        }
         for entry in (*this).owner.leftovers() {
             if (*entry).state == entry::State::Unexpected && (*entry).tagged {
                 (*this).owner.matching.retract(entry as u64);
@@ -287,7 +300,13 @@ unsafe extern "C" fn getopt(
     unsafe { front.ep_ops.core().getopt.map_or(-errno::ENOSYS, |get| get(fid, level, option, value, len)) }
 }
 
-unsafe extern "C" fn setopt(fid: *mut Fid, level: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
+unsafe extern "C" fn setopt(
+    fid: *mut Fid,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: usize,
+) -> c_int {
     // SAFETY: as above.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.

@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
 use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
-use crate::matching::Matching;
+use crate::dump::{self, Tell, Told};
+use crate::matching::{Asked, Matching, Remember};
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
@@ -71,7 +72,12 @@ impl Owner {
 
     /// A tagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
     #[inline]
-    pub fn tagged_message(&mut self, addr: Addr, bytes: usize, tag: u64) -> Result<(*mut Entry, c_int), c_int> {
+    pub fn tagged_message(
+        &mut self,
+        addr: Addr,
+        bytes: usize,
+        tag: u64,
+    ) -> Result<(*mut Entry, c_int), c_int> {
         let message = self.pool.next().ok_or(-errno::ENOMEM)?;
         // SAFETY: entries live as long as the pool, and this one is nobody else's yet.
         let entry = unsafe { &mut *message };
@@ -249,5 +255,19 @@ impl Owner {
     fn in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
         // SAFETY: entries live as long as the pool.
         self.pool.all().filter(move |&entry| unsafe { (*entry).state } == state)
+    }
+}
+
+impl Tell for Owner {
+    fn tell(&self, text: &mut String) {
+        dump::queues(text, "peer", &self.matching, |id| {
+            // SAFETY: what is queued is an entry that lives.
+            let entry = unsafe { &*(id as *const Entry) };
+            let (asked, bytes) = match entry.state {
+                State::Posted => (ByAddress.asked(id), entry.room()),
+                _ => (Asked { addr: entry.peer.addr, tag: entry.peer.tag, ignore: 0 }, entry.peer.msg_size),
+            };
+            Told { asked, bytes }
+        });
     }
 }

@@ -79,7 +79,11 @@ unsafe fn answer(owner: &Owner, found: Result<(*mut Entry, c_int), c_int>, to: *
     }
 }
 
-unsafe extern "C" fn get_tag(srx: *mut FidPeerSrx, attr: *const PeerMatchAttr, to: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn get_tag(
+    srx: *mut FidPeerSrx,
+    attr: *const PeerMatchAttr,
+    to: *mut *mut c_void,
+) -> c_int {
     // SAFETY: the core calls while nothing of ours is borrowed: from within its progress, or from what we call without.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
@@ -88,7 +92,11 @@ unsafe extern "C" fn get_tag(srx: *mut FidPeerSrx, attr: *const PeerMatchAttr, t
     }
 }
 
-unsafe extern "C" fn get_msg(srx: *mut FidPeerSrx, attr: *const PeerMatchAttr, to: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn get_msg(
+    srx: *mut FidPeerSrx,
+    attr: *const PeerMatchAttr,
+    to: *mut *mut c_void,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         let (owner, attr) = (&mut *owner_of(srx), &*attr);
@@ -98,7 +106,12 @@ unsafe extern "C" fn get_msg(srx: *mut FidPeerSrx, attr: *const PeerMatchAttr, t
 }
 
 /// Before libfabric 2.0 the size of a tagged message is not told.
-unsafe extern "C" fn get_tag_by_number(srx: *mut FidPeerSrx, addr: Addr, tag: u64, to: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn get_tag_by_number(
+    srx: *mut FidPeerSrx,
+    addr: Addr,
+    tag: u64,
+    to: *mut *mut c_void,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         let owner = &mut *owner_of(srx);
@@ -107,7 +120,12 @@ unsafe extern "C" fn get_tag_by_number(srx: *mut FidPeerSrx, addr: Addr, tag: u6
     }
 }
 
-unsafe extern "C" fn get_msg_by_number(srx: *mut FidPeerSrx, addr: Addr, size: u64, to: *mut *mut c_void) -> c_int {
+unsafe extern "C" fn get_msg_by_number(
+    srx: *mut FidPeerSrx,
+    addr: Addr,
+    size: u64,
+    to: *mut *mut c_void,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         let owner = &mut *owner_of(srx);
@@ -149,7 +167,13 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     unsafe { (*owner_of(fid.cast())).cancel(context) }
 }
 
-unsafe extern "C" fn getopt(fid: *mut Fid, _: c_int, option: c_int, value: *mut c_void, len: *mut usize) -> c_int {
+unsafe extern "C" fn getopt(
+    fid: *mut Fid,
+    _: c_int,
+    option: c_int,
+    value: *mut c_void,
+    len: *mut usize,
+) -> c_int {
     if option != OPT_MIN_MULTI_RECV {
         return -errno::ENOPROTOOPT;
     }
@@ -157,7 +181,13 @@ unsafe extern "C" fn getopt(fid: *mut Fid, _: c_int, option: c_int, value: *mut 
     unsafe { tell_least_room(&*owner_of(fid.cast()), value, len) }
 }
 
-unsafe extern "C" fn setopt(fid: *mut Fid, _: c_int, option: c_int, value: *const c_void, len: usize) -> c_int {
+unsafe extern "C" fn setopt(
+    fid: *mut Fid,
+    _: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: usize,
+) -> c_int {
     if option != OPT_MIN_MULTI_RECV || len != size_of::<usize>() || value == ptr::null() {
         return -errno::ENOPROTOOPT;
     }

@@ -9,8 +9,8 @@ use std::ffi::{c_int, c_void};
 use libc::iovec;
 
 use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
-use crate::matching::Asked;
 use crate::lock;
+use crate::matching::Asked;
 use crate::patch::owner;
 use crate::peer::FrontEnd;
 use crate::peer::entry::{Entry, State};

@@ -23,6 +23,9 @@ typedef struct MPI_ABI_Op *MPI_Op;
 typedef struct MPI_ABI_Request *MPI_Request;
 typedef struct MPI_ABI_Session *MPI_Session;
 typedef struct MPI_ABI_Win *MPI_Win;
+typedef struct MPI_T_enum_t *MPI_T_enum;
+typedef struct MPI_T_pvar_handle_t *MPI_T_pvar_handle;
+typedef struct MPI_T_pvar_session_t *MPI_T_pvar_session;
 
 typedef struct {
     int MPI_SOURCE;
@@ -59,6 +62,10 @@ enum {
     MPI_THREAD_FUNNELED = 1024,
     MPI_THREAD_SERIALIZED = 2048,
     MPI_THREAD_MULTIPLE = 4096,
+    MPI_T_BIND_NO_OBJECT = 1,
+    MPI_T_BIND_MPI_COMM = 2,
+    MPI_T_PVAR_CLASS_LEVEL = 2,
+    MPI_T_PVAR_CLASS_SIZE = 3,
 };
 
 /* Those that are called, but not defined, by the recorder. */
@@ -77,6 +84,18 @@ int MPI_Group_size(MPI_Group group, int *size);
 int MPI_Group_translate_ranks(MPI_Group from, int count, const int ranks[], MPI_Group to, int translated[]);
 int MPI_Group_from_session_pset(MPI_Session session, const char *name, MPI_Group *group);
 int MPI_Query_thread(int *provided);
+int MPI_T_finalize(void);
+int MPI_T_init_thread(int required, int *provided);
+int MPI_T_pvar_get_index(const char *name, int var_class, int *pvar_index);
+int MPI_T_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity, int *var_class, MPI_Datatype *datatype,
+                        MPI_T_enum *enumtype, char *desc, int *desc_len, int *bind, int *readonly, int *continuous,
+                        int *atomic);
+int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj_handle, MPI_T_pvar_handle *handle,
+                            int *count);
+int MPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle);
+int MPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf);
+int MPI_T_pvar_session_create(MPI_T_pvar_session *session);
+int MPI_T_pvar_session_free(MPI_T_pvar_session *session);
 int MPI_Test_cancelled(const MPI_Status *status, int *flag);
 int MPI_Type_size(MPI_Datatype type, int *size);
 

@@ -72,6 +72,8 @@ static inline uint64_t made_word(MPI_Comm *made, int result)
         const uint64_t fields[] = {__VA_ARGS__};                                                         \
         const size_t words = sizeof fields / sizeof *fields;                                             \
         bool remark = MEMBERS && has_members(made, result);                                              \
+        if (has_members(made, result))                                                                   \
+            queues_add(*made, strchr(FIELDS, 'q') == NULL); /* of one with a request, nothing is there yet */ \
         uint64_t code = CODE(NAME) | (remark ? REMARK_FOLLOWS : 0);                                      \
         uint64_t *record = begin(lane, code, words, entered, ticks());                                   \
         if (record != NULL) {                                                                            \
@@ -163,6 +165,7 @@ MAKES(Intercomm_create_from_groups, "ic", true,
         if (lane == NULL)                                                                                \
             return REAL(NAME)(comm);                                                                     \
         uint64_t word = comm_word(*comm);                                                                \
+        queues_drop(*comm);                                                                              \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(comm);                                                                   \
         uint64_t *record = begin(lane, CODE(NAME), 1, entered, ticks());                                 \

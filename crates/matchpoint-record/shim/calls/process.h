@@ -66,6 +66,7 @@ CALL(Finalize, "", (void), ())
     struct lane *lane = enter();
     if (world.all_record)
         offset_find(true);
+    queues_close();
     if (lane == NULL)
         return REAL(Finalize)();
     recording_pause();

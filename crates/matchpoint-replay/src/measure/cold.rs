@@ -136,7 +136,7 @@ mod tests {
     use matchpoint::MsgId;
 
     fn at(at_ns: i64) -> Step {
-        Step { at_ns, kind: Kind::Retract { message: MsgId(0) } }
+        Step { at_ns, kind: Kind::Retract { message: MsgId(0) }, site: 0 }
     }
 
     #[test]

@@ -12,9 +12,9 @@ use super::cold::{Phases, Sample, Surcharge};
 use super::play::{answer, expected, time};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
-use crate::measurements::{EngineAtRank, EngineMeasurements, QueueMeasurements};
+use crate::measurements::{Compared, EngineAtRank, EngineMeasurements, QueueMeasurements};
 use crate::observer::{Observer, Searched};
-use crate::step::Step;
+use crate::step::{Kind, Step};
 
 /// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
 /// only ever makes a burst longer.
@@ -51,6 +51,9 @@ pub(crate) struct MeasuredEngine {
     warm: Timing,
     cold: Vec<Sample>,
     pub spread: Spread,
+    /// Of the first engine: what it compared for receives posted at one site, by [`Step::site`]: searches of the posted queue
+    /// that ended at one of them, and of the unexpected queue for one of them.
+    pub sites: Vec<(Compared, Compared)>,
 }
 
 /// How far repetitions of the same bursts were apart, and how many bursts were interrupted.
@@ -117,6 +120,7 @@ impl MeasuredEngine {
             warm: Timing::default(),
             cold: Vec::new(),
             spread: Spread::default(),
+            sites: Vec::new(),
         })
     }
 
@@ -205,7 +209,12 @@ impl MeasuredEngine {
     fn count(&mut self, process: usize, steps: &[Step]) -> bool {
         let Some(live) = &mut self.ranks[process].live else { return false };
         for step in steps {
-            match answer(&mut live.counted, step) {
+            let before = (step.site != 0 && self.is_first).then(|| attempts(live.counted.counts()));
+            let answered = answer(&mut live.counted, step);
+            if let Some(before) = before {
+                note_site(&mut self.sites, step, attempts(live.counted.counts()) - before);
+            }
+            match answered {
                 // Its caller would go on with another engine, so nothing that it answers from here on counts.
                 Err(Refused::Full) => {
                     self.stop(Stopped::Full);
@@ -349,6 +358,22 @@ impl MeasuredEngine {
     }
 }
 
+/// Entries compared so far, in both queues.
+fn attempts(counts: &Counts) -> u64 {
+    counts.posted.attempts() + counts.unexpected.attempts()
+}
+
+fn note_site(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) {
+    let at = step.site as usize;
+    if at >= sites.len() {
+        sites.resize(at + 1, Default::default());
+    }
+    match step.kind {
+        Kind::Post { .. } => sites[at].1.add(attempts),
+        _ => sites[at].0.add(attempts),
+    }
+}
+
 impl AtRank {
     fn counts(&self) -> Counts {
         self.live.as_ref().map_or(self.counts, |live| *live.counted.counts())
@@ -369,8 +394,7 @@ impl AtRank {
     }
 
     fn attempts(&self) -> u64 {
-        let counts = self.counts();
-        counts.posted.attempts() + counts.unexpected.attempts()
+        attempts(&self.counts())
     }
 }
 

@@ -23,7 +23,7 @@ use matchpoint::engines::NameError;
 
 use crate::batch::Sorted;
 use crate::flush::Flush;
-use crate::measurements::{EngineMeasurements, Timings};
+use crate::measurements::{Compared, EngineMeasurements, Timings};
 use crate::observer::{Observer, Shared};
 use crate::step::{Brief, Step};
 use clock::{Lap, Laps, Passed};
@@ -173,6 +173,11 @@ impl Measurer {
     /// The measurements of every engine.
     pub fn engines(&self) -> Vec<EngineMeasurements> {
         self.engines.iter().map(|engine| engine.measurements(&self.observers, &self.phases)).collect()
+    }
+
+    /// What the first engine compared for receives posted at each site.
+    pub fn sites(&self) -> &[(Compared, Compared)] {
+        self.engines.first().map_or(&[], |engine| &engine.sites)
     }
 
     /// How the measuring itself went.

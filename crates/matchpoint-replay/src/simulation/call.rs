@@ -47,6 +47,7 @@ impl<S: Sink> Simulation<'_, S> {
         let process = &mut self.processes[index];
         let Some(call) = process.take_next(lane) else { return };
         process.clock_ns = now_ns;
+        self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
         if self.setting.arrivals == Arrivals::Timestamps {

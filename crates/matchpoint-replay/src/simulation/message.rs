@@ -196,14 +196,15 @@ impl<S: Sink> Simulation<'_, S> {
         let number = self.next_number();
         let process = &mut self.processes[index];
         let took = process.matcher.post(asked, &mut self.flights);
-        self.tally.posted(function, asked, took.is_some());
+        let site = self.tally.posted(function, asked, took.is_some());
         let id = RecvId::new(process.receives.next_place(), number as u32);
         let message = took.map(|place| self.flights[place].id(place));
-        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, message));
+        self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, message).of_site(site));
         let Some(message) = took else {
             let absent = self.is_absent(index, seat, args.source, expected);
             let posted = PostedReceive {
                 owner,
+                site,
                 comm: args.comm,
                 expected,
                 absent,
@@ -255,7 +256,8 @@ impl<S: Sink> Simulation<'_, S> {
         };
         let posted = &process.receives[receive];
         let (asked, expected, owner) = (posted.asked, posted.expected, posted.owner);
-        self.sink.step(point.arrive(id, label, from, Some((posted.id(receive), asked))));
+        let step = point.arrive(id, label, from, Some((posted.id(receive), asked)));
+        self.sink.step(step.of_site(posted.site));
         process.receives.remove(receive);
         let (end_ns, got) = self.transfer(at_ns, place);
         self.tally.reproduced(asked, expected, got);

@@ -233,3 +233,9 @@ pub const MEMBERS: &str = "+members";
 
 /// Its fields.
 pub const MEMBERS_FIELDS: &str = "cGG";
+
+/// The name of what says how long the library's queues are.
+pub const QUEUES: &str = "+queues";
+
+/// Its fields.
+pub const QUEUES_FIELDS: &str = "iii";

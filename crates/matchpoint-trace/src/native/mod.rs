@@ -12,7 +12,7 @@ mod writer;
 
 pub use writer::{Settings, Writer};
 
-pub use crate::readers::native::{Summary, summaries};
+pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
 
 /// The version that is read and written.
 pub const VERSION: u32 = 1;
@@ -23,4 +23,9 @@ pub(crate) const MOST_RANKS: u32 = 1 << 20;
 /// The name of a rank's file.
 pub fn file_name(rank: u32) -> String {
     format!("rank-{rank:05}.mpt")
+}
+
+/// The rank that a file is of, by its name: `rank-00012.mpt`.
+pub fn rank_of_file_name(name: &str) -> Option<u32> {
+    crate::readers::native::rank_of(std::path::Path::new(name))
 }

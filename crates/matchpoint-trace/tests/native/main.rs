@@ -5,6 +5,7 @@ mod bundled;
 mod by_hand;
 mod canonical;
 mod damage;
+mod follow;
 mod opening;
 mod pieces;
 mod random;

@@ -8,6 +8,7 @@ mod data;
 pub(in crate::report) mod escape;
 mod head;
 mod method;
+mod places;
 mod queues;
 mod ranks;
 mod traffic;
@@ -40,6 +41,7 @@ pub fn render(report: &Report<'_>) -> String {
         "tags" => traffic::tags(report),
         "peers" => traffic::peers(report),
         "matrix" => traffic::matrix(report),
+        "places" => places::places(report),
         "method" => method::method(report),
         "data" => data::json(report),
         "script" => SCRIPT.concat(),

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use matchpoint_replay::measurements::{
-    CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, QueueMeasurements, RankMeasurements,
+    CONFLICT_BLOCK, CommunicatorFacts, EngineMeasurements, PlaceMeasurements, QueueMeasurements,
+    RankMeasurements,
 };
 use matchpoint_replay::{Measurements, measurements};
 use matchpoint_trace::{Class, Function};
 
 use super::{
     Advice, Calls, Communicator, CompatibleRuns, Conflicts, Counts, Document, Engine, EngineAtRank,
-    HeaderBits, Messages, Missing, Other, Peers, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags,
+    HeaderBits, Messages, Missing, Other, Peers, Place, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags,
     Timings, Trace, Verdict, Wildcards,
 };
 use crate::advice::Kind;
@@ -50,6 +51,28 @@ pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         replay: replay(measurements),
         host: &measurements.host,
         timings: timings(measurements),
+        places: measurements.places.iter().map(place).collect(),
+    }
+}
+
+fn place(of: &PlaceMeasurements) -> Place<'_> {
+    let there = &of.receives;
+    Place {
+        function: of.function.as_deref(),
+        source: of.source.as_deref(),
+        module: &of.module,
+        address: of.address,
+        ranks: of.ranks,
+        receives: there.posted,
+        late: there.late,
+        any_source: there.any_source,
+        any_tag: there.any_tag,
+        posted_searches: there.found.searches,
+        posted_attempts: there.found.attempts,
+        posted_attempts_max: there.found.attempts_max,
+        unexpected_searches: there.sought.searches,
+        unexpected_attempts: there.sought.attempts,
+        unexpected_attempts_max: there.sought.attempts_max,
     }
 }
 

@@ -1,15 +1,21 @@
 //! Queues, search depths, engines, worst ranks.
 
-use matchpoint_replay::measurements::{EngineMeasurements, QueueMeasurements, RankMeasurements, RankQueue};
+use matchpoint_replay::measurements::{
+    EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
+};
 
 use super::layout::Page;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{bytes, count, depth_bin, digits, duration_ns, seconds, share};
+use crate::places::{compared, short};
 use crate::report::Report;
 use crate::verdict::stands_for;
 
 /// How many ranks are shown.
 const WORST: usize = 5;
+
+/// How many places in the application are shown.
+const PLACES: usize = 6;
 
 /// How many columns of depths fit.
 const BINS: usize = 9;
@@ -20,7 +26,40 @@ pub fn write(report: &Report<'_>, page: &mut Page) {
         depths(engine, page);
         engines(report, page);
         ranks(report, engine, page);
+        places(report, engine, page);
     }
+}
+
+/// Where receives are posted, if the trace has call sites.
+fn places(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {
+    let all = &report.measurements.places;
+    if all.is_empty() {
+        return;
+    }
+    let rows: Vec<_> = all.iter().take(PLACES).map(place_row).collect();
+    page.table(&["Posted by", "receives", "late", "any source", "compared", "deepest"], &rows);
+    let rest = match all.len() - rows.len() {
+        0 => String::new(),
+        rest => format!("; {rest} more are in the JSON and in sites.csv"),
+    };
+    page.footnote(&format!(
+        "late: the message was there first. compared, deepest: entries that `{}` compares in all searches for these \
+         receives, and in the longest{rest}.",
+        engine.name
+    ));
+}
+
+fn place_row(place: &PlaceMeasurements) -> Vec<String> {
+    let there = &place.receives;
+    let of_posted = |part: u64| share(ratio(part as f64, there.posted as f64));
+    vec![
+        short(place),
+        count(there.posted),
+        of_posted(there.late),
+        of_posted(there.any_source),
+        count(compared(place)),
+        count(there.found.attempts_max.max(there.sought.attempts_max)),
+    ]
 }
 
 fn queues(report: &Report<'_>, engine: &EngineMeasurements, page: &mut Page) {

@@ -51,7 +51,7 @@ pub(super) fn is_rank(path: &Path) -> bool {
 }
 
 /// The rank in the name of a file: `rank-00012.mpt`.
-pub(super) fn numbered(path: &Path) -> Option<u32> {
+pub(crate) fn numbered(path: &Path) -> Option<u32> {
     let stem = path.file_stem().filter(|_| is_rank(path))?.to_str()?;
     let digits = stem.strip_prefix("rank-")?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

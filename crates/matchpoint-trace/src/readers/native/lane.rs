@@ -19,6 +19,13 @@ pub(super) struct Ahead {
     pub leave: u64,
 }
 
+/// What a remark said of the library's queues: its three fields.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TickedQueues {
+    pub ticks: u64,
+    pub said: [i64; 3],
+}
+
 /// A thread's calls, as far as they are read.
 pub(super) struct Lane {
     pub thread: u16,
@@ -74,14 +81,19 @@ impl Lane {
 
     /// Looks at the next call in this block, past remarks; false at the end of the block.
     #[inline]
-    pub fn look(&mut self, file: &[u8], plans: &[Plan]) -> Result<bool, Fault> {
+    pub fn look(
+        &mut self,
+        file: &[u8],
+        plans: &[Plan],
+        queues: &mut Option<TickedQueues>,
+    ) -> Result<bool, Fault> {
         loop {
             let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(false) };
             if plan.remark.is_none() {
                 self.ahead = Some(ahead);
                 return Ok(true);
             }
-            self.pass(file, plan)?;
+            self.pass_remark(file, ahead, plan, queues)?;
         }
     }
 
@@ -91,6 +103,7 @@ impl Lane {
         file: &[u8],
         plans: &'p [Plan],
         wanted: Remark,
+        queues: &mut Option<TickedQueues>,
     ) -> Result<Option<&'p Plan>, Fault> {
         loop {
             let Some((ahead, plan)) = self.entry(file, plans)? else { return Ok(None) };
@@ -100,7 +113,7 @@ impl Lane {
                     return Ok(None);
                 }
                 Some(found) if found == wanted => return Ok(Some(plan)),
-                Some(_) => self.pass(file, plan)?,
+                Some(_) => self.pass_remark(file, ahead, plan, queues)?,
             }
         }
     }
@@ -118,6 +131,26 @@ impl Lane {
         let leave = self.ticks.saturating_add(cursor.unsigned()?);
         self.at = cursor.at;
         Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
+    }
+
+    /// Passes over a remark, and keeps what it says of queues.
+    #[cold]
+    fn pass_remark(
+        &mut self,
+        file: &[u8],
+        ahead: Ahead,
+        plan: &Plan,
+        queues: &mut Option<TickedQueues>,
+    ) -> Result<(), Fault> {
+        if plan.remark != Some(Remark::Queues) {
+            return self.pass(file, plan);
+        }
+        let (mut cursor, last) = self.parts(file);
+        let said = [cursor.signed()?, cursor.signed()?, cursor.signed()?];
+        plan.pass_more(&mut cursor, last)?;
+        self.at = cursor.at;
+        *queues = Some(TickedQueues { ticks: ahead.enter, said });
+        Ok(())
     }
 
     fn pass(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {

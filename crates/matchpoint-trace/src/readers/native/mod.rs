@@ -9,6 +9,7 @@ mod comms;
 mod cursor;
 mod decode;
 mod files;
+mod follow;
 mod lane;
 mod notes;
 mod plan;
@@ -30,7 +31,10 @@ use crate::error::TraceError;
 use crate::native::block::MAGIC;
 use crate::trace::{RankReader, Trace};
 
+pub use follow::{Entry, Follower, Lost, Queues};
 pub use summary::{Summary, summaries};
+
+pub(crate) use files::numbered as rank_of;
 
 /// Reader of folders, their `manifest.json`, and the `.mpt` file of one rank.
 pub(super) const READER: Reader =

@@ -25,6 +25,8 @@ pub(super) struct Plan {
 pub(super) enum Remark {
     /// Who belongs to a new communicator.
     Members,
+    /// How long the library's queues are.
+    Queues,
     Unknown,
 }
 
@@ -36,11 +38,16 @@ impl Plan {
     pub fn new(name: &str, fields: &str) -> Result<Plan, String> {
         let remark = match name {
             layout::MEMBERS => Some(Remark::Members),
+            layout::QUEUES => Some(Remark::Queues),
             _ => name.starts_with('+').then_some(Remark::Unknown),
         };
         let function = Function::named(name).unwrap_or(Function::Unknown);
         let shape = Shape::of(function);
-        let own = if remark == Some(Remark::Members) { layout::MEMBERS_FIELDS } else { shape.fields() };
+        let own = match remark {
+            Some(Remark::Members) => layout::MEMBERS_FIELDS,
+            Some(Remark::Queues) => layout::QUEUES_FIELDS,
+            _ => shape.fields(),
+        };
         let Some(more) = fields.strip_prefix(own) else {
             return Err(format!(
                 "the head says that {name} has the fields `{fields}`, which should be `{own}`"

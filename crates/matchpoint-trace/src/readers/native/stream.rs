@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::clock::Timeline;
 use super::cursor::Fault;
 use super::decode::{Fields, Ids};
-use super::lane::{Ahead, Lane};
+use super::lane::{Ahead, Lane, TickedQueues};
 use super::plan::Remark;
 use super::survey::Facts;
 use crate::call::{Action, Call, CommId, NewComm};
@@ -26,6 +26,8 @@ pub(super) struct Stream<B> {
     lanes: Vec<Lane>,
     ids: Ids,
     position: usize,
+    /// What was said last of the library's queues.
+    queues: Option<TickedQueues>,
 }
 
 /// What keeps a stream from going on.
@@ -46,9 +48,17 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     /// # Errors
     /// A first block is damaged.
     pub fn new(path: PathBuf, bytes: B, facts: Arc<Facts>) -> Result<Self, TraceError> {
+        Stream::after(path, bytes, facts, Ids::default())
+    }
+
+    /// Begins to read a part of a file, when the process has these objects already.
+    ///
+    /// # Errors
+    /// A first block is damaged.
+    pub fn after(path: PathBuf, bytes: B, facts: Arc<Facts>, ids: Ids) -> Result<Self, TraceError> {
         let time = Timeline::new(&facts.time, facts.head.clock.hz);
         let lanes = facts.threads.iter().map(|(&thread, &(first, _))| Lane::new(thread, first)).collect();
-        let mut stream = Stream { bytes, path, facts, time, lanes, ids: Ids::default(), position: 0 };
+        let mut stream = Stream { bytes, path, facts, time, lanes, ids, position: 0, queues: None };
         let many = stream.lanes.len() > AWAKE;
         for lane in (0..stream.lanes.len()).rev() {
             let is_there = stream.look(lane).map_err(|stop| stream.explain(stop))?;
@@ -64,9 +74,10 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     /// Finds out what the next call of a lane is; false if it has none.
     #[inline]
     fn look(&mut self, lane: usize) -> Result<bool, Stop> {
-        let Stream { bytes, path, facts, lanes, .. } = self;
+        let Stream { bytes, path, facts, lanes, queues, .. } = self;
         let of = &mut lanes[lane];
-        while of.ahead.is_none() && !of.look(bytes, &facts.plans).map_err(|fault| Stop::Fault(lane, fault))? {
+        let fault = |fault| Stop::Fault(lane, fault);
+        while of.ahead.is_none() && !of.look(bytes, &facts.plans, queues).map_err(fault)? {
             if !of.next_block(path, bytes, facts.good)? {
                 return Ok(false);
             }
@@ -102,6 +113,21 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
         Ok(true)
     }
 
+    /// What was said of the library's queues since this was asked last, and when.
+    pub fn queues(&mut self) -> Option<(i64, [i64; 3])> {
+        self.queues.take().map(|queues| (self.time.ns(queues.ticks), queues.said))
+    }
+
+    /// The time of a tick, as calls have it.
+    pub fn ns(&mut self, ticks: u64) -> i64 {
+        self.time.ns(ticks)
+    }
+
+    /// The objects that the process has.
+    pub fn into_ids(self) -> Ids {
+        self.ids
+    }
+
     /// The lane whose call was entered first.
     fn first(&self) -> usize {
         let entered = |lane: &Lane| lane.ahead.map_or(u64::MAX, |ahead| ahead.enter);
@@ -112,9 +138,9 @@ impl<B: Deref<Target = [u8]>> Stream<B> {
     /// Reads who belongs to the communicator that a call made, if that follows.
     #[cold]
     fn remark(&mut self, lane: usize, call: &mut Call) -> Result<(), Stop> {
-        let Stream { bytes, facts, lanes, ids, .. } = self;
+        let Stream { bytes, facts, lanes, ids, queues, .. } = self;
         let (fault, of) = (|fault| Stop::Fault(lane, fault), &mut lanes[lane]);
-        let Some(plan) = of.remark(bytes, &facts.plans, Remark::Members).map_err(fault)? else {
+        let Some(plan) = of.remark(bytes, &facts.plans, Remark::Members, queues).map_err(fault)? else {
             return Ok(());
         };
         let (mut cursor, last) = of.parts(bytes);

@@ -1,6 +1,6 @@
 //! What a file says before its calls are read: its blocks are hopped through by their headers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
 use super::clock::Evidence;
@@ -30,6 +30,8 @@ pub(super) struct Facts {
     pub calls: u64,
     /// Pairs and offsets that were not in order.
     pub disorder: bool,
+    /// Of a file that is followed: the host's clock, and calls until then, where that was written last.
+    pub reports: VecDeque<(i64, u64)>,
 }
 
 /// Why a file has no facts.
@@ -56,6 +58,7 @@ impl Facts {
             damage: false,
             calls: 0,
             disorder: false,
+            reports: VecDeque::new(),
             head,
             plans,
         };
@@ -65,6 +68,71 @@ impl Facts {
         let rest = &bytes[facts.good..];
         facts.damage = !rest.iter().all(|&byte| byte == 0) && next(bytes, facts.good) == Next::NoBlock;
         Ok(facts)
+    }
+
+    /// What the beginning of a file says that is being written: its head alone.
+    ///
+    /// # Errors
+    /// It is no such file, or the head is not whole yet.
+    pub fn of_head(path: &Path, bytes: &[u8]) -> Result<Facts, Bad> {
+        let (_, _, behind) = head(path, bytes)?;
+        Facts::of(path, &bytes[..behind])
+    }
+
+    /// Goes on with what was written behind the blocks that it knows: `bytes` begin there.
+    ///
+    /// # Errors
+    /// They are damaged, so that waiting for more of them would not help.
+    pub fn go_on(&mut self, path: &Path, bytes: &[u8]) -> Result<(), TraceError> {
+        self.threads.clear();
+        self.good = 0;
+        loop {
+            match next(bytes, self.good) {
+                Next::Block(header) => {
+                    let behind = self.good + HEADER + header.packed as usize;
+                    let whole = unpack::packed(path, bytes, self.good, &header);
+                    match whole {
+                        // Its size may be seen before its bytes are, by another host.
+                        Err(_) if bytes[behind..].iter().all(|&byte| byte == 0) => return Ok(()),
+                        Err(error) => return Err(error),
+                        Ok(_) => {}
+                    }
+                }
+                // So may that of a header, of which the beginning is there.
+                Next::NoBlock if bytes.iter().skip(self.good + HEADER).any(|&byte| byte != 0) => {
+                    let advice = "the file is damaged from here on; what was read before is good";
+                    let error = TraceError::new(path, "what stands here is no block", advice);
+                    return Err(error.at_offset(self.good as u64));
+                }
+                Next::NoBlock | Next::Cut => return Ok(()),
+            }
+            match self.hop(path, bytes) {
+                Ok(_) => self.report(),
+                Err(Bad::Damaged(error)) => return Err(error),
+                Err(Bad::Short) => return Ok(()),
+            }
+        }
+    }
+
+    /// Notes how far the process was when it last told the time.
+    fn report(&mut self) {
+        const KEPT: usize = 4;
+        let Some(&(_, ns)) = self.time.pairs.last() else { return };
+        if self.reports.back().is_none_or(|last| last.0 < ns) {
+            self.reports.push_back((ns, self.calls));
+            if self.reports.len() > KEPT {
+                self.reports.pop_front();
+            }
+        }
+    }
+
+    /// Forgets pairs in the middle, of which a process that runs for days has many.
+    pub fn keep_recent_time(&mut self) {
+        const RECENT: usize = 8;
+        let pairs = &mut self.time.pairs;
+        if pairs.len() > 2 * RECENT {
+            pairs.drain(1..pairs.len() - RECENT);
+        }
     }
 
     /// Takes the next block; false if there is none.

@@ -1,0 +1,87 @@
+//! A job of other processes that this command starts and waits for.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
+
+use crate::failure::Failure;
+
+/// How often it is looked whether the job has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Who is told of a job while it runs.
+pub trait Watcher {
+    /// It has begun.
+    fn begins(&mut self, _job: &mut Child) {}
+    /// It is still running; told again and again.
+    fn looks(&mut self);
+}
+
+impl<F: FnMut()> Watcher for F {
+    fn looks(&mut self) {
+        self();
+    }
+}
+
+/// Waits for the job, and tells `watcher` meanwhile. An interrupt goes to the job too, since it is in the
+/// terminal's foreground with us; being told to stop is handed on. Either way it is waited for.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatus, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let watch = |signal, flag: &Arc<AtomicBool>| {
+        signal_hook::flag::register(signal, flag.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))
+    };
+    watch(signal_hook::consts::SIGINT, &Arc::default())?;
+    watch(signal_hook::consts::SIGTERM, &stop)?;
+    let mut job = command.spawn().map_err(|error| {
+        Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
+    })?;
+    watcher.begins(&mut job);
+    let mut asked = false;
+    loop {
+        if let Some(status) =
+            job.try_wait().map_err(|error| Failure::Message(format!("lost the job: {error}")))?
+        {
+            return Ok(status);
+        }
+        if stop.load(Relaxed) && !asked {
+            asked = true;
+            ask_to_stop(&job);
+        }
+        watcher.looks();
+        thread::sleep(LOOK);
+    }
+}
+
+fn ask_to_stop(job: &Child) {
+    let pid = i32::try_from(job.id()).ok().and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended this moment.
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    }
+}
+
+/// Ends as the job did: with its exit code, or 128 and the number of the signal.
+///
+/// # Errors
+/// It failed.
+pub fn ended(status: ExitStatus) -> Result<(), Failure> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(Failure::Told(u8::try_from(code).unwrap_or(1))),
+        (None, signal) => {
+            Err(Failure::Told(128 + signal.and_then(|signal| u8::try_from(signal).ok()).unwrap_or(0)))
+        }
+    }
+}
+
+/// A line that a shell reads back as this variable.
+pub fn export(name: &str, value: &str) -> String {
+    format!("export {name}='{}'\n", value.replace('\'', "'\\''"))
+}

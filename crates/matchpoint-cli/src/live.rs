@@ -1,0 +1,236 @@
+//! `matchpoint record --live`: the queues of all ranks below what the job prints.
+//!
+//! On a terminal the job's output goes through this process, which takes the table away before each line and draws it again
+//! below. What of it does not go to the terminal is left alone, and where standard error is no terminal all of it is.
+
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::job::Watcher;
+use crate::top::snapshot::State;
+use crate::top::watch::Watch;
+use crate::top::{REFRESH, table};
+
+/// Between two lines where there is no terminal.
+const PLAIN: Duration = Duration::from_secs(10);
+
+/// What a look may take: signals are waiting.
+const LOOK: Duration = Duration::from_millis(300);
+
+/// Ranks shown: the job's own output matters more.
+const ROWS: usize = 8;
+
+/// How long what the job's processes print is waited for once the launcher has ended: some leave processes behind.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What is shown of a running job.
+pub struct Live {
+    watch: Watch,
+    below: Option<Arc<Mutex<Below>>>,
+    forwarders: Vec<JoinHandle<()>>,
+    begun: Instant,
+    looked: Option<Instant>,
+}
+
+impl Live {
+    /// Of the job that `command` will start.
+    pub fn new(trace: &Path, command: &mut Command) -> Live {
+        let shown = io::stderr().is_terminal();
+        if shown {
+            command.stderr(Stdio::piped());
+            if io::stdout().is_terminal() {
+                command.stdout(Stdio::piped());
+            }
+        }
+        Live {
+            watch: Watch::new(trace),
+            below: shown.then(Arc::default),
+            forwarders: Vec::new(),
+            begun: Instant::now(),
+            looked: None,
+        }
+    }
+
+    /// The job has ended: takes the table away.
+    pub fn end(self) {
+        let begun = Instant::now();
+        while self.forwarders.iter().any(|thread| !thread.is_finished()) && begun.elapsed() < LAST_WORDS {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if let Some(below) = &self.below {
+            locked(below).end();
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn begins(&mut self, job: &mut Child) {
+        let Some(below) = &self.below else { return };
+        if let Some(from) = job.stdout.take() {
+            self.forwarders.push(forward(from, Stream::Out, below.clone()));
+        }
+        if let Some(from) = job.stderr.take() {
+            self.forwarders.push(forward(from, Stream::Err, below.clone()));
+        }
+    }
+
+    /// Shows what is new, if it is time to.
+    fn looks(&mut self) {
+        let every = if self.below.is_some() { REFRESH } else { PLAIN };
+        if self.looked.unwrap_or(self.begun).elapsed() < every {
+            return;
+        }
+        let begun = Instant::now();
+        while self.watch.read_some() && begun.elapsed() < LOOK {}
+        self.looked = Some(Instant::now());
+        let snapshot = self.watch.snapshot();
+        if snapshot.state == State::Waiting {
+            return;
+        }
+        match &self.below {
+            Some(below) => {
+                let (width, height) = terminal_size::terminal_size_of(io::stderr())
+                    .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
+                let rows = ROWS.min((height / 2).saturating_sub(table::FIXED_LINES));
+                // What fills the last column may wrap.
+                let lines = table::lines(&snapshot, width.saturating_sub(1), rows);
+                locked(below).show(lines, width);
+            }
+            None => {
+                let passed = crate::format::seconds(self.begun.elapsed().as_secs_f64().round());
+                anstream::eprintln!("matchpoint: after {passed}: {}", table::totals(&snapshot));
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Out,
+    Err,
+}
+
+fn locked(below: &Mutex<Below>) -> MutexGuard<'_, Below> {
+    below.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn forward(mut from: impl Read + Send + 'static, to: Stream, below: Arc<Mutex<Below>>) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut bytes = [0; 8192];
+        loop {
+            match from.read(&mut bytes) {
+                Ok(0) | Err(_) => return,
+                Ok(length) => locked(&below).print(to, &bytes[..length]),
+            }
+        }
+    })
+}
+
+/// A table that stays below what is printed.
+#[derive(Default)]
+struct Below {
+    lines: Vec<String>,
+    width: usize,
+    /// Lines of the terminal that are to be taken away before anything is printed.
+    drawn: usize,
+    /// The beginnings of lines whose ends have not come: of standard output, and of standard error.
+    begun: [Vec<u8>; 2],
+    over: bool,
+}
+
+impl Below {
+    fn show(&mut self, lines: Vec<String>, width: usize) {
+        if !self.over {
+            (self.lines, self.width) = (lines, width);
+            self.put(|_| Ok(()));
+        }
+    }
+
+    fn print(&mut self, to: Stream, bytes: &[u8]) {
+        let begun = &mut self.begun[to as usize];
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+        let mut printed = if whole > 0 { std::mem::take(begun) } else { Vec::new() };
+        printed.extend_from_slice(&bytes[..whole]);
+        self.begun[to as usize].extend_from_slice(&bytes[whole..]);
+        self.put(|_| write(to, &printed));
+    }
+
+    fn end(&mut self) {
+        self.lines.clear();
+        let rest = std::mem::take(&mut self.begun);
+        self.put(|_| write(Stream::Out, &rest[0]).and_then(|()| write(Stream::Err, &rest[1])));
+        self.over = true;
+    }
+
+    /// Prints between taking the table away and drawing it again. A terminal that is gone takes nothing, and the job goes on.
+    fn put(&mut self, print: impl FnOnce(&mut Self) -> io::Result<()>) {
+        let _ = self.erase().and_then(|()| print(self)).and_then(|()| self.draw());
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        if self.drawn > 0 {
+            let up = std::mem::take(&mut self.drawn);
+            write(Stream::Err, format!("\x1b[{up}A\r\x1b[J").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        let mut text = String::new();
+        let shown = |line: &str| line.chars().take(self.width.saturating_sub(1)).collect::<String>();
+        let begun = self.begun.iter().map(|bytes| visible(bytes)).filter(|line| !line.is_empty());
+        let begun: Vec<String> = begun.map(|line| shown(&line)).collect();
+        if self.lines.is_empty() && begun.is_empty() {
+            return Ok(());
+        }
+        for line in begun.iter().chain(&self.lines) {
+            text.push_str(line);
+            text.push_str("\r\n");
+        }
+        self.drawn = begun.len() + self.lines.len();
+        let mut err = anstream::AutoStream::auto(io::stderr().lock());
+        err.write_all(text.as_bytes())?;
+        err.flush()
+    }
+}
+
+fn write(to: Stream, bytes: &[u8]) -> io::Result<()> {
+    match to {
+        Stream::Out => io::stdout().lock().write_all(bytes).and_then(|()| io::stdout().flush()),
+        Stream::Err => io::stderr().lock().write_all(bytes),
+    }
+}
+
+/// What a terminal would show of a line that has begun: what was not written over, without what moves or colours.
+fn visible(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let last = text.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
+    let mut shown = String::new();
+    let mut letters = last.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\x1b' => drop(letters.by_ref().skip(1).find(char::is_ascii_alphabetic)),
+            '\t' => shown.push(' '),
+            _ if letter.is_control() => {}
+            _ => shown.push(letter),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn of_a_line_that_has_begun_the_last_is_seen() {
+        assert_eq!(visible(b"10 %\r20 %\r"), "20 %");
+        assert_eq!(visible(b"\x1b[1mname:\x1b[0m "), "name: ");
+        assert_eq!(visible(b"a\tb\x07"), "a b");
+        assert_eq!(visible(b""), "");
+    }
+}

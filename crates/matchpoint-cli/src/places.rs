@@ -1,0 +1,82 @@
+//! Where in the application receives are posted: the replay knows addresses of each rank, readers want functions and lines.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use matchpoint_record::sites::{self, Place};
+use matchpoint_replay::Measurements;
+use matchpoint_replay::measurements::{PlaceMeasurements, PostedThere};
+
+use crate::failure::Failure;
+use crate::format;
+
+/// Fills [`Measurements::places`] with what the measurements say of addresses: those first for whose receives most was
+/// compared.
+///
+/// # Errors
+/// The trace cannot be read any more.
+pub fn name(measurements: &mut Measurements) -> Result<(), Failure> {
+    if measurements.sites.is_empty() {
+        return Ok(());
+    }
+    let path = Path::new(&measurements.trace.path);
+    let folder = match path.parent() {
+        Some(parent) if !path.is_dir() => parent,
+        _ => path,
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let wanted: Vec<(u32, u64)> = measurements.sites.iter().map(|site| (site.rank, site.address)).collect();
+    let named = sites::places(folder, &wanted)?;
+    let mut merged: BTreeMap<Place, (u64, PostedThere)> = BTreeMap::new();
+    for (place, site) in named.into_iter().zip(&measurements.sites) {
+        let entry = merged.entry(place).or_default();
+        entry.0 += 1;
+        entry.1 += site.receives;
+    }
+    let place = |(place, (ranks, receives)): (Place, (u64, PostedThere))| PlaceMeasurements {
+        module: place.module,
+        address: place.address,
+        function: place.function,
+        source: place.source,
+        ranks,
+        receives,
+    };
+    measurements.places = merged.into_iter().map(place).collect();
+    measurements.places.sort_by_key(|place| std::cmp::Reverse((compared(place), place.receives.late)));
+    Ok(())
+}
+
+/// Entries compared for receives of there, in both queues.
+pub fn compared(place: &PlaceMeasurements) -> u64 {
+    place.receives.found.attempts + place.receives.sought.attempts
+}
+
+/// `exchange (halo.c:94)`, or as much of it as is known; without the folders of the source.
+pub fn short(place: &PlaceMeasurements) -> String {
+    let file = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    match (&place.function, &place.source) {
+        (Some(function), Some(source)) => format!("{function} ({})", file(source)),
+        (None, Some(source)) => file(source),
+        (Some(function), None) => format!("{function} ({}+{:#x})", file(&place.module), place.address),
+        (None, None) => format!("{}+{:#x}", file(&place.module), place.address),
+    }
+}
+
+/// Who posts most of the receives that `of` counts, as a sentence; nothing where the trace has no call sites.
+pub fn most(measurements: &Measurements, of: impl Fn(&PostedThere) -> u64) -> String {
+    const NAMED: usize = 3;
+    let whole: u64 = measurements.places.iter().map(|place| of(&place.receives)).sum();
+    let mut sorted: Vec<_> = measurements.places.iter().filter(|place| of(&place.receives) > 0).collect();
+    sorted.sort_by_key(|place| std::cmp::Reverse(of(&place.receives)));
+    let part = |place: &&PlaceMeasurements| {
+        format!("{} {}", format::share(of(&place.receives) as f64 / whole as f64), short(place))
+    };
+    match &sorted[..] {
+        [] => String::new(),
+        [only] => format!(" All of them are posted by {}.", short(only)),
+        _ => {
+            let named: Vec<String> = sorted.iter().take(NAMED).map(part).collect();
+            format!(" Of them post: {}.", named.join(", "))
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What became of a job whose messages an engine of ours matched: its verdict, on the terminal, and as JSON.
+
+pub mod json;
+pub mod terminal;
+pub mod verdict;
+
+use matchpoint_run::report::{Process, Rank};
+
+/// What the processes of one job told.
+pub struct Run {
+    /// Which engine matched.
+    pub engine: String,
+    /// Those that have a matched endpoint; first those that matching costs most, or would cost with a list.
+    pub ranks: Vec<Rank>,
+    /// Why others are matched by the core provider itself; of each reason, how many processes gave it.
+    pub unmatched: Vec<(String, u64)>,
+    /// Processes that loaded the provider, and opened no endpoint with it.
+    pub idle: u64,
+    /// How many the command asked for, if it says so.
+    pub expected: Option<u64>,
+}
+
+impl Run {
+    /// Of these processes.
+    pub fn new(processes: &[Process], expected: Option<u64>) -> Run {
+        let mut ranks: Vec<Rank> =
+            processes.iter().filter(|one| one.is_matched()).map(Process::sums).collect();
+        ranks.sort_by(|a, b| verdict::cost(b).partial_cmp(&verdict::cost(a)).expect("shares are finite"));
+        let engine =
+            processes.iter().flat_map(|process| &process.endpoints).map(|endpoint| endpoint.engine.clone());
+        let mut unmatched: Vec<(String, u64)> = Vec::new();
+        for why in processes.iter().flat_map(|process| process.unmatched.iter().take(1)) {
+            match unmatched.iter_mut().find(|(known, _)| known == why) {
+                Some((_, times)) => *times += 1,
+                None => unmatched.push((why.clone(), 1)),
+            }
+        }
+        let is_idle = |process: &&Process| !process.is_matched() && process.unmatched.is_empty();
+        Run {
+            engine: engine.max().unwrap_or_else(|| "hybrid".to_owned()),
+            ranks,
+            unmatched,
+            idle: processes.iter().filter(is_idle).count() as u64,
+            expected,
+        }
+    }
+
+    /// Processes that told nothing.
+    pub fn silent(&self) -> u64 {
+        let told =
+            self.ranks.len() as u64 + self.idle + self.unmatched.iter().map(|(_, times)| times).sum::<u64>();
+        self.expected.map_or(0, |expected| expected.saturating_sub(told))
+    }
+
+    /// Ranks that did not close their endpoints: killed, aborted, or left by `exit`.
+    pub fn unfinished(&self) -> Vec<u32> {
+        let open = self.ranks.iter().filter(|rank| !rank.complete);
+        let mut open: Vec<u32> = open.filter_map(|rank| u32::try_from(rank.rank?).ok()).collect();
+        open.sort_unstable();
+        open
+    }
+}

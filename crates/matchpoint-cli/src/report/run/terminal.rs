@@ -1,0 +1,116 @@
+//! The verdict, and a table of ranks.
+
+use anstyle::{AnsiColor, Style};
+use matchpoint_run::report::Rank;
+
+use super::Run;
+use super::verdict::Verdict;
+use crate::format;
+use crate::record::ranks;
+use crate::report::terminal::layout::Page;
+use crate::verdict::Answer;
+
+/// Ranks in the table, unless all are wanted.
+const ROWS: usize = 10;
+
+const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
+
+/// All of it.
+pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
+    let mut page = Page::default();
+    page.blank();
+    page.paragraph(&verdict.text, style(verdict.answer));
+    page.blank();
+    let told: Vec<&Rank> = run.ranks.iter().filter(|rank| rank.complete || rank.searches() > 0).collect();
+    if !told.is_empty() {
+        let shown = if all { told.len() } else { ROWS.min(told.len()) };
+        let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank)).collect();
+        page.table(&HEADER, &rows);
+        let more = told.len() - shown;
+        let more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
+        page.footnote(&format!(
+            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and \
+             messages. unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives \
+             and of unexpected messages. met: entries queued, mean over searches; a list compares at most so many. \
+             matching: time in the engine, from every 64th call; share of the rank's time between its first endpoint \
+             and its last.{more}"
+        ));
+    }
+    for (title, text) in notes(run) {
+        page.item(&title, &text);
+    }
+    format!("{}\n", page.into_text().trim_end())
+}
+
+fn style(answer: Answer) -> Style {
+    let bold = Style::new().bold();
+    match answer {
+        Answer::Unknown => bold,
+        Answer::No | Answer::NoMessages => bold.fg_color(Some(AnsiColor::Green.into())),
+        Answer::Little => bold.fg_color(Some(AnsiColor::Yellow.into())),
+        Answer::Yes => bold.fg_color(Some(AnsiColor::Red.into())),
+    }
+}
+
+fn row(rank: &Rank) -> Vec<String> {
+    let name = rank.rank.map_or_else(|| format!("{}:{}", rank.host, rank.pid), |rank| rank.to_string());
+    let mean = rank.list_entries() as f64 / rank.searches().max(1) as f64;
+    let unexpected = rank.unexpected as f64 / rank.arrivals.max(1) as f64;
+    vec![
+        if rank.complete { name } else { format!("{name}, open") },
+        format::count(rank.posts),
+        format::count(rank.arrivals),
+        format::share(unexpected),
+        format::count(rank.posted_max),
+        format::count(rank.unexpected_max),
+        format::digits(mean),
+        rank.matching_ns.map_or_else(|| "–".to_owned(), format::duration_ns),
+        rank.share().map_or_else(|| "–".to_owned(), format::share),
+    ]
+}
+
+/// What the table does not show.
+fn notes(run: &Run) -> Vec<(String, String)> {
+    let mut notes = Vec::new();
+    let mut note = |title: &str, text: String| notes.push((title.to_owned(), text));
+    let unfinished = run.unfinished();
+    if !unfinished.is_empty() {
+        note(
+            "Not finished",
+            format!(
+                "{} did not close {} endpoints: killed, aborted, or left by exit. Figures of theirs are missing, or \
+                 of the moment when they were asked.",
+                ranks(&unfinished),
+                if unfinished.len() == 1 { "its" } else { "their" },
+            ),
+        );
+    }
+    if run.silent() > 0 {
+        let expected = run.expected.unwrap_or(0);
+        note(
+            "Not heard of",
+            format!(
+                "{} of {expected} processes reported nothing: they died before MPI_Init, or ran on hosts that do not \
+                 see the folder (--folder).",
+                run.silent()
+            ),
+        );
+    }
+    for (why, times) in &run.unmatched {
+        note(
+            "Not matched by us",
+            format!("in {}: {why}.", format::counted(*times, "process").replace("processs", "processes")),
+        );
+    }
+    if run.idle > 0 && !run.ranks.is_empty() {
+        let text = "loaded the provider and opened no endpoint with it.";
+        note("Not in use", format!("{} of {} processes {text}", run.idle, run.idle + run.ranks.len() as u64));
+    }
+    let left: (u64, u64) = run.ranks.iter().fold((0, 0), |(receives, messages), rank| {
+        (receives + rank.posted_left, messages + rank.unexpected_left)
+    });
+    if left.1 > 0 {
+        note("Left over", format!("{} that nobody received.", format::counted(left.1, "message")));
+    }
+    notes
+}

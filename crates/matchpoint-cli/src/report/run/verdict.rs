@@ -1,0 +1,104 @@
+//! Did matching matter in this job? Of what was measured while it ran, and what a plain list would have searched at most.
+
+use matchpoint_run::report::Rank;
+
+use super::Run;
+use crate::format;
+use crate::verdict::{Answer, NEGLIGIBLE};
+
+/// Nanoseconds that an entry costs in the lists of libfabric's own providers: 2 in `shm` and `tcp;ofi_rxm`, 4 in `tcp`,
+/// with 8192 entries before the one that matches (2026-11-21, two cores of a Xeon).
+pub const ENTRY_NS: f64 = 4.0;
+
+/// The answer with its numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdict {
+    /// The answer, for the engine that ran.
+    pub answer: Answer,
+    /// Share of the run time of the worst rank; none if there were too few messages to measure.
+    pub share: Option<f64>,
+    /// What a plain list would have cost there, at most, as a share of the same time.
+    pub list_share: f64,
+    /// The rank with the largest of either.
+    pub rank: Option<u64>,
+    /// The answer in words.
+    pub text: String,
+}
+
+/// Share of a rank's run time that a plain list would have searched, at most.
+fn list_share(rank: &Rank) -> f64 {
+    let share = rank.list_entries() as f64 * ENTRY_NS / rank.elapsed_ns as f64;
+    if share.is_finite() { share } else { 0.0 }
+}
+
+/// By which ranks are compared: what matching costs, or would cost with a list at most, and then the former alone.
+pub fn cost(rank: &Rank) -> (f64, f64) {
+    let share = rank.share().unwrap_or(0.0);
+    (share.max(list_share(rank)), share)
+}
+
+/// Judges.
+pub fn verdict(run: &Run) -> Verdict {
+    let Some(worst) = run.ranks.iter().find(|rank| rank.searches() > 0) else {
+        return without(run);
+    };
+    let (share, list_share) = (worst.share(), list_share(worst));
+    let answer = Answer::to(share.unwrap_or(0.0));
+    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| rank.to_string());
+    let measured = match share {
+        Some(share) => format!("took {} of the run time of the worst rank, {name}", format::share(share)),
+        None => format!("had {} at the worst rank, {name}, too few to time", searches(worst)),
+    };
+    let text = format!(
+        "{}: matching with `{}` {measured}. {} {}",
+        answer.word(),
+        run.engine,
+        list(worst, list_share),
+        memory(run)
+    );
+    Verdict { answer, share, list_share, rank: worst.rank, text }
+}
+
+fn searches(rank: &Rank) -> String {
+    let count = rank.searches();
+    format!("{} {}", format::count(count), if count == 1 { "search" } else { "searches" })
+}
+
+/// An upper bound: it compares with every entry that is queued, while a list stops at the first that matches.
+fn list(worst: &Rank, share: f64) -> String {
+    let entries = worst.list_entries();
+    if entries == 0 {
+        return "A plain list would have had nothing to search: no queue had an entry.".to_owned();
+    }
+    let each = format::digits(entries as f64 / worst.searches() as f64);
+    let bound = format!(
+        "A plain list, as libfabric's own providers have, would have compared at most {} there, {each} a search: at \
+         {} ns each, at most {}",
+        if entries == 1 { "1 entry".to_owned() } else { format!("{} entries", format::count(entries)) },
+        format::digits(ENTRY_NS).trim_end_matches('0').trim_end_matches('.'),
+        format::share(share.min(1.0)),
+    );
+    if share < NEGLIGIBLE {
+        return format!("{bound} of that time.");
+    }
+    format!("{bound} of that time; how much of it, `matchpoint record` and `matchpoint analyze` tell.")
+}
+
+fn memory(run: &Run) -> String {
+    let most = run.ranks.iter().map(|rank| rank.bytes_max).max().unwrap_or(0);
+    let all: u64 = run.ranks.iter().map(|rank| rank.bytes_max).sum();
+    format!("The engine had at most {} a rank, {} in all.", format::bytes(most), format::bytes(all))
+}
+
+fn without(run: &Run) -> Verdict {
+    let open = run.ranks.iter().filter(|rank| !rank.complete).count();
+    let (answer, text) = if open > 0 {
+        let text = "no rank came to its end, so nothing is known of what it searched.";
+        (Answer::Unknown, text)
+    } else {
+        let text = "no message was matched by libfabric, so that no engine can change the run time: there were none, \
+            or the MPI library took other ways.";
+        (Answer::NoMessages, text)
+    };
+    Verdict { answer, share: None, list_share: 0.0, rank: None, text: format!("{}: {text}", answer.word()) }
+}

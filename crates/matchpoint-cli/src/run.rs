@@ -1,0 +1,215 @@
+//! `matchpoint run`: an MPI job whose messages an engine of ours matches, by way of libfabric.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use matchpoint_run::job::{Job, Request};
+use matchpoint_run::report::{self as reports, Process};
+use matchpoint_run::{RunError, libfabric};
+use serde_json::{Value, json};
+
+use crate::cli;
+use crate::failure::Failure;
+use crate::output::Outputs;
+use crate::report::run::{Run, json as json_report, terminal, verdict};
+use crate::{format, job};
+
+/// Runs the command.
+///
+/// # Errors
+/// The job cannot be started, or not with the provider; none of its processes used it; or it failed: then with its exit
+/// code.
+pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
+    let mut outputs = Outputs::default();
+    let json = arguments.json.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+    if let Some(folder) = &arguments.results {
+        let told = told_in(folder)?;
+        let run = Run::new(&told, None);
+        if run.ranks.is_empty() {
+            return Err(Failure::Message(nothing(&run, told.is_empty())));
+        }
+        return finish(arguments, outputs, json, &Value::Null, &run);
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
+    let mut job = Job::prepare(
+        Request {
+            engine: arguments.engine.clone(),
+            core: arguments.core.clone(),
+            mpicc: arguments.mpicc.clone(),
+            folder: arguments.folder.clone().or_else(|| arguments.dry_run.then(|| "matchpoint.run".into())),
+            command: arguments.command.clone(),
+        },
+        &program,
+    )?;
+    if arguments.dry_run {
+        let text = dry_run(&job);
+        return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
+    }
+    anstream::eprintln!("matchpoint: {}", job.describe());
+    let mut news = News::default();
+    let status = job::run(job.command(), &mut || news.look(&job))?;
+    let told = job.processes();
+    let run = Run::new(&told, job.ranks.take());
+    if run.ranks.is_empty() {
+        let why = nothing(&run, told.is_empty());
+        if status.success() {
+            return Err(Failure::Message(why));
+        }
+        anstream::eprintln!("matchpoint: the job failed ({status}), and {why}");
+        return job::ended(status);
+    }
+    if !news.told {
+        anstream::eprintln!("{}", news_of(&job, &told));
+    }
+    finish(arguments, outputs, json, &about(&job, status), &run)?;
+    job::ended(status)
+}
+
+/// What the processes of an earlier job left in its folder.
+fn told_in(folder: &Path) -> Result<Vec<Process>, Failure> {
+    let reports = folder.join("reports");
+    if !reports.is_dir() {
+        let folder = folder.display();
+        return Err(Failure::Message(format!(
+            "{folder}: there are no reports in it; name the folder of --folder"
+        )));
+    }
+    Ok(reports::read(&reports))
+}
+
+fn finish(
+    arguments: &cli::Run,
+    mut outputs: Outputs,
+    json: Option<usize>,
+    about: &Value,
+    run: &Run,
+) -> Result<(), Failure> {
+    let verdict = verdict::verdict(run);
+    anstream::eprint!("{}", terminal::render(run, &verdict, arguments.stats));
+    if let Some(index) = json {
+        outputs.fill(index, |out| json_report::write(about, run, &verdict, out))?;
+    }
+    outputs.commit()?;
+    Ok(())
+}
+
+/// What was known before it ran.
+fn about(job: &Job, status: ExitStatus) -> Value {
+    json!({
+        "mpi": job.stack.vendor.name(),
+        "mpi_version": job.stack.version.as_ref().map(ToString::to_string),
+        "mpi_library": job.stack.library,
+        "libfabric": job.fabric.as_ref().map(|fabric| format!("{}.{}", fabric.version.0, fabric.version.1)),
+        "core": job.choice.core,
+        "exit_status": status.code(),
+    })
+}
+
+/// Looks for the first reports, and says once what they show.
+#[derive(Default)]
+struct News {
+    told: bool,
+    seen: usize,
+    changed: Option<Instant>,
+    looked: Option<Instant>,
+}
+
+impl News {
+    /// Ranks that are not there half a second after the last one are late, and not waited for.
+    const PATIENCE: Duration = Duration::from_millis(500);
+    /// The folder is read no more often than this.
+    const PAUSE: Duration = Duration::from_millis(100);
+
+    fn look(&mut self, job: &Job) {
+        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < News::PAUSE) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let told = job.processes();
+        let matched = told.iter().filter(|process| process.is_matched()).count();
+        if matched != self.seen {
+            (self.seen, self.changed) = (matched, Some(Instant::now()));
+        }
+        let all = job.ranks.is_some_and(|ranks| matched as u64 >= ranks);
+        let settled = self.changed.is_some_and(|changed| changed.elapsed() > News::PATIENCE);
+        if matched > 0 && (all || settled) {
+            self.told = true;
+            anstream::eprintln!("{}", news_of(job, &told));
+        }
+    }
+}
+
+/// `matchpoint: hybrid matches for 8 ranks over shm (libfabric 2.5, owner of the receive queue)`
+fn news_of(job: &Job, told: &[Process]) -> String {
+    let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
+    let first = matched.first();
+    let endpoint = first.and_then(|process| process.endpoints.first());
+    let front_end = match endpoint.map(|endpoint| endpoint.front_end.as_str()) {
+        Some("layered") => matchpoint_run::choice::FrontEnd::Layered,
+        _ => matchpoint_run::choice::FrontEnd::Peer,
+    };
+    format!(
+        "matchpoint: {} matches for {} over {} (libfabric {}, {})",
+        endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
+        format::counted(matched.len() as u64, "rank"),
+        job.choice.core,
+        first.map_or("", |process| &process.libfabric),
+        front_end.describe()
+    )
+}
+
+/// No process was matched by us: why, as far as is known, and what to look at.
+fn nothing(run: &Run, silent: bool) -> String {
+    if silent {
+        return "no process loaded the provider: none called MPI_Init, or the application has another MPI library \
+            than the one that was found, or its hosts do not see the folder of the provider (--folder); \
+            FI_LOG_LEVEL=warn lets libfabric tell"
+            .to_owned();
+    }
+    if let Some((why, times)) = run.unmatched.first() {
+        let processes = if *times == 1 { "process" } else { "processes" };
+        return format!("libfabric matched the messages itself, in {times} {processes}: {why}");
+    }
+    format!(
+        "the MPI did not choose the provider, which {} processes loaded: a setting of its own names another, in a \
+         file or behind the launcher, or it asks libfabric for something that the core lacks; FI_LOG_LEVEL=info lets \
+         libfabric tell, another --core may do",
+        run.idle
+    )
+}
+
+/// Lines for a shell, and in comments what it cannot do.
+fn dry_run(job: &Job) -> String {
+    let mut text = format!("# {}\n", job.describe());
+    for variable in &job.variables {
+        text += &format!("# {}\n{}", variable.why, job::export(variable.name, &variable.value));
+    }
+    let folder = job.folder.path.display();
+    let handed_on = job.handed_on();
+    if !handed_on.is_empty() {
+        text += &format!("# For other hosts, mpirun must hand these on: {}\n", handed_on.join(" "));
+    }
+    text += &format!(
+        "# All hosts must see {folder}. Empty {folder}/reports before each run; afterwards: matchpoint run --results \
+         {folder}\n"
+    );
+    text
+}
+
+/// The hidden command: see [`libfabric`].
+///
+/// # Errors
+/// It cannot be loaded.
+pub fn ask_libfabric(library: &PathBuf) -> Result<(), Failure> {
+    let text = libfabric::answer(library).map_err(Failure::Message)?;
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Failure::Message(error.to_string())
+    }
+}

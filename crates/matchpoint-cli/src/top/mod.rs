@@ -1,0 +1,112 @@
+//! `matchpoint top`: how long the queues of a running job are.
+//!
+//! * [`target`]: from what the user names to the folder of a trace; [`watch`]: all files of it, as they grow.
+//! * [`standing`]: what stands at one rank, as far as its calls tell.
+//! * [`snapshot`]: plain data; [`table`], [`json`]: what is made of it. [`screen`]: the terminal.
+
+pub mod json;
+pub mod screen;
+pub mod snapshot;
+pub mod standing;
+pub mod table;
+pub mod target;
+pub mod watch;
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::cli::Top;
+use crate::failure::Failure;
+use screen::Screen;
+use snapshot::Snapshot;
+use watch::Watch;
+
+/// Between two looks.
+pub const REFRESH: Duration = Duration::from_secs(1);
+
+/// Ranks shown where there is no terminal.
+const PLAIN_ROWS: usize = 20;
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no such job, or it is not recorded; or its trace cannot be read.
+pub fn run(arguments: &Top) -> Result<(), Failure> {
+    let mut watch = Watch::new(&target::folder(&arguments.target)?);
+    if arguments.once {
+        watch.read_all();
+        return print(&checked(&watch)?, arguments);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+    }
+    if arguments.json || !io::stdout().is_terminal() {
+        follow(&mut watch, arguments, &stop)
+    } else {
+        show(&mut watch, arguments, &stop)
+    }
+}
+
+/// What is known now; an error if nothing can become of it.
+fn checked(watch: &Watch) -> Result<Snapshot, Failure> {
+    let snapshot = watch.snapshot();
+    match snapshot.problem() {
+        Some(problem) => Err(Failure::Message(problem)),
+        None => Ok(snapshot),
+    }
+}
+
+/// A look each second, one below the other.
+fn follow(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
+    loop {
+        let begun = Instant::now();
+        watch.read_all();
+        let snapshot = checked(watch)?;
+        print(&snapshot, arguments)?;
+        while begun.elapsed() < REFRESH && !snapshot.is_over() {
+            if stop.load(Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if snapshot.is_over() || stop.load(Relaxed) {
+            return Ok(());
+        }
+    }
+}
+
+fn print(snapshot: &Snapshot, arguments: &Top) -> Result<(), Failure> {
+    let text = if arguments.json {
+        json::line(snapshot)
+    } else {
+        let lines = table::lines(snapshot, table::WIDTH, arguments.rows.unwrap_or(PLAIN_ROWS));
+        lines.join("\n") + "\n" + if arguments.once { "" } else { "\n" }
+    };
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
+}
+
+/// A page that is drawn anew each second.
+fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Failure> {
+    let last = {
+        let mut screen = Screen::open().map_err(|error| Failure::printing(&error))?;
+        loop {
+            // A long trace is read over several looks: what it has come to is seen meanwhile.
+            let begun = Instant::now();
+            while watch.read_some() && begun.elapsed() < REFRESH {}
+            let snapshot = checked(watch)?;
+            let (width, height) = screen.size();
+            let rows = arguments.rows.unwrap_or(usize::MAX).min(height.saturating_sub(table::FIXED_LINES));
+            screen.draw(&table::lines(&snapshot, width, rows)).map_err(|error| Failure::printing(&error))?;
+            if snapshot.is_over() || screen.quits_within(REFRESH.saturating_sub(begun.elapsed()), stop) {
+                break snapshot;
+            }
+        }
+    };
+    // The page is gone with the screen: what it showed last stays where the user's cursor is.
+    print(&last, &Top { target: String::new(), once: true, json: false, rows: arguments.rows })
+}

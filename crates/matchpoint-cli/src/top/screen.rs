@@ -1,0 +1,157 @@
+//! The terminal: a page of its own, left as it was found.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+
+/// Another page, without a cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// How often it is looked whether a signal came.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A page that is drawn over and over. When it is dropped, the terminal is as before.
+pub struct Screen {
+    /// How the keyboard was, if there is one.
+    before: Option<Termios>,
+}
+
+impl Screen {
+    /// Opens it on standard output, which is a terminal.
+    ///
+    /// # Errors
+    /// It cannot be written to.
+    pub fn open() -> io::Result<Screen> {
+        let screen = Screen { before: keys_at_once() };
+        let mut out = io::stdout().lock();
+        out.write_all(ENTER.as_bytes())?;
+        out.flush()?;
+        Ok(screen)
+    }
+
+    /// Columns and lines.
+    pub fn size(&self) -> (usize, usize) {
+        let (width, height) = terminal_size::terminal_size()
+            .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
+        (width.max(20), height.max(8))
+    }
+
+    /// Draws it anew.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn draw(&mut self, lines: &[String]) -> io::Result<()> {
+        let (_, height) = self.size();
+        // Each line is cleared behind its end, and what is below the last: nothing flickers.
+        let mut text = String::from("\x1b[H");
+        for (at, line) in lines.iter().take(height).enumerate() {
+            text.push_str(if at == 0 { "" } else { "\r\n" });
+            text.push_str(line);
+            text.push_str("\x1b[K");
+        }
+        text.push_str("\x1b[J");
+        // Escape sequences that move must stay where those of colours are not wanted.
+        let styled = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        let mut out = io::stdout().lock();
+        out.write_all(if styled { text } else { without_styles(&text) }.as_bytes())?;
+        out.flush()
+    }
+
+    /// Waits so long; whether the user had enough meanwhile.
+    pub fn quits_within(&mut self, time: Duration, stop: &AtomicBool) -> bool {
+        let begun = Instant::now();
+        loop {
+            if stop.load(Relaxed) {
+                return true;
+            }
+            let left = time.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            if self.key(left.min(LOOK)).is_some_and(|key| key == b'q' || key == b'Q') {
+                return true;
+            }
+        }
+    }
+
+    fn key(&self, time: Duration) -> Option<u8> {
+        if self.before.is_none() {
+            std::thread::sleep(time);
+            return None;
+        }
+        let stdin = rustix::stdio::stdin();
+        let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+        if !matches!(poll(&mut polled, Some(&timeout)), Ok(1)) {
+            return None;
+        }
+        let mut key = [0];
+        match rustix::io::read(stdin, &mut key) {
+            Ok(1) => Some(key[0]),
+            // Nobody is at the keyboard any more: without this the loop would not wait.
+            _ => {
+                std::thread::sleep(time);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(LEAVE.as_bytes());
+        let _ = out.flush();
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, before);
+        }
+    }
+}
+
+/// Keys come as they are pressed, and are not shown. Ctrl-C stays a signal; Ctrl-Z, which would leave the page behind, does
+/// nothing.
+fn keys_at_once() -> Option<Termios> {
+    if !io::stdin().is_terminal() {
+        return None;
+    }
+    let stdin = rustix::stdio::stdin();
+    let before = tcgetattr(stdin).ok()?;
+    let mut wanted = before.clone();
+    wanted.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+    wanted.special_codes[SpecialCodeIndex::VSUSP] = 0;
+    wanted.special_codes[SpecialCodeIndex::VMIN] = 1;
+    wanted.special_codes[SpecialCodeIndex::VTIME] = 0;
+    tcsetattr(stdin, OptionalActions::Now, &wanted).ok()?;
+    Some(before)
+}
+
+/// Colours and weights left out; what moves the cursor stays.
+fn without_styles(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("\x1b[") {
+        let sequence = &rest[at + 2..];
+        let length = sequence.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(sequence.len());
+        let is_style = sequence[length..].starts_with('m');
+        let behind = at + 2 + (length + 1).min(sequence.len());
+        plain.push_str(if is_style { &rest[..at] } else { &rest[..behind] });
+        rest = &rest[behind..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_styles;
+
+    #[test]
+    fn styles_go_and_moves_stay() {
+        assert_eq!(without_styles("\x1b[H\x1b[1ma\x1b[0m\x1b[K\r\nb\x1b[J"), "\x1b[Ha\x1b[K\r\nb\x1b[J");
+        assert_eq!(without_styles("\x1b["), "\x1b[");
+    }
+}

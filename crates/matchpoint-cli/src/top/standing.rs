@@ -1,0 +1,384 @@
+//! What stands at one rank, as far as its calls tell.
+//!
+//! A trace shows when a receive is posted and when a call reports it complete; that its message has come in between shows
+//! in no call. So receives that are posted and not reported complete are at least as many as the posted queue has entries.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use matchpoint_trace::Call;
+use matchpoint_trace::call::{Action, CommId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status};
+
+/// No more ranks are believed in than a trace may have.
+pub const MOST_RANKS: u32 = 1 << 20;
+
+/// Who a communicator leads to.
+#[derive(Clone)]
+enum Members {
+    /// All, in their order.
+    World,
+    /// The process itself.
+    Own,
+    /// Ranks of `MPI_COMM_WORLD`, −1 for processes of other worlds.
+    Listed(Arc<[i32]>),
+}
+
+/// One rank.
+#[derive(Default)]
+pub struct Standing {
+    rank: u32,
+    comms: HashMap<CommId, Members>,
+    /// By id: ids are small, and given again.
+    requests: Vec<Option<Request>>,
+    /// Receives posted and not seen complete, from a source that they name.
+    pub posted_from: u64,
+    /// The same, from any source.
+    pub posted_from_any: u64,
+    /// Messages received, from processes of this world.
+    pub received: u64,
+    /// Messages sent or received whose other end is not known, or in another world.
+    pub elsewhere: u64,
+    /// When its last call returned.
+    pub left_ns: i64,
+}
+
+#[derive(Clone, Copy)]
+struct Request {
+    what: What,
+    persistent: bool,
+    /// It was begun, and not seen complete.
+    active: bool,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Send(SendArgs),
+    Receive(ReceiveArgs),
+}
+
+impl Standing {
+    /// Of a rank that has called nothing yet.
+    pub fn new(rank: u32) -> Standing {
+        Standing { rank, left_ns: i64::MIN, ..Standing::default() }
+    }
+
+    /// Takes a call. What it sends is added to `sent`, by the rank that it goes to.
+    pub fn call(&mut self, call: &Call, sent: &mut Vec<u64>) {
+        self.left_ns = self.left_ns.max(call.leave_ns);
+        match call.action {
+            Action::Send { ref args, .. } => self.send(args, sent),
+            Action::Receive { ref args, request: None, status } => self.receive(args, status),
+            Action::Receive { ref args, request: Some(id), .. } => self.begin_receive(id, *args),
+            Action::SendReceive { ref send, ref receive, request, status } => {
+                self.send(send, sent);
+                match request {
+                    Some(id) => self.begin_receive(id, *receive),
+                    None => self.receive(receive, status),
+                }
+            }
+            Action::SendInit { ref args, request } => self.keep(request, What::Send(*args), true),
+            Action::ReceiveInit { ref args, request } => self.keep(request, What::Receive(*args), true),
+            Action::Start => call.requests.iter().for_each(|id| self.start(*id, sent)),
+            Action::Complete { .. } => self.completions(call, true),
+            Action::RequestStatus => self.completions(call, false),
+            Action::RequestFree => call.requests.iter().for_each(|id| self.forget(*id)),
+            // It takes the message out of the queue; receiving it is another call.
+            Action::Probe { ref args, handle: Some(_), found: true, status, .. } => {
+                self.receive(args, status)
+            }
+            Action::CommCreate { parent, how, comm, .. } => {
+                self.communicator(parent, how, comm, &call.integers)
+            }
+            Action::CommFree { comm } => drop(self.comms.remove(&comm)),
+            _ => {}
+        }
+    }
+
+    fn send(&mut self, args: &SendArgs, sent: &mut Vec<u64>) {
+        let Peer::Rank(to) = args.dest else { return };
+        match self.member(args.comm, to).filter(|rank| *rank < MOST_RANKS) {
+            Some(rank) => {
+                let at = rank as usize;
+                if at >= sent.len() {
+                    sent.resize(at + 1, 0);
+                }
+                sent[at] += 1;
+            }
+            None => self.elsewhere += 1,
+        }
+    }
+
+    fn receive(&mut self, args: &ReceiveArgs, status: Option<Status>) {
+        if args.source == Peer::Null || status.is_some_and(|status| status.cancelled) {
+            return;
+        }
+        let named = match args.source {
+            Peer::Rank(rank) => Some(rank),
+            _ => status.and_then(|status| match status.source {
+                Peer::Rank(rank) => Some(rank),
+                _ => None,
+            }),
+        };
+        let known = match named {
+            Some(rank) => self.member(args.comm, rank).is_some(),
+            // The call failed, or the trace lacks its status.
+            None => self.is_of_world(args.comm),
+        };
+        *if known { &mut self.received } else { &mut self.elsewhere } += 1;
+    }
+
+    fn begin_receive(&mut self, id: RequestId, args: ReceiveArgs) {
+        if args.source != Peer::Null {
+            self.keep(id, What::Receive(args), false);
+            self.activate(id);
+        }
+    }
+
+    fn keep(&mut self, id: RequestId, what: What, persistent: bool) {
+        if id == RequestId::NULL || id == RequestId::UNKNOWN {
+            return;
+        }
+        let at = id.0 as usize;
+        if at >= self.requests.len() {
+            self.requests.resize(at + 1, None);
+        }
+        self.requests[at] = Some(Request { what, persistent, active: false });
+    }
+
+    fn activate(&mut self, id: RequestId) {
+        let Some(Some(request)) = self.requests.get_mut(id.0 as usize) else { return };
+        let was = std::mem::replace(&mut request.active, true);
+        if let (What::Receive(args), false) = (request.what, was) {
+            *self.posted(&args) += 1;
+        }
+    }
+
+    fn start(&mut self, id: RequestId, sent: &mut Vec<u64>) {
+        match self.requests.get(id.0 as usize).copied().flatten().map(|request| request.what) {
+            Some(What::Send(args)) => self.send(&args, sent),
+            Some(What::Receive(args)) if args.source != Peer::Null => self.activate(id),
+            _ => {}
+        }
+    }
+
+    fn completions(&mut self, call: &Call, ends: bool) {
+        for completion in &call.completions {
+            let Some(&id) = call.requests.get(completion.index as usize) else { continue };
+            let Some(Some(request)) = self.requests.get_mut(id.0 as usize) else { continue };
+            let (kept, was) = (*request, std::mem::replace(&mut request.active, false));
+            if ends && !kept.persistent {
+                self.requests[id.0 as usize] = None;
+            }
+            if let (What::Receive(args), true) = (kept.what, was) {
+                *self.posted(&args) -= 1;
+                self.receive(&args, completion.status);
+            }
+        }
+    }
+
+    /// What it received is not seen any more, so it counts neither as standing nor as received.
+    fn forget(&mut self, id: RequestId) {
+        let gone = self.requests.get_mut(id.0 as usize).and_then(Option::take);
+        if let Some(Request { what: What::Receive(args), active: true, .. }) = gone {
+            *self.posted(&args) -= 1;
+        }
+    }
+
+    fn posted(&mut self, args: &ReceiveArgs) -> &mut u64 {
+        if args.source == Peer::Any { &mut self.posted_from_any } else { &mut self.posted_from }
+    }
+
+    fn member(&self, comm: CommId, rank: u32) -> Option<u32> {
+        match self.members(comm)? {
+            Members::World => Some(rank),
+            Members::Own => Some(self.rank),
+            Members::Listed(members) => u32::try_from(*members.get(rank as usize)?).ok(),
+        }
+    }
+
+    fn is_of_world(&self, comm: CommId) -> bool {
+        match self.members(comm) {
+            Some(Members::Listed(members)) => members.iter().all(|&rank| rank >= 0),
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// `None`: the trace does not tell.
+    fn members(&self, comm: CommId) -> Option<Members> {
+        match comm {
+            CommId::WORLD => Some(Members::World),
+            CommId::SELF => Some(Members::Own),
+            _ => self.comms.get(&comm).cloned(),
+        }
+    }
+
+    fn communicator(&mut self, parent: CommId, how: NewComm, comm: CommId, listed: &[i32]) {
+        let members = match how {
+            _ if comm == CommId::NULL => return,
+            NewComm::Dup => self.members(parent),
+            // Messages on an inter-communicator go to, and come from, the other side: those that stand second.
+            NewComm::Listed { own, .. } if (own as usize) < listed.len() => {
+                Some(Members::Listed(listed[own as usize..].into()))
+            }
+            NewComm::Listed { .. } => Some(Members::Listed(listed.into())),
+            _ => None,
+        };
+        match members {
+            Some(members) => drop(self.comms.insert(comm, members)),
+            None => drop(self.comms.remove(&comm)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_trace::Function;
+    use matchpoint_trace::call::{Await, Completion, SendMode, TagArg};
+
+    use super::*;
+
+    const THERE: CommId = CommId(9);
+
+    fn receive(comm: CommId, source: Peer) -> ReceiveArgs {
+        ReceiveArgs { source, tag: TagArg::Is(1), comm, bytes: None }
+    }
+
+    fn send(comm: CommId, dest: u32) -> SendArgs {
+        SendArgs { mode: SendMode::Standard, dest: Peer::Rank(dest), tag: 1, comm, bytes: None }
+    }
+
+    fn post(source: Peer, id: u32) -> Action {
+        Action::Receive { args: receive(CommId::WORLD, source), request: Some(RequestId(id)), status: None }
+    }
+
+    fn from(source: u32, cancelled: bool) -> Option<Status> {
+        Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
+    }
+
+    /// A rank, 3, that is told of calls one by one.
+    struct Told {
+        standing: Standing,
+        sent: Vec<u64>,
+    }
+
+    impl Told {
+        fn new() -> Told {
+            Told { standing: Standing::new(3), sent: Vec::new() }
+        }
+
+        fn call(&mut self, action: Action) {
+            self.with(action, &[], &[], &[]);
+        }
+
+        fn with(
+            &mut self,
+            action: Action,
+            ids: &[u32],
+            completed: &[(u32, Option<Status>)],
+            members: &[i32],
+        ) {
+            let call = Call {
+                function: Function::Init,
+                action,
+                requests: ids.iter().map(|&id| RequestId(id)).collect(),
+                completions: completed.iter().map(|&(index, status)| Completion { index, status }).collect(),
+                integers: members.to_vec(),
+                ..Call::default()
+            };
+            self.standing.call(&call, &mut self.sent);
+        }
+
+        fn wait(&mut self, ids: &[u32], completed: &[(u32, Option<Status>)]) {
+            self.with(Action::Complete { awaits: Await::All, blocking: true }, ids, completed, &[]);
+        }
+
+        fn counts(&self) -> (u64, u64, u64, u64) {
+            let of = &self.standing;
+            (of.posted_from, of.posted_from_any, of.received, of.elsewhere)
+        }
+    }
+
+    #[test]
+    fn receives_stand_until_a_call_reports_them_complete() {
+        let mut told = Told::new();
+        told.call(post(Peer::Rank(1), 1));
+        told.call(post(Peer::Any, 2));
+        told.call(post(Peer::Null, 3));
+        told.call(post(Peer::Rank(2), 4));
+        assert_eq!(told.counts(), (2, 1, 0, 0));
+        told.wait(&[1, 2], &[(1, from(0, false))]);
+        assert_eq!(told.counts(), (2, 0, 1, 0));
+        // One that is cancelled has received nothing; one that is freed is not seen any more.
+        told.wait(&[1], &[(0, from(1, true))]);
+        told.with(Action::RequestFree, &[4], &[], &[]);
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+        told.wait(&[4, 77], &[(0, None), (1, None)]);
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+        let blocking = Action::Receive {
+            args: receive(CommId::WORLD, Peer::Any),
+            request: None,
+            status: from(0, false),
+        };
+        told.call(blocking);
+        assert_eq!(told.counts(), (0, 0, 2, 0));
+    }
+
+    #[test]
+    fn persistent_requests_stand_as_often_as_they_are_started() {
+        let mut told = Told::new();
+        told.call(Action::ReceiveInit { args: receive(CommId::WORLD, Peer::Rank(1)), request: RequestId(1) });
+        told.call(Action::SendInit { args: send(CommId::WORLD, 5), request: RequestId(2) });
+        assert_eq!(told.counts(), (0, 0, 0, 0));
+        for round in 1..=3 {
+            told.with(Action::Start, &[1, 2], &[], &[]);
+            assert_eq!((told.counts(), told.sent[5]), ((1, 0, round - 1, 0), round));
+            // Asked about it first: it is complete then, and counts once.
+            told.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
+            assert_eq!(told.counts(), (0, 0, round, 0));
+            told.wait(&[1, 2], &[(0, from(1, false)), (1, None)]);
+            assert_eq!(told.counts(), (0, 0, round, 0));
+        }
+    }
+
+    #[test]
+    fn a_matched_probe_takes_the_message_and_receiving_it_counts_no_more() {
+        let mut told = Told::new();
+        let args = receive(CommId::WORLD, Peer::Any);
+        let taken = matchpoint_trace::call::HandleId(1);
+        let handle = Some(taken);
+        let probe =
+            |handle, found| Action::Probe { args, blocking: false, found, status: from(0, false), handle };
+        told.call(probe(None, true));
+        told.call(probe(handle, false));
+        assert_eq!(told.counts(), (0, 0, 0, 0));
+        told.call(probe(handle, true));
+        told.call(Action::MatchedReceive { handle: taken, request: None, status: from(0, false) });
+        assert_eq!(told.counts(), (0, 0, 1, 0));
+    }
+
+    #[test]
+    fn ranks_are_those_of_the_communicator() {
+        let mut told = Told::new();
+        let made = |how, parent| Action::CommCreate { parent, how, comm: THERE, request: None };
+        told.with(made(NewComm::Listed { own: 3, tag: None }, CommId::WORLD), &[], &[], &[6, 3, -1]);
+        told.call(Action::Send { args: send(THERE, 0), request: None });
+        told.call(Action::Send { args: send(THERE, 2), request: None });
+        told.call(Action::Send { args: send(CommId::SELF, 0), request: None });
+        assert_eq!((told.sent[6], told.sent[3], told.counts()), (1, 1, (0, 0, 0, 1)));
+        told.call(Action::Receive { args: receive(THERE, Peer::Any), request: None, status: from(2, false) });
+        told.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
+        assert_eq!(told.counts(), (0, 0, 1, 2));
+        // Of one with two sides, messages go to the other.
+        told.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
+        told.call(Action::Send { args: send(THERE, 0), request: None });
+        assert_eq!(told.sent[8], 1);
+        // A duplicate has its parent's members; of one that is not explained nothing is said.
+        told.call(made(NewComm::Dup, CommId::WORLD));
+        told.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!(told.sent[1], 1);
+        told.call(Action::CommFree { comm: THERE });
+        told.call(Action::Send { args: send(THERE, 1), request: None });
+        assert_eq!((told.sent[1], told.counts().3), (1, 3));
+    }
+}

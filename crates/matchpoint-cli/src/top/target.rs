@@ -1,0 +1,164 @@
+//! From what the user names to the folder of a trace.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use matchpoint_record::recording::FOLDER;
+use matchpoint_trace::native;
+use matchpoint_trace::native::manifest;
+
+use crate::failure::Failure;
+
+/// The folder of a trace: the one that is named, or where the process of that number or one of those that it started
+/// writes to.
+///
+/// # Errors
+/// There is no such process or folder, it may not be looked at, or nothing is recorded there.
+pub fn folder(target: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(target);
+    let folder = match target.parse::<u32>() {
+        // A folder may have a number for a name.
+        Ok(pid) if !path.is_dir() => of_process(pid).map_err(Failure::Message)?,
+        _ => of_path(path).map_err(Failure::Message)?,
+    };
+    check(&folder).map_err(Failure::Message)?;
+    Ok(folder)
+}
+
+fn of_path(path: &Path) -> Result<PathBuf, String> {
+    let known = fs::metadata(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            format!("{}: no such folder; give that of a trace, or the number of a process", path.display())
+        }
+        _ => format!("{}: {error}; check the path and its permissions", path.display()),
+    })?;
+    let inside = path.file_name().is_some_and(|name| name == manifest::FILE)
+        || path.extension().is_some_and(|extension| extension == "mpt");
+    match path.parent() {
+        _ if known.is_dir() => Ok(path.to_owned()),
+        Some(parent) if inside => {
+            Ok(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_owned() })
+        }
+        _ => Err(format!("{}: this is no folder of a trace", path.display())),
+    }
+}
+
+fn check(folder: &Path) -> Result<(), String> {
+    let entries = fs::read_dir(folder)
+        .map_err(|error| format!("{}: {error}; check the path and its permissions", folder.display()))?;
+    let is_ours =
+        |name: &OsStr| name == manifest::FILE || name.to_str().and_then(native::rank_of_file_name).is_some();
+    if entries.flatten().any(|entry| is_ours(&entry.file_name())) {
+        return Ok(());
+    }
+    Err(format!(
+        "{}: there is nothing of a recorded trace here; top shows what matchpoint record writes, and no other format",
+        folder.display()
+    ))
+}
+
+fn of_process(pid: u32) -> Result<PathBuf, String> {
+    if !Path::new(&format!("/proc/{pid}")).exists() {
+        return Err(format!("there is no process {pid}; it has ended, or runs on another host"));
+    }
+    let started = started_by();
+    let (mut next, mut refused, mut seen) = (VecDeque::from([pid]), false, 0);
+    while let Some(pid) = next.pop_front() {
+        match fs::read(format!("/proc/{pid}/environ")) {
+            Ok(environment) => {
+                if let Some(folder) = recorded_in(&environment) {
+                    return Ok(as_seen_here(folder, pid));
+                }
+            }
+            Err(error) => refused |= error.kind() == ErrorKind::PermissionDenied,
+        }
+        seen += 1;
+        next.extend(started.get(&pid).into_iter().flatten());
+    }
+    if refused {
+        return Err(format!(
+            "process {pid} may not be looked at: it is another user's; give the folder of its trace, if you may read that"
+        ));
+    }
+    let those = if seen == 1 { "".to_owned() } else { format!(", nor any of {} that it started", seen - 1) };
+    Err(format!(
+        "process {pid} is not recorded{those}; start the job with matchpoint record, or give the folder of its trace"
+    ))
+}
+
+/// Processes by who started them.
+fn started_by() -> HashMap<u32, Vec<u32>> {
+    let mut started: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let Ok(line) = fs::read(entry.path().join("stat")) else { continue };
+        if let Some(parent) = parent(&line) {
+            started.entry(parent).or_default().push(pid);
+        }
+    }
+    started.values_mut().for_each(|children| children.sort_unstable());
+    started
+}
+
+/// Behind the name, which may have blanks and brackets in it, come the state and the parent.
+fn parent(line: &[u8]) -> Option<u32> {
+    let behind = line.iter().rposition(|&byte| byte == b')')?;
+    let mut words = line[behind + 1..].split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()
+}
+
+fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
+    let of_name = |entry: &[u8]| {
+        let value = entry.strip_prefix(FOLDER.as_bytes())?.strip_prefix(b"=")?;
+        Some(PathBuf::from(OsStr::from_bytes(value)))
+    };
+    environment.split(|&byte| byte == 0).find_map(of_name).filter(|path| !path.as_os_str().is_empty())
+}
+
+/// A process in a container has files of its own.
+fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
+    let within = Path::new("/proc").join(pid.to_string()).join("root");
+    match folder.strip_prefix("/") {
+        Ok(rest) if !folder.is_dir() && within.join(rest).is_dir() => within.join(rest),
+        _ => folder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_stands_behind_a_name_of_any_kind() {
+        assert_eq!(parent(b"12 (mpiexec) S 7 12 12 0"), Some(7));
+        assert_eq!(parent(b"12 (a) b (c)) R 31 12"), Some(31));
+        assert_eq!(parent(b"12"), None);
+    }
+
+    #[test]
+    fn the_folder_stands_in_the_environment() {
+        let environment = b"HOME=/x\0NOT_MATCHPOINT_RECORD_DIR=/no\0MATCHPOINT_RECORD_DIR=/a b/trace\0Z=1\0";
+        assert_eq!(recorded_in(environment), Some(PathBuf::from("/a b/trace")));
+        assert_eq!(recorded_in(b"MATCHPOINT_RECORD_DIR=\0"), None);
+        assert_eq!(recorded_in(b""), None);
+    }
+
+    #[test]
+    fn what_is_no_trace_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |target: &Path| match super::folder(target.to_str().unwrap()) {
+            Err(Failure::Message(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert!(said(folder.path()).contains("nothing of a recorded trace"));
+        assert!(said(&folder.path().join("none")).contains("no such folder"));
+        fs::write(folder.path().join("notes.txt"), "").unwrap();
+        assert!(said(&folder.path().join("notes.txt")).contains("no folder of a trace"));
+        fs::write(folder.path().join("rank-00000.mpt"), "").unwrap();
+        assert!(super::folder(folder.path().join("rank-00000.mpt").to_str().unwrap()).is_ok());
+    }
+}

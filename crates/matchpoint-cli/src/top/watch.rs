@@ -1,0 +1,236 @@
+//! All files of a trace, as they grow.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use matchpoint_trace::native::head::Head;
+use matchpoint_trace::native::manifest::{self, Manifest};
+use matchpoint_trace::native::{self, Entry, Follower, Lost, Queues};
+
+use super::snapshot::{Length, Life, Row, Snapshot, State};
+use super::standing::{MOST_RANKS, Standing};
+
+/// A measured length that is older, by what the rank has reported since, is not shown: the rank has not called MPI, or is
+/// within a call, and others may have sent to it meanwhile.
+const MEASURED_FOR: Duration = Duration::from_secs(3);
+
+/// A process writes each second, whether it calls MPI or not.
+const SILENT_S: f64 = 3.0;
+
+/// A trace that is looked at again and again.
+pub struct Watch {
+    folder: PathBuf,
+    ranks: Vec<Rank>,
+    /// Messages sent to each rank, by all.
+    sent: Vec<u64>,
+    world: u32,
+    behind: bool,
+    own_host: String,
+    manifest: Manifest,
+}
+
+struct Rank {
+    rank: u32,
+    file: Follower,
+    lost: Option<Lost>,
+    standing: Standing,
+    queues: Option<Queues>,
+    /// Its process is not there any more, as far as can be seen from here.
+    gone: bool,
+}
+
+impl Watch {
+    /// Of the trace in a folder, in which there may be nothing yet.
+    pub fn new(folder: &Path) -> Watch {
+        let own_host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Watch {
+            folder: folder.to_owned(),
+            ranks: vec![],
+            sent: vec![],
+            world: 0,
+            behind: false,
+            own_host,
+            manifest: Manifest::default(),
+        }
+    }
+
+    /// Reads what was added.
+    pub fn read_all(&mut self) {
+        while self.read_some() {}
+    }
+
+    /// Reads some of what was added to each file; whether there is more.
+    pub fn read_some(&mut self) -> bool {
+        // Before the files: what it says has ended then has written all that it will.
+        let manifest = fs::read(self.folder.join(manifest::FILE)).ok();
+        self.manifest = manifest.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        self.find();
+        self.behind = false;
+        for rank in &mut self.ranks {
+            self.behind |= rank.read(&mut self.sent, &self.own_host);
+            if let Some(size) = rank.file.head().map(|head| head.size.min(MOST_RANKS)) {
+                self.world = self.world.max(size);
+            }
+        }
+        self.behind
+    }
+
+    /// Finds files that have been made since. Names count ranks without a gap, but not all hosts begin at once.
+    fn find(&mut self) {
+        let all = self.world > 0 && self.ranks.len() >= self.world as usize;
+        if all {
+            return;
+        }
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+            let Some(rank) = entry.file_name().to_str().and_then(native::rank_of_file_name) else { continue };
+            if rank < MOST_RANKS && !self.ranks.iter().any(|known| known.rank == rank) {
+                self.ranks.push(Rank::new(rank, entry.path()));
+                self.world = self.world.max(rank + 1);
+            }
+        }
+        self.ranks.sort_by_key(|rank| rank.rank);
+    }
+
+    /// The launcher has ended.
+    fn is_finished(&self) -> bool {
+        self.manifest.state == "finished" && !self.behind
+    }
+
+    /// What it looks like now.
+    pub fn snapshot(&self) -> Snapshot {
+        let at = SystemTime::now();
+        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, self)).collect();
+        let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
+        let ranks = heads.first().map_or(0, |head| head.size);
+        let is_over = |row: &Row| row.life != Life::Running;
+        let all_over = ranks > 0 && rows.len() == ranks as usize && rows.iter().all(is_over);
+        let state = match () {
+            () if self.is_finished() || all_over => State::Finished,
+            () if rows.is_empty() => State::Waiting,
+            () => State::Running,
+        };
+        let library = heads.first().and_then(|head| head.library.lines().next()).unwrap_or_default();
+        Snapshot {
+            at,
+            folder: self.folder.clone(),
+            command: self.manifest.command.clone(),
+            library: library.split_whitespace().collect::<Vec<_>>().join(" "),
+            state,
+            ranks,
+            elsewhere: self.ranks.iter().map(|rank| rank.standing.elsewhere).sum(),
+            behind: self.behind,
+            rows,
+        }
+    }
+}
+
+impl Rank {
+    fn new(rank: u32, path: PathBuf) -> Rank {
+        Rank {
+            rank,
+            file: Follower::new(path),
+            lost: None,
+            standing: Standing::new(rank),
+            queues: None,
+            gone: false,
+        }
+    }
+
+    fn read(&mut self, sent: &mut Vec<u64>, own_host: &str) -> bool {
+        if self.lost.is_some() || self.file.end().is_some() {
+            return false;
+        }
+        // Looked at before what it wrote last is read.
+        let gone = self.file.head().is_some_and(|head| is_gone(head, own_host));
+        let (standing, queues) = (&mut self.standing, &mut self.queues);
+        let more = self.file.read(&mut |entry| match entry {
+            Entry::Call(call) => standing.call(call, sent),
+            Entry::Queues(said) => *queues = Some(said),
+        });
+        self.gone = gone && !matches!(more, Ok(true));
+        more.unwrap_or_else(|lost| {
+            self.lost = Some(lost);
+            false
+        })
+    }
+
+    fn row(&self, at: SystemTime, watch: &Watch) -> Option<Row> {
+        if self.lost.is_none() {
+            self.file.head()?;
+        }
+        let head = self.file.head();
+        let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
+        let age_s = seconds(since_1970 - self.file.until_wall_ns());
+        let silent_s = seconds(self.file.until_ns().saturating_sub(self.standing.left_ns));
+        let has_called = self.standing.left_ns > i64::MIN;
+        Some(Row {
+            rank: self.rank,
+            host: head.map(|head| head.host.clone()).unwrap_or_default(),
+            pid: head.map_or(0, |head| head.pid),
+            posted: self.posted(),
+            unexpected: self.unexpected(watch),
+            calls: self.file.calls(),
+            calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
+            age_s,
+            last_call_s: has_called.then_some(age_s + silent_s),
+            life: self.life(age_s, watch.is_finished()),
+        })
+    }
+
+    /// What the library said last, unless that is old.
+    fn measured(&self) -> Option<Queues> {
+        let is_new = |queues: &Queues| {
+            self.file.until_ns().saturating_sub(queues.at_ns) <= MEASURED_FOR.as_nanos() as i64
+        };
+        // After MPI_Finalize there are no queues.
+        self.queues.filter(|queues| self.file.end().is_none() && is_new(queues))
+    }
+
+    fn posted(&self) -> Length {
+        let standing = &self.standing;
+        match self.measured().and_then(|queues| Some((queues.posted?, queues.but_any_source))) {
+            // What the library leaves out is estimated: the sum is as well, unless there is nothing of it.
+            Some((posted, but_any_source)) => {
+                let rest = if but_any_source { standing.posted_from_any } else { 0 };
+                Length { entries: posted + rest, measured: rest == 0 }
+            }
+            None => Length { entries: standing.posted_from + standing.posted_from_any, measured: false },
+        }
+    }
+
+    fn unexpected(&self, watch: &Watch) -> Length {
+        match self.measured().and_then(|queues| queues.unexpected) {
+            Some(entries) => Length { entries, measured: true },
+            None => {
+                // A receiver may have reported what a sender has not yet.
+                let sent = watch.sent.get(self.rank as usize).copied().unwrap_or(0);
+                Length { entries: sent.saturating_sub(self.standing.received), measured: false }
+            }
+        }
+    }
+
+    fn life(&self, age_s: f64, all_ended: bool) -> Life {
+        if let Some(end) = self.file.end() {
+            return match end.reason.as_str() {
+                "finalize" => Life::Finalized,
+                "abort" => Life::Aborted,
+                _ => Life::Left,
+            };
+        }
+        if let Some(lost) = &self.lost {
+            return Life::Lost(lost.to_string());
+        }
+        // From within a container other processes cannot be seen: one that goes on writing lives.
+        if all_ended || (self.gone && age_s > SILENT_S) { Life::Died } else { Life::Running }
+    }
+}
+
+/// Numbers of processes mean something on their host alone.
+fn is_gone(head: &Head, own_host: &str) -> bool {
+    head.host == own_host && head.pid > 0 && !Path::new(&format!("/proc/{}", head.pid)).exists()
+}
+
+fn seconds(ns: i64) -> f64 {
+    ns.max(0) as f64 / 1e9
+}

@@ -1,0 +1,358 @@
+//! `matchpoint top` and `record --live` on programs that leave known numbers standing.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::job::{Going, Job, MATCHPOINT, analyze, limited, number};
+use crate::mpi::{self, Mpi};
+
+const RANKS: u32 = 4;
+
+/// What `standing.c` leaves: posted (from any source apart), unexpected.
+fn left(rank: u32) -> (u64, u64, u64) {
+    let any_source = if rank == 1 { 4 } else { 0 };
+    (3 + 2 * u64::from(rank) + 1, any_source, 5 + u64::from(rank) + 1)
+}
+
+struct Standing {
+    going: Going,
+    stop: TempDir,
+}
+
+impl Standing {
+    fn new(mpi: &Mpi, options: &[&str], preload: Option<&Path>) -> Standing {
+        let stop = tempfile::tempdir().unwrap();
+        let mut job =
+            Job::new(options).with(mpi, RANKS, &mpi.program("standing")).args([stop.path().join("stop")]);
+        if let Some(library) = preload {
+            job = job.env("LD_PRELOAD", library);
+        }
+        let mut going = job.start();
+        going.wait_for("standing");
+        Standing { going, stop }
+    }
+
+    /// Looks until `is_so`, which takes as long as calls take to be written.
+    fn look(&self, target: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let output = top(&[target, "--once", "--json"]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{said}{}", self.going.said());
+            let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+            if is_so(&seen) {
+                return seen;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{seen:#}\n{}", self.going.said());
+            thread::sleep(Duration::from_millis(200));
+        }
+    }
+
+    fn end(self) -> TempDir {
+        fs::write(self.stop.path().join("stop"), "").unwrap();
+        self.going.end()
+    }
+}
+
+fn top(arguments: &[&str]) -> Output {
+    limited(MATCHPOINT).arg("top").args(arguments).output().unwrap()
+}
+
+/// Its one line of complaint.
+fn complaint(output: &Output) -> String {
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.lines().count() == 1 && said.starts_with("matchpoint: error: "), "{said}");
+    said
+}
+
+fn rows(seen: &Value) -> &[Value] {
+    seen["by_rank"].as_array().unwrap()
+}
+
+/// All ranks have written what they did before they began to wait.
+fn all_stand(seen: &Value) -> bool {
+    let stands = |row: &Value| {
+        let (posted, any_source, unexpected) = left(number(row, "rank") as u32);
+        number(row, "posted.entries") == posted + any_source
+            && number(row, "unexpected.entries") == unexpected
+    };
+    rows(seen).len() == RANKS as usize && rows(seen).iter().all(stands)
+}
+
+/// The same numbers, by the library's own count where it has one: all but receives from any source, in Open MPI.
+#[test]
+fn what_stands_is_seen_while_it_does() {
+    mpi::each(|mpi| {
+        let standing = Standing::new(mpi, &[], None);
+        let measured = mpi.is_open_mpi();
+        let how = |measured: bool| if measured { "measured" } else { "estimated" };
+        let trace = standing.going.trace();
+        let seen = standing.look(trace.to_str().unwrap(), |seen| {
+            all_stand(seen) && rows(seen).iter().all(|row| row["unexpected"]["how"] == how(measured))
+        });
+        assert_eq!(
+            (&seen["state"], &seen["ranks"], &seen["elsewhere"]),
+            (&json!("running"), &json!(4), &json!(0))
+        );
+        for row in rows(&seen) {
+            let (_, any_source, _) = left(number(row, "rank") as u32);
+            assert_eq!(row["posted"]["how"], how(measured && any_source == 0), "{}: {row}", mpi.name);
+            assert_eq!(row["state"], "running");
+            assert!(row["age_s"].as_f64().unwrap() < 30.0, "{row}");
+        }
+        assert_eq!(seen["posted"], json!({ "entries": 4 + 10 + 8 + 10, "how": "estimated" }));
+        assert_eq!(seen["unexpected"], json!({ "entries": 6 + 7 + 8 + 9, "how": how(measured) }));
+
+        // By a rank, and by what started them all.
+        let rank = number(&rows(&seen)[2], "pid").to_string();
+        for pid in [rank, standing.going.pid().to_string()] {
+            let by_pid = standing.look(&pid, |_| true);
+            let real = |path: &Value| fs::canonicalize(path.as_str().unwrap()).unwrap();
+            assert_eq!(real(&by_pid["trace"]), fs::canonicalize(&trace).unwrap());
+        }
+        // In words, where nobody is at a terminal.
+        let table = String::from_utf8(top(&[trace.to_str().unwrap(), "--once"]).stdout).unwrap();
+        assert!(table.contains("running") && table.contains(if measured { "=9" } else { "~9" }), "{table}");
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+
+        let folder = standing.end();
+        let trace = folder.path().join("trace");
+        is_over(&trace);
+        gone_from_proc(&rows(&seen)[0]);
+    });
+}
+
+/// A look each second ends by itself when there is nothing more to come.
+fn is_over(trace: &Path) {
+    let output = top(&[trace.to_str().unwrap(), "--json"]);
+    let seen: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(seen["state"], "finished");
+    for row in rows(&seen) {
+        assert_eq!(row["state"], "finalized");
+        assert_eq!(
+            (&row["posted"]["entries"], &row["unexpected"]["entries"]),
+            (&json!(0), &json!(0)),
+            "{row}"
+        );
+    }
+    let table = String::from_utf8(top(&[trace.to_str().unwrap()]).stdout).unwrap();
+    assert!(table.contains("finished: this is its last state"), "{table}");
+    assert_eq!(table.matches("finalized").count(), RANKS as usize, "{table}");
+}
+
+fn gone_from_proc(row: &Value) {
+    let pid = number(row, "pid").to_string();
+    let said = complaint(&top(&[&pid, "--once"]));
+    assert!(said.contains(&format!("there is no process {pid}")), "{said}");
+}
+
+/// An MPICH that was configured with variables for its queues has them by these names. None of ours was, so another library
+/// stands in for its MPI_T: it counts how often it was asked, and looks that it is used as it should be.
+#[test]
+fn variables_by_the_names_of_mpich_are_read() {
+    mpi::each(|mpi| {
+        if mpi.is_open_mpi() {
+            return;
+        }
+        let standing = Standing::new(mpi, &[], Some(&mpi.library("mpi_t")));
+        let trace = standing.going.trace();
+        let measured =
+            |row: &Value| row["posted"]["how"] == "measured" && row["unexpected"]["how"] == "measured";
+        let asked = |row: &Value| number(row, "posted.entries") >= 41 + 2;
+        let seen = standing.look(trace.to_str().unwrap(), |seen| {
+            rows(seen).len() == 4 && rows(seen).iter().all(|row| measured(row) && asked(row))
+        });
+        for row in rows(&seen) {
+            // Posted is asked for first.
+            let (posted, unexpected) = (number(row, "posted.entries"), number(row, "unexpected.entries"));
+            assert_eq!(posted - 41 + 1, unexpected - 17, "{row}");
+        }
+        let folder = standing.end();
+        // Remarks are no calls: what is analyzed is the same with them.
+        let report = analyze(&folder.path().join("trace"));
+        assert_eq!(number(&report, "replay.unmatched_receives"), 0);
+        assert_eq!(number(&report, "replay.unmatched_messages"), 0);
+    });
+}
+
+#[test]
+fn what_is_not_recorded_is_told() {
+    let mut child = Command::new("sleep").arg("60").env_remove("MATCHPOINT_RECORD_DIR").spawn().unwrap();
+    let pid = child.id().to_string();
+    let said = complaint(&top(&[&pid]));
+    assert!(said.contains("is not recorded") && said.contains("matchpoint record"), "{said}");
+    // Another user's, if there may be one.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("matchpoint");
+    fs::copy(MATCHPOINT, &copy).unwrap();
+    Command::new("chmod").args(["755"]).arg(folder.path()).status().unwrap();
+    match Command::new(&copy).args(["top", &pid]).uid(65534).gid(65534).output() {
+        Ok(output) if !output.stderr.is_empty() => {
+            let said = complaint(&output);
+            assert!(said.contains("may not be looked at"), "{said}");
+        }
+        _ => eprintln!("left out: this user cannot be another"),
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let said = complaint(&top(&[&pid]));
+    assert!(said.contains("there is no process"), "{said}");
+    let said = complaint(&top(&[folder.path().to_str().unwrap()]));
+    assert!(said.contains("nothing of a recorded trace"), "{said}");
+}
+
+/// A rank that is killed is told apart from one that waits.
+#[test]
+fn a_rank_that_died_is_seen() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let standing = Standing::new(&mpi, &[], None);
+    let trace = standing.going.trace();
+    let seen = standing.look(trace.to_str().unwrap(), all_stand);
+    // All of them: a launcher that notices one ends the others.
+    for row in rows(&seen) {
+        let _ = Command::new("kill").args(["-KILL", &number(row, "pid").to_string()]).status();
+    }
+    let seen = standing.look(trace.to_str().unwrap(), |seen| seen["state"] == "finished");
+    assert!(all_stand(&seen), "{seen:#}");
+    let died = rows(&seen).iter().filter(|row| row["state"] == "died").count();
+    assert_eq!(died, 4, "{seen:#}");
+}
+
+/// What the job prints comes through whole, and the table stands below it.
+#[test]
+fn a_table_stands_below_what_the_job_prints() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("job.sh");
+    let text = format!(
+        "for i in $(seq 100 139); do echo line $i of the job; sleep 0.1; done &\n(sleep 7; touch '{0}/stop') &\nexec '{1}' -n \
+         4 '{2}' '{0}/stop'\n",
+        folder.path().display(),
+        mpi.mpiexec().display(),
+        mpi.program("standing").display()
+    );
+    fs::write(&script, text).unwrap();
+    let record = format!(
+        "stty rows 24 cols 80; '{MATCHPOINT}' record --live --mpicc '{}' -o '{}' -- sh '{}'",
+        mpi.mpicc().display(),
+        folder.path().join("trace").display(),
+        script.display()
+    );
+    let terminal = limited("script")
+        .args(["-qec", &record, "/dev/null"])
+        .env("TERM", "xterm")
+        .env("SHELL", "/bin/sh")
+        .stdin(std::process::Stdio::null())
+        .output();
+    let Some(output) = terminal.ok().filter(|output| output.status.code() != Some(127)) else {
+        eprintln!("left out: there is no script(1)");
+        return;
+    };
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{printed}");
+    let screen = Screen::show(&printed);
+    for line in 100..140 {
+        let wanted = format!("line {line} of the job");
+        assert_eq!(screen.iter().filter(|shown| **shown == wanted).count(), 1, "{wanted}: {screen:#?}");
+    }
+    // The table was there, and has been taken away.
+    assert!(printed.contains("last call") && printed.contains(": running"), "{printed}");
+    assert!(screen.iter().all(|line| !line.contains("last call")), "{screen:#?}");
+    assert!(screen.iter().any(|line| line.contains("matchpoint: recorded")), "{screen:#?}");
+}
+
+/// As much of a terminal as the table needs: all lines that it has shown and not taken away.
+struct Screen;
+
+impl Screen {
+    fn show(printed: &str) -> Vec<String> {
+        let (mut lines, mut row, mut column) = (vec![String::new()], 0usize, 0usize);
+        let mut letters = printed.chars().peekable();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\n' => {
+                    row += 1;
+                    if row == lines.len() {
+                        lines.push(String::new());
+                    }
+                }
+                '\r' => column = 0,
+                '\x1b' => {
+                    letters.next();
+                    let sequence: String =
+                        std::iter::from_fn(|| letters.next_if(|next| !next.is_ascii_alphabetic())).collect();
+                    match letters.next() {
+                        Some('A') => row -= sequence.parse::<usize>().unwrap(),
+                        Some('J') => {
+                            lines.truncate(row + 1);
+                            let kept = lines[row].chars().take(column).collect();
+                            lines[row] = kept;
+                        }
+                        _ => {}
+                    }
+                }
+                letter => {
+                    let kept: String = lines[row].chars().take(column).collect();
+                    lines[row] = kept + &letter.to_string();
+                    column += 1;
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// In a pipe the job's output is its own, and standard error has a line now and then.
+#[test]
+fn without_a_terminal_there_is_a_line_now_and_then() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let mut standing = Standing::new(&mpi, &["--live"], None);
+    standing.going.wait_for("matchpoint: after ");
+    standing.going.wait_for("PRQ");
+    let folder = standing.end();
+    let printed = fs::read_to_string(folder.path().join("stdout")).unwrap();
+    assert_eq!(printed, "standing\n");
+    let said = fs::read_to_string(folder.path().join("stderr")).unwrap();
+    assert!(!said.contains('\x1b'), "{said}");
+}
+
+/// What places say adds up to what the trace says in all, and names the lines of the source.
+#[test]
+fn places_that_post_receives_are_named() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&["--callsites"]).with(mpi, 4, &mpi.example("gather_fds")).succeed();
+        let report = ran.report();
+        let places = report["places"].as_array().unwrap();
+        let sum = |member: &str| places.iter().map(|place| number(place, member)).sum::<u64>();
+        assert_eq!(sum("receives"), number(&report, "receives"), "{ran}");
+        assert_eq!(sum("late"), number(&report, "messages.late_receives"), "{ran}");
+        assert_eq!(
+            sum("any_source"),
+            number(&report, "wildcards.any_source") + number(&report, "wildcards.both"),
+            "{ran}"
+        );
+        let attempts = |queue: &str| number(&report, &format!("engines.0.{queue}.attempts"));
+        // Searches of the posted queue that find nothing are no receive's.
+        assert_eq!(sum("posted_attempts"), number(&report, "engines.0.posted.attempts_hit"), "{ran}");
+        assert_eq!(sum("unexpected_attempts"), attempts("unexpected"), "{ran}");
+        let busiest = &places[0];
+        assert_eq!(busiest["function"], "collect", "{busiest}");
+        let source = busiest["source"].as_str().unwrap();
+        assert!(source.contains("gather_fds.c:"), "{source}");
+        assert!(number(busiest, "unexpected_attempts_max") > 1);
+        // Without them there is nothing to tell.
+        let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
+        assert_eq!(ran.report()["places"], json!([]));
+    });
+}

@@ -1,0 +1,126 @@
+//! One job, run by the command.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fmt, fs};
+
+use serde_json::Value;
+use tempfile::{TempDir, tempdir};
+
+use crate::mpi::Mpi;
+
+pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+
+/// A job that takes longer hangs.
+const SECONDS: &str = "100";
+
+/// What users of the tests have set is not what is tested.
+const SETTINGS: &[&str] =
+    &["FI_PROVIDER", "FI_PROVIDER_PATH", "I_MPI_FABRICS", "I_MPI_OFI_PROVIDER", "SLURM_NNODES"];
+
+/// `matchpoint run`, with a folder of its own for temporary files and results.
+pub struct Job {
+    pub folder: TempDir,
+    command: Command,
+    said: Vec<String>,
+}
+
+/// What came of it.
+pub struct Ran {
+    pub folder: TempDir,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    what: String,
+}
+
+impl Job {
+    /// With these options. What follows is the command.
+    pub fn new(options: &[&str]) -> Job {
+        let folder = tempdir().unwrap();
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", SECONDS, MATCHPOINT, "run"]).args(options);
+        command.arg("--json").arg(folder.path().join("run.json")).arg("--");
+        for name in SETTINGS {
+            command.env_remove(name);
+        }
+        fs::create_dir(folder.path().join("tmp")).unwrap();
+        command.env("TMPDIR", folder.path().join("tmp"));
+        Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
+    }
+
+    /// So many ranks of a program.
+    pub fn with(self, mpi: &Mpi, ranks: u32, program: &Path) -> Job {
+        let launcher = mpi.mpiexec();
+        self.args([
+            launcher.as_os_str(),
+            OsStr::new("-n"),
+            OsStr::new(&ranks.to_string()),
+            program.as_os_str(),
+        ])
+    }
+
+    pub fn args<T: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = T>) -> Job {
+        for word in words {
+            self.said.push(word.as_ref().to_string_lossy().into_owned());
+            self.command.arg(word);
+        }
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
+        self.command.env(name, value);
+        self
+    }
+
+    pub fn run(mut self) -> Ran {
+        let output = self.command.output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let ran = Ran {
+            folder: self.folder,
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            what: self.said.join(" "),
+        };
+        let left: Vec<_> = fs::read_dir(ran.folder.path().join("tmp")).unwrap().flatten().collect();
+        let ours =
+            left.iter().filter(|entry| entry.file_name().to_string_lossy().starts_with("matchpoint-run"));
+        assert_eq!(ours.count(), 0, "a folder of the run was left: {left:?}\n{ran}");
+        ran
+    }
+
+    /// Runs it; it must end well.
+    pub fn succeed(self) -> Ran {
+        let ran = self.run();
+        assert_eq!(ran.code, Some(0), "{ran}");
+        ran
+    }
+
+    /// Runs it; it must be refused before anything runs, in one line.
+    pub fn refused(self) -> String {
+        let ran = self.run();
+        assert_eq!(ran.code, Some(1), "{ran}");
+        assert_eq!(ran.stdout, "", "{ran}");
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines.len() == 1 && lines[0].starts_with("matchpoint: error: "), "{ran}");
+        lines[0].to_owned()
+    }
+}
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.folder.path().join("run.json")).unwrap()).unwrap()
+    }
+
+    pub fn says(&self, words: &str) {
+        assert!(self.stderr.contains(words), "not said: {words}\n{self}");
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
+    }
+}

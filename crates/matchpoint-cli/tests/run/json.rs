@@ -1,0 +1,117 @@
+//! `docs/run.md` describes every member of the JSON.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use matchpoint_cli::report::run::{Run, json, terminal, verdict};
+use matchpoint_cli::verdict::Answer;
+use matchpoint_run::report::{Endpoint, Process};
+use serde_json::Value;
+
+use crate::mpi::root;
+
+/// One that has searched.
+fn process(rank: u64) -> Process {
+    let endpoint = Endpoint {
+        front_end: "peer".to_owned(),
+        engine: "hybrid".to_owned(),
+        elapsed_ns: 1_000_000_000,
+        matching_ns: 1000.0 * (rank + 1) as f64,
+        bytes_max: 2048,
+        posts: 1000,
+        posts_hit: 100,
+        arrivals: 1000,
+        arrivals_hit: 900,
+        posted_max: 26,
+        unexpected_max: 7,
+        posted_sum: 9000,
+        unexpected_sum: 1000,
+        ..Endpoint::default()
+    };
+    Process {
+        host: "a".to_owned(),
+        pid: rank,
+        rank: Some(rank),
+        endpoints: vec![endpoint],
+        ..Process::default()
+    }
+}
+
+fn members(value: &Value, path: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(object) => {
+            for (name, value) in object {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                members(value, &path, found);
+            }
+        }
+        Value::Array(array) if !array.is_empty() && array[0].is_object() => {
+            array.iter().for_each(|value| members(value, &format!("{path}[]"), found));
+        }
+        _ => drop(found.insert(path.to_owned())),
+    }
+}
+
+#[test]
+fn every_member_is_documented() {
+    let mut processes: Vec<Process> = (0..3).map(process).collect();
+    processes.push(Process { unmatched: vec!["too old".to_owned()], ..Process::default() });
+    let run = Run::new(&processes, Some(5));
+    let job = serde_json::json!({
+        "mpi": "MPICH", "mpi_version": "5.0.2", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0
+    });
+    let document = json::document(&job, &run, &verdict::verdict(&run));
+    let mut found = BTreeSet::new();
+    members(&document, "", &mut found);
+    let page = fs::read_to_string(root().join("docs/run.md")).unwrap();
+    let described: BTreeSet<String> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+        .map(|(name, _)| name.to_owned())
+        .filter(|name| name.chars().all(|c| c.is_ascii_lowercase() || "_.[]".contains(c)))
+        .collect();
+    for member in &found {
+        assert!(described.contains(member), "docs/run.md does not describe {member}");
+    }
+    for name in described.iter().filter(|name| name.contains('.') || name.contains("[]")) {
+        assert!(found.contains(name), "docs/run.md describes {name}, which is not there");
+    }
+}
+
+#[test]
+fn the_worst_rank_comes_first_and_decides() {
+    let run = Run::new(&(0..20).map(process).collect::<Vec<_>>(), Some(21));
+    let verdict = verdict::verdict(&run);
+    assert_eq!((verdict.answer, verdict.rank), (Answer::No, Some(19)));
+    assert!(verdict.text.contains("at most 10,000 entries there, 5.00 a search"), "{}", verdict.text);
+    let text = terminal::render(&run, &verdict, false);
+    assert!(text.contains("10 more ranks: --stats"), "{text}");
+    assert!(text.contains("1 of 21 processes reported nothing"), "{text}");
+    assert!(text.find("\n19 ").unwrap() < text.find("\n18 ").unwrap(), "{text}");
+    assert!(!text.contains("\n0 "), "{text}");
+    assert!(terminal::render(&run, &verdict, true).contains("\n0 "));
+}
+
+#[test]
+fn a_costly_rank_is_told() {
+    let mut slow = process(1);
+    slow.endpoints[0].matching_ns = 2e7;
+    slow.endpoints[0].posted_sum = 1 << 30;
+    let verdict = verdict::verdict(&Run::new(&[process(0), slow], None));
+    assert_eq!((verdict.answer, verdict.rank), (Answer::Little, Some(1)));
+    assert!(verdict.text.contains("how much of it, `matchpoint record`"), "{}", verdict.text);
+}
+
+#[test]
+fn few_messages_are_not_timed() {
+    let mut few = process(0);
+    (few.endpoints[0].posts, few.endpoints[0].arrivals) = (3, 4);
+    let verdict = verdict::verdict(&Run::new(&[few], None));
+    assert_eq!(verdict.share, None);
+    assert!(
+        verdict.text.contains("had 7 searches at the worst rank, 0, too few to time"),
+        "{}",
+        verdict.text
+    );
+    assert_eq!(verdict::verdict(&Run::new(&[], None)).answer, Answer::NoMessages);
+}

@@ -1,0 +1,108 @@
+//! What stands in the queues, told on a signal while a job hangs.
+//!
+//! A handler may do next to nothing, and the queues are the application's threads' own. So it only counts; each completion
+//! queue, when it is read the next time, tells of the endpoints that complete in it. A process that waits for a message
+//! reads its queue all the time.
+
+use std::ffi::c_int;
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use matchpoint::Queue;
+
+use crate::abi::ADDR_UNSPEC;
+use crate::matching::{Asked, Matching};
+use crate::report;
+use crate::settings::settings;
+
+/// Entries of a queue that are told one by one.
+const TOLD: u64 = 1000;
+
+/// How often it was asked. Nothing is handed over with it: whoever sees it has what it tells of itself.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// How often queues were asked for so far.
+#[inline]
+pub fn asked() -> u32 {
+    ASKED.load(Relaxed)
+}
+
+extern "C" fn on_signal(_: c_int) {
+    ASKED.fetch_add(1, Relaxed);
+}
+
+/// From now on that signal asks, unless the application has something to do on it.
+pub fn listen() {
+    let Some(signal) = settings().signal else { return };
+    // SAFETY: zeros are no handler and no flags; the handler only counts. What the application has set is put back.
+    unsafe {
+        let mut before: libc::sigaction = std::mem::zeroed();
+        let mut ours: libc::sigaction = std::mem::zeroed();
+        ours.sa_sigaction = on_signal as extern "C" fn(c_int) as libc::sighandler_t;
+        ours.sa_flags = libc::SA_RESTART;
+        let rc = libc::sigaction(signal, &raw const ours, &raw mut before);
+        if rc == 0 && before.sa_sigaction != libc::SIG_DFL {
+            libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+        }
+    }
+}
+
+/// What an endpoint has to tell.
+pub trait Tell {
+    /// Its queues.
+    fn tell(&self, text: &mut String);
+}
+
+/// A receive or a message, as it is told.
+pub struct Told {
+    /// What it asks for, or says.
+    pub asked: Asked,
+    /// Bytes that it has room for, or has.
+    pub bytes: usize,
+}
+
+/// Both queues, oldest first; `describe` knows an entry by its name.
+pub fn queues(text: &mut String, front_end: &str, matching: &Matching, describe: impl Fn(u64) -> Told) {
+    let (posted, unexpected) = (matching.tally.posted_now, matching.tally.unexpected_now);
+    let engine = &settings().engine;
+    let _ = writeln!(
+        text,
+        "endpoint ({front_end}, {engine}): {posted} receives posted, {unexpected} messages unexpected"
+    );
+    for (queue, name) in [(Queue::Posted, "posted"), (Queue::Unexpected, "unexpected")] {
+        let mut number = 0;
+        matching.visit(queue, |id| {
+            number += 1;
+            if number > TOLD {
+                return;
+            }
+            let Told { asked: Asked { addr, tag, ignore }, bytes } = describe(id);
+            let source = if addr == ADDR_UNSPEC { "any".to_owned() } else { addr.to_string() };
+            let _ = write!(text, "  {name} {number}: source {source}, tag {tag:#x}");
+            if ignore != 0 {
+                let _ = write!(text, ", ignoring {ignore:#x}");
+            }
+            let _ = writeln!(text, ", {bytes} bytes");
+        });
+        if number > TOLD {
+            let _ = writeln!(text, "  {name}: and {} more", number - TOLD);
+        }
+    }
+}
+
+/// Writes what was told beside this process's report.
+#[cold]
+pub fn write(endpoints: &[*const dyn Tell]) {
+    let mut text = String::new();
+    for &endpoint in endpoints {
+        // SAFETY: an endpoint is taken off the queue before it goes.
+        unsafe { &*endpoint }.tell(&mut text);
+    }
+    let Some(path) = report::beside("queues") else { return };
+    if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
+        // As in the report: not worth a job.
+        let _ = file.write_all(text.as_bytes());
+    }
+}

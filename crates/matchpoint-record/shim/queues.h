@@ -1,0 +1,281 @@
+/* How long the library says its queues are: by its performance variables (MPI-4.1 §15.3.7), where it has such.
+ *
+ * They are read in the application's own threads, within calls of MPI that it made, for no library promises to be safe
+ * elsewhere: the drain says each second that it is due, and the next call to be recorded is followed by a remark.
+ *
+ * That costs the calls between nothing. The drain lowers a lane's `limit`, which is compared before every record anyway: the
+ * next record finds no room, and the way that is taken then sees why (`room_elsewhere`). */
+
+USED(T_init_thread);
+USED(T_finalize);
+USED(T_pvar_get_index);
+USED(T_pvar_get_info);
+USED(T_pvar_handle_alloc);
+USED(T_pvar_handle_free);
+USED(T_pvar_read);
+USED(T_pvar_session_create);
+USED(T_pvar_session_free);
+
+/* Values that are read at once: of ob1, one for each process of each communicator. */
+#define QUEUE_VALUES_MOST 65536
+#define QUEUE_COMMS_MOST 64
+
+enum queue { QUEUE_POSTED, QUEUE_UNEXPECTED, QUEUES };
+/* Fields of the remark: -1 for what is not known; bits of the last. */
+#define QUEUE_UNKNOWN (~(uint64_t)0)
+#define QUEUE_BUT_ANY_SOURCE 1
+
+/* A variable of that name, as libraries have them: the first is MPICH's and of those made of it (where it was configured with
+ * --enable-mpit-pvars), the second Open MPI's for its point-to-point layer ob1, whose posted queue leaves out receives from
+ * any source, which it keeps in another. */
+static const struct {
+    const char *names[QUEUES];
+    uint64_t leaves_out;
+} queue_names[] = {
+    {{"posted_recvq_length", "unexpected_recvq_length"}, 0},
+    {{"pml_ob1_posted_recvq_length", "pml_ob1_unexpected_msgq_length"}, QUEUE_BUT_ANY_SOURCE},
+};
+
+struct queue_variable {
+    int index; /* -1: there is none */
+    bool of_comms;
+    int bytes; /* of one value */
+};
+
+/* A communicator whose queues are told by variables bound to it. */
+struct queue_comm {
+    bool used;
+    MPI_Comm comm; /* stays where it is: a handle may refer to it */
+    MPI_T_pvar_handle handles[QUEUES];
+    int values[QUEUES];
+};
+
+static struct {
+    /* Held while any of the rest is used: a thread may free a communicator while another's lengths are read. */
+    pthread_mutex_t mutex;
+    MPI_T_pvar_session session;
+    struct queue_variable variables[QUEUES];
+    uint64_t leaves_out;
+    MPI_T_pvar_handle handles[QUEUES]; /* of variables that are the process's */
+    struct queue_comm comms[QUEUE_COMMS_MOST];
+    int comms_untold; /* live communicators that are not among those: what is told would lack theirs */
+    uint64_t *values;
+} queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static bool has(void *function)
+{
+    return function != NULL && function != (void *)missing_function;
+}
+
+static bool queue_functions(void)
+{
+    return has(function_T_init_thread.real) && has(function_T_finalize.real) && has(function_T_pvar_get_index.real) &&
+           has(function_T_pvar_get_info.real) && has(function_T_pvar_handle_alloc.real) &&
+           has(function_T_pvar_handle_free.real) && has(function_T_pvar_read.real) &&
+           has(function_T_pvar_session_create.real) && has(function_T_pvar_session_free.real);
+}
+
+static struct queue_variable queue_variable(const char *name)
+{
+    struct queue_variable found = {.index = -1};
+    char no_name[1], no_description[1];
+    MPI_T_enum names;
+    int index, name_length = 1, description_length = 1, verbosity, class, bind, readonly, continuous, atomic;
+    MPI_Datatype type;
+    /* To MPICH the length of a queue is a level, to Open MPI a size. */
+    if ((REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_LEVEL, &index) != MPI_SUCCESS &&
+         REAL(T_pvar_get_index)(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS) ||
+        REAL(T_pvar_get_info)(index, no_name, &name_length, &verbosity, &class, &type, &names, no_description,
+                              &description_length, &bind, &readonly, &continuous, &atomic) != MPI_SUCCESS)
+        return found;
+    /* One that must be started first is another kind than those that are known. */
+    if ((bind != MPI_T_BIND_NO_OBJECT && bind != MPI_T_BIND_MPI_COMM) || !continuous)
+        return found;
+    int bytes = 0;
+    if (REAL(Type_size)(type, &bytes) != MPI_SUCCESS || (bytes != 4 && bytes != 8))
+        return found;
+    return (struct queue_variable){index, bind == MPI_T_BIND_MPI_COMM, bytes};
+}
+
+static bool queue_handle(enum queue queue, MPI_Comm *comm, MPI_T_pvar_handle *handle, int *values)
+{
+    return REAL(T_pvar_handle_alloc)(queues.session, queues.variables[queue].index, comm, handle, values) == MPI_SUCCESS;
+}
+
+static void queues_drop_at(struct queue_comm *entry, int handles)
+{
+    for (int queue = 0; queue < handles; queue++)
+        if (queues.variables[queue].index >= 0 && queues.variables[queue].of_comms)
+            REAL(T_pvar_handle_free)(queues.session, &entry->handles[queue]);
+    entry->used = false;
+}
+
+static struct queue_comm *queue_comm(bool used, MPI_Comm comm)
+{
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used == used && (!used || queues.comms[i].comm == comm))
+            return &queues.comms[i];
+    return NULL;
+}
+
+static int queue_values(void)
+{
+    int values = 0;
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            values += queues.comms[i].values[QUEUE_POSTED];
+    return values;
+}
+
+/* Whether its queues can be told: not where it has two sides, of which libraries tell too few. */
+static bool queues_tell(MPI_Comm comm)
+{
+    struct queue_comm *entry = queue_comm(false, comm);
+    int inter = 1, before = queue_values();
+    if (entry == NULL || REAL(Comm_test_inter)(comm, &inter) != MPI_SUCCESS || inter)
+        return false;
+    *entry = (struct queue_comm){.used = true, .comm = comm};
+    for (int queue = 0; queue < QUEUES; queue++) {
+        struct queue_variable *variable = &queues.variables[queue];
+        if (variable->index < 0 || !variable->of_comms)
+            continue;
+        if (!queue_handle(queue, &entry->comm, &entry->handles[queue], &entry->values[queue])) {
+            queues_drop_at(entry, queue);
+            return false;
+        }
+        if (before + entry->values[queue] > QUEUE_VALUES_MOST) {
+            queues_drop_at(entry, queue + 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The communicator exists from now on. `whole`: it may be used at once. */
+static void queues_add(MPI_Comm comm, bool whole)
+{
+    if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&queues.mutex);
+    if (atomic_load(&queues_on) && !(whole && queues_tell(comm)))
+        queues.comms_untold++;
+    pthread_mutex_unlock(&queues.mutex);
+}
+
+/* It is about to be freed. */
+static void queues_drop(MPI_Comm comm)
+{
+    if (!atomic_load_explicit(&queues_on, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&queues.mutex);
+    struct queue_comm *entry = queue_comm(true, comm);
+    if (atomic_load(&queues_on) && entry != NULL)
+        queues_drop_at(entry, QUEUES);
+    else if (queues.comms_untold > 0)
+        queues.comms_untold--;
+    pthread_mutex_unlock(&queues.mutex);
+}
+
+/* After MPI_Init, in the thread that called it. */
+static void queues_open(void)
+{
+    int provided;
+    if (!queue_functions() || REAL(T_init_thread)(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS)
+        return;
+    for (size_t i = 0; i < sizeof queue_names / sizeof *queue_names; i++) {
+        bool any = false;
+        for (int queue = 0; queue < QUEUES; queue++) {
+            queues.variables[queue] = queue_variable(queue_names[i].names[queue]);
+            any |= queues.variables[queue].index >= 0;
+        }
+        queues.leaves_out = queue_names[i].leaves_out;
+        if (any)
+            break;
+    }
+    bool any = false, of_comms = false;
+    bool session = REAL(T_pvar_session_create)(&queues.session) == MPI_SUCCESS;
+    for (int queue = 0; queue < QUEUES && session; queue++) {
+        struct queue_variable *variable = &queues.variables[queue];
+        int values = 1;
+        if (variable->index >= 0 && !variable->of_comms &&
+            (!queue_handle(queue, NULL, &queues.handles[queue], &values) || values != 1))
+            variable->index = -1;
+        any |= variable->index >= 0;
+        of_comms |= variable->index >= 0 && variable->of_comms;
+    }
+    queues.values = any ? malloc(QUEUE_VALUES_MOST * sizeof *queues.values) : NULL;
+    if (queues.values == NULL) {
+        if (session)
+            REAL(T_pvar_session_free)(&queues.session);
+        REAL(T_finalize)();
+        return;
+    }
+    atomic_store(&queues_on, true);
+    if (of_comms) {
+        queues_add(library.comm_world, true);
+        queues_add(library.comm_self, true);
+    }
+}
+
+/* Before MPI_Finalize. */
+static void queues_close(void)
+{
+    if (!atomic_load(&queues_on))
+        return;
+    pthread_mutex_lock(&queues.mutex);
+    atomic_store(&queues_on, false);
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            queues_drop_at(&queues.comms[i], QUEUES);
+    for (int queue = 0; queue < QUEUES; queue++)
+        if (queues.variables[queue].index >= 0 && !queues.variables[queue].of_comms)
+            REAL(T_pvar_handle_free)(queues.session, &queues.handles[queue]);
+    REAL(T_pvar_session_free)(&queues.session);
+    REAL(T_finalize)();
+    free(queues.values);
+    pthread_mutex_unlock(&queues.mutex);
+}
+
+/* Adds what one handle tells; QUEUE_UNKNOWN if it does not. */
+static uint64_t queue_sum(enum queue queue, MPI_T_pvar_handle handle, int values, uint64_t so_far)
+{
+    if (so_far == QUEUE_UNKNOWN || REAL(T_pvar_read)(queues.session, handle, queues.values) != MPI_SUCCESS)
+        return QUEUE_UNKNOWN;
+    for (int i = 0; i < values; i++)
+        so_far += queues.variables[queue].bytes == 8 ? queues.values[i] : ((const uint32_t *)queues.values)[i];
+    return so_far;
+}
+
+static uint64_t queue_length(enum queue queue)
+{
+    struct queue_variable *variable = &queues.variables[queue];
+    if (variable->index < 0 || (variable->of_comms && queues.comms_untold > 0))
+        return QUEUE_UNKNOWN;
+    if (!variable->of_comms)
+        return queue_sum(queue, queues.handles[queue], 1, 0);
+    uint64_t length = 0;
+    for (int i = 0; i < QUEUE_COMMS_MOST; i++)
+        if (queues.comms[i].used)
+            length = queue_sum(queue, queues.comms[i].handles[queue], queues.comms[i].values[queue], length);
+    return length;
+}
+
+/* The remark on the call that is being recorded: in its thread, after it. */
+static __attribute__((noinline)) void note_queues(struct lane *lane, uint64_t remark_follows)
+{
+    uint64_t lengths[QUEUES] = {QUEUE_UNKNOWN, QUEUE_UNKNOWN};
+    uint64_t entered = ticks();
+    pthread_mutex_lock(&queues.mutex);
+    if (atomic_load(&queues_on))
+        for (int queue = 0; queue < QUEUES; queue++)
+            lengths[queue] = queue_length(queue);
+    pthread_mutex_unlock(&queues.mutex);
+    uint64_t *record = room(lane, WORD_FIELDS + 3);
+    record[WORD_HEAD] = CODE(queues) | remark_follows;
+    record[WORD_ENTER] = entered;
+    record[WORD_LEAVE] = ticks();
+    record[WORD_FIELDS] = lengths[QUEUE_POSTED];
+    record[WORD_FIELDS + 1] = lengths[QUEUE_UNEXPECTED];
+    record[WORD_FIELDS + 2] = queues.leaves_out;
+    commit(lane, record, WORD_FIELDS + 3);
+}

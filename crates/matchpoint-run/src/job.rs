@@ -1,0 +1,115 @@
+//! A job with the provider under it: what was found, what is set, the command.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::choice::{self, Asked, Choice, FrontEnd};
+use crate::environment::{self, Variable};
+use crate::error::RunError;
+use crate::folder::{self, Folder};
+use crate::hosts::Hosts;
+use crate::libfabric::{self, Fabric};
+use crate::report::{self, Process};
+use crate::stack::{self, Stack, Vendor};
+use crate::words::Words;
+
+/// What to run, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// `hybrid`, `bins:n=7`.
+    pub engine: String,
+    /// What is to transport messages; else it is chosen.
+    pub core: Option<String>,
+    /// The compiler of the MPI library, where neither launcher nor application tell.
+    pub mpicc: Option<PathBuf>,
+    /// The folder of the run; else one is made, and removed.
+    pub folder: Option<PathBuf>,
+    /// The launcher, its options, the application and its arguments.
+    pub command: Vec<String>,
+}
+
+/// A job that is ready to run.
+#[derive(Debug)]
+pub struct Job {
+    command: Vec<String>,
+    /// The MPI.
+    pub stack: Stack,
+    /// What its libfabric said, if it could be asked.
+    pub fabric: Option<Fabric>,
+    /// How far it reaches.
+    pub hosts: Hosts,
+    /// What transports its messages.
+    pub choice: Choice,
+    /// The engine.
+    pub engine: String,
+    /// What is set.
+    pub variables: Vec<Variable>,
+    /// Ranks, where the command says how many.
+    pub ranks: Option<u64>,
+    /// Where the provider and the reports are.
+    pub folder: Folder,
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+impl Job {
+    /// Finds out all of it, and makes the folder. `program` is this command, which can [`libfabric::answer`].
+    ///
+    /// # Errors
+    /// The provider was not built, the MPI cannot be reached by it, or the user's settings contradict.
+    pub fn prepare(request: Request, program: &Path) -> Result<Job, RunError> {
+        let stack = stack::find(&request.command, request.mpicc.as_deref())?;
+        let words = Words::of(&request.command);
+        let hosts = Hosts::of(&words, variable);
+        let asked = match request.core {
+            Some(core) => Some((core, "--core".to_owned())),
+            None => environment::chosen(&stack, variable)?,
+        };
+        let front_end = match variable("MATCHPOINT_FRONT_END").as_deref() {
+            Some("peer") => Some(FrontEnd::Peer),
+            Some("layered") => Some(FrontEnd::Layered),
+            _ => None,
+        };
+        let folders = environment::provider_folders(&stack, variable);
+        let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
+        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, &Asked { core: asked, front_end })?;
+        let provider = folder::provider(env::var_os(folder::VARIABLE).map(PathBuf::from), program)?;
+        let folder = Folder::make(request.folder.as_deref(), &hosts, &provider, &choice.core, &folders)?;
+        let mut variables =
+            environment::variables(&stack, &choice, &request.engine, &folder.providers(), &folder.reports());
+        environment::reconcile(&mut variables, &words, variable)?;
+        let (engine, command) = (request.engine, request.command);
+        Ok(Job { command, stack, fabric, hosts, choice, engine, variables, ranks: words.ranks, folder })
+    }
+
+    /// The command with all that it needs.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.command[0]);
+        command.args(self.handed_on());
+        command.args(&self.command[1..]);
+        command.envs(self.variables.iter().map(|variable| (variable.name, &variable.value)));
+        command
+    }
+
+    /// Options that hand the variables on: Open MPI's launcher does so by itself only for its own, and on this host.
+    pub fn handed_on(&self) -> Vec<&'static str> {
+        if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
+            return Vec::new();
+        }
+        let names = self.variables.iter().map(|variable| variable.name);
+        names.filter(|name| !name.starts_with("OMPI_")).flat_map(|name| ["-x", name]).collect()
+    }
+
+    /// What processes have told until now.
+    pub fn processes(&self) -> Vec<Process> {
+        report::read(&self.folder.reports())
+    }
+
+    /// One line: what was found, and what is done.
+    pub fn describe(&self) -> String {
+        format!("{} over {} ({})", self.stack, self.choice.core, self.choice.why)
+    }
+}

@@ -1,0 +1,46 @@
+//! What the dynamic loader would load, without running anything.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Names and files of all libraries that a program or a library needs, directly or not, as the loader finds them with
+/// these folders searched first. Empty if it is not for the loader, or there is no `ldd`.
+pub(crate) fn needs(file: &Path, folders: &[PathBuf]) -> Vec<(String, PathBuf)> {
+    let mut command = Command::new("ldd");
+    command.arg(file).stdin(Stdio::null()).stderr(Stdio::null()).env_remove("LD_PRELOAD");
+    if !folders.is_empty() {
+        let own = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let own = std::env::split_paths(&own).filter(|folder| !folder.as_os_str().is_empty());
+        if let Ok(path) = std::env::join_paths(folders.iter().cloned().chain(own)) {
+            command.env("LD_LIBRARY_PATH", path);
+        }
+    }
+    let Ok(output) = command.output() else { return Vec::new() };
+    String::from_utf8_lossy(&output.stdout).lines().filter_map(line).collect()
+}
+
+/// `libfabric.so.1 => /usr/lib/libfabric.so.1 (0x00007f…)`
+fn line(line: &str) -> Option<(String, PathBuf)> {
+    let (name, rest) = line.trim().split_once(" => ")?;
+    let (path, _) = rest.rsplit_once(" (0x")?;
+    path.starts_with('/').then(|| (name.to_owned(), PathBuf::from(path)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_ldd() {
+        let found = line("\tlibfabric.so.1 => /opt/a (b)/libfabric.so.1 (0x00007f936e717000)");
+        assert_eq!(found, Some(("libfabric.so.1".to_owned(), PathBuf::from("/opt/a (b)/libfabric.so.1"))));
+        assert_eq!(line("\tlibmpi.so.12 => not found"), None);
+        assert_eq!(line("\tlinux-vdso.so.1 (0x00007f936e850000)"), None);
+    }
+
+    #[test]
+    fn this_program_needs_the_c_library() {
+        let own = std::env::current_exe().unwrap();
+        assert!(needs(&own, &[]).iter().any(|(name, path)| name.starts_with("libc.so") && path.is_file()));
+    }
+}

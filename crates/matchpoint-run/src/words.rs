@@ -1,0 +1,190 @@
+//! The launcher's own words: those of a command that stand before the application.
+//!
+//! What a user has set there must not be overridden, and host lists say how far the job reaches. Launchers have hundreds
+//! of options; those that take arguments and are in common use are known here. Of others it is guessed that what follows
+//! and is no program is their argument.
+
+use std::path::PathBuf;
+
+use matchpoint_record::launcher::in_path;
+use matchpoint_record::linked;
+
+/// What they say that matters here.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Words {
+    /// `-x NAME=VALUE`, `-genv NAME VALUE`, `-env NAME VALUE`.
+    pub variables: Vec<(String, String)>,
+    /// `--mca NAME VALUE`.
+    pub mca: Vec<(String, String)>,
+    /// `-host A,B`, each by itself, without the number of slots.
+    pub hosts: Vec<String>,
+    /// `-f FILE`, `--hostfile FILE`.
+    pub host_files: Vec<PathBuf>,
+    /// `-N 2` of srun.
+    pub nodes: Option<u64>,
+    /// `-n 8`, added up over `:`.
+    pub ranks: Option<u64>,
+}
+
+/// Options with one argument that is of no interest here.
+const ONE: &[&str] = &[
+    "-ppn",
+    "-perhost",
+    "-wdir",
+    "-wd",
+    "-envlist",
+    "-genvlist",
+    "-bind-to",
+    "-map-by",
+    "-rank-by",
+    "-launcher",
+    "-bootstrap",
+    "-iface",
+    "-prefix",
+    "-rf",
+    "-rankfile",
+    "-path",
+    "-configfile",
+    "-tune",
+    "-pernode",
+    "-npernode",
+    "-launch-agent",
+    "-output-filename",
+    "-output",
+    "-timeout",
+    "-rr",
+    "-c",
+    "-p",
+    "-t",
+    "-A",
+    "-J",
+    "-o",
+    "-e",
+    "-q",
+    "-partition",
+    "-time",
+    "-account",
+    "-job-name",
+    "-mpi",
+    "-cpus-per-task",
+    "-ntasks-per-node",
+    "-gpus",
+    "-qos",
+];
+
+impl Words {
+    /// Of `mpiexec`, `mpirun`, `srun` and the like, the first word being the launcher.
+    pub fn of(command: &[String]) -> Words {
+        // A program that starts itself: its words are its own.
+        if command.first().is_some_and(|first| linked::application(std::slice::from_ref(first)).is_some()) {
+            return Words { ranks: Some(1), ..Words::default() };
+        }
+        let mut words = Words::default();
+        let is_srun = command.first().is_some_and(|name| name.rsplit('/').next() == Some("srun"));
+        let mut rest = command.iter().skip(1).map(String::as_str);
+        while let Some(word) = rest.next() {
+            if !word.starts_with('-') {
+                // The application; behind `:` the launcher has the word again.
+                if in_path(word).is_some() {
+                    let _ = rest.by_ref().find(|word| *word == ":");
+                }
+                continue;
+            }
+            words.option(word, is_srun, &mut rest);
+        }
+        words
+    }
+
+    fn option<'a>(&mut self, word: &'a str, is_srun: bool, rest: &mut impl Iterator<Item = &'a str>) {
+        let (name, inline) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        // Hydra and Open MPI take one dash or two for the same thing.
+        let name = if name.starts_with("--") { &name[1..] } else { name };
+        let mut next = || inline.or_else(|| rest.next()).unwrap_or_default();
+        match name {
+            "-n" | "-np" | "-ntasks" => {
+                let count = next().parse().unwrap_or(0);
+                self.ranks = Some(self.ranks.unwrap_or(0) + count);
+            }
+            "-N" | "-nodes" if is_srun => {
+                let most = next().rsplit('-').next().and_then(|most| most.parse().ok());
+                self.nodes = most.or(self.nodes);
+            }
+            "-N" | "-nodes" => drop(next().to_owned()),
+            "-f" | "-machinefile" | "-hostfile" | "-machine" => self.host_files.push(PathBuf::from(next())),
+            "-host" | "-hosts" | "-H" | "-w" | "-nodelist" => self.hosts.extend(listed(next())),
+            "-x" => self.variables.extend(split(next())),
+            "-genv" | "-env" => {
+                let first = next().to_owned();
+                match split(&first) {
+                    Some(pair) => self.variables.push(pair),
+                    None => self.variables.push((first, rest.next().unwrap_or_default().to_owned())),
+                }
+            }
+            "-mca" | "-omca" | "-gmca" | "-prtemca" | "-pmixmca" => {
+                let key = next().to_owned();
+                self.mca.push((key, rest.next().unwrap_or_default().to_owned()));
+            }
+            _ if ONE.contains(&name) => drop(next().to_owned()),
+            _ => {}
+        }
+    }
+}
+
+fn split(pair: &str) -> Option<(String, String)> {
+    pair.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
+
+/// `a:4,b` is a and b; `n[1-4]` is more than one, whichever they are.
+fn listed(list: &str) -> Vec<String> {
+    if let Some((name, numbers)) = list.split_once('[') {
+        let numbers = numbers.split(']').next().unwrap_or_default();
+        return numbers.split([',', '-']).map(|number| format!("{name}{number}")).collect();
+    }
+    let hosts = list.split(',').filter(|host| !host.is_empty());
+    hosts.map(|host| host.split(':').next().unwrap_or(host).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Words {
+        Words::of(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_is_the_applications_is_left_alone() {
+        let found = words("mpiexec -n 4 sh -n 9 --hostfile x --mca pml ob1");
+        assert_eq!(found, Words { ranks: Some(4), ..Words::default() });
+    }
+
+    #[test]
+    fn several_programs() {
+        let found = words("mpiexec -n 4 sh -c 1 : -n 2 -host b sh");
+        assert_eq!((found.ranks, found.hosts), (Some(6), vec!["b".to_owned()]));
+    }
+
+    #[test]
+    fn options_of_both_families() {
+        let found =
+            words("mpirun --mca pml cm -x FI_PROVIDER=tcp -x HOME --host a:2,b --bind-to core -np 3 sh");
+        assert_eq!(found.mca, [("pml".to_owned(), "cm".to_owned())]);
+        assert_eq!(found.variables, [("FI_PROVIDER".to_owned(), "tcp".to_owned())]);
+        assert_eq!((found.hosts.len(), found.ranks), (2, Some(3)));
+        let found = words("mpiexec.hydra -genv FI_PROVIDER tcp -env A=B -f hosts.txt -ppn 2 -n 3 sh");
+        assert_eq!(found.variables.len(), 2);
+        assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
+        assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
+    }
+
+    #[test]
+    fn nodes_are_a_number_for_srun_only() {
+        assert_eq!(words("srun -N 1-2 -n 4 sh").nodes, Some(2));
+        assert_eq!(words("srun --nodes=3 -n 4 sh").nodes, Some(3));
+        assert_eq!(words("mpirun -N 2 sh").nodes, None);
+        assert_eq!(words("srun -w n[1-4] sh").hosts.len(), 2);
+    }
+}
