@@ -98,7 +98,8 @@ fn queues_of_peers_before() {
     for links in [false, true] {
         assert_eq!(Entry::from_core(Entry::to_core(entry, links), links), entry);
     }
-    let of = |major, minor| Layout::of(abi::version(major, minor)).map(|layout| (layout.links, layout.by_attr));
+    let of =
+        |major, minor| Layout::of(abi::version(major, minor)).map(|layout| (layout.links, layout.by_attr));
     assert_eq!(of(1, 17), None);
     assert_eq!(of(1, 18), None);
     assert_eq!(of(1, 19), Some((true, false)));

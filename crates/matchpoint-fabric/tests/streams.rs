@@ -39,7 +39,7 @@ fn version() -> Option<u32> {
 fn streams(version: u32, takes_peers: bool) {
     mock::objects::give(version);
     let formats = [1, 2, 3, 4];
-    for seed in 0..60 {
+    for seed in 0..36 {
         let wanted = Wanted {
             seed,
             version,

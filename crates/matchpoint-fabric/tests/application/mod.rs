@@ -147,7 +147,11 @@ impl Stream {
             }
             for endpoint in &self.endpoints {
                 let fid = &raw mut (*endpoint.ep).fid;
-                checked((*(*fid).ops).control.expect("an endpoint can be enabled")(fid, ENABLE, ptr::null_mut()));
+                checked((*(*fid).ops).control.expect("an endpoint can be enabled")(
+                    fid,
+                    ENABLE,
+                    ptr::null_mut(),
+                ));
             }
         }
     }
@@ -211,11 +215,19 @@ impl Stream {
             }
             while self.read(at) > 0 {}
         }
-        assert!(self.under_way.values().all(VecDeque::is_empty), "{:?}: a message never arrives", self.wanted);
+        assert!(
+            self.under_way.values().all(VecDeque::is_empty),
+            "{:?}: a message never arrives",
+            self.wanted
+        );
         for (id, operation) in self.operations.iter().enumerate() {
             let Operation { what, message, ends, tells, is_done, .. } = operation;
             let is_right = *is_done || !tells;
-            assert!(is_right, "{:?}: {id}, {what:?}, never ends (message {message:?}, ends {ends:?})", self.wanted);
+            assert!(
+                is_right,
+                "{:?}: {id}, {what:?}, never ends (message {message:?}, ends {ends:?})",
+                self.wanted
+            );
         }
         self.check_silent();
     }
@@ -231,12 +243,29 @@ impl Stream {
         }
     }
 
-    fn new_operation(&mut self, what: What, endpoint: usize, buffers: Vec<Vec<u8>>, tells: bool, tag: u64) -> usize {
+    fn new_operation(
+        &mut self,
+        what: What,
+        endpoint: usize,
+        buffers: Vec<Vec<u8>>,
+        tells: bool,
+        tag: u64,
+    ) -> usize {
         let id = self.operations.len();
         let context = Box::new([0; 8]);
         self.by_context.insert(context.as_ptr() as usize, id);
         let (message, ends, is_done) = (None, None, false);
-        self.operations.push(Operation { context, what, endpoint, buffers, message, ends, tells, is_done, tag });
+        self.operations.push(Operation {
+            context,
+            what,
+            endpoint,
+            buffers,
+            message,
+            ends,
+            tells,
+            is_done,
+            tag,
+        });
         id
     }
 
@@ -253,7 +282,8 @@ impl Stream {
 
     fn random_tag(&mut self) -> u64 {
         let tag = self.random.below(6) as u64;
-        tag | if self.random.percent(10) { 1 << 54 } else { 0 } | if self.random.percent(5) { SOMETIMES } else { 0 }
+        tag | if self.random.percent(10) { 1 << 54 } else { 0 }
+            | if self.random.percent(5) { SOMETIMES } else { 0 }
     }
 
     fn core_number(&self, at: usize) -> u64 {
@@ -290,9 +320,18 @@ impl Stream {
         let rc = unsafe {
             let ops = &*(*ep).tagged;
             match (way, data) {
-                (0, None) => ops.send.expect("it sends")(ep, buffer, length, ptr::null_mut(), target, tag, context),
+                (0, None) => {
+                    ops.send.expect("it sends")(ep, buffer, length, ptr::null_mut(), target, tag, context)
+                }
                 (0, Some(data)) => ops.senddata.expect("it sends")(
-                    ep, buffer, length, ptr::null_mut(), data, target, tag, context,
+                    ep,
+                    buffer,
+                    length,
+                    ptr::null_mut(),
+                    data,
+                    target,
+                    tag,
+                    context,
                 ),
                 _ => {
                     let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
@@ -428,7 +467,8 @@ impl Stream {
             return;
         }
         let claim = self.claimed[0];
-        let (at, message) = (self.operations[claim].endpoint, self.operations[claim].message.expect("it found one"));
+        let (at, message) =
+            (self.operations[claim].endpoint, self.operations[claim].message.expect("it found one"));
         while !self.operations[claim].is_done {
             self.read(at);
         }
@@ -474,7 +514,9 @@ impl Stream {
         // As the layered front end marks what is not a message of the application's: `layered::wire`.
         const CREDIT: u64 = 1 << 63 | 3;
         while let Some((at, from, tag)) = world().arrivals.pop_front() {
-            let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else { continue };
+            let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
+                continue;
+            };
             if tag == CREDIT {
                 continue;
             }
@@ -495,7 +537,12 @@ impl Stream {
         let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
         // SAFETY: an open queue, and room for as many.
         let rc = unsafe {
-            (*(*cq).ops).readfrom.expect("it reads")(cq, room.as_mut_ptr().cast(), count, sources.as_mut_ptr())
+            (*(*cq).ops).readfrom.expect("it reads")(
+                cq,
+                room.as_mut_ptr().cast(),
+                count,
+                sources.as_mut_ptr(),
+            )
         };
         self.take_note();
         if rc == -(errno::EAVAIL as isize) {
@@ -557,14 +604,22 @@ impl Stream {
             assert!(held[..sent.bytes.len()] == sent.bytes[..], "{wanted:?}: {id} is given another message");
             assert!(held[sent.bytes.len()..].iter().all(|&byte| byte == 0xEE), "{wanted:?}: written beyond");
         }
-        let claimed_and_dropped = operation.what == What::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
-        assert!(claimed_and_dropped || source == self.core_number(sent.from), "{wanted:?}: {id} is from {source}");
+        let claimed_and_dropped =
+            operation.what == What::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
+        assert!(
+            claimed_and_dropped || source == self.core_number(sent.from),
+            "{wanted:?}: {id} is from {source}"
+        );
         if wanted.format >= 2 {
             assert_eq!(length, sent.bytes.len() as u64, "{wanted:?}: {id}, length");
             assert_eq!(is & (flags::TAGGED | flags::RECV), flags::TAGGED | flags::RECV);
         }
         if wanted.format >= 3 && !claimed_and_dropped {
-            assert_eq!(is & flags::REMOTE_CQ_DATA != 0, sent.data.is_some(), "{wanted:?}: {id}, whether there is data");
+            assert_eq!(
+                is & flags::REMOTE_CQ_DATA != 0,
+                sent.data.is_some(),
+                "{wanted:?}: {id}, whether there is data"
+            );
             if let Some(expected) = sent.data {
                 assert_eq!(data, expected, "{wanted:?}: {id}, data");
             }

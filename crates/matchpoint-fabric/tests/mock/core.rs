@@ -123,7 +123,12 @@ pub unsafe extern "C" fn cancel(_: *mut Fid, _: *mut c_void) -> isize {
 }
 
 /// Reads completions, after some progress; an error must be read by `readerr` first.
-pub unsafe extern "C" fn readfrom(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+pub unsafe extern "C" fn readfrom(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+) -> isize {
     let cq = fid.cast::<Cq>();
     // SAFETY: a queue of ours; no reference is held while owners are called.
     unsafe {

@@ -120,7 +120,12 @@ unsafe extern "C" fn open_domain(
     0
 }
 
-unsafe extern "C" fn open_srx(_: *mut FidDomain, _: *mut RxAttr, to: *mut *mut FidEp, context: *mut c_void) -> c_int {
+unsafe extern "C" fn open_srx(
+    _: *mut FidDomain,
+    _: *mut RxAttr,
+    to: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
     // SAFETY: the context of a peer's queue.
     unsafe {
         let srx = (*context.cast::<PeerSrxContext>()).srx;
@@ -134,7 +139,12 @@ unsafe extern "C" fn open_srx(_: *mut FidDomain, _: *mut RxAttr, to: *mut *mut F
     0
 }
 
-unsafe extern "C" fn open_av(_: *mut FidDomain, _: *mut AvAttr, to: *mut *mut FidAv, _: *mut c_void) -> c_int {
+unsafe extern "C" fn open_av(
+    _: *mut FidDomain,
+    _: *mut AvAttr,
+    to: *mut *mut FidAv,
+    _: *mut c_void,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         let mut av: FidAv = zeroed();
@@ -171,7 +181,12 @@ unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, length: *mut usize)
     0
 }
 
-unsafe extern "C" fn open_cq(_: *mut FidDomain, attr: *mut CqAttr, to: *mut *mut FidCq, _: *mut c_void) -> c_int {
+unsafe extern "C" fn open_cq(
+    _: *mut FidDomain,
+    attr: *mut CqAttr,
+    to: *mut *mut FidCq,
+    _: *mut c_void,
+) -> c_int {
     // SAFETY: as above.
     unsafe {
         assert_eq!((*attr).format, CQ_FORMAT_TAGGED, "the core's entries are the longest");
@@ -192,7 +207,8 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         fid.ops = table!(OpsEp; cancel: cancel);
         fid.cm = table!(OpsCm; getname: getname);
         fid.msg = table!(OpsMsg;);
-        fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata);
+        fid.tagged =
+            table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata);
         let at = world().endpoints.len();
         let ep = Box::into_raw(Box::new(Ep {
             fid,
