@@ -12,7 +12,7 @@ mod dump;
 mod fabric;
 mod held;
 pub mod layered;
-mod library;
+pub mod library;
 pub mod lock;
 pub mod matching;
 mod patch;

@@ -20,7 +20,8 @@ pub const REPORT: &str = "MATCHPOINT_REPORT";
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 /// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
 pub const EAGER: &str = "MATCHPOINT_EAGER_BYTES";
-/// Bytes of messages that may wait in a layered endpoint before it stops taking more from the core.
+/// Bytes of messages that may wait in a layered endpoint before it takes more from the core only while the application
+/// waits for something.
 pub const KEPT: &str = "MATCHPOINT_KEPT_BYTES";
 
 /// Where messages are matched.

@@ -11,4 +11,5 @@ mod json;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
+mod semantics;
 mod settings;

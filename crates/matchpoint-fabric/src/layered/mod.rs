@@ -48,6 +48,8 @@ use crate::tagged::{self, Terms};
 
 /// Buffers that wait for messages: taken in turn, so that more of them than fit into the cache cost a miss a message.
 const BOUNCES: usize = 64;
+/// Of them, those that are posted at a time while more waits here than should.
+const TRICKLE: usize = 16;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -224,13 +226,20 @@ impl FrontEnd {
     #[inline]
     fn post_buffer(&mut self, operation: *mut Operation) {
         // SAFETY: ours, and not posted.
+        if unsafe { (*operation).kind } == Kind::Bounce && self.kept_bytes > settings().kept_bytes {
+            self.parked.push(operation);
+        } else {
+            self.post_at_once(operation);
+        }
+    }
+
+    /// The same, however much waits here.
+    #[inline]
+    fn post_at_once(&mut self, operation: *mut Operation) {
+        // SAFETY: ours, and not posted.
         let buffer = unsafe { &*operation };
         let iov = iovec { iov_base: buffer.buffer.cast(), iov_len: buffer.bytes };
         let (ep, tag, ignore) = match buffer.kind {
-            Kind::Bounce if self.kept_bytes > settings().kept_bytes => {
-                self.parked.push(operation);
-                return;
-            }
             Kind::Bounce => (self.ep, 0, u64::MAX),
             _ => (self.private.as_ref().map_or(ptr::null_mut(), |private| private.ep), wire::REQUEST, 0),
         };
@@ -275,11 +284,16 @@ impl FrontEnd {
             }
             self.deferred.pop_front();
         }
-        if self.kept_bytes <= settings().kept_bytes / 2
-            || self.kept_bytes <= settings().kept_bytes && self.parked.len() < BOUNCES
-        {
+        let limit = settings().kept_bytes;
+        if self.kept_bytes <= limit / 2 || self.kept_bytes <= limit && self.parked.len() < BOUNCES {
             for operation in std::mem::take(&mut self.parked) {
                 self.post_buffer(operation);
+            }
+        } else if self.parked.len() >= BOUNCES {
+            // Nothing is posted any more, and the application looks for completions: what it waits for may be behind
+            // what waits here, and MPI promises that it comes.
+            for operation in self.parked.split_off(self.parked.len() - TRICKLE) {
+                self.post_at_once(operation);
             }
         }
         self.ask_for_more();

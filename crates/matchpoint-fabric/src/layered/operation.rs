@@ -12,8 +12,11 @@ use libc::iovec;
 use crate::layered::entry::Entry;
 use crate::tagged::IOV_LIMIT;
 
-/// Operations that an endpoint can have under way. Address space only, until they are used.
-const MOST: usize = 1 << 16;
+/// Operations that an endpoint can have under way. Address space only (256 MiB), until they are used. Where there are no
+/// more, a send is refused with `FI_EAGAIN`, and MPI libraries try it again within `MPI_Isend`, which may be for ever.
+const MOST: usize = 1 << 20;
+/// Of them, those that sends leave for buffers, control messages and data: what lets sends come to their end.
+const KEPT_FREE: usize = 1 << 14;
 
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +73,7 @@ pub struct Operation {
 pub struct Arena {
     base: *mut Operation,
     used: Cell<usize>,
+    under_way: Cell<usize>,
     free: Cell<*mut Operation>,
 }
 
@@ -85,6 +89,7 @@ impl Arena {
         (base != libc::MAP_FAILED).then(|| Arena {
             base: base.cast(),
             used: Cell::new(0),
+            under_way: Cell::new(0),
             free: Cell::new(ptr::null_mut()),
         })
     }
@@ -96,6 +101,9 @@ impl Arena {
 
     /// An operation of this kind. `None`: too many are under way.
     pub fn get(&self, kind: Kind) -> Option<*mut Operation> {
+        if kind == Kind::Send && self.under_way.get() >= MOST - KEPT_FREE {
+            return None;
+        }
         let (free, used) = (self.free.get(), self.used.get());
         let operation = if !free.is_null() {
             // SAFETY: a free operation of this arena.
@@ -107,6 +115,7 @@ impl Arena {
         } else {
             return None;
         };
+        self.under_way.set(self.under_way.get() + 1);
         // SAFETY: within the arena, where zeros are an operation, and nobody else's.
         unsafe {
             (*operation).kind = kind;
@@ -131,6 +140,7 @@ impl Arena {
             done.next_free = self.free.get();
         }
         self.free.set(operation);
+        self.under_way.set(self.under_way.get() - 1);
     }
 
     /// The number of an operation, with its generation: what the other side knows it by.

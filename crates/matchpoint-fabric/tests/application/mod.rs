@@ -1,0 +1,631 @@
+//! The application: endpoints that it opens through our provider, calls at random, and what they must come to.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+
+use libc::iovec;
+use matchpoint_fabric::abi::*;
+
+use crate::mock::{self, Random, world};
+use crate::oracle::{Lists, Posted, Waiting};
+
+/// What a stream is to be like.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub seed: u64,
+    pub version: u32,
+    pub takes_peers: bool,
+    pub endpoints: usize,
+    /// Of completions: 1 to 4.
+    pub format: i32,
+    pub is_selective: bool,
+    pub busy_percent: usize,
+    pub steps: usize,
+    /// Entries that a queue may hold before a stream rather empties it.
+    pub depth: usize,
+}
+
+/// Bits of the tag that all receives ignore, as MPI libraries have them; and one that only some do.
+const ALWAYS: u64 = 0b11 << 54;
+const SOMETIMES: u64 = 1 << 60;
+/// What a wildcard for tags leaves open.
+const ANY_TAG: u64 = 0xFF;
+const LENGTHS: [usize; 10] = [0, 8, 16, 64, 65, 1024, 1025, 16384, 16385, 50000];
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum What {
+    Receive,
+    Peek,
+    Claim,
+    Discard,
+    Send,
+}
+
+/// An operation of the application; its place is its context, and has room for a `fi_context2`.
+struct Operation {
+    context: Box<[usize; 8]>,
+    what: What,
+    endpoint: usize,
+    buffers: Vec<Vec<u8>>,
+    /// The message that it must be given, once that is known; of a peek, or of a discarded claim, as well.
+    message: Option<usize>,
+    /// What it must end with, once that is known: 0 or an error.
+    ends: Option<i32>,
+    /// With `FI_COMPLETION`, or without need of it.
+    tells: bool,
+    is_done: bool,
+    tag: u64,
+}
+
+struct Sent {
+    from: usize,
+    tag: u64,
+    bytes: Vec<u8>,
+    data: Option<u64>,
+}
+
+struct Endpoint {
+    ep: *mut FidEp,
+    cq: *mut FidCq,
+    lists: Lists,
+}
+
+pub struct Stream {
+    wanted: Wanted,
+    random: Random,
+    endpoints: Vec<Endpoint>,
+    operations: Vec<Operation>,
+    by_context: HashMap<usize, usize>,
+    messages: Vec<Sent>,
+    /// From one endpoint to another: messages that have not arrived.
+    under_way: HashMap<(usize, usize), VecDeque<usize>>,
+    /// Claimed messages that wait to be received: operation of the peek.
+    claimed: Vec<usize>,
+}
+
+fn checked(rc: i32) {
+    assert_eq!(rc, 0, "an object can be opened");
+}
+
+impl Stream {
+    pub fn new(wanted: Wanted) -> Self {
+        mock::begin(wanted.seed, wanted.takes_peers, wanted.version, 0);
+        let mut stream = Stream {
+            wanted,
+            random: Random(wanted.seed.wrapping_mul(31) + 17),
+            endpoints: Vec::new(),
+            operations: Vec::new(),
+            by_context: HashMap::new(),
+            messages: Vec::new(),
+            under_way: HashMap::new(),
+            claimed: Vec::new(),
+        };
+        // SAFETY: as libfabric calls a provider, and applications the objects of it.
+        unsafe { stream.open() };
+        world().busy_percent = wanted.busy_percent;
+        stream
+    }
+
+    unsafe fn open(&mut self) {
+        // SAFETY: zeros are hints and attributes that ask for nothing; the tables are there.
+        unsafe {
+            let provider = &*matchpoint_fabric::fi_prov_ini();
+            let (mut tx, mut rx, mut ep_attr): (TxAttr, RxAttr, EpAttr) = zeroed();
+            let (mut domain_attr, mut fabric_attr): (DomainAttr, FabricAttr) = zeroed();
+            domain_attr.threading = THREAD_DOMAIN;
+            let mut hints: Info = zeroed();
+            hints.caps = flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA;
+            (hints.tx_attr, hints.rx_attr) = (&raw mut tx, &raw mut rx);
+            (hints.ep_attr, hints.domain_attr) = (&raw mut ep_attr, &raw mut domain_attr);
+            hints.fabric_attr = &raw mut fabric_attr;
+            let mut info = ptr::null_mut();
+            let getinfo = provider.getinfo.expect("a provider has it");
+            checked(getinfo(version(2, 0), ptr::null(), ptr::null(), 0, &raw const hints, &raw mut info));
+            let mut fabric = ptr::null_mut();
+            let open = provider.fabric.expect("a provider has it");
+            checked(open((*info).fabric_attr, &raw mut fabric, ptr::null_mut()));
+            let mut domain = ptr::null_mut();
+            let open = (*(*fabric).ops).domain.expect("there are domains");
+            checked(open(fabric, info, &raw mut domain, ptr::null_mut()));
+            let selective = if self.wanted.is_selective { flags::SELECTIVE_COMPLETION } else { 0 };
+            // Private endpoints come in between: numbers are those of the core.
+            for _ in 0..self.wanted.endpoints {
+                let mut attr: CqAttr = zeroed();
+                attr.format = self.wanted.format;
+                let mut cq = ptr::null_mut();
+                let open = (*(*domain).ops).cq_open.expect("there are queues");
+                checked(open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()));
+                let mut ep = ptr::null_mut();
+                let open = (*(*domain).ops).endpoint.expect("there are endpoints");
+                checked(open(domain, info, &raw mut ep, ptr::null_mut()));
+                let bind = (*(*ep).fid.ops).bind.expect("an endpoint can be bound");
+                let both = flags::SEND | flags::RECV | selective;
+                checked(bind(&raw mut (*ep).fid, &raw mut (*cq).fid, both));
+                self.endpoints.push(Endpoint { ep, cq, lists: Lists::default() });
+            }
+            for endpoint in &self.endpoints {
+                let fid = &raw mut (*endpoint.ep).fid;
+                checked((*(*fid).ops).control.expect("an endpoint can be enabled")(
+                    fid,
+                    ENABLE,
+                    ptr::null_mut(),
+                ));
+            }
+        }
+    }
+
+    pub fn run(mut self) {
+        for _ in 0..self.wanted.steps {
+            self.step();
+        }
+        self.finish();
+        // SAFETY: open, and not used any more.
+        unsafe {
+            for endpoint in &self.endpoints {
+                let fid = &raw mut (*endpoint.ep).fid;
+                checked((*(*fid).ops).close.expect("an endpoint can be closed")(fid));
+            }
+            for endpoint in &self.endpoints {
+                let fid = &raw mut (*endpoint.cq).fid;
+                checked((*(*fid).ops).close.expect("a queue can be closed")(fid));
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        let at = self.random.below(self.endpoints.len());
+        let deep = self.endpoints[at].lists.posted.len() > self.wanted.depth;
+        match self.random.below(100) {
+            0..35 => self.send(at),
+            35..65 if !deep => self.receive(at, None),
+            65..72 => self.peek(at),
+            72..76 => self.cancel(at),
+            76..80 => self.receive_claimed(),
+            _ => {
+                self.read(at);
+            }
+        }
+    }
+
+    /// Everything that is under way arrives, and everything that waits is received or withdrawn.
+    fn finish(&mut self) {
+        let mut idle = 0;
+        while idle < 300 {
+            idle += 1;
+            for at in 0..self.endpoints.len() {
+                if self.read(at) > 0 {
+                    idle = 0;
+                }
+                if let Some(message) = self.endpoints[at].lists.waiting.first().copied() {
+                    let exact = Posted { id: 0, from: Some(message.from), tag: message.tag, ignore: ALWAYS };
+                    self.receive(at, Some(exact));
+                    idle = 0;
+                }
+            }
+            while !self.claimed.is_empty() {
+                self.receive_claimed();
+                idle = 0;
+            }
+        }
+        for at in 0..self.endpoints.len() {
+            while let Some(posted) = self.endpoints[at].lists.posted.first().copied() {
+                self.withdraw(at, posted.id);
+            }
+            while self.read(at) > 0 {}
+        }
+        assert!(
+            self.under_way.values().all(VecDeque::is_empty),
+            "{:?}: a message never arrives",
+            self.wanted
+        );
+        for (id, operation) in self.operations.iter().enumerate() {
+            let Operation { what, message, ends, tells, is_done, .. } = operation;
+            let is_right = *is_done || !tells;
+            assert!(
+                is_right,
+                "{:?}: {id}, {what:?}, never ends (message {message:?}, ends {ends:?})",
+                self.wanted
+            );
+        }
+        self.check_silent();
+    }
+
+    /// Receives that do not tell have their messages all the same.
+    fn check_silent(&self) {
+        for operation in self.operations.iter().filter(|one| one.what == What::Receive && !one.tells) {
+            if let (Some(message), Some(0)) = (operation.message, operation.ends) {
+                let held = operation.buffers.concat();
+                let sent = &self.messages[message].bytes;
+                assert!(held[..sent.len()] == sent[..], "{:?}: a silent receive", self.wanted);
+            }
+        }
+    }
+
+    fn new_operation(
+        &mut self,
+        what: What,
+        endpoint: usize,
+        buffers: Vec<Vec<u8>>,
+        tells: bool,
+        tag: u64,
+    ) -> usize {
+        let id = self.operations.len();
+        let context = Box::new([0; 8]);
+        self.by_context.insert(context.as_ptr() as usize, id);
+        let (message, ends, is_done) = (None, None, false);
+        self.operations.push(Operation {
+            context,
+            what,
+            endpoint,
+            buffers,
+            message,
+            ends,
+            tells,
+            is_done,
+            tag,
+        });
+        id
+    }
+
+    fn context(&mut self, id: usize) -> *mut c_void {
+        self.operations[id].context.as_mut_ptr().cast()
+    }
+
+    /// Undoes the last operation, which was refused.
+    fn forget(&mut self, id: usize) {
+        let operation = self.operations.pop().expect("just made");
+        assert_eq!(self.operations.len(), id);
+        self.by_context.remove(&(operation.context.as_ptr() as usize));
+    }
+
+    fn random_tag(&mut self) -> u64 {
+        let tag = self.random.below(6) as u64;
+        tag | if self.random.percent(10) { 1 << 54 } else { 0 }
+            | if self.random.percent(5) { SOMETIMES } else { 0 }
+    }
+
+    fn core_number(&self, at: usize) -> u64 {
+        // SAFETY: an endpoint of the core's.
+        unsafe { (*self.endpoints[at].ep.cast::<mock::Ep>()).at as u64 }
+    }
+
+    fn of_core_number(&self, number: usize) -> Option<usize> {
+        (0..self.endpoints.len()).find(|&at| self.core_number(at) == number as u64)
+    }
+
+    fn send(&mut self, from: usize) {
+        let to = self.random.below(self.endpoints.len());
+        if self.endpoints[to].lists.waiting.len() > self.wanted.depth {
+            return;
+        }
+        let tag = self.random_tag();
+        let length = LENGTHS[self.random.below(LENGTHS.len())];
+        let number = self.messages.len();
+        let bytes: Vec<u8> = (0..length).map(|at| (number * 7 + at * 13 + at / 256) as u8).collect();
+        let data = self.random.percent(50).then(|| self.random.next() & 0xFFFF_FFFF);
+        let tells = !self.wanted.is_selective || self.random.percent(50);
+        let flagged = if tells { flags::COMPLETION } else { 0 };
+        let id = self.new_operation(What::Send, from, vec![bytes.clone()], tells, tag);
+        let (context, target, ep) = (self.context(id), self.core_number(to), self.endpoints[from].ep);
+        let buffer = self.operations[id].buffers[0].as_mut_ptr().cast::<c_void>();
+        let half = length / 2;
+        let iov = [
+            iovec { iov_base: buffer, iov_len: half },
+            iovec { iov_base: buffer.cast::<u8>().wrapping_add(half).cast(), iov_len: length - half },
+        ];
+        let way = if self.wanted.is_selective { 2 } else { self.random.below(3) };
+        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
+        let rc = unsafe {
+            let ops = &*(*ep).tagged;
+            match (way, data) {
+                (0, None) => {
+                    ops.send.expect("it sends")(ep, buffer, length, ptr::null_mut(), target, tag, context)
+                }
+                (0, Some(data)) => ops.senddata.expect("it sends")(
+                    ep,
+                    buffer,
+                    length,
+                    ptr::null_mut(),
+                    data,
+                    target,
+                    tag,
+                    context,
+                ),
+                _ => {
+                    let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
+                    let msg = MsgTagged {
+                        msg_iov: iov.as_ptr(),
+                        desc: ptr::null_mut(),
+                        iov_count: 2,
+                        addr: target,
+                        tag,
+                        ignore: 0,
+                        context,
+                        data: data.unwrap_or(0),
+                    };
+                    ops.sendmsg.expect("it sends")(ep, &raw const msg, more | flagged)
+                }
+            }
+        };
+        if rc != 0 {
+            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.wanted);
+            return self.forget(id);
+        }
+        self.operations[id].ends = Some(0);
+        self.messages.push(Sent { from, tag, bytes, data });
+        self.under_way.entry((from, to)).or_default().push_back(number);
+    }
+
+    fn random_asked(&mut self, id: usize) -> Posted {
+        let from = self.random.percent(60).then(|| self.random.below(self.endpoints.len()));
+        let mut ignore = ALWAYS;
+        if self.random.percent(30) {
+            ignore |= ANY_TAG;
+        }
+        if self.random.percent(50) {
+            ignore |= SOMETIMES;
+        }
+        if self.random.percent(2) {
+            ignore = 0;
+        }
+        if self.random.percent(2) {
+            ignore = u64::MAX >> 1;
+        }
+        Posted { id, from, tag: self.random_tag(), ignore }
+    }
+
+    /// Buffers of one to three parts; sometimes too short for what may come.
+    fn random_buffers(&mut self, tells: bool) -> Vec<Vec<u8>> {
+        let longest = *LENGTHS.last().expect("there are some");
+        let room = if tells && self.random.percent(15) { self.random.below(2000) } else { longest };
+        let parts = 1 + self.random.below(3);
+        let mut buffers: Vec<Vec<u8>> = (0..parts - 1).map(|_| vec![0xEE; room / parts]).collect();
+        buffers.push(vec![0xEE; room - (parts - 1) * (room / parts)]);
+        buffers
+    }
+
+    /// The call itself. `flags` are those of `fi_trecvmsg`.
+    fn call(&mut self, id: usize, context: *mut c_void, asked: Posted, flags: u64) -> isize {
+        let addr = asked.from.map_or(ADDR_UNSPEC, |from| self.core_number(from));
+        let operation = &mut self.operations[id];
+        let tells = if operation.tells { flags::COMPLETION } else { 0 };
+        let iov: Vec<iovec> = operation
+            .buffers
+            .iter_mut()
+            .map(|part| iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() })
+            .collect();
+        let ep = self.endpoints[operation.endpoint].ep;
+        let msg = MsgTagged {
+            msg_iov: iov.as_ptr(),
+            desc: ptr::null_mut(),
+            iov_count: iov.len(),
+            addr,
+            tag: asked.tag,
+            ignore: asked.ignore,
+            context,
+            data: 0,
+        };
+        // SAFETY: an enabled endpoint; the buffers live until the stream ends.
+        unsafe { (*(*ep).tagged).recvmsg.expect("it receives")(ep, &raw const msg, flags | tells) }
+    }
+
+    fn receive(&mut self, at: usize, asked: Option<Posted>) {
+        let tells = !self.wanted.is_selective || self.random.percent(70);
+        let buffers = self.random_buffers(tells);
+        let id = self.new_operation(What::Receive, at, buffers, tells, 0);
+        let asked = asked.map_or_else(|| self.random_asked(id), |asked| Posted { id, ..asked });
+        self.operations[id].tag = asked.tag;
+        let context = self.context(id);
+        let rc = self.call(id, context, asked, 0);
+        self.take_note();
+        if rc != 0 {
+            assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a receive is refused", self.wanted);
+            return self.forget(id);
+        }
+        if let Some(message) = self.endpoints[at].lists.post(asked) {
+            self.given(id, message);
+        }
+    }
+
+    /// A receive has its message: how it will end.
+    fn given(&mut self, id: usize, message: usize) {
+        let operation = &mut self.operations[id];
+        let room: usize = operation.buffers.iter().map(Vec::len).sum();
+        operation.message = Some(message);
+        operation.ends = Some(if self.messages[message].bytes.len() > room { errno::ETRUNC } else { 0 });
+    }
+
+    fn peek(&mut self, at: usize) {
+        let what = [What::Peek, What::Claim, What::Discard][self.random.below(3)];
+        let id = self.new_operation(what, at, Vec::new(), true, 0);
+        let asked = self.random_asked(id);
+        self.operations[id].tag = asked.tag;
+        let more = match what {
+            What::Claim => flags::CLAIM,
+            What::Discard => flags::DISCARD,
+            _ => 0,
+        };
+        let context = self.context(id);
+        let rc = self.call(id, context, asked, flags::PEEK | more);
+        self.take_note();
+        assert_eq!(rc, 0, "{:?}: a peek is refused", self.wanted);
+        let lists = &mut self.endpoints[at].lists;
+        let found = if what == What::Peek { lists.probe(&asked) } else { lists.take(&asked) };
+        let operation = &mut self.operations[id];
+        operation.message = found;
+        operation.ends = Some(if found.is_some() { 0 } else { errno::ENOMSG });
+        if what == What::Claim && found.is_some() {
+            self.claimed.push(id);
+        }
+    }
+
+    /// A claimed message is received, or dropped.
+    fn receive_claimed(&mut self) {
+        if self.claimed.is_empty() {
+            return;
+        }
+        let claim = self.claimed[0];
+        let (at, message) =
+            (self.operations[claim].endpoint, self.operations[claim].message.expect("it found one"));
+        while !self.operations[claim].is_done {
+            self.read(at);
+        }
+        self.claimed.remove(0);
+        let drops = self.random.percent(30);
+        let buffers = if drops { Vec::new() } else { self.random_buffers(true) };
+        // The context is that of the peek, so it is this operation's from now on.
+        let id = self.new_operation(if drops { What::Discard } else { What::Receive }, at, buffers, true, 0);
+        let own = self.operations[id].context.as_ptr() as usize;
+        self.by_context.remove(&own);
+        let context = self.context(claim);
+        self.by_context.insert(context as usize, id);
+        let asked = Posted { id, from: None, tag: self.messages[message].tag, ignore: 0 };
+        let rc = self.call(id, context, asked, flags::CLAIM | if drops { flags::DISCARD } else { 0 });
+        assert_eq!(rc, 0, "{:?}: a claimed message is refused", self.wanted);
+        if drops {
+            (self.operations[id].message, self.operations[id].ends) = (Some(message), Some(0));
+        } else {
+            self.given(id, message);
+        }
+    }
+
+    fn cancel(&mut self, at: usize) {
+        let some = self.endpoints[at].lists.posted.len();
+        if some > 0 {
+            let which = self.random.below(some);
+            self.withdraw(at, self.endpoints[at].lists.posted[which].id);
+        }
+    }
+
+    fn withdraw(&mut self, at: usize, id: usize) {
+        let (context, ep) = (self.context(id), self.endpoints[at].ep);
+        // SAFETY: an enabled endpoint.
+        let rc = unsafe { (*(*ep).ops).cancel.expect("it cancels")(&raw mut (*ep).fid, context) };
+        assert_eq!(rc, 0, "{:?}: a cancel is refused", self.wanted);
+        assert!(self.endpoints[at].lists.cancel(id));
+        self.operations[id].ends = Some(errno::ECANCELED);
+        self.operations[id].tells = true;
+    }
+
+    /// What has arrived since the last look goes into the lists.
+    fn take_note(&mut self) {
+        // As the layered front end marks what is not a message of the application's: `layered::wire`.
+        const CREDIT: u64 = 1 << 63 | 3;
+        while let Some((at, from, tag)) = world().arrivals.pop_front() {
+            let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
+                continue;
+            };
+            if tag == CREDIT {
+                continue;
+            }
+            let id = self.under_way.get_mut(&(from, at)).and_then(VecDeque::pop_front);
+            let id = id.expect("nothing arrives that was not sent");
+            let tag = self.messages[id].tag;
+            if let Some(receive) = self.endpoints[at].lists.arrive(Waiting { id, from, tag }) {
+                self.given(receive, id);
+            }
+        }
+    }
+
+    /// Reads some completions, and checks them. How many there were.
+    fn read(&mut self, at: usize) -> usize {
+        let cq = self.endpoints[at].cq;
+        let bytes = [0, 8, 24, 40, 48][self.wanted.format as usize];
+        let count = 1 + self.random.below(5);
+        let (mut room, mut sources) = (vec![0_u64; 6 * count], vec![7; count]);
+        // SAFETY: an open queue, and room for as many.
+        let rc = unsafe {
+            (*(*cq).ops).readfrom.expect("it reads")(
+                cq,
+                room.as_mut_ptr().cast(),
+                count,
+                sources.as_mut_ptr(),
+            )
+        };
+        self.take_note();
+        if rc == -(errno::EAVAIL as isize) {
+            return self.read_error(cq);
+        }
+        if rc == -(errno::EAGAIN as isize) {
+            return 0;
+        }
+        let read = usize::try_from(rc).expect("a number of completions");
+        for (which, &source) in sources.iter().enumerate().take(read) {
+            let mut entry = [0_u64; 6];
+            let words = bytes / 8;
+            entry[..words].copy_from_slice(&room[which * words..(which + 1) * words]);
+            self.check(entry, source);
+        }
+        read
+    }
+
+    fn read_error(&mut self, cq: *mut FidCq) -> usize {
+        // SAFETY: zeros are an entry; an open queue.
+        let (rc, error) = unsafe {
+            let mut error: CqErrEntry = zeroed();
+            ((*(*cq).ops).readerr.expect("it reads errors")(cq, &raw mut error, 0), error)
+        };
+        assert_eq!(rc, 1, "{:?}: there is an error to read", self.wanted);
+        let id = *self.by_context.get(&(error.op_context as usize)).expect("an operation of ours");
+        self.end(id, error.err);
+        let operation = &self.operations[id];
+        if let (What::Receive, Some(message)) = (operation.what, operation.message) {
+            let (sent, held) = (&self.messages[message].bytes, operation.buffers.concat());
+            assert_eq!(error.olen, sent.len() - held.len(), "{:?}: bytes that did not fit", self.wanted);
+            assert!(held[..] == sent[..held.len()], "{:?}: what did fit", self.wanted);
+            assert_eq!(error.tag, self.messages[message].tag);
+        }
+        1
+    }
+
+    /// An operation ends as it must, and once.
+    fn end(&mut self, id: usize, with: i32) {
+        let wanted = self.wanted;
+        let operation = &mut self.operations[id];
+        assert!(operation.tells, "{wanted:?}: {id}, {:?}, tells without being asked to", operation.what);
+        assert!(!operation.is_done, "{wanted:?}: {id}, {:?}, ends twice", operation.what);
+        operation.is_done = true;
+        let Operation { what, message, ends, .. } = operation;
+        assert_eq!(*ends, Some(with), "{wanted:?}: {id}, {what:?}, message {message:?}, ends with {with}");
+    }
+
+    fn check(&mut self, entry: [u64; 6], source: Addr) {
+        let [context, is, length, _, data, tag] = entry;
+        let wanted = self.wanted;
+        let id = *self.by_context.get(&(context as usize)).expect("an operation of ours");
+        self.end(id, 0);
+        let operation = &self.operations[id];
+        let Some(message) = operation.message.filter(|_| operation.what != What::Send) else { return };
+        let sent = &self.messages[message];
+        if operation.what == What::Receive {
+            let held = operation.buffers.concat();
+            assert!(held[..sent.bytes.len()] == sent.bytes[..], "{wanted:?}: {id} is given another message");
+            assert!(held[sent.bytes.len()..].iter().all(|&byte| byte == 0xEE), "{wanted:?}: written beyond");
+        }
+        let claimed_and_dropped =
+            operation.what == What::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
+        assert!(
+            claimed_and_dropped || source == self.core_number(sent.from),
+            "{wanted:?}: {id} is from {source}"
+        );
+        if wanted.format >= 2 {
+            assert_eq!(length, sent.bytes.len() as u64, "{wanted:?}: {id}, length");
+            assert_eq!(is & (flags::TAGGED | flags::RECV), flags::TAGGED | flags::RECV);
+        }
+        if wanted.format >= 3 && !claimed_and_dropped {
+            assert_eq!(
+                is & flags::REMOTE_CQ_DATA != 0,
+                sent.data.is_some(),
+                "{wanted:?}: {id}, whether there is data"
+            );
+            if let Some(expected) = sent.data {
+                assert_eq!(data, expected, "{wanted:?}: {id}, data");
+            }
+        }
+        if wanted.format >= 4 {
+            assert_eq!(tag, sent.tag, "{wanted:?}: {id}, tag");
+        }
+    }
+}

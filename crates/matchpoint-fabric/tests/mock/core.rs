@@ -1,0 +1,213 @@
+//! What the core does when it is called: sending, receiving, cancelling, reading completions, and what it does for the
+//! owner of a shared queue.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use libc::iovec;
+use matchpoint_fabric::abi::peer::OpsSrxPeer;
+use matchpoint_fabric::abi::*;
+
+use super::*;
+
+const AGAIN: isize = -(errno::EAGAIN as isize);
+
+unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
+    // SAFETY: the caller's.
+    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
+}
+
+/// One of the sending calls.
+unsafe fn send(
+    ep: *mut FidEp,
+    iov: &[iovec],
+    to: Addr,
+    tag: u64,
+    data: Option<u64>,
+    context: *mut c_void,
+    flags: u64,
+) -> isize {
+    if is_busy() {
+        return AGAIN;
+    }
+    // SAFETY: an endpoint of ours, with buffers as the caller says.
+    unsafe {
+        let from = &mut *ep.cast::<Ep>();
+        let mut bytes = Vec::new();
+        for part in iov.iter().filter(|part| part.iov_len > 0) {
+            bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
+        }
+        let target = &mut *world().endpoints[to as usize];
+        target.inbox.push_back(Message { from: from.at, tag, tagged: true, bytes, data });
+        let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
+        if tells && flags & flags::INJECT == 0 {
+            let entry = CqTaggedEntry {
+                op_context: context,
+                flags: flags::SEND | flags::TAGGED,
+                len: 0,
+                buf: ptr::null_mut(),
+                data: 0,
+                tag: 0,
+            };
+            let item = Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0, arrival: None };
+            (*from.tx_cq).ring.push_back(item);
+        }
+    }
+    0
+}
+
+pub unsafe extern "C" fn tsend(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    to: Addr,
+    tag: u64,
+    context: *mut c_void,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, tag, None, context, 0) }
+}
+
+pub unsafe extern "C" fn tsenddata(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    data: u64,
+    to: Addr,
+    tag: u64,
+    context: *mut c_void,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, tag, Some(data), context, 0) }
+}
+
+pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
+    // SAFETY: the caller's message.
+    unsafe {
+        let msg = &*msg;
+        let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
+        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, msg.tag, data, msg.context, flags)
+    }
+}
+
+pub unsafe extern "C" fn trecvmsg(ep: *mut FidEp, msg: *const MsgTagged, _: u64) -> isize {
+    if is_busy() {
+        return AGAIN;
+    }
+    // SAFETY: an endpoint of ours, and the caller's message.
+    unsafe {
+        let (ep, msg) = (&mut *ep.cast::<Ep>(), &*msg);
+        let iov = parts(msg.msg_iov, msg.iov_count).to_vec();
+        let posted = Posted { iov, from: msg.addr, tag: msg.tag, ignore: msg.ignore, context: msg.context };
+        let fits = |message: &Message| {
+            (posted.from == ADDR_UNSPEC || posted.from == message.from as Addr)
+                && (posted.tag ^ message.tag) & !posted.ignore == 0
+        };
+        match ep.unexpected.iter().position(fits) {
+            Some(at) => {
+                let message = ep.unexpected.remove(at).expect("found there");
+                ep.receive(&posted, &message);
+            }
+            None => ep.posted.push_back(posted),
+        }
+    }
+    0
+}
+
+pub unsafe extern "C" fn cancel(_: *mut Fid, _: *mut c_void) -> isize {
+    0
+}
+
+/// Reads completions, after some progress; an error must be read by `readerr` first.
+pub unsafe extern "C" fn readfrom(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+) -> isize {
+    let cq = fid.cast::<Cq>();
+    // SAFETY: a queue of ours; no reference is held while owners are called.
+    unsafe {
+        for at in 0..(*cq).endpoints.len() {
+            let ep = (&(*cq).endpoints)[at];
+            (*ep).progress();
+        }
+        let ring = &mut (*cq).ring;
+        let mut read = 0;
+        while read < count && ring.front().is_some_and(|item| item.error == 0) {
+            let item = ring.pop_front().expect("there is one");
+            if let Some(arrival) = item.arrival {
+                world().arrivals.push_back(arrival);
+            }
+            buf.cast::<CqTaggedEntry>().add(read).write(item.entry);
+            if !sources.is_null() {
+                *sources.add(read) = item.source;
+            }
+            read += 1;
+        }
+        match (read, ring.front()) {
+            (0, Some(_)) if count > 0 => -(errno::EAVAIL as isize),
+            (0, _) => AGAIN,
+            (read, _) => read as isize,
+        }
+    }
+}
+
+pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -> isize {
+    // SAFETY: a queue of ours; the fields that every version has.
+    unsafe {
+        let ring = &mut (*fid.cast::<Cq>()).ring;
+        if ring.front().is_none_or(|item| item.error == 0) {
+            return AGAIN;
+        }
+        let item = ring.pop_front().expect("there is one");
+        (*to).op_context = item.entry.op_context;
+        (*to).flags = item.entry.flags;
+        (*to).len = item.entry.len;
+        (*to).data = item.entry.data;
+        (*to).tag = item.entry.tag;
+        (*to).olen = item.missing;
+        (*to).err = item.error;
+    }
+    1
+}
+
+/// A message that waited has a receive now.
+unsafe extern "C" fn start(given: *mut c_void) -> c_int {
+    // SAFETY: an entry that this core has queued.
+    unsafe {
+        let entry = &mut *entry_of(given);
+        let message = Box::from_raw(entry.peer_context.cast::<Message>());
+        let ep = &mut *entry.owner_context.cast::<Ep>();
+        if world().random.percent(50) {
+            ep.finish(given, &message);
+        } else {
+            ep.started.push_back((given, *message));
+        }
+    }
+    0
+}
+
+/// It is forgotten.
+unsafe extern "C" fn discard(given: *mut c_void) -> c_int {
+    // SAFETY: an entry that this core has queued.
+    unsafe { drop(Box::from_raw((*entry_of(given)).peer_context.cast::<Message>())) };
+    world().discarded += 1;
+    0
+}
+
+/// What the core gives the owner of a shared queue.
+pub fn peer_ops() -> *mut OpsSrxPeer {
+    let ops = OpsSrxPeer {
+        size: size_of::<OpsSrxPeer>(),
+        start_msg: start,
+        start_tag: start,
+        discard_msg: discard,
+        discard_tag: discard,
+    };
+    Box::into_raw(Box::new(ops))
+}

@@ -1,0 +1,276 @@
+//! How the core's objects are opened, bound, enabled and closed.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::zeroed;
+use std::ptr;
+
+use matchpoint_fabric::abi::peer::PeerSrxContext;
+use matchpoint_fabric::abi::*;
+use matchpoint_fabric::library::Library;
+
+use super::core::*;
+use super::*;
+
+/// A table of this type with these functions, and no others. Lives for ever.
+macro_rules! table {
+    ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
+        // SAFETY: zeros are a table without functions.
+        let mut table: $type = unsafe { zeroed() };
+        table.size = size_of::<$type>();
+        $(table.$name = Some($function);)*
+        Box::into_raw(Box::new(table))
+    }};
+}
+
+unsafe extern "C" fn dupinfo(info: *const Info) -> *mut Info {
+    // SAFETY: zeros are attributes; the caller's are complete where they are there. All is leaked but what is freed in
+    // `freeinfo`.
+    unsafe {
+        let new = Box::into_raw(Box::new(zeroed::<Info>()));
+        (*new).tx_attr = Box::into_raw(Box::new(zeroed()));
+        (*new).rx_attr = Box::into_raw(Box::new(zeroed()));
+        (*new).ep_attr = Box::into_raw(Box::new(zeroed()));
+        (*new).domain_attr = Box::into_raw(Box::new(zeroed()));
+        (*new).fabric_attr = Box::into_raw(Box::new(zeroed()));
+        if let Some(old) = info.as_ref() {
+            (*new).caps = old.caps;
+            (*new).mode = old.mode;
+            ptr::copy_nonoverlapping(old.tx_attr, (*new).tx_attr, 1);
+            ptr::copy_nonoverlapping(old.rx_attr, (*new).rx_attr, 1);
+            ptr::copy_nonoverlapping(old.ep_attr, (*new).ep_attr, 1);
+            ptr::copy_nonoverlapping(old.domain_attr, (*new).domain_attr, 1);
+            ptr::copy_nonoverlapping(old.fabric_attr, (*new).fabric_attr, 1);
+            let name = (*old.fabric_attr).prov_name;
+            (*(*new).fabric_attr).prov_name = if name.is_null() { name } else { libc::strdup(name) };
+        }
+        new
+    }
+}
+
+unsafe extern "C" fn freeinfo(info: *mut Info) {
+    // SAFETY: made by `dupinfo`.
+    unsafe {
+        libc::free((*(*info).fabric_attr).prov_name.cast());
+        drop(Box::from_raw((*info).tx_attr));
+        drop(Box::from_raw((*info).rx_attr));
+        drop(Box::from_raw((*info).ep_attr));
+        drop(Box::from_raw((*info).domain_attr));
+        drop(Box::from_raw((*info).fabric_attr));
+        drop(Box::from_raw(info));
+    }
+}
+
+/// One answer: all that is asked for.
+unsafe extern "C" fn getinfo(
+    _: u32,
+    _: *const c_char,
+    _: *const c_char,
+    _: u64,
+    hints: *const Info,
+    to: *mut *mut Info,
+) -> c_int {
+    // SAFETY: the caller's hints.
+    unsafe {
+        let info = dupinfo(hints);
+        (*(*info).tx_attr).iov_limit = 8;
+        (*(*info).rx_attr).iov_limit = 8;
+        (*(*info).tx_attr).inject_size = 64;
+        (*(*info).ep_attr).mem_tag_format = u64::MAX;
+        *to = info;
+    }
+    0
+}
+
+unsafe extern "C" fn close_any(_: *mut Fid) -> c_int {
+    0
+}
+
+fn fid_ops() -> *mut Ops {
+    table!(Ops; close: close_any)
+}
+
+unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _: *mut c_void) -> c_int {
+    // SAFETY: zeros are an object; the caller gives room.
+    unsafe {
+        let mut fabric: FidFabric = zeroed();
+        fabric.fid.ops = fid_ops();
+        fabric.ops = table!(OpsFabric; domain: open_domain);
+        *to = Box::into_raw(Box::new(fabric));
+    }
+    0
+}
+
+unsafe extern "C" fn open_domain(
+    _: *mut FidFabric,
+    _: *mut Info,
+    to: *mut *mut FidDomain,
+    _: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let mut domain: FidDomain = zeroed();
+        domain.fid.ops = fid_ops();
+        let ops = table!(OpsDomain; av_open: open_av, cq_open: open_cq, endpoint: open_ep);
+        if world().takes_peers {
+            (*ops).srx_ctx = Some(open_srx);
+        }
+        domain.ops = ops;
+        *to = Box::into_raw(Box::new(domain));
+    }
+    0
+}
+
+unsafe extern "C" fn open_srx(
+    _: *mut FidDomain,
+    _: *mut RxAttr,
+    to: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the context of a peer's queue.
+    unsafe {
+        let srx = (*context.cast::<PeerSrxContext>()).srx;
+        (*srx).peer_ops = peer_ops();
+        world().srx = srx;
+        let mut own: FidEp = zeroed();
+        own.fid.class = CLASS_SRX_CTX;
+        own.fid.ops = fid_ops();
+        *to = Box::into_raw(Box::new(own));
+    }
+    0
+}
+
+unsafe extern "C" fn open_av(
+    _: *mut FidDomain,
+    _: *mut AvAttr,
+    to: *mut *mut FidAv,
+    _: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        let mut av: FidAv = zeroed();
+        av.fid.class = CLASS_AV;
+        av.fid.ops = fid_ops();
+        av.ops = table!(OpsAv; insert: insert);
+        *to = Box::into_raw(Box::new(av));
+    }
+    0
+}
+
+/// An address is the number of an endpoint, and so is what it becomes.
+unsafe extern "C" fn insert(
+    _: *mut FidAv,
+    addresses: *const c_void,
+    count: usize,
+    to: *mut Addr,
+    _: u64,
+    _: *mut c_void,
+) -> c_int {
+    for at in 0..count {
+        // SAFETY: the caller's arrays.
+        unsafe { *to.add(at) = addresses.cast::<u64>().add(at).read_unaligned() };
+    }
+    count as c_int
+}
+
+unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, length: *mut usize) -> c_int {
+    // SAFETY: an endpoint of ours, and the caller's room.
+    unsafe {
+        to.cast::<u64>().write_unaligned((*fid.cast::<Ep>()).at as u64);
+        *length = 8;
+    }
+    0
+}
+
+unsafe extern "C" fn open_cq(
+    _: *mut FidDomain,
+    attr: *mut CqAttr,
+    to: *mut *mut FidCq,
+    _: *mut c_void,
+) -> c_int {
+    // SAFETY: as above.
+    unsafe {
+        assert_eq!((*attr).format, CQ_FORMAT_TAGGED, "the core's entries are the longest");
+        let mut fid: FidCq = zeroed();
+        fid.fid.class = CLASS_CQ;
+        fid.fid.ops = fid_ops();
+        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr);
+        *to = Box::into_raw(Box::new(Cq { fid, ring: VecDeque::new(), endpoints: Vec::new() })).cast();
+    }
+    0
+}
+
+unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidEp, _: *mut c_void) -> c_int {
+    // SAFETY: zeros are an object; all else is set here.
+    unsafe {
+        let mut fid: FidEp = zeroed();
+        fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
+        fid.ops = table!(OpsEp; cancel: cancel);
+        fid.cm = table!(OpsCm; getname: getname);
+        fid.msg = table!(OpsMsg;);
+        fid.tagged =
+            table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata);
+        let at = world().endpoints.len();
+        let ep = Box::into_raw(Box::new(Ep {
+            fid,
+            at,
+            rx_cq: ptr::null_mut(),
+            tx_cq: ptr::null_mut(),
+            tx_selective: false,
+            rx_selective: false,
+            srx: ptr::null_mut(),
+            posted: VecDeque::new(),
+            unexpected: VecDeque::new(),
+            inbox: VecDeque::new(),
+            started: VecDeque::new(),
+        }));
+        world().endpoints.push(ep);
+        *to = ep.cast();
+    }
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: objects of ours.
+    unsafe {
+        let ep = &mut *fid.cast::<Ep>();
+        match (*to).class {
+            CLASS_SRX_CTX => ep.srx = world().srx,
+            CLASS_CQ => {
+                let (cq, selective) = (to.cast::<Cq>(), flags & flags::SELECTIVE_COMPLETION != 0);
+                if flags & flags::RECV != 0 {
+                    (ep.rx_cq, ep.rx_selective) = (cq, selective);
+                }
+                if flags & flags::SEND != 0 {
+                    (ep.tx_cq, ep.tx_selective) = (cq, selective);
+                }
+                if !(*cq).endpoints.contains(&fid.cast()) {
+                    (*cq).endpoints.push(fid.cast());
+                }
+            }
+            _ => {}
+        }
+    }
+    0
+}
+
+unsafe extern "C" fn control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
+    0
+}
+
+unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
+    // SAFETY: an endpoint of ours. Its place stays, so that others keep their numbers.
+    unsafe {
+        let ep = &mut *fid.cast::<Ep>();
+        for cq in [ep.rx_cq, ep.tx_cq] {
+            if !cq.is_null() {
+                (*cq).endpoints.retain(|&bound| bound != fid.cast());
+            }
+        }
+    }
+    0
+}
+
+/// Has the provider find this core in place of a libfabric of that version.
+pub fn give(version: u32) {
+    Library::new(getinfo, open_fabric, freeinfo, dupinfo, version).give();
+}
