@@ -104,7 +104,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let bin = said(Command::new(root().join("scripts/mpi")).arg(library).stderr(Stdio::inherit()));
         let (bin, program) = (PathBuf::from(bin), work.join(format!("speed-{library}")));
         let source = root().join("benchmarks/run/speed.c");
-        let status = Command::new(bin.join("mpicc")).args(["-O2", "-o"]).arg(&program).arg(source).status()?;
+        let status =
+            Command::new(bin.join("mpicc")).args(["-O2", "-o"]).arg(&program).arg(source).status()?;
         if !status.success() {
             return Err(format!("{library}: mpicc failed").into());
         }
@@ -177,7 +178,10 @@ fn measure(
 fn table(library: &str, core: &str, told: &mut BTreeMap<(&str, String), Vec<f64>>) -> Vec<Value> {
     let names: Vec<String> =
         told.keys().filter(|(way, _)| *way == "ours").map(|(_, name)| name.clone()).collect();
-    println!("\n{library} over {core}\n{:28} {:>12} {:>12} {:>8} {:>12}", "", "control", "ours", "ratio", "shipped");
+    println!(
+        "\n{library} over {core}\n{:28} {:>12} {:>12} {:>8} {:>12}",
+        "", "control", "ours", "ratio", "shipped"
+    );
     names
         .into_iter()
         .map(|name| {

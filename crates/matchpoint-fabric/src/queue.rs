@@ -161,7 +161,18 @@ impl Queue {
         let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
         // SAFETY: allocated above for just this.
         unsafe {
-            queue.write(Queue { fid, entry_bytes, now, late, above, room: ptr::null_mut(), endpoints: Vec::new(), told: dump::asked(), ops, fid_ops })
+            queue.write(Queue {
+                fid,
+                entry_bytes,
+                now,
+                late,
+                above,
+                room: ptr::null_mut(),
+                endpoints: Vec::new(),
+                told: dump::asked(),
+                ops,
+                fid_ops,
+            })
         };
         Some(())
     }
