@@ -54,7 +54,11 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     anstream::eprintln!("matchpoint: {}", job.describe());
     let mut news = News::default();
-    let status = job::run(job.command(), &mut || news.look(&job))?;
+    let mut queues = Queues::watch()?;
+    let status = job::run(job.command(), &mut || {
+        news.look(&job);
+        queues.look(&job);
+    })?;
     let told = job.processes();
     let run = Run::new(&told, job.ranks);
     if run.ranks.is_empty() {
