@@ -26,8 +26,8 @@ pub const UTILITY: &str = "ofi_matchpoint";
 /// And where the MPI chooses among core providers only.
 pub const CORE: &str = "matchpoint";
 
-/// SIGUSR1, on every Linux but those of MIPS, SPARC and Alpha.
-const QUEUES_SIGNAL: &str = "10";
+/// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
+const QUEUES_SIGNAL: &str = "12";
 
 /// All of it. `providers` and `reports` are folders.
 pub fn variables(
@@ -64,7 +64,7 @@ pub fn variables(
     }
     set("MATCHPOINT_CORE", &choice.core, "what transports messages");
     set("MATCHPOINT_ENGINE", engine, "what matches them");
-    set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "on SIGUSR1 a process tells what stands in its queues");
+    set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "on SIGUSR2 a process tells what stands in its queues");
     set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did");
     all
 }

@@ -4,7 +4,7 @@ mod news;
 mod queues;
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 
 use matchpoint_run::job::{Job, Request};
@@ -54,7 +54,11 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     anstream::eprintln!("matchpoint: {}", job.describe());
     let mut news = News::default();
-    let status = job::run(job.command(), &mut || news.look(&job))?;
+    let mut queues = Queues::watch()?;
+    let status = job::run(job.command(), &mut || {
+        news.look(&job);
+        queues.look(&job);
+    })?;
     let told = job.processes();
     let run = Run::new(&told, job.ranks);
     if run.ranks.is_empty() {
@@ -154,7 +158,7 @@ fn dry_run(job: &Job) -> String {
 ///
 /// # Errors
 /// It cannot be loaded.
-pub fn ask_libfabric(library: &PathBuf) -> Result<(), Failure> {
+pub fn ask_libfabric(library: &Path) -> Result<(), Failure> {
     let text = libfabric::answer(library).map_err(Failure::Message)?;
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }

