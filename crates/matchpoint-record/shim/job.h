@@ -116,17 +116,28 @@ static int job_file(const char *folder, bool spawned, char *path, size_t room)
     return -1;
 }
 
-/* Whether the launcher says that the whole world is on this host: it has one clock then. */
-static bool on_one_host(void)
+/* How many processes of the world the launcher says to be on this host; 0 if it does not. Asked as the recorder is loaded,
+ * for libraries may set such variables by their own lights. */
+static int processes_here;
+
+static void ask_launcher(void)
 {
     static const char *const here[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "PALS_LOCAL_SIZE"};
-    const char *nodes = getenv("SLURM_STEP_NUM_NODES");
-    if (world.size == 1)
-        return true;
-    for (size_t i = 0; i < sizeof here / sizeof *here; i++)
-        if (getenv(here[i]) != NULL)
-            return atoi(getenv(here[i])) == world.size;
-    return nodes != NULL && getenv("SLURM_PROCID") != NULL && atoi(nodes) == 1;
+    const char *nodes = getenv("SLURM_STEP_NUM_NODES"), *tasks = getenv("SLURM_STEP_NUM_TASKS");
+    for (size_t i = 0; i < sizeof here / sizeof *here; i++) {
+        if (getenv(here[i]) != NULL) {
+            processes_here = atoi(getenv(here[i]));
+            return;
+        }
+    }
+    if (nodes != NULL && tasks != NULL && getenv("SLURM_PROCID") != NULL && atoi(nodes) == 1)
+        processes_here = atoi(tasks);
+}
+
+/* The whole world is on this host: it has one clock then. */
+static bool on_one_host(void)
+{
+    return world.size == 1 || processes_here == world.size;
 }
 
 static int rank_files(void)

@@ -150,21 +150,12 @@ static struct lane *lane_open(void)
     return lane;
 }
 
-static inline uintptr_t stack_now(void)
-{
-    uintptr_t stack;
-#if defined(__x86_64__)
-    __asm__("movq %%rsp, %0" : "=r"(stack));
-#elif defined(__aarch64__)
-    __asm__("mov %0, sp" : "=r"(stack));
-#else
-    stack = (uintptr_t)__builtin_frame_address(0);
-#endif
-    return stack;
-}
+/* Where the stack was as the function was called, whatever its own frame is. */
+#define STACK_OF_CALLER() ((uintptr_t)__builtin_dwarf_cfa())
 
-/* By how much the frames of recorded functions differ; of calls from callbacks the library's frames lie between. */
-#define FRAMES_DIFFER 192
+/* What callers of functions with many arguments put there. Before a call from a callback there are frames of the recorder,
+ * of the library and of the callback, which are more. */
+#define ARGUMENTS_TAKE 64
 
 /* A call within another: the library's own, and not recorded, unless it comes from a callback of the application's. Where
  * the stack is no deeper than at the call before, that was left by a jump or an exception, and never came back. */
@@ -172,7 +163,7 @@ static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lan
 {
     if (is_of_library(caller) || is_of_recorder(caller) || is_of_component(caller))
         return NULL;
-    if (stack + FRAMES_DIFFER >= lane->inside) {
+    if (stack + ARGUMENTS_TAKE >= lane->inside) {
         atomic_fetch_add(&calls_unseen, 1);
         lane->outside = NULL; /* not freed: on another stack of this thread a call may still be about to fill it */
         lane->calls_back = false;
@@ -195,7 +186,7 @@ static inline __attribute__((always_inline)) struct lane *enter(void)
         lane = lane_open();
     if (__builtin_expect(lane == NULL, 0))
         return NULL;
-    uintptr_t stack = stack_now();
+    uintptr_t stack = STACK_OF_CALLER();
     if (__builtin_expect(lane->inside != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
         return NULL;
     lane->inside = stack;

@@ -212,6 +212,7 @@ __attribute__((constructor)) static void loaded(void)
 {
     ticks_choose();
     loaded_at = clock_pair();
+    ask_launcher();
 }
 
 __attribute__((destructor)) static void unloaded(void)
