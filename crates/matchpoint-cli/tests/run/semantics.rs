@@ -1,9 +1,9 @@
 //! What MPI promises of messages holds with ours under it: `semantics`, of `crates/matchpoint-fabric/tests/mpi`, checks it
 //! in some twenty sections. The long form, with each core, front end and library, is `scripts/test-fabric`.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::{env, fs};
 
 use crate::job::Job;
 use crate::mpi::{self, Mpi};

@@ -47,15 +47,21 @@ impl FrontEnd {
         }
         let announce = (tag == ANNOUNCE).then(|| Announce::decode(message)).flatten()?;
         // SAFETY: the private endpoint is open.
-        let private = unsafe { self.private.as_mut()?.peer(&announce.address) }?;
-        Some(Arrival {
+        let private = self.private.as_mut().and_then(|private| unsafe { private.peer(&announce.address) });
+        let arrival = Arrival {
             tag: announce.tag,
             source,
             bytes: announce.bytes as usize,
             data: announce.data,
             flags: announce.flags,
-            announced: Some((announce.operation, private)),
-        })
+            announced: private.map(|private| (announce.operation, private)),
+        };
+        if private.is_none() {
+            // Nobody to ask for its data: better an error than a receive that never ends.
+            self.lost(&arrival);
+            return None;
+        }
+        Some(arrival)
     }
 
     #[inline]
