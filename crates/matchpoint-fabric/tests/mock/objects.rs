@@ -15,6 +15,7 @@ use super::*;
 macro_rules! table {
     ($type:ty; $($name:ident: $function:expr),* $(,)?) => {{
         // SAFETY: zeros are a table without functions.
+        #[allow(unused_unsafe)]
         let mut table: $type = unsafe { zeroed() };
         table.size = size_of::<$type>();
         $(table.$name = Some($function);)*
