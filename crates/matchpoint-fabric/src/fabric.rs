@@ -228,8 +228,8 @@ unsafe fn match_on(
     let core = this.ops.core();
     let wanted = settings().front_end;
     if wanted != settings::FrontEnd::Layered {
-        // SAFETY: the core's objects.
         let refused = match Layout::of(library().version) {
+            // SAFETY: the core's objects, and the application's info.
             Some(layout) => unsafe {
                 peer::FrontEnd::open(domain, core, ep, info, matching()?, layout, &this.lock)
             },

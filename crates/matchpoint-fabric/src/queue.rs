@@ -10,7 +10,7 @@ use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
 use std::ptr;
-use std::sync::Arc;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::abi::{
@@ -53,7 +53,7 @@ struct Above {
     /// Where the contexts of its operations are.
     contexts: Range<usize>,
     /// Kept so that late completions are still known for what they are.
-    _retired: Option<Arc<Arena>>,
+    _retired: Option<Rc<Arena>>,
 }
 
 /// A completion queue of the core, and ours before it.
@@ -222,7 +222,7 @@ impl Queue {
     }
 
     /// It is closed: what completes of its operations from now on is dropped.
-    pub fn remove_front_end(&mut self, front: *mut FrontEnd, arena: &Arc<Arena>) {
+    pub fn remove_front_end(&mut self, front: *mut FrontEnd, arena: &Rc<Arena>) {
         for above in self.above.iter_mut().filter(|above| above.front == front) {
             above.front = ptr::null_mut();
             above._retired = Some(arena.clone());
@@ -312,6 +312,7 @@ impl Queue {
                 Whose::Ours(front) => unsafe { (*front).completed(entry, source) },
                 // SAFETY: as above.
                 Whose::Application => {
+                    // SAFETY: as above.
                     unsafe { Queue::of(fid) }.push(Completion { entry: *entry, source, error: 0, missing: 0 })
                 }
             }

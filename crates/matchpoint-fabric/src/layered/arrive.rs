@@ -129,7 +129,7 @@ impl FrontEnd {
     }
 
     /// Tells the application that a receive is complete, and its sender, if it is time, that it may send more.
-    pub fn complete(&mut self, receive: *mut Entry, error: i32) {
+    pub(crate) fn complete(&mut self, receive: *mut Entry, error: i32) {
         // SAFETY: an entry that is in no queue.
         let entry = unsafe { &mut *receive };
         let mut completion = Completion::new(entry.context, flags::TAGGED | flags::RECV);

@@ -21,7 +21,7 @@ mod wire;
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use libc::iovec;
 
@@ -64,7 +64,7 @@ pub struct FrontEnd {
     tx_cq: *mut FidCq,
     matching: Matching,
     pool: Pool<Entry>,
-    arena: Arc<Arena>,
+    arena: Rc<Arena>,
     credit: Credit,
     /// Longer messages are announced.
     eager_bytes: usize,
@@ -146,7 +146,7 @@ impl FrontEnd {
                 tx_cq: ptr::null_mut(),
                 matching,
                 pool: Pool::new(),
-                arena: Arc::new(arena),
+                arena: Rc::new(arena),
                 credit: Credit::default(),
                 eager_bytes: settings().eager_bytes,
                 kept_bytes: 0,

@@ -144,7 +144,7 @@ impl Arena {
     }
 
     /// The number of an operation, with its generation: what the other side knows it by.
-    pub fn name(&self, operation: *mut Operation) -> u64 {
+    pub(crate) fn name(&self, operation: *mut Operation) -> u64 {
         let at = (operation as usize - self.base as usize) / size_of::<Operation>();
         // SAFETY: an operation of this arena.
         u64::from(unsafe { (*operation).generation }) << 32 | at as u64

@@ -12,7 +12,7 @@ const UNDER_WAY: usize = 64;
 
 impl FrontEnd {
     /// A message that was announced has its receive: its data is asked for, in turn.
-    pub fn ask_for(&mut self, receive: *mut Entry) {
+    pub(crate) fn ask_for(&mut self, receive: *mut Entry) {
         // SAFETY: an entry that is in no queue.
         unsafe { (*receive).state = State::Receiving };
         self.waiting.push_back(receive);
@@ -41,7 +41,7 @@ impl FrontEnd {
     }
 
     /// A message of which nothing is wanted is received, or dropped if its entry is no receive. Its sender is told.
-    pub fn ask_for_none(&mut self, receive: *mut Entry) {
+    pub(crate) fn ask_for_none(&mut self, receive: *mut Entry) {
         self.request(receive, 0, 0);
         // SAFETY: an entry that is in no queue.
         if unsafe { (*receive).context }.is_null() && unsafe { (*receive).flags } == 0 {
@@ -119,7 +119,7 @@ impl FrontEnd {
     }
 
     /// A long message of ours has been received, or could not be.
-    pub fn sent(&mut self, send: *mut Operation, error: i32) {
+    pub(crate) fn sent(&mut self, send: *mut Operation, error: i32) {
         // SAFETY: an operation that has come to its end.
         let (context, kind) = unsafe { ((*send).context, (*send).flags) };
         if error != 0 || kind & flags::COMPLETION != 0 {
@@ -132,7 +132,7 @@ impl FrontEnd {
     }
 
     /// The data of a long message has come, or will not.
-    pub fn received(&mut self, operation: *mut Operation, error: i32) {
+    pub(crate) fn received(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that has come to its end.
         let receive = unsafe { (*operation).entry };
         self.done(operation);

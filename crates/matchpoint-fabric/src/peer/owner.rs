@@ -72,7 +72,7 @@ impl Owner {
 
     /// A tagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
     #[inline]
-    pub fn tagged_message(
+    pub(crate) fn tagged_message(
         &mut self,
         addr: Addr,
         bytes: usize,
@@ -102,7 +102,7 @@ impl Owner {
     }
 
     /// Fills in what an entry for a message that waits has beside address and tag.
-    pub fn becomes_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
+    pub(crate) fn becomes_message(&mut self, message: *mut Entry, bytes: usize, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *message };
         entry.state = State::Unexpected;
@@ -119,7 +119,7 @@ impl Owner {
     }
 
     /// Fills in what an entry for a receive has beside what it asks for and its buffers.
-    pub fn becomes_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
+    pub(crate) fn becomes_receive(&mut self, receive: *mut Entry, context: *mut c_void, flags: u64) {
         // SAFETY: the entry was just taken from the pool.
         let entry = unsafe { &mut *receive };
         entry.state = State::Posted;
@@ -136,7 +136,7 @@ impl Owner {
     }
 
     /// The core is done with an entry, or gives up on a message that waits (its connection has gone).
-    pub fn free(&mut self, entry: *mut Entry) {
+    pub(crate) fn free(&mut self, entry: *mut Entry) {
         // SAFETY: the core frees entries that it was given, once.
         let (state, tagged, within) = unsafe { ((*entry).state, (*entry).tagged, (*entry).within) };
         if state == State::Unexpected {
@@ -154,7 +154,7 @@ impl Owner {
     }
 
     /// The core has finished one message in a buffer for several.
-    pub fn leave(&mut self, buffer: *mut Entry) {
+    pub(crate) fn leave(&mut self, buffer: *mut Entry) {
         // SAFETY: a buffer lives while it has users.
         let entry = unsafe { &mut *buffer };
         entry.users -= 1;
@@ -169,7 +169,7 @@ impl Owner {
     }
 
     /// Withdraws the receive with this context (`fi_cancel`); does nothing if there is none.
-    pub fn cancel(&mut self, context: *mut c_void) -> isize {
+    pub(crate) fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
         let Some(receive) = self.in_state(State::Posted).find(is_it) else { return 0 };
@@ -247,7 +247,7 @@ impl Owner {
     }
 
     /// What waits or was claimed, taken out: the core forgets it before the endpoint closes.
-    pub fn leftovers(&mut self) -> Vec<*mut Entry> {
+    pub(crate) fn leftovers(&mut self) -> Vec<*mut Entry> {
         self.in_state(State::Unexpected).chain(self.in_state(State::Claimed)).collect()
     }
 

@@ -2,7 +2,6 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::zeroed;
-use std::ptr;
 
 use crate::abi::peer::{FidPeerSrx, Get, Layout, OpsSrxOwner, PeerMatchAttr};
 use crate::abi::{Addr, CLASS_SRX_CTX, Fid, OPT_MIN_MULTI_RECV, Ops, OpsEp, errno};
@@ -188,7 +187,7 @@ unsafe extern "C" fn setopt(
     value: *const c_void,
     len: usize,
 ) -> c_int {
-    if option != OPT_MIN_MULTI_RECV || len != size_of::<usize>() || value == ptr::null() {
+    if option != OPT_MIN_MULTI_RECV || len != size_of::<usize>() || value.is_null() {
         return -errno::ENOPROTOOPT;
     }
     // SAFETY: as above.

@@ -32,17 +32,17 @@ impl Untagged {
     }
 
     /// What waits, oldest first.
-    pub fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
+    pub(crate) fn messages(&self) -> impl Iterator<Item = *mut Entry> + '_ {
         self.unexpected.iter().copied()
     }
 
     /// Withdraws a message.
-    pub fn retract(&mut self, message: *mut Entry) {
+    pub(crate) fn retract(&mut self, message: *mut Entry) {
         self.unexpected.retain(|&entry| entry != message);
     }
 
     /// Withdraws a receive.
-    pub fn withdraw(&mut self, receive: *mut Entry) {
+    pub(crate) fn withdraw(&mut self, receive: *mut Entry) {
         self.posted.retain(|&entry| entry != receive);
     }
 
@@ -54,7 +54,11 @@ impl Untagged {
 
 impl Owner {
     /// An untagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
-    pub fn untagged_message(&mut self, addr: Addr, bytes: usize) -> Result<(*mut Entry, c_int), c_int> {
+    pub(crate) fn untagged_message(
+        &mut self,
+        addr: Addr,
+        bytes: usize,
+    ) -> Result<(*mut Entry, c_int), c_int> {
         let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
         let receive = at.and_then(|at| self.untagged.posted.get(at).copied().map(|receive| (at, receive)));
         // SAFETY: what is queued is an entry that lives.
