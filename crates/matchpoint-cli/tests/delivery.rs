@@ -9,6 +9,7 @@ use clap::Parser;
 use matchpoint_cli::cli::{Analyze, Cli, Command};
 use matchpoint_cli::delivery::Delivery;
 use matchpoint_cli::report::Report;
+use matchpoint_cli::report::csv::TABLES;
 use tempfile::tempdir;
 
 fn arguments(folder: &Path) -> Analyze {
@@ -39,9 +40,9 @@ fn all_files_appear_and_others_stay() {
     let mut delivery = Delivery::prepare(&arguments(folder.path())).unwrap();
     delivery.fill(&Report::new(&measurements)).unwrap();
     assert_eq!(fs::read_to_string(folder.path().join("out.json")).unwrap(), "old");
-    assert_eq!(delivery.commit().unwrap().len(), 9);
+    assert_eq!(delivery.commit().unwrap().len(), TABLES.len() + 2);
     assert_eq!(names(folder.path()), ["out.html", "out.json", "tables"]);
-    assert_eq!(names(&folder.path().join("tables")).len(), 8);
+    assert_eq!(names(&folder.path().join("tables")).len(), TABLES.len() + 1);
     assert!(fs::read_to_string(folder.path().join("out.json")).unwrap().contains("\"schema\": 1"));
 }
 
