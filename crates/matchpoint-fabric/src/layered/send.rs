@@ -49,8 +49,8 @@ impl FrontEnd {
 
     /// What the core has said of a message that was to go as it is.
     #[inline]
-    fn gone(&mut self, rc: isize, to: Addr, bytes: usize) -> isize {
-        if rc != 0 {
+    fn gone(&mut self, rc: isize, to: Addr, bytes: usize, flags: u64) -> isize {
+        if rc != 0 && flags & flags::INJECT == 0 {
             self.credit.unspend(to, bytes);
         }
         rc
@@ -201,7 +201,7 @@ unsafe extern "C" fn send(
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
-        return front.gone(rc, to, len);
+        return front.gone(rc, to, len, flags);
     }
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     front.announce(&Long { iov: &iov, desc: &raw const desc, bytes: len, to, tag, data: 0, context, flags })
@@ -224,7 +224,7 @@ unsafe extern "C" fn senddata(
         let core = front.core().senddata.expect("every core sends");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, desc, data, to, tag, context) };
-        return front.gone(rc, to, len);
+        return front.gone(rc, to, len, flags);
     }
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     let flags = flags | flags::REMOTE_CQ_DATA;
@@ -260,7 +260,7 @@ unsafe extern "C" fn sendv(
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
-        return front.gone(rc, to, bytes);
+        return front.gone(rc, to, bytes, flags);
     }
     front.announce(&Long { iov: parts, desc, bytes, to, tag, data: 0, context, flags })
 }
@@ -274,7 +274,7 @@ unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     if front.goes_whole(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { front.core().sendmsg.expect("every core sends")(ep, msg, flags) };
-        return front.gone(rc, to, bytes);
+        return front.gone(rc, to, bytes, flags);
     }
     let &MsgTagged { desc, tag, data, context, .. } = msg;
     front.announce(&Long { iov: parts, desc, bytes, to, tag, data, context, flags })
