@@ -27,7 +27,8 @@ impl<F: FnMut()> Watcher for F {
 }
 
 /// Waits for the job, and tells `watcher` meanwhile. An interrupt goes to the job too, since it is in the
-/// terminal's foreground with us; being told to stop is handed on. Either way it is waited for.
+/// terminal's foreground with us; being told to stop is handed on, and so is the end of the
+/// terminal. Either way it is waited for.
 ///
 /// # Errors
 /// It cannot be started.
@@ -39,6 +40,8 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
     };
     watch(signal_hook::consts::SIGINT, &Arc::default())?;
     watch(signal_hook::consts::SIGTERM, &stop)?;
+    // A lost terminal: without us the job would go on, and nobody would end what was begun for it.
+    watch(signal_hook::consts::SIGHUP, &stop)?;
     let mut job = command.spawn().map_err(|error| {
         Failure::Message(format!("cannot start {}: {error}", command.get_program().to_string_lossy()))
     })?;

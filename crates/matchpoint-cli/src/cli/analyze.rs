@@ -16,7 +16,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// `matchpoint analyze`.
 #[derive(Args, Debug)]
 pub struct Analyze {
-    /// The trace: a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
     pub trace: PathBuf,
 
     /// An engine to replay, as name:key=value,…; `all` is every other one. Repeat for several: the verdict is about

@@ -14,7 +14,7 @@ Each rank's engine finds its own part of the profile.";
 /// `matchpoint profile`.
 #[derive(Args, Debug)]
 pub struct Profile {
-    /// The trace: a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
     pub trace: PathBuf,
 
     /// Write the profile to this file (- is standard output)

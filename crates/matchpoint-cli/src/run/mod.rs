@@ -13,6 +13,7 @@ use matchpoint_run::{RunError, libfabric};
 use serde_json::{Value, json};
 
 use crate::cli;
+use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::job;
 use crate::output::Outputs;
@@ -26,6 +27,11 @@ use queues::Queues;
 /// The job cannot be started, or not with the provider; none of its processes used it; or it failed: then with its exit
 /// code.
 pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
+    if arguments.json.as_deref().is_some_and(is_stdout) {
+        return Err(Failure::Message(
+            "standard output is the job's: give --json the name of a file".to_owned(),
+        ));
+    }
     let mut outputs = Outputs::default();
     let json = arguments.json.as_deref().map(|path| outputs.reserve(path)).transpose()?;
     if let Some(folder) = &arguments.results {

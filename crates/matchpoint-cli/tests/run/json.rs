@@ -99,7 +99,7 @@ fn a_costly_rank_is_told() {
     slow.endpoints[0].posted_sum = 1 << 30;
     let verdict = verdict::verdict(&Run::new(&[process(0), slow], None));
     assert_eq!((verdict.answer, verdict.rank), (Answer::Little, Some(1)));
-    assert!(verdict.text.contains("how much of it, `matchpoint record`"), "{}", verdict.text);
+    assert!(verdict.text.contains("run again with `--engine list`"), "{}", verdict.text);
 }
 
 #[test]

@@ -50,10 +50,10 @@ pub fn verdict(run: &Run) -> Verdict {
         None => format!("had {} at the worst rank, {name}, too few to time", searches(worst)),
     };
     let text = format!(
-        "{}: matching with `{}` {measured}. {} {}",
+        "{}: matching with `{}` {measured}. {}{}",
         answer.word(),
         run.engine,
-        list(worst, list_share),
+        if run.engine == "list" { String::new() } else { list(worst, list_share) + " " },
         memory(run)
     );
     Verdict { answer, share, list_share, rank: worst.rank, text }
@@ -81,7 +81,7 @@ fn list(worst: &Rank, share: f64) -> String {
     if share < NEGLIGIBLE {
         return format!("{bound} of that time.");
     }
-    format!("{bound} of that time; how much of it, `matchpoint record` and `matchpoint analyze` tell.")
+    format!("{bound} of that time: run again with `--engine list` to see how much of it.")
 }
 
 fn at_most(share: f64) -> String {
