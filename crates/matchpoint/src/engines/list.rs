@@ -23,6 +23,13 @@ pub(super) const SPEC: Spec = Spec {
     },
 };
 
+/// Takes out what a search found, mostly at the head, where nothing has to be moved. (Without that branch a message at
+/// depth 0 takes 248 or 282 instructions, depending on whether the compiler finds `remove` worth inlining here.)
+#[inline]
+fn take<T>(queue: &mut VecDeque<T>, at: usize) -> Option<T> {
+    if at == 0 { queue.pop_front() } else { queue.remove(at) }
+}
+
 /// See the [module's documentation](self).
 #[derive(Default)]
 pub struct List<E: Effort = ()> {
@@ -66,7 +73,7 @@ impl<E: Effort> Engine for List<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(self.unexpected.remove(at).map(|message| message.id));
+            return Ok(take(&mut self.unexpected, at).map(|message| message.id));
         }
         self.queue_receive(receive)?;
         Ok(None)
@@ -74,7 +81,7 @@ impl<E: Effort> Engine for List<E> {
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
         if let Some(at) = self.find_posted(&message.envelope) {
-            return Ok(self.posted.remove(at).map(|receive| receive.id));
+            return Ok(take(&mut self.posted, at).map(|receive| receive.id));
         }
         self.hints.admit_unexpected(message.envelope.context)?;
         self.queue_message(message)?;
@@ -89,7 +96,7 @@ impl<E: Effort> Engine for List<E> {
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
         let at = self.find_unexpected(selector)?;
-        self.unexpected.remove(at).map(|message| message.id)
+        take(&mut self.unexpected, at).map(|message| message.id)
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {

@@ -13,7 +13,7 @@ use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
 impl<E: Effort> Hybrid<E> {
     /// An arrival to which nothing but its slot matters.
     #[inline(always)]
-    pub(super) fn arrive_plain(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    pub(super) fn arrive_plain(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
         let envelope = &message.envelope;
         if envelope.source.0 >> 32 != 0 {
             return self.arrive_general(message);
@@ -24,8 +24,13 @@ impl<E: Effort> Hybrid<E> {
         let index = (spot.0 & self.table.mask) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
-            if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart(self.arrivals) {
-                return self.arrive_general(message);
+            if self.table.counts >> Kind::Waiting.shift() == 0 {
+                if self.table.counts == 0 && self.gate == 0 && self.front.begins() {
+                    return self.arrive_short(message);
+                }
+                if !self.log.restart(self.arrivals) {
+                    return self.arrive_general(message);
+                }
             }
             if !self.log.push(Ref::inline(spot)) {
                 return self.arrive_general(message);
@@ -60,36 +65,32 @@ impl<E: Effort> Hybrid<E> {
         let key = Key { pair, tag, high: 0 };
         if !self.log.has_room() && self.make_room_in_log().is_err() {
             // It may find a receive all the same.
-            return self.arrive_general(Message::new(id, key.envelope()));
+            return self.arrive_general(&Message::new(id, key.envelope()));
         }
         let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
-        let equals = self.table.meet_equals(index, pair, tag, head);
-        let examined = if equals.is_some() { 1 } else { 2 };
-        if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
-            self.effort.examined(Queue::Posted, examined);
-            return Ok(match met {
-                Met::Took(id) => {
-                    self.contexts.remove(pair);
-                    Some(RecvId(id))
-                }
-                Met::Queued(entry) => {
-                    self.contexts.add(pair);
-                    self.log.push(entry);
-                    self.arrivals += 2;
-                    if self.table.is_growing() {
-                        self.gate |= BUSY;
-                    }
-                    None
-                }
-            });
-        }
         let mut examined = 0;
+        if self.table.slots[index].is_crowded() {
+            if let Some(met) = self.table.meet_cells(index, pair, tag, spot, head, &mut examined) {
+                self.effort.examined(Queue::Posted, examined);
+                return Ok(self.arrived(met, pair));
+            }
+        } else if let Some(met) = self.table.meet_neighbour(index, pair, tag, spot, head) {
+            self.effort.examined(Queue::Posted, 2);
+            return Ok(self.arrived(met, pair));
+        }
+        examined = 0;
         let met = self.table.meet(index, &key, spot, head, &mut examined)?;
         self.effort.examined(Queue::Posted, examined);
+        Ok(self.arrived(met, pair))
+    }
+
+    /// What became of a message.
+    #[inline(always)]
+    fn arrived(&mut self, met: Met, pair: u64) -> Option<RecvId> {
         match met {
             Met::Took(id) => {
                 self.contexts.remove(pair);
-                Ok(Some(RecvId(id)))
+                Some(RecvId(id))
             }
             Met::Queued(entry) => {
                 self.contexts.add(pair);
@@ -98,13 +99,18 @@ impl<E: Effort> Hybrid<E> {
                 if self.table.is_growing() {
                     self.gate |= BUSY;
                 }
-                Ok(None)
+                None
             }
         }
     }
 
     #[inline(never)]
-    pub(super) fn arrive_gated(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+    pub(super) fn arrive_gated(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        let is_first =
+            |this: &mut Self| this.gate & WILD == 0 && this.has_empty_tables() && this.front.begins();
+        if is_first(self) {
+            return self.arrive_short(message);
+        }
         if self.gate & WILD != 0 {
             if let Some(receive) = self.take_open(&Key::of(&message.envelope)) {
                 return Ok(Some(receive));
@@ -163,8 +169,8 @@ impl<E: Effort> Hybrid<E> {
 
     /// An arrival that meets more than one look at a slot can settle, and no receive that leaves something open.
     #[inline(never)]
-    pub(super) fn arrive_general(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        self.tend();
+    pub(super) fn arrive_general(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        let has_room = self.log.has_room();
         let key = Key::of(&message.envelope);
         let spot = self.hashing.spot(&key);
         let mut examined = 0;
@@ -177,8 +183,12 @@ impl<E: Effort> Hybrid<E> {
                 self.unname_receive(id);
                 Ok(Some(RecvId(id)))
             }
-            None => self.enqueue_message(&message, &key, spot, queue).map(|()| None),
+            None => self.enqueue_message(message, &key, spot, queue).map(|()| None),
         };
+        // Where the log had to grow, tables wait for the next call: one new page at a time.
+        if has_room || arrived != Ok(None) {
+            self.tend();
+        }
         self.set_gate();
         arrived
     }

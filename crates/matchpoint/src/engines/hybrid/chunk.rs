@@ -27,7 +27,7 @@ pub(super) fn word(entry: Ref) -> Word {
 }
 
 #[inline]
-fn entry(word: Word) -> Ref {
+pub(super) fn entry(word: Word) -> Ref {
     if word & TWIN != 0 { Ref::twin(word & !TWIN) } else { Ref::inline(Spot(word)) }
 }
 

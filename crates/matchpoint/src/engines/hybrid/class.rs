@@ -6,6 +6,7 @@
 
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
+use super::grave::Dropped;
 use super::ids::{MAIN, Named};
 use super::key::{Hashing, Key, Spot};
 use super::pool::Pool;

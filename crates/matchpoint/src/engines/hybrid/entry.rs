@@ -176,7 +176,7 @@ impl Cell {
     }
 
     /// Makes the second entry the first.
-    #[inline]
+    #[inline(always)]
     pub(super) fn promote(&mut self, twins: &Pool<Twin>) {
         let &Twin { id, seq, next, .. } = twins.get(self.first);
         (self.head.id, self.head.seq) = (id, seq);

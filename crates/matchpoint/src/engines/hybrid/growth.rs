@@ -1,6 +1,7 @@
 //! How a table grows, a few buckets with each call, and what it holds at any moment of that.
 
 use super::entry::{Cell, Head, Ref, Slot};
+use super::grave::Dropped;
 use super::key::Hashing;
 use super::key::Key;
 use super::pool::{NIL, Place};
@@ -14,6 +15,16 @@ const LARGEST: usize = 1 << 30;
 
 /// Buckets that are divided together: two groups of neighbours.
 pub(super) const GROUP: usize = 8;
+
+impl Dropped for Table {
+    fn bytes(&self) -> u64 {
+        self.slots.bytes() + self.cells.bytes() + self.twins.bytes()
+    }
+
+    fn give_back(&mut self, chunks: usize) -> bool {
+        (0..chunks).all(|_| self.slots.give_back() || self.cells.give_back() || self.twins.give_back())
+    }
+}
 
 impl Table {
     /// The first slots, or the beginning of growth.
@@ -46,7 +57,14 @@ impl Table {
     #[cold]
     fn divide_group(&mut self, hashing: &Hashing) {
         // Each key may need a cell where it comes to lie. Without memory the group waits, and the table gets crowded.
-        if self.cells.reserve(GROUP).is_err() || self.slots.extend(GROUP).is_err() {
+        // It waits for the next call, too, if cells have been added: a chunk of slots as well would be one more page that
+        // was never touched before.
+        // So that no insertion has to add any either, there are two more.
+        if !self.cells.has_room_for(GROUP + 2) {
+            _ = self.cells.reserve(GROUP + 2);
+            return;
+        }
+        if self.slots.extend(GROUP).is_err() {
             return;
         }
         let from = self.slots.len() - GROUP - (self.mask as usize).div_ceil(2);
@@ -86,11 +104,6 @@ impl Table {
         self.crowd(home);
         let place = if place == NIL { self.cells.insert(cell) } else { place };
         self.chain(home, place);
-    }
-
-    /// Gives so many chunks back, of a table that nobody uses any more. False: that was the last of it.
-    pub(super) fn give_back(&mut self, chunks: usize) -> bool {
-        (0..chunks).all(|_| self.slots.give_back() || self.cells.give_back() || self.twins.give_back())
     }
 
     /// The entries from a bucket on. Growth takes none of them to a bucket before it.

@@ -8,6 +8,7 @@
 
 use super::class::Classes;
 use super::entry::{Head, Kind, Ref};
+use super::grave::Dropped;
 use super::growth::GROUP;
 use super::key::{Hashing, Key};
 use super::table::Table;

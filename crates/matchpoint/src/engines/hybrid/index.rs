@@ -6,12 +6,15 @@
 //! that were taken stay in it, until they are met, or are too many. Masks in numbers [share](super::sharing) an index,
 //! too: what it finds is compared with the receive.
 
+use super::chunk::{entry, word};
 use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
-use super::grave::Grave;
+use super::grave::{Dropped, Grave};
 use super::key::{Hashing, Key};
 use super::log::Log;
+use super::lookup::{Line, Lookup, Queue};
+use super::pool::NIL;
 use super::sharing::{CROWD, Sharing};
 use super::table::Table;
 use crate::envelope::Selector;
@@ -20,7 +23,12 @@ use crate::envelope::Selector;
 const CATCH_UP: usize = 64;
 
 /// Entries in an index beyond twice those that can be alive, before it is made anew.
-const SLACK: usize = 1024;
+const SLACK: usize = 256;
+
+/// Small ones that are kept for others to be made of, and bytes of all of them. A program that uses a kind of wildcard now
+/// and then would allocate now and then, however long it goes on.
+const SPARE: usize = MOST;
+const SPARE_BYTES: u64 = 128 << 10;
 
 /// Indexes that there may be: each is as large as the table of what it indexes. 1024 masks that took turns in looking
 /// through 10 000 messages held 715 MB.
@@ -69,10 +77,10 @@ pub(super) struct Sought<'a> {
 }
 
 impl Sought<'_> {
-    /// Whether a message is one that is sought: what the index keeps of its key is equal.
+    /// Whether a message is one that is sought.
     #[inline]
     fn admits(&self, key: &Key) -> bool {
-        !self.is_shared || self.selector.matches(&key.envelope())
+        self.selector.matches(&key.envelope())
     }
 }
 
@@ -97,16 +105,12 @@ impl Search {
 
 /// Messages by what is left of their keys, oldest first.
 struct Held {
-    table: Table,
+    lookup: Lookup,
     /// All messages older than this are in it.
     until: u64,
 }
 
 impl Held {
-    fn new() -> Self {
-        Held { table: Table::dense(), until: 0 }
-    }
-
     /// Indexes messages until one that is sought is met, which is returned and not indexed, or `most` were looked at.
     /// False: there was no memory for some of them, which were looked at all the same.
     fn extend(
@@ -132,14 +136,12 @@ impl Held {
             let Some(found) = unexpected.resolve(entry, seq) else { continue };
             *examined += 1;
             let key = unexpected.table.key(found.at);
-            let left = open.rest(&key);
-            if sought.is_some_and(|sought| *sought.rest == left && sought.admits(&key)) {
+            if sought.is_some_and(|sought| sought.admits(&key)) {
                 return (Some(found), has_room);
             }
             if has_room {
-                let head = Head { kind: Kind::Waiting, seq, id: entry.0 };
-                has_room = self.table.put(&left, unexpected.hashing.spot(&left), head).is_ok();
-                self.table.tend(unexpected.hashing);
+                let hash = unexpected.hashing.spot(&open.rest(&key)).0;
+                has_room = self.lookup.append(hash, Line { seq, word: word(entry) }).is_ok();
                 self.until += u64::from(has_room);
             }
         }
@@ -152,56 +154,56 @@ impl Held {
     /// The earliest message of those it has, which is left out from now on if it is to be taken.
     #[inline(always)]
     fn search(&mut self, sought: &Sought<'_>, unexpected: Unexpected<'_>, examined: &mut u64) -> Search {
-        let spot = unexpected.hashing.spot(sought.rest);
-        let mut at = self.table.find(sought.rest, spot, examined);
-        while let Some(queue) = at {
-            let Head { seq, id, .. } = self.table.head(queue);
-            let found = unexpected.resolve(Ref(id), seq);
-            let Some(found) = found else {
-                self.table.pop(queue);
+        let hash = unexpected.hashing.spot(sought.rest).0;
+        let Some(queue) = self.lookup.find(hash, examined) else { return Search::Nothing };
+        loop {
+            let line = self.lookup.first(queue);
+            let Some(found) = unexpected.resolve(entry(line.word), line.seq) else {
                 *examined += 1;
-                at = self.table.find(sought.rest, spot, &mut 0);
-                continue;
+                if self.lookup.pop(queue) {
+                    continue;
+                }
+                return Search::Nothing;
             };
-            if sought.is_shared && !sought.admits(&unexpected.table.key(found.at)) {
-                return self.search_behind(Found::first(queue), sought, unexpected, examined);
+            if !sought.admits(&unexpected.table.key(found.at)) {
+                return self.search_behind(queue, sought, unexpected, examined);
             }
             if sought.is_taken {
-                self.table.pop(queue);
+                self.lookup.pop(queue);
             }
             return Search::Found(found);
         }
-        Search::Nothing
     }
 
-    /// The same among those of a key behind the first, which is not what is sought.
+    /// The same among those of a hash behind the first, which is not what is sought.
     #[inline(never)]
     fn search_behind(
         &mut self,
-        first: Found,
+        queue: Queue,
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> Search {
-        let (mut next, mut others) = (self.table.next(first), 1);
-        while let Some(entry) = next {
-            next = self.table.next(entry);
-            let Head { seq, id, .. } = self.table.entry(entry);
+        let (mut before, mut place) = self.lookup.behind(queue);
+        let mut others = 1;
+        while place != NIL {
+            let line = self.lookup.line(place);
             *examined += 1;
-            let Some(found) = unexpected.resolve(Ref(id), seq) else {
-                self.table.remove(entry);
+            let Some(found) = unexpected.resolve(entry(line.word), line.seq) else {
+                place = self.lookup.remove(queue, before, place);
                 continue;
             };
             if sought.admits(&unexpected.table.key(found.at)) {
                 if sought.is_taken {
-                    self.table.remove(entry);
+                    self.lookup.remove(queue, before, place);
                 }
                 return Search::Found(found);
             }
             others += 1;
-            if others > CROWD {
+            if sought.is_shared && others > CROWD {
                 return Search::Crowd;
             }
+            (before, place) = (place, self.lookup.next(place));
         }
         Search::Nothing
     }
@@ -211,12 +213,8 @@ impl Held {
         if head.seq >= self.until {
             return true;
         }
-        let rest = open.rest(key);
-        let spot = hashing.spot(&rest);
-        match self.table.find(&rest, spot, &mut 0) {
-            Some(at) => self.table.insert_by_age(at, head).is_ok(),
-            None => self.table.insert(&rest, spot, head).is_ok(),
-        }
+        let hash = hashing.spot(&open.rest(key)).0;
+        self.lookup.insert_by_age(hash, Line { seq: head.seq, word: word(Ref(head.id)) }).is_ok()
     }
 }
 
@@ -240,7 +238,10 @@ pub(super) struct NoIndex;
 #[derive(Default)]
 pub(super) struct Indexes {
     all: Vec<Index>,
-    grave: Grave,
+    grave: Grave<Lookup>,
+    names: Grave<Table>,
+    /// What small indexes were made of: making one anew allocates nothing.
+    spare: Vec<Lookup>,
     sharing: Sharing,
     /// Searches that went to an index, or would have.
     searches: u64,
@@ -256,10 +257,12 @@ impl Indexes {
 
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
-        let fresh = |index: &Index| index.fresh.as_ref().map_or(0, |fresh| fresh.table.bytes());
-        let held = |index: &Index| index.held.table.bytes() + fresh(index);
+        let fresh = |index: &Index| index.fresh.as_ref().map_or(0, |fresh| fresh.lookup.bytes());
+        let held = |index: &Index| index.held.lookup.bytes() + fresh(index);
         let places = (self.all.capacity() * size_of::<Index>()) as u64;
-        places + self.all.iter().map(held).sum::<u64>() + self.grave.bytes()
+        let spare = (self.spare.capacity() * size_of::<Lookup>()) as u64;
+        let spare = spare + self.spare.iter().map(Lookup::bytes).sum::<u64>();
+        places + self.all.iter().map(held).sum::<u64>() + spare + self.grave.bytes() + self.names.bytes()
     }
 
     /// Bytes that were allocated once, beyond those that are.
@@ -283,7 +286,7 @@ impl Indexes {
         if number.is_some() {
             return number;
         }
-        let held = Held::new();
+        let held = self.made();
         let new = Index { open, is_shared, held, fresh: None, searched: self.searches, clock: 0 };
         // What has become too narrow.
         let is_alike = |index: &Index| index.is_shared && index.open.any_source == open.any_source;
@@ -322,26 +325,40 @@ impl Indexes {
     }
 
     fn bury_held(&mut self, held: Option<Held>) {
-        if let Some(Held { table, .. }) = held {
-            self.peak_bytes = self.peak_bytes.max(self.bytes() + table.bytes());
-            self.grave.bury(table);
+        let Some(Held { mut lookup, .. }) = held else { return };
+        let bytes = self.spare.iter().map(Lookup::bytes).sum::<u64>() + lookup.bytes();
+        let is_kept = self.spare.len() < SPARE && bytes <= SPARE_BYTES;
+        if is_kept && self.spare.try_reserve_exact(SPARE - self.spare.len()).is_ok() {
+            lookup.clear();
+            self.spare.push(lookup);
+            return;
         }
+        self.peak_bytes = self.peak_bytes.max(self.bytes() + lookup.bytes());
+        self.grave.bury(lookup);
     }
 
-    /// Drops another table as an index is dropped: a little with each call.
+    /// One that has no messages yet, made of the largest that there is: what is small would grow once more.
+    fn made(&mut self) -> Held {
+        let largest = (0..self.spare.len()).max_by_key(|&at| self.spare[at].bytes());
+        let lookup = largest.map(|at| self.spare.swap_remove(at));
+        Held { lookup: lookup.unwrap_or_default(), until: 0 }
+    }
+
+    /// Drops names as an index is dropped: a little with each call.
     pub(super) fn bury_table(&mut self, table: Table) {
-        self.grave.bury(table);
+        self.names.bury(table);
     }
 
     /// Whether something is being dropped.
     #[inline]
     pub(super) fn is_dropping(&self) -> bool {
-        !self.grave.is_empty()
+        !(self.grave.is_empty() && self.names.is_empty())
     }
 
     /// Drops a little of it.
     pub(super) fn tend(&mut self) {
         self.grave.tend();
+        self.names.tend();
     }
 
     /// The earliest message that a receive takes; or an error, if there is no index to tell.
@@ -368,18 +385,17 @@ impl Indexes {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> Result<Option<Found>, NoIndex> {
-        let wide = self.wide(sought.open);
-        let left = wide.map(|wide| wide.rest(sought.rest));
-        let shared = wide.zip(left.as_ref());
-        let shared = shared.map(|(open, rest)| Sought { open, rest, is_shared: true, ..*sought });
-        for sought in shared.iter().chain([sought]) {
-            let Some(number) = self.number(sought.open, sought.is_shared) else { continue };
-            match self.find_in(number, sought, unexpected, examined) {
-                Search::Crowd => self.sharing.met_crowd(),
-                search => return Ok(search.found()),
+        if let Some(open) = self.wide(sought.open) {
+            let shared = Sought { open, rest: &open.rest(sought.rest), is_shared: true, ..*sought };
+            if let Some(number) = self.number(open, true) {
+                match self.find_in(number, &shared, unexpected, examined) {
+                    Search::Crowd => self.sharing.met_crowd(),
+                    search => return Ok(search.found()),
+                }
             }
         }
-        Err(NoIndex)
+        let number = self.number(sought.open, false).ok_or(NoIndex)?;
+        Ok(self.find_in(number, sought, unexpected, examined).found())
     }
 
     // Always: what it found would come back through memory.
@@ -422,15 +438,18 @@ impl Indexes {
     fn renew(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
         let index = &mut self.all[number];
         let waiting = unexpected.table.count(Kind::Waiting);
-        if index.fresh.is_some() || index.held.table.len() > 2 * waiting + SLACK {
+        if index.fresh.is_some() || index.held.lookup.len() > 2 * waiting + SLACK {
             self.renew_some(number, unexpected, most);
         }
     }
 
     #[inline(never)]
     fn renew_some(&mut self, number: usize, unexpected: Unexpected<'_>, most: usize) {
+        if self.all[number].fresh.is_none() {
+            self.all[number].fresh = Some(self.made());
+        }
         let index = &mut self.all[number];
-        let fresh = index.fresh.get_or_insert_with(Held::new);
+        let Some(fresh) = &mut index.fresh else { return };
         let (_, has_room) = fresh.extend(&index.open, None, unexpected, most, &mut 0);
         let is_done = fresh.until >= index.held.until;
         if !has_room {
@@ -445,7 +464,7 @@ impl Indexes {
     /// Drops those that were of no use for long: as many arrivals as it has entries, and more.
     pub(super) fn drop_idle(&mut self, clock: u64) {
         let is_used = |index: &Index| {
-            let entries = (index.held.table.len() + UNUSED) as u64;
+            let entries = (index.held.lookup.len() + UNUSED) as u64;
             // The clock counts in twos.
             clock < index.clock + 2 * 4 * entries
         };

@@ -227,7 +227,7 @@ pub(super) struct Since<'a> {
 impl Iterator for Since<'_> {
     type Item = (u64, Ref);
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<(u64, Ref)> {
         loop {
             while self.line < self.lines.len() {

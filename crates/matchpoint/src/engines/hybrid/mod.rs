@@ -12,6 +12,8 @@
 //!  ids      entries by name, begun by the first cancel
 //! ```
 //!
+//! * **Short queues are lists** (`short.rs`, `front.rs`): one entry while receives leave nothing open, 32 while some do. All
+//!   that is queued is either there or in the tables.
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
 //!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
@@ -19,7 +21,7 @@
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
 //!   of what it finds. A program without wildcards has no class. From the third tag mask on they share one (`sharing.rs`),
 //!   under what none of them ignores, and each receive is compared with the few messages that this finds.
-//! * **A search for messages by a wildcard** (`index.rs`) compares the first few that wait one by one. One that has to
+//! * **A search for messages by a wildcard** (`index.rs`, `lookup.rs`) compares the first few that wait one by one. One that has to
 //!   look further gives its class an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far
 //!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
 //!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
@@ -45,7 +47,8 @@
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and that of its neighbour taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
-//! per index, of what it has, the same again but for the line. Before its first entry it holds nothing but itself;
+//! per index 36 to 40 for each of the messages it has, 16 where others are equal in what it keeps of them. 2.6 KB for short
+//! queues of more than one. Before its first entry it holds nothing but itself;
 //! memory is given back when a context is closed and nothing is queued.
 //!
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
@@ -57,16 +60,19 @@ mod class;
 mod contexts;
 mod entry;
 mod found;
+mod front;
 mod grave;
 mod growth;
 mod ids;
 mod index;
 mod key;
 mod log;
+mod lookup;
 mod pool;
 mod post;
 mod queues;
 mod sharing;
+mod short;
 mod slots;
 mod table;
 
@@ -80,6 +86,7 @@ use crate::upkeep;
 use class::Classes;
 use contexts::Contexts;
 use entry::Kind;
+use front::Front;
 use ids::Ids;
 use index::{Indexes, Unexpected};
 use key::Hashing;
@@ -89,12 +96,20 @@ use table::Table;
 pub(super) const SPEC: Spec = Spec {
     name: "hybrid",
     summary: "one hash table for both queues, an index for each kind of wildcard in use (ours)",
-    parameters: &[Parameter {
-        key: "seed",
-        default: "random",
-        meaning: "key of the hash function: `random`, drawn once per process, or a number",
-    }],
-    variants: &["seed=0"],
+    parameters: &[
+        Parameter {
+            key: "seed",
+            default: "random",
+            meaning: "key of the hash function: `random`, drawn once per process, or a number",
+        },
+        Parameter {
+            key: "short",
+            default: "32",
+            meaning: "entries of a queue that is searched as a list, once receives leave something open; 0 to 32",
+        },
+    ],
+    // Streams of events rarely fill the lists, or fill them again and again.
+    variants: &["seed=0", "short=0", "short=3"],
     tight: &[],
     build,
 };
@@ -105,10 +120,14 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "random" => Hashing::of_process(),
         _ => Hashing::of_seed(arguments.get("seed")?),
     };
+    let short: u32 = arguments.get("short")?;
+    if short > short::PLACES as u32 {
+        return Err(arguments.invalid("short", &short.to_string(), "a number from 0 to 32"));
+    }
     Ok(if counting {
-        Box::new(Hybrid::<Attempts>::new(hashing))
+        Box::new(Hybrid::<Attempts>::new(hashing, short))
     } else {
-        Box::new(Hybrid::<()>::new(hashing))
+        Box::new(Hybrid::<()>::new(hashing, short))
     })
 }
 
@@ -131,11 +150,14 @@ const BUSY: u32 = 2;
 const WILD: u32 = 4;
 /// There is a log to sweep.
 const SWEEPING: u32 = 8;
+/// All that is queued is in the [`Front`].
+const SHORT: u32 = 16;
 /// Those that concern a post.
-const TO_POST: u32 = HINTED | BUSY;
+const TO_POST: u32 = HINTED | BUSY | SHORT;
 
 /// See the [module's documentation](self).
 pub struct Hybrid<E: Effort = ()> {
+    front: Front,
     table: Table,
     hashing: Hashing,
     /// Zero when the first look at a slot may decide everything.
@@ -159,8 +181,9 @@ pub struct Hybrid<E: Effort = ()> {
 }
 
 impl<E: Effort> Hybrid<E> {
-    fn new(hashing: Hashing) -> Self {
+    fn new(hashing: Hashing, short: u32) -> Self {
         Hybrid {
+            front: Front::of(short),
             table: Table::default(),
             hashing,
             gate: 0,
@@ -200,6 +223,7 @@ impl<E: Effort> Hybrid<E> {
             (is_busy, BUSY),
             (self.classes.posted > 0, WILD),
             (self.log.is_sweeping(), SWEEPING),
+            (!self.front.is_empty(), SHORT),
         ];
         self.gate = bits.iter().fold(0, |gate, &(is_set, bit)| if is_set { gate | bit } else { gate });
     }
@@ -236,9 +260,15 @@ impl<E: Effort> Hybrid<E> {
         if self.posted_len() + self.unexpected_len() > 0 || self.entries_bytes() < KEPT_BYTES {
             return;
         }
+        self.forget_tables();
+    }
+
+    /// Gives back what the tables hold.
+    fn forget_tables(&mut self) {
         self.note_peak();
         self.table = Table::default();
         self.log = Log::from(self.arrivals);
+        self.contexts = Contexts::default();
         self.classes = Classes::default();
         self.indexes = Indexes::default();
         (self.receives, self.messages) = (None, None);
@@ -255,37 +285,62 @@ impl<E: Effort> Hybrid<E> {
 
 impl<E: Effort> Engine for Hybrid<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        if self.gate & TO_POST != 0 { self.post_gated(receive) } else { self.post_plain(receive) }
+        match self.gate & TO_POST {
+            0 => self.post_plain(&receive),
+            SHORT => self.post_short(&receive),
+            _ => self.post_gated(&receive),
+        }
     }
 
     fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
-        if self.gate != 0 { self.arrive_gated(message) } else { self.arrive_plain(message) }
+        if self.gate == 0 {
+            return self.arrive_plain(&message);
+        }
+        if self.gate == SHORT {
+            if let Some(receive) = self.take_only(&message.envelope) {
+                return Ok(Some(receive));
+            }
+        }
+        if self.gate & SHORT != 0 { self.arrive_short(&message) } else { self.arrive_gated(&message) }
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
+        if self.gate & SHORT != 0 {
+            return self.find_short(selector).map(|(_, id)| id);
+        }
         let found = self.find_unexpected(selector, false);
         found.map(|found| MsgId(self.table.entry(found).id))
     }
 
     fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
         self.hints.admit(selector).ok()?;
+        if self.gate & SHORT != 0 {
+            let (place, id) = self.find_short(selector)?;
+            self.take_short(place);
+            return Some(id);
+        }
         self.find_unexpected(selector, true).map(|found| self.take_message(found))
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
-        let cancelled = self.cancel_named(receive);
+        let is_short = self.gate & SHORT != 0;
+        let cancelled = if is_short { self.front.cancel(receive) } else { self.cancel_named(receive) };
         self.set_gate();
         cancelled
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
-        let retracted = self.retract_named(message);
+        let is_short = self.gate & SHORT != 0;
+        let retracted = if is_short { self.front.retract(message) } else { self.retract_named(message) };
         self.set_gate();
         retracted
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        if self.gate & SHORT != 0 {
+            return self.front.readdress(message, source);
+        }
         let readdressed = self.readdress_named(message, source);
         self.set_gate();
         readdressed
@@ -293,7 +348,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
         let set = if self.contexts.is_idle(context) {
-            self.hints.set(context, hints)
+            self.front.admits(context, hints).and_then(|()| self.hints.set(context, hints))
         } else {
             upkeep::set_hints(self, context, hints)
         };
@@ -303,6 +358,7 @@ impl<E: Effort> Engine for Hybrid<E> {
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         if self.contexts.is_idle(context) {
+            self.front.drain(context, drained);
             self.hints.forget(context);
         } else {
             self.drain(context, drained);
@@ -312,26 +368,28 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        if !self.contexts.is_idle(context) {
+        if self.contexts.is_idle(context) {
+            self.front.fail_source(context, source, drained);
+        } else {
             upkeep::fail_source(self, context, source, drained);
-            self.set_gate();
         }
+        self.set_gate();
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        upkeep::visit(self, queue, each);
+        if self.front.is_empty() { upkeep::visit(self, queue, each) } else { self.front.visit(queue, each) }
     }
 
     fn queued_in(&self, context: ContextId) -> (usize, usize) {
-        if self.contexts.is_idle(context) { (0, 0) } else { self.count_in(context) }
+        if self.contexts.is_idle(context) { self.front.count_in(context) } else { self.count_in(context) }
     }
 
     fn posted_len(&self) -> usize {
-        self.table.count(Kind::Posted) + self.classes.posted
+        self.table.count(Kind::Posted) + self.classes.posted + self.front.posted_len()
     }
 
     fn unexpected_len(&self) -> usize {
-        self.table.count(Kind::Waiting)
+        self.table.count(Kind::Waiting) + self.front.unexpected_len()
     }
 
     fn footprint(&self) -> Footprint {

@@ -1,22 +1,38 @@
 //! Posts and probes: what looks for a message.
 
 use super::class::Openness;
-use super::entry::{Head, Kind, Slot};
+use super::entry::{At, Head, Kind, Slot};
 use super::found::Found;
 use super::ids::{Ids, MAIN, Named};
 use super::index::{NoIndex, Sought, Unexpected};
 use super::key::{Key, Spot};
 use super::table::Met;
-use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, TO_POST, WILD};
+use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
 use crate::engine::{MsgId, Queue, Receive, RecvId, Refused};
-use crate::envelope::Selector;
+use crate::envelope::{Envelope, Selector};
 
 impl<E: Effort> Hybrid<E> {
-    /// A post to which nothing but its slot matters, unless it leaves something open.
+    /// A post that nothing stands in the way of.
     #[inline(always)]
-    pub(super) fn post_plain(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
-        let Some(envelope) = receive.selector.exact() else { return self.post_open(&receive) };
+    pub(super) fn post_plain(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        let Some(envelope) = receive.selector.exact() else { return self.post_open(receive) };
+        if self.table.counts == 0 {
+            return self.post_first(receive);
+        }
+        self.post_exactly(receive, envelope)
+    }
+
+    /// The same where the tables are to be used.
+    #[inline(always)]
+    pub(super) fn post_slot(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        let Some(envelope) = receive.selector.exact() else { return self.post_open(receive) };
+        self.post_exactly(receive, envelope)
+    }
+
+    /// A post to which nothing but its slot matters.
+    #[inline(always)]
+    fn post_exactly(&mut self, receive: &Receive, envelope: Envelope) -> Result<Option<MsgId>, Refused> {
         if envelope.source.0 >> 32 != 0 {
             return self.post_general(receive);
         }
@@ -54,33 +70,30 @@ impl<E: Effort> Hybrid<E> {
         id: RecvId,
     ) -> Result<Option<MsgId>, Refused> {
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
-        let equals = self.table.meet_equals(index, pair, tag, head);
-        let examined = if equals.is_some() { 1 } else { 2 };
-        if let Some(met) = equals.or_else(|| self.table.meet_neighbour(index, pair, tag, spot, head)) {
-            self.effort.examined(Queue::Unexpected, examined);
-            return Ok(match met {
-                Met::Took(id) => {
-                    self.contexts.remove(pair);
-                    Some(MsgId(id))
-                }
-                Met::Queued(_) => {
-                    self.contexts.add(pair);
-                    self.posts += 2;
-                    if self.table.is_growing() {
-                        self.gate |= BUSY;
-                    }
-                    None
-                }
-            });
-        }
-        let key = Key { pair, tag, high: 0 };
+        // Each way to its own end: joined, what was met would go through memory.
         let mut examined = 0;
-        let met = self.table.meet(index, &key, spot, head, &mut examined)?;
+        if self.table.slots[index].is_crowded() {
+            if let Some(met) = self.table.meet_cells(index, pair, tag, spot, head, &mut examined) {
+                self.effort.examined(Queue::Unexpected, examined);
+                return Ok(self.posted(met, pair));
+            }
+        } else if let Some(met) = self.table.meet_neighbour(index, pair, tag, spot, head) {
+            self.effort.examined(Queue::Unexpected, 2);
+            return Ok(self.posted(met, pair));
+        }
+        examined = 0;
+        let met = self.table.meet(index, &Key { pair, tag, high: 0 }, spot, head, &mut examined)?;
         self.effort.examined(Queue::Unexpected, examined);
+        Ok(self.posted(met, pair))
+    }
+
+    /// What became of a receive.
+    #[inline(always)]
+    fn posted(&mut self, met: Met, pair: u64) -> Option<MsgId> {
         match met {
             Met::Took(id) => {
                 self.contexts.remove(pair);
-                Ok(Some(MsgId(id)))
+                Some(MsgId(id))
             }
             Met::Queued(_) => {
                 self.contexts.add(pair);
@@ -88,26 +101,30 @@ impl<E: Effort> Hybrid<E> {
                 if self.table.is_growing() {
                     self.gate |= BUSY;
                 }
-                Ok(None)
+                None
             }
         }
     }
 
     #[inline(never)]
-    pub(super) fn post_gated(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    pub(super) fn post_gated(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if self.gate & TO_POST == HINTED { self.post_plain(receive) } else { self.post_general(receive) }
+        if self.gate & SHORT != 0 || self.has_empty_tables() && self.front.begins() {
+            self.tend_short();
+            return self.post_short(receive);
+        }
+        if self.gate & TO_POST == HINTED { self.post_slot(receive) } else { self.post_general(receive) }
     }
 
     /// A post that finds more than one look at a slot can settle.
     #[inline(never)]
-    pub(super) fn post_general(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+    pub(super) fn post_general(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         if self.gate & BUSY != 0 {
             self.tend();
         }
         let posted = match receive.selector.exact() {
             Some(envelope) => self.post_exact(receive.id, &Key::of(&envelope)),
-            None => self.post_open(&receive),
+            None => self.post_open(receive),
         };
         if self.gate & BUSY != 0 || self.table.is_growing() {
             self.set_gate();
@@ -123,6 +140,18 @@ impl<E: Effort> Hybrid<E> {
         if let Some(at) = queue.filter(|&at| self.table.head(at).kind == Kind::Waiting) {
             return Ok(Some(self.take_message(Found::first(at))));
         }
+        self.enqueue_exact(id, key, spot, queue).map(|()| None)
+    }
+
+    /// Queues a receive that no message waits for, where the queue of its key is known.
+    #[inline]
+    pub(super) fn enqueue_exact(
+        &mut self,
+        id: RecvId,
+        key: &Key,
+        spot: Spot,
+        queue: Option<At>,
+    ) -> Result<(), Refused> {
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
         let entry = match queue {
             Some(at) => self.table.append(at, head)?,
@@ -131,22 +160,32 @@ impl<E: Effort> Hybrid<E> {
         self.posts += 2;
         self.contexts.add(key.pair);
         self.name_receive(id, Named { class: MAIN, entry, seq: head.seq });
-        Ok(None)
+        Ok(())
     }
 
     #[inline(never)]
     pub(super) fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if self.gate == 0 && self.table.counts == 0 && self.front.begins() {
+            return self.post_short(receive);
+        }
+        self.front.note_open();
         if self.table.count(Kind::Waiting) > 0 {
             if let Some(found) = self.find_open(&receive.selector, true) {
                 return Ok(Some(self.take_message(found)));
             }
         }
+        self.enqueue_open(receive).map(|()| None)
+    }
+
+    /// Queues a receive that leaves something open, and that no message waits for.
+    #[inline(always)]
+    pub(super) fn enqueue_open(&mut self, receive: &Receive) -> Result<(), Refused> {
         let named = self.classes.post(receive, self.posts, &self.hashing)?;
         self.gate |= if self.classes.table(named.class).is_growing() { WILD | BUSY } else { WILD };
         self.posts += 2;
         self.contexts.add(u64::from(receive.selector.context().0) << 32);
         self.name_receive(receive.id, named);
-        Ok(None)
+        Ok(())
     }
 
     /// The earliest message that a selector matches, and whether it is to be taken.
@@ -165,6 +204,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     pub(super) fn find_open(&mut self, selector: &Selector, is_taken: bool) -> Option<Found> {
+        self.front.note_open();
         if self.table.count(Kind::Waiting) == 0 {
             self.forget_arrivals();
             return None;

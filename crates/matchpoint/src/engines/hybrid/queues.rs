@@ -3,6 +3,7 @@
 use super::Hybrid;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
+use super::grave::Dropped;
 use super::ids::{Ids, MAIN, Named, STEP};
 use super::key::Key;
 use super::table::Table;
@@ -17,7 +18,12 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn entries_bytes(&self) -> u64 {
         let ids = |ids: &Option<Ids>| ids.as_ref().map_or(0, |ids| ids.bytes());
         let open = self.classes.bytes() + self.indexes.bytes();
-        self.table.bytes() + self.log.bytes() + ids(&self.receives) + ids(&self.messages) + open
+        self.front.bytes()
+            + self.table.bytes()
+            + self.log.bytes()
+            + ids(&self.receives)
+            + ids(&self.messages)
+            + open
     }
 
     fn table_of(&self, class: u32) -> &Table {

@@ -84,11 +84,6 @@ impl Table {
         self.slots.len() <= self.mask as usize && self.slots.len() > 0
     }
 
-    /// Bytes allocated.
-    pub(super) fn bytes(&self) -> u64 {
-        self.slots.bytes() + self.cells.bytes() + self.twins.bytes()
-    }
-
     /// The slot that a key belongs in, if there are any.
     #[inline]
     pub(super) fn home(&self, spot: Spot) -> usize {
@@ -289,7 +284,7 @@ impl Table {
     }
 
     /// [`meet`](Self::meet) where another key lies in the slot, and this with the neighbour, or there is place for it there.
-    /// Nothing, if it takes more than that.
+    /// The slot is not crowded. Nothing, if it takes more than that.
     #[inline(always)]
     pub(super) fn meet_neighbour(
         &mut self,
@@ -299,19 +294,20 @@ impl Table {
         spot: Spot,
         head: Head,
     ) -> Option<Met> {
-        let slot = self.slots[index];
-        if slot.is_crowded() || slot.is_vacant() || slot.tag == tag && slot.pair == pair {
+        let slot = &self.slots[index];
+        if slot.is_vacant() || slot.tag == tag && slot.pair == pair {
             return None;
         }
+        let is_away = slot.is_away();
         let other = &mut self.slots[neighbour(index)];
-        if !slot.is_away() && other.is_empty() {
+        if !is_away && other.is_empty() {
             *other = Slot { tag, pair, id: head.id, mark: Slot::mark(head.kind, head.seq) };
             self.slots[index].set_away(true);
             self.counts += head.kind.unit();
             self.grow_if_full();
             return Some(Met::Queued(Ref::inline(spot)));
         }
-        if slot.is_away() && other.tag == tag && other.pair == pair && other.holds_only(head.kind.other()) {
+        if is_away && other.tag == tag && other.pair == pair && other.holds_only(head.kind.other()) {
             other.mark = 0;
             let id = other.id;
             self.slots[index].set_away(false);
@@ -319,37 +315,6 @@ impl Table {
             return Some(Met::Took(id));
         }
         None
-    }
-
-    /// [`meet`](Self::meet) where the first key in the slot has other entries: equals come in numbers. Nothing, if it
-    /// takes more than that.
-    #[inline(always)]
-    pub(super) fn meet_equals(&mut self, index: usize, pair: u64, tag: u64, head: Head) -> Option<Met> {
-        let slot = &self.slots[index];
-        if !slot.is_crowded() {
-            return None;
-        }
-        let owner = slot.first_cell();
-        let cell = self.cells.get_mut(owner);
-        if cell.key.pair != pair || cell.key.tag != tag || cell.key.high != 0 {
-            return None;
-        }
-        if cell.head.kind == head.kind {
-            if !self.twins.has_room() {
-                return None;
-            }
-            return Some(Met::Queued(self.append_to(owner, head)));
-        }
-        if cell.first == NIL {
-            return None;
-        }
-        let taken = cell.head.id;
-        if cell.own != NIL {
-            self.twins.remove(cell.own);
-        }
-        cell.promote(&self.twins);
-        self.counts -= head.kind.other().unit();
-        Some(Met::Took(taken))
     }
 
     /// Takes the first entry of a queue.
@@ -378,23 +343,32 @@ impl Table {
     #[inline(never)]
     fn pop_cell(&mut self, slot: usize, place: Place) {
         let cell = self.cells.get_mut(place);
-        if cell.own != NIL {
-            self.twins.remove(cell.own);
-        }
         if cell.first == NIL {
             return self.remove_cell(slot, place);
+        }
+        if cell.own != NIL {
+            self.twins.remove(cell.own);
         }
         cell.promote(&self.twins);
     }
 
     fn remove_cell(&mut self, slot: usize, place: Place) {
-        let next = self.cells.get(place).next;
-        let first = self.slots[slot].first_cell();
-        if first != place {
-            let mut before = first;
-            while self.cells.get(before).next != place {
-                before = self.cells.get(before).next;
-            }
+        let (mut before, mut at) = (NIL, self.slots[slot].first_cell());
+        while at != place {
+            (before, at) = (at, self.cells.get(at).next);
+        }
+        self.unchain(slot, before, place);
+    }
+
+    /// Removes a cell of one entry, with the one before it in its slot.
+    #[inline]
+    fn unchain(&mut self, slot: usize, before: Place, place: Place) {
+        let cell = self.cells.get(place);
+        let (next, own) = (cell.next, cell.own);
+        if own != NIL {
+            self.twins.remove(own);
+        }
+        if before != NIL {
             self.cells.get_mut(before).next = next;
         } else if next == NIL {
             self.vacate(slot);
@@ -408,60 +382,6 @@ impl Table {
     /// one of this. The table is not growing.
     #[inline(never)]
     pub(super) fn meet(
-        &mut self,
-        home: usize,
-        key: &Key,
-        spot: Spot,
-        head: Head,
-        examined: &mut u64,
-    ) -> Result<Met, Refused> {
-        let slot = self.slots[home];
-        if slot.is_crowded() {
-            if let Some(met) = self.meet_cells(home, slot, key, head, examined) {
-                return met;
-            }
-        }
-        self.meet_anywhere(home, key, spot, head, examined)
-    }
-
-    /// The same in the cells of a slot; nothing, if it takes more than that.
-    #[inline]
-    fn meet_cells(
-        &mut self,
-        home: usize,
-        slot: Slot,
-        key: &Key,
-        head: Head,
-        examined: &mut u64,
-    ) -> Option<Result<Met, Refused>> {
-        let mut at = slot.first_cell();
-        loop {
-            *examined += 1;
-            let cell = self.cells.get(at);
-            if cell.key == *key {
-                break;
-            }
-            at = cell.next;
-            if at == NIL {
-                return None;
-            }
-        }
-        let cell = self.cells.get_mut(at);
-        if cell.head.kind == head.kind {
-            if let Err(refused) = self.twins.reserve_one() {
-                return Some(Err(refused));
-            }
-            return Some(Ok(Met::Queued(self.append_to(at, head))));
-        }
-        let taken = cell.head.id;
-        self.counts -= cell.head.kind.unit();
-        self.pop_cell(home, at);
-        Some(Ok(Met::Took(taken)))
-    }
-
-    /// The same, wherever the key is.
-    #[inline]
-    fn meet_anywhere(
         &mut self,
         home: usize,
         key: &Key,
@@ -483,6 +403,64 @@ impl Table {
             return Ok(Met::Queued(self.append(at, head)?));
         }
         Ok(Met::Took(self.pop(at).id))
+    }
+
+    /// [`meet`](Self::meet) in the cells of a crowded slot. Nothing, if it takes more than that.
+    ///
+    /// The key comes in registers: from memory the compiler copies it as a 16-byte word, which the processor cannot
+    /// forward from the two stores that the caller has just made.
+    #[inline(always)]
+    pub(super) fn meet_cells(
+        &mut self,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        spot: Spot,
+        head: Head,
+        examined: &mut u64,
+    ) -> Option<Met> {
+        let (mut before, mut at) = (NIL, self.slots[index].first_cell());
+        while at != NIL {
+            *examined += 1;
+            let cell = self.cells.get(at);
+            if cell.key.tag == tag && cell.key.pair == pair && cell.key.high == 0 {
+                break;
+            }
+            (before, at) = (at, cell.next);
+        }
+        if at == NIL {
+            return self.begin_cell(index, pair, tag, spot, head);
+        }
+        let cell = self.cells.get_mut(at);
+        if cell.head.kind == head.kind {
+            return self.twins.has_room().then(|| Met::Queued(self.append_to(at, head)));
+        }
+        let taken = cell.head.id;
+        self.counts -= head.kind.other().unit();
+        if cell.first == NIL {
+            self.unchain(index, before, at);
+        } else {
+            if cell.own != NIL {
+                self.twins.remove(cell.own);
+            }
+            cell.promote(&self.twins);
+        }
+        Some(Met::Took(taken))
+    }
+
+    /// Begins a queue in the cells of a crowded slot, none of whose keys it is.
+    #[inline(always)]
+    fn begin_cell(&mut self, index: usize, pair: u64, tag: u64, spot: Spot, head: Head) -> Option<Met> {
+        let slot = &mut self.slots[index];
+        if slot.is_away() || !self.cells.has_room() {
+            return None;
+        }
+        let key = Key { pair, tag, high: 0 };
+        let place = self.cells.insert(Cell { next: slot.first_cell(), ..Cell::new(key, head) });
+        slot.mark = Slot::crowded(place).mark;
+        self.counts += head.kind.unit();
+        self.grow_if_full();
+        Some(Met::Queued(Ref::inline(spot)))
     }
 }
 

@@ -8,16 +8,18 @@
 //! * Receives with a wildcard or a mask wait in one list of their own. Each receive carries the number of its posting
 //!   (the order marker); an arrival compares its bin's first match with the list's first match, and takes the smaller
 //!   number. Both lists are in order, so the smaller of two firsts is the earliest of all, as a timestamp would say.
-//! * Each message is in its bin *and* in one list of all arrivals. A receive that leaves nothing open
+//! * Each message is in its bin *and* in one list of all arrivals (`messages.rs`). A receive that leaves nothing open
 //!   searches its bin, where all that it could match lies, in order; any other searches the list, which is the order.
 //!
 //! With `n` bins and `q` entries queued: post and arrive O(1 + q/n) without wildcards, plus O(wildcard receives posted)
 //! for arrivals, and O(messages queued) for receives with wildcards. Cancel, retract and readdress compare every entry
 //! (in the order of memory, no map to keep): MPI programs cancel rarely. Hints and close are O(q), visiting the posted
-//! queue sorts it. An idle engine holds 8·n bytes of bins; an entry takes 64.
+//! queue sorts it. An idle engine holds 8·n bytes of bins; a receive takes 64, a message 40.
 //!
 //! The hash has a fixed key, so that counted work is the same in every run: an adversary who chooses tags can make all
 //! entries share a bin, which costs what `list` costs.
+
+mod messages;
 
 use super::{Arguments, Built, NameError, Parameter, Spec};
 use crate::chains::{Aged, Chain, NIL, Place, Slab};
@@ -27,6 +29,7 @@ use crate::envelope::{Envelope, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
 use crate::upkeep::{self, Queues};
+use messages::{Found, Messages};
 
 pub(super) const SPEC: Spec = Spec {
     name: "bins",
@@ -51,26 +54,22 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     })
 }
 
-/// A message's links into its bin are pair 0, those into the order of arrival pair 1.
-const ARRIVAL: usize = 1;
-
 /// See the [module's documentation](self).
 pub struct Bins<E: Effort = ()> {
     posted: Slab<Aged<Receive>, 1>,
     posted_bins: Box<[Chain]>,
     wild: Chain,
     clock: u64,
-    unexpected: Slab<Aged<Message>, 2>,
-    unexpected_bins: Box<[Chain]>,
-    arrivals: Chain<ARRIVAL>,
+    unexpected: Messages,
     hints: HintTable,
     effort: E,
 }
 
-fn empty_bins(n: u32) -> Result<Box<[Chain]>, Refused> {
+/// So many bins with nothing in them.
+fn empty<T: Clone>(n: u32, nothing: T) -> Result<Box<[T]>, Refused> {
     let mut bins = Vec::new();
     bins.try_reserve_exact(n as usize).map_err(|_| Refused::Memory)?;
-    bins.resize(n as usize, Chain::default());
+    bins.resize(n as usize, nothing);
     Ok(bins.into_boxed_slice())
 }
 
@@ -78,12 +77,10 @@ impl<E: Effort> Bins<E> {
     pub(super) fn new(n: u32) -> Result<Self, Refused> {
         Ok(Bins {
             posted: Slab::default(),
-            posted_bins: empty_bins(n)?,
+            posted_bins: empty(n, Chain::default())?,
             wild: Chain::default(),
             clock: 0,
-            unexpected: Slab::default(),
-            unexpected_bins: empty_bins(n)?,
-            arrivals: Chain::default(),
+            unexpected: Messages::new(n)?,
             hints: HintTable::default(),
             effort: E::default(),
         })
@@ -100,33 +97,23 @@ impl<E: Effort> Bins<E> {
         let source = envelope.source.0.wrapping_mul(0xE703_7ED1_A0B4_28DB);
         let context = u64::from(envelope.context.0).wrapping_mul(0xA076_1D64_78BD_642F);
         let hash = tag.wrapping_add(source).wrapping_add(context);
-        (((hash >> 32) * self.unexpected_bins.len() as u64) >> 32) as usize
+        (((hash >> 32) * self.unexpected.bins() as u64) >> 32) as usize
     }
 
     /// The earliest message that `selector` matches.
     #[inline]
-    fn find_unexpected(&mut self, selector: &Selector) -> Option<Place> {
-        match selector.exact() {
-            Some(envelope) => {
-                let bin = self.unexpected_bins[self.bin(&envelope)];
-                self.search_unexpected::<0>(bin.head(), selector)
-            }
-            None => self.search_unexpected::<ARRIVAL>(self.arrivals.head(), selector),
+    fn find_unexpected(&mut self, selector: &Selector) -> Option<Found> {
+        // Mostly.
+        if self.unexpected.len() == 0 {
+            return None;
         }
-    }
-
-    #[inline]
-    fn search_unexpected<const W: usize>(&mut self, mut at: Place, selector: &Selector) -> Option<Place> {
         let mut examined = 0;
-        while at != NIL {
-            examined += 1;
-            if selector.matches(&self.unexpected.get(at).value.envelope) {
-                break;
-            }
-            at = self.unexpected.next(at, W);
-        }
+        let found = match selector.exact() {
+            Some(envelope) => self.unexpected.search_bin(self.bin(&envelope), selector, &mut examined),
+            None => self.unexpected.search_all(selector, &mut examined),
+        };
         self.effort.examined(Queue::Unexpected, examined);
-        (at != NIL).then_some(at)
+        found
     }
 
     /// The first receive of `chain` that matches and is older than `age`.
@@ -168,32 +155,30 @@ impl<E: Effort> Bins<E> {
     /// Queues a message that no receive waits for, in [its bin](Bins::bin).
     #[inline]
     pub(super) fn queue_message(&mut self, message: Message, bin: usize) -> Result<(), Refused> {
-        let at = self.unexpected.insert(Aged { value: message, age: self.clock })?;
-        self.clock += 1;
-        self.unexpected_bins[bin].push(&mut self.unexpected, at);
-        self.arrivals.push(&mut self.unexpected, at);
-        Ok(())
+        self.unexpected.push(message, bin)
     }
 }
 
 impl<E: Effort> Queues for Bins<E> {
     type Posted = Place;
-    type Unexpected = Place;
+    type Unexpected = Found;
 
     fn posted(&self) -> impl Iterator<Item = (u64, Place)> {
         self.posted.iter().map(|(at, posted)| (posted.age, at))
     }
 
-    fn unexpected(&self) -> impl Iterator<Item = (u64, Place)> {
-        self.unexpected.iter().map(|(at, waiting)| (waiting.age, at))
+    fn unexpected(&self) -> impl Iterator<Item = (u64, Found)> {
+        // Counted from the newest, so that it stays what it is when older ones are taken out.
+        (0..).map(|newer| u64::MAX - newer).zip(self.unexpected.iter().map(Messages::found))
     }
 
     fn receive(&self, at: Place) -> Receive {
         self.posted.get(at).value
     }
 
-    fn message(&self, at: Place) -> Message {
-        self.unexpected.get(at).value
+    #[inline]
+    fn message(&self, found: Found) -> Message {
+        self.unexpected.get(found.at)
     }
 
     fn take_posted(&mut self, at: Place) {
@@ -208,23 +193,14 @@ impl<E: Effort> Queues for Bins<E> {
     }
 
     #[inline]
-    fn take_unexpected(&mut self, at: Place) {
-        let bin = self.bin(&self.unexpected.get(at).value.envelope);
-        self.unexpected_bins[bin].unlink(&mut self.unexpected, at);
-        self.arrivals.unlink(&mut self.unexpected, at);
-        self.unexpected.remove(at);
+    fn take_unexpected(&mut self, found: Found) {
+        let bin = self.bin(&self.unexpected.envelope(found.at));
+        self.unexpected.take(found, bin);
     }
 
-    fn rename(&mut self, at: Place, named: Envelope) -> Result<(), Refused> {
-        // It keeps its age: in its new bin it stands before the next arrival that lies there.
-        let (from, to) = (self.bin(&self.unexpected.get(at).value.envelope), self.bin(&named));
-        self.unexpected_bins[from].unlink(&mut self.unexpected, at);
-        let mut next = self.unexpected.next(at, ARRIVAL);
-        while next != NIL && self.bin(&self.unexpected.get(next).value.envelope) != to {
-            next = self.unexpected.next(next, ARRIVAL);
-        }
-        self.unexpected_bins[to].insert_before(&mut self.unexpected, at, next);
-        self.unexpected.get_mut(at).value.envelope = named;
+    fn rename(&mut self, found: Found, named: Envelope) -> Result<(), Refused> {
+        let bins = (self.bin(&self.unexpected.envelope(found.at)), self.bin(&named));
+        self.unexpected.rename(found.at, named, bins);
         Ok(())
     }
 
@@ -236,8 +212,8 @@ impl<E: Effort> Queues for Bins<E> {
 impl<E: Effort> Engine for Bins<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if let Some(at) = self.find_unexpected(&receive.selector) {
-            return Ok(Some(self.take_message(at)));
+        if let Some(found) = self.find_unexpected(&receive.selector) {
+            return Ok(Some(self.take_message(found)));
         }
         self.queue_receive(receive)?;
         Ok(None)
@@ -260,7 +236,12 @@ impl<E: Effort> Engine for Bins<E> {
         Ok(None)
     }
 
-    upkeep::provided!(probe matched_probe cancel retract readdress set_hints close fail_source visit);
+    /// The age of a message is where it stands in the list of arrivals; its name is found sooner in the order of memory.
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.unexpected.named(message).map(|found| self.take_unexpected(found)).is_some()
+    }
+
+    upkeep::provided!(probe matched_probe cancel readdress set_hints close fail_source visit);
 
     fn posted_len(&self) -> usize {
         self.posted.len()
@@ -271,9 +252,10 @@ impl<E: Effort> Engine for Bins<E> {
     }
 
     fn footprint(&self) -> Footprint {
-        let bins = size_of_val(&*self.posted_bins) + size_of_val(&*self.unexpected_bins);
-        let fixed_bytes = (size_of::<Self>() + bins) as u64 + self.hints.bytes();
-        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        let (messages, message_bins) = self.unexpected.bytes();
+        let bins = size_of_val(&*self.posted_bins) as u64 + message_bins;
+        let fixed_bytes = size_of::<Self>() as u64 + bins + self.hints.bytes();
+        let entries_bytes = self.posted.bytes() + messages;
         // Slabs never give memory back, so what they have now is the most they had.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }

@@ -1,0 +1,398 @@
+//! What stands before the tables while queues are short, and when it does.
+//!
+//! Entries are either all here or all in the tables: what finds both empty begins [here](super::short), and what finds no
+//! place here takes all of them to the tables. With nothing else to look at, a search here is the whole search.
+//!
+//! A list of two is already slower than a hash table, where every call leaves nothing open: the last of eight takes 14 ns
+//! as in any list, and 9 in the table. So there is one place, which serves programs that post a receive and wait for its
+//! message; and 32 while receives leave something open, which in tables takes twice as long.
+//!
+//! Who fills a queue again and again would move its beginning again and again. So after each move some beginnings are
+//! left to the tables, twice as many if there were few beginnings since the last.
+
+use super::Hybrid;
+use super::key::Key;
+use super::short::{NoPlace, Posted, Short, Waiting};
+use super::{BUSY, SHORT};
+use crate::effort::Effort;
+use crate::engine::{Drained, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
+use crate::hints::Hints;
+
+/// Receives in a row that leave nothing open, before the places of those that do are given up.
+const WILD_FOR: u32 = 256;
+
+/// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
+const MOST_LEFT: u32 = 64;
+const MANY: u32 = 16;
+
+/// See the [module's documentation](self).
+pub(super) struct Front {
+    posted: Short<Posted>,
+    waiting: Short<Waiting>,
+    /// The places that a queue has while receives leave something open, and those that it has now.
+    most: u32,
+    places: u32,
+    /// Receives that may still leave nothing open before there is but one place.
+    wild: u32,
+    /// Beginnings to be left to the tables, those that were after the last move, and those here since.
+    left: u32,
+    backoff: u32,
+    begun: u32,
+}
+
+impl Front {
+    /// With so many places.
+    pub(super) fn of(most: u32) -> Self {
+        let (posted, waiting) = (Short::default(), Short::default());
+        Front {
+            posted,
+            waiting,
+            most,
+            places: most.min(1),
+            wild: 0,
+            left: u32::from(most == 0),
+            backoff: 0,
+            begun: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.posted.is_empty() && self.waiting.is_empty()
+    }
+
+    pub(super) fn posted_len(&self) -> usize {
+        self.posted.len()
+    }
+
+    pub(super) fn unexpected_len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        self.posted.bytes() + self.waiting.bytes()
+    }
+
+    /// Whether entries are to be kept here, now that there are none.
+    #[inline]
+    pub(super) fn begins(&mut self) -> bool {
+        if self.left > 0 {
+            self.leave();
+            return false;
+        }
+        self.begun += 1;
+        true
+    }
+
+    fn leave(&mut self) {
+        // Without places all are left.
+        self.left -= self.most.min(1);
+    }
+
+    fn moved(&mut self) {
+        self.posted.clear();
+        self.waiting.clear();
+        self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
+        (self.left, self.begun) = (self.backoff, 0);
+    }
+
+    /// A receive left something open.
+    #[inline]
+    pub(super) fn note_open(&mut self) {
+        (self.wild, self.places) = (WILD_FOR, self.most);
+    }
+
+    /// A receive left nothing open.
+    #[inline]
+    fn note_exact(&mut self) {
+        if self.wild > 0 {
+            self.wild -= 1;
+            if self.wild == 0 {
+                self.places = self.most.min(1);
+            }
+        }
+    }
+
+    pub(super) fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        match queue {
+            Queue::Posted => {
+                self.posted.iter().for_each(|(_, posted)| each(Entry::Receive(posted.receive())));
+            }
+            Queue::Unexpected => {
+                self.waiting.iter().for_each(|(_, waiting)| each(Entry::Message(waiting.message())));
+            }
+        }
+    }
+
+    pub(super) fn count_in(&self, context: ContextId) -> (usize, usize) {
+        let posted = self.posted.iter().filter(|(_, posted)| posted.receive().selector.context() == context);
+        let waiting = self.waiting.iter().filter(|(_, waiting)| waiting.envelope().context == context);
+        (posted.count(), waiting.count())
+    }
+
+    /// The message that a selector takes: its place, and its name.
+    #[inline]
+    pub(super) fn find_message(&self, selector: &Selector, examined: &mut u64) -> Option<(usize, MsgId)> {
+        let found = self.waiting.oldest(|waiting| selector.matches(&waiting.envelope()), examined);
+        found.map(|(place, waiting)| (place, MsgId(waiting.id)))
+    }
+
+    pub(super) fn take_message(&mut self, place: usize) {
+        self.waiting.remove(place);
+    }
+
+    pub(super) fn cancel(&mut self, receive: RecvId) -> bool {
+        let found = self.posted.oldest(|posted| posted.id == receive.0, &mut 0).map(|(place, _)| place);
+        found.map(|place| self.posted.remove(place)).is_some()
+    }
+
+    pub(super) fn retract(&mut self, message: MsgId) -> bool {
+        let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0).map(|(place, _)| place);
+        found.map(|place| self.waiting.remove(place)).is_some()
+    }
+
+    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0);
+        let Some((place, nameless)) = found.map(|(place, waiting)| (place, waiting.envelope())) else {
+            return false;
+        };
+        let named = Envelope { source, ..nameless };
+        let is_wanted = self.posted.oldest(|posted| posted.matches(&named), &mut 0).is_some();
+        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || is_wanted {
+            return false;
+        }
+        self.waiting.get_mut(place).set_source(source);
+        true
+    }
+
+    /// Whether what is queued keeps the assertions.
+    pub(super) fn admits(&self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let selectors = self.posted.iter().map(|(_, posted)| posted.receive().selector);
+        selectors
+            .filter(|selector| selector.context() == context)
+            .try_for_each(|ref asks| hints.admit(asks))?;
+        let is_waited = self.waiting.iter().any(|(_, waiting)| waiting.envelope().context == context);
+        if hints.no_unexpected && is_waited { Err(Refused::Hint) } else { Ok(()) }
+    }
+
+    pub(super) fn drain(&mut self, context: ContextId, drained: &mut Drained) {
+        for (place, posted) in self.posted.copied().iter() {
+            if posted.receive().selector.context() == context {
+                drained.receives.push(RecvId(posted.id));
+                self.posted.remove(place);
+            }
+        }
+        for (place, waiting) in self.waiting.copied().iter() {
+            if waiting.envelope().context == context {
+                drained.messages.push(MsgId(waiting.id));
+                self.waiting.remove(place);
+            }
+        }
+    }
+
+    pub(super) fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        for (place, posted) in self.posted.copied().iter() {
+            let Receive { id, selector } = posted.receive();
+            match selector.source() {
+                _ if selector.context() != context => {}
+                Wild::Is(named) if named == source => {
+                    drained.receives.push(id);
+                    self.posted.remove(place);
+                }
+                Wild::Any => drained.pending.push(id),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<E: Effort> Hybrid<E> {
+    /// Nothing is queued in the tables.
+    #[inline]
+    pub(super) fn has_empty_tables(&self) -> bool {
+        self.table.counts == 0 && self.classes.posted == 0
+    }
+
+    /// A post that leaves nothing open, where nothing is queued.
+    #[inline(never)]
+    pub(super) fn post_first(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if self.gate != 0 || !self.front.begins() {
+            return self.post_later(receive);
+        }
+        *self.front.posted.begin() = Posted::of(receive);
+        self.gate = SHORT;
+        self.front.note_exact();
+        Ok(None)
+    }
+
+    #[inline(never)]
+    fn post_later(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        self.post_slot(receive)
+    }
+
+    /// The receive that an arrival takes, if it is the only entry.
+    #[inline(always)]
+    pub(super) fn take_only(&mut self, envelope: &Envelope) -> Option<RecvId> {
+        let only = self.front.posted.only().filter(|posted| posted.matches(envelope))?;
+        let id = RecvId(only.id);
+        self.front.posted.clear();
+        self.effort.examined(Queue::Posted, 1);
+        if self.front.waiting.is_empty() {
+            self.gate = 0;
+        }
+        Some(id)
+    }
+
+    /// A post where the tables are empty.
+    #[inline(never)]
+    pub(super) fn post_short(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if !self.front.waiting.is_empty() {
+            let mut examined = 0;
+            let found = self.front.find_message(&receive.selector, &mut examined);
+            self.effort.examined(Queue::Unexpected, examined);
+            if let Some((place, id)) = found {
+                self.note_post(receive);
+                self.take_short(place);
+                return Ok(Some(id));
+            }
+        }
+        self.note_post(receive);
+        match self.front.posted.push(self.front.places) {
+            Ok(place) => {
+                *place = Posted::of(receive);
+                self.gate |= SHORT;
+                Ok(None)
+            }
+            Err(why) => self.post_elsewhere(receive, why),
+        }
+    }
+
+    #[inline]
+    fn note_post(&mut self, receive: &Receive) {
+        if receive.selector.exact().is_some() { self.front.note_exact() } else { self.front.note_open() }
+    }
+
+    /// The message that a selector takes: its place, and its name.
+    pub(super) fn find_short(&mut self, selector: &Selector) -> Option<(usize, MsgId)> {
+        if selector.exact().is_none() {
+            self.front.note_open();
+        }
+        let mut examined = 0;
+        let found = self.front.find_message(selector, &mut examined);
+        self.effort.examined(Queue::Unexpected, examined);
+        found
+    }
+
+    /// Takes a message out that was found at a place.
+    #[inline]
+    pub(super) fn take_short(&mut self, place: usize) {
+        self.front.take_message(place);
+        self.end_short();
+    }
+
+    /// Something was taken out: perhaps the last.
+    #[inline]
+    pub(super) fn end_short(&mut self) {
+        if self.front.is_empty() {
+            self.gate &= !SHORT;
+        }
+    }
+
+    #[inline(never)]
+    fn post_elsewhere(&mut self, receive: &Receive, why: NoPlace) -> Result<Option<MsgId>, Refused> {
+        self.move_to_tables(why)?;
+        self.post_general(receive)
+    }
+
+    /// An arrival where the tables are empty.
+    #[inline(never)]
+    pub(super) fn arrive_short(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        self.tend_short();
+        if !self.front.posted.is_empty() {
+            let mut examined = 0;
+            let envelope = message.envelope;
+            let found = self.front.posted.oldest(|posted| posted.matches(&envelope), &mut examined);
+            let found = found.map(|(place, posted)| (place, posted.id));
+            self.effort.examined(Queue::Posted, examined);
+            if let Some((place, id)) = found {
+                self.front.posted.remove(place);
+                self.end_short();
+                return Ok(Some(RecvId(id)));
+            }
+        }
+        self.wait_short(message)
+    }
+
+    #[inline(never)]
+    fn wait_short(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        self.hints.admit_unexpected(message.envelope.context)?;
+        match self.front.waiting.push(self.front.places) {
+            Ok(place) => {
+                *place = Waiting::of(message);
+                self.gate |= SHORT;
+                return Ok(None);
+            }
+            Err(why) => self.move_to_tables(why)?,
+        }
+        // No receive took it here, so none does there.
+        let key = Key::of(&message.envelope);
+        let spot = self.hashing.spot(&key);
+        let queue = self.table.find(&key, spot, &mut 0);
+        let queued = self.enqueue_message(message, &key, spot, queue);
+        self.set_gate();
+        queued.map(|()| None)
+    }
+
+    /// Takes all entries to the tables, for want of a place. Refused, they are where they were.
+    #[inline(never)]
+    fn move_to_tables(&mut self, why: NoPlace) -> Result<(), Refused> {
+        if let NoPlace::Memory = why {
+            // Those of the other kind stay.
+            if !self.front.is_empty() {
+                return Err(Refused::Memory);
+            }
+        }
+        let moved = self.move_all();
+        match moved {
+            Ok(()) => self.front.moved(),
+            Err(_) => self.forget_tables(),
+        }
+        self.set_gate();
+        moved
+    }
+
+    fn move_all(&mut self) -> Result<(), Refused> {
+        for (_, posted) in self.front.posted.copied().iter() {
+            self.tend();
+            let receive = posted.receive();
+            match receive.selector.exact() {
+                None => self.enqueue_open(&receive)?,
+                Some(envelope) => {
+                    let key = Key::of(&envelope);
+                    let spot = self.hashing.spot(&key);
+                    let queue = self.table.find(&key, spot, &mut 0);
+                    self.enqueue_exact(receive.id, &key, spot, queue)?;
+                }
+            }
+        }
+        for (_, waiting) in self.front.waiting.copied().iter() {
+            self.tend();
+            let key = Key::of(&waiting.envelope());
+            let spot = self.hashing.spot(&key);
+            let queue = self.table.find(&key, spot, &mut 0);
+            self.enqueue_message(&waiting.message(), &key, spot, queue)?;
+        }
+        Ok(())
+    }
+
+    /// A little of what waits to be done, where entries are kept here.
+    #[inline]
+    pub(super) fn tend_short(&mut self) {
+        if self.gate & BUSY != 0 {
+            self.tend();
+            self.set_gate();
+        }
+    }
+}
