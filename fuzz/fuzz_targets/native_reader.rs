@@ -26,9 +26,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(writer) = Writer::new(Vec::new(), settings) else { return };
     let Ok(mut file) = writer.finish("exit") else { return };
     let (first, second) = bytes.split_at(bytes.len() / 2);
-    for (thread, content) in [(0, first), (1, second)] {
+    for (thread, kind, content) in [(0, kind::CALLS, first), (1, kind::CALLS_THEN_TIMES, second)] {
         let calls = (content.len() / 3).min(1) as u64;
-        file.extend(block(kind::CALLS, thread, calls, &[&[0; 8], content].concat(), 0).unwrap_or_default());
+        file.extend(block(kind, thread, calls, &[&[0; 8], content].concat(), 0).unwrap_or_default());
     }
     drain(&file);
 });

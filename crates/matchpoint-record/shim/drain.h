@@ -16,9 +16,9 @@ static struct {
     int64_t asked_ns; /* when threads were asked for the lengths of queues */
 } drain = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static void note_clock(void)
+static void note_clock(struct clock_pair now)
 {
-    drain.last_pair = clock_pair();
+    drain.last_pair = now;
     file_block(BLOCK_CLOCK, 0, 0, &drain.last_pair, sizeof drain.last_pair);
 }
 
@@ -28,33 +28,33 @@ static void block_flush(struct lane *lane)
     if (block->length == 0 || (block->remark_follows && !drain.ends))
         return;
     /* After the first block that is left out so are all others: what is there has no holes. */
-    bool written = file.limit_ticks == 0 && block->length <= BLOCK_RAW_MAX &&
-                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block->length) && !file.failed;
+    bool written = file.limit_ticks == 0 && block_length(block) <= BLOCK_RAW_MAX && block_join(block) &&
+                   file_block(BLOCK_CALLS, lane->thread, block->calls, block->bytes, block_length(block)) && !file.failed;
     if (written)
         drain.calls += block->calls;
     else
         drain.left_out += block->calls;
     if (!written && file.limit_ticks == 0)
         file.limit_ticks = block->first_ticks;
-    block->length = 0;
+    block->length = block->times_length = 0;
     block->calls = 0;
     block->tells_queues = false;
 }
 
 static void take(struct lane *lane, const uint64_t *words)
 {
-    if (lane->block->length >= BLOCK_BYTES)
+    if (block_length(lane->block) >= BLOCK_BYTES)
         block_flush(lane);
     /* A record that may not fit beside the others begins a new block. */
     uint64_t count = words[WORD_HEAD] >> 16;
-    if (lane->block->length + count * 10 > BLOCK_RAW_MAX)
+    if (block_length(lane->block) + count * 10 > BLOCK_RAW_MAX)
         block_flush(lane);
     bool alone = lane->block->length == 0;
     if (!encode(lane->block, words))
         drain.left_out++;
-    if (alone && lane->block->length > BLOCK_RAW_MAX) {
+    if (alone && block_length(lane->block) > BLOCK_RAW_MAX) {
         drain.too_long++; /* of some millions of requests: no reader would take it */
-        lane->block->length = lane->block->calls = 0;
+        lane->block->length = lane->block->times_length = lane->block->calls = 0;
     }
 }
 
@@ -101,34 +101,68 @@ static void ask_for_queues(void)
             atomic_store_explicit(&lane->limit, 0, memory_order_relaxed);
 }
 
-/* Reads all lanes; what is older than a second, or all of it, goes to the file. */
+static uint64_t code_of(const char *name)
+{
+    uint64_t code = 0;
+    while (code < FUNCTIONS && strcmp(function_of(code)->name + strlen("MPI_"), name) != 0)
+        code++;
+    return code;
+}
+
+/* A thread that has been within one call for long, as in a deadlock: if the process is killed, nothing else tells. Told once,
+ * behind all that it called before. Looked at once a second. */
+static void tell_within(struct lane *lane, uint64_t now, uint64_t old)
+{
+    uint64_t words = atomic_load_explicit(&lane->published, memory_order_relaxed);
+    const char *name = inside(lane) == 0 ? NULL : doing(lane);
+    if (name == NULL || words != lane->seen.written || lane->seen.since == 0) {
+        lane->seen.written = words;
+        lane->seen.since = name == NULL ? 0 : now;
+        lane->seen.told = false;
+        return;
+    }
+    if (lane->seen.told || now - lane->seen.since < old / 2 || (lane->block != NULL && lane->block->length > 0))
+        return;
+    uint64_t said[] = {lane->seen.since, code_of(name)};
+    lane->seen.told = true;
+    if (said[1] < FUNCTIONS)
+        file_block(BLOCK_WITHIN, lane->thread, 0, said, sizeof said);
+}
+
+/* Reads all lanes. Once a second what they held goes to the file, and behind it until when that is all there was: whoever
+ * follows the file has then no call of one thread without those that others made before. */
 static void drain_once(bool all)
 {
-    uint64_t now = ticks();
-    double elapsed = (double)(monotonic_ns() - drain.first_pair.ns);
+    struct clock_pair pair = clock_pair();
+    uint64_t now = pair.ticks;
+    double elapsed = (double)(pair.ns - drain.first_pair.ns);
     double ticks_per_ns = elapsed > 0 ? (double)(now - drain.first_pair.ticks) / elapsed : 1.0;
     uint64_t old = (uint64_t)(DRAIN_SECONDS * 1e9 * ticks_per_ns);
-    bool wrote = false;
+    bool due = all || pair.ns - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll;
     for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
         int state = atomic_load_explicit(&lane->state, memory_order_acquire);
         if (state != LANE_USED && state != LANE_LEFT)
             continue;
         bool left = state == LANE_LEFT;
         lane_read(lane);
-        struct block *block = lane->block;
-        if (block != NULL && block->length > 0 &&
-            (all || left || block->tells_queues || now - block->first_ticks > old)) {
-            block_flush(lane);
-            wrote = true;
-        }
+        due |= lane->block != NULL && lane->block->tells_queues;
         if (left) {
+            if (lane->block != NULL)
+                block_flush(lane);
             munmap(lane->words, LANE_WORDS * 8);
             lane->words = NULL;
             atomic_store_explicit(&lane->state, LANE_FREE, memory_order_release);
         }
     }
-    if (wrote || all || monotonic_ns() - drain.last_pair.ns > DRAIN_SECONDS * 1000000000ll)
-        note_clock();
+    if (!due)
+        return;
+    for (struct lane *lane = atomic_load_explicit(&lanes, memory_order_acquire); lane != NULL; lane = lane->next) {
+        if (lane->block != NULL)
+            block_flush(lane);
+        if (!all && atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_USED)
+            tell_within(lane, now, old);
+    }
+    note_clock(pair);
 }
 
 static void *drain_run(void *unused)

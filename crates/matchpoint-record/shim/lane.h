@@ -25,33 +25,39 @@ enum lane_state {
 #define REMARK_FOLLOWS 0x8000
 
 struct lane {
-    /* The writer's. */
+    /* The writer's: the first cache line is all that most calls look at. The drain reads `published` ten times a second. */
     uint64_t *words;
-    uint64_t at;    /* words written */
-    /* Words that may be written before `consumed` must be looked at. The drain makes it 0 to be heard by the writer. */
+    _Atomic uint64_t published; /* words written */
+    /* Words that may be written before there is something else to do: see `lane_wait`. The drain makes it 0 to be heard by
+     * the writer. */
     _Atomic uint64_t limit;
-    uint64_t woken; /* where the drain was last woken */
     uint64_t *outside; /* a record that is too long for the ring, as it is written; or LANE_ASKED */
-    uintptr_t inside; /* where the stack was as this thread entered a call of MPI; 0 outside */
-    bool calls_back;  /* that call holds no room, and what its callbacks call is recorded */
+    _Atomic uintptr_t inside; /* where the stack was as this thread entered a call of MPI; 0 outside */
+    _Atomic uint32_t doing;   /* which call: the lower half of the address of its name. The drain looks at both */
+    uint32_t types_freed;     /* when a type's size was last asked for */
+    MPI_Datatype type;        /* that type */
+    uint64_t size;            /* its size */
+    bool calls_back;  /* the call that it is inside of holds no room, and what its callbacks call is recorded */
     unsigned called_back;
+    uint64_t woken; /* words written when the drain was last woken */
     uint64_t waited_ns;
-    struct {
-        uint64_t generation;
-        MPI_Datatype type;
-        uint64_t size;
-    } sized; /* the type whose size was last asked for */
     MPI_Status *statuses;
     size_t statuses_room;
     /* Between both. */
-    _Alignas(64) _Atomic uint64_t published;
     _Alignas(64) _Atomic uint64_t consumed;
     _Atomic int state;
     /* The drain's. */
     _Alignas(64) struct lane *next;
     uint16_t thread;
     struct block *block;
+    struct {
+        uint64_t written; /* words, when the thread was seen */
+        uint64_t since;   /* ticks, if it was within a call */
+        bool told;
+    } seen;
 };
+
+_Static_assert(offsetof(struct lane, calls_back) <= 64, "what most calls look at is one cache line");
 
 /* The record that is written now shall be followed by a remark on the library's queues: see queues.h. */
 static uint64_t lane_asked[1];
@@ -77,9 +83,20 @@ static _Atomic bool drain_sleeps;
 /* The model for libraries that are there from the beginning: one load, no call. */
 static __thread struct lane *lane_self __attribute__((tls_model("initial-exec")));
 
+static inline uintptr_t inside(struct lane *lane)
+{
+    return atomic_load_explicit(&lane->inside, memory_order_relaxed);
+}
+
+/* Nothing hangs on the order in which the drain sees this. */
+static inline void set_inside(struct lane *lane, uintptr_t stack)
+{
+    atomic_store_explicit(&lane->inside, stack, memory_order_relaxed);
+}
+
 static bool within_call(void)
 {
-    return lane_self != NULL && lane_self->inside != 0;
+    return lane_self != NULL && inside(lane_self) != 0;
 }
 
 /* Where threads come and go faster than the drain wakes by itself, their memory would pile up. */
@@ -136,11 +153,11 @@ static struct lane *lane_open(void)
         return NULL;
     }
     lane->words = memory;
-    lane->inside = 0; /* the thread that had it may have ended in a call */
+    set_inside(lane, 0); /* the thread that had it may have ended in a call */
     lane->outside = NULL;
     lane->calls_back = false;
-    lane->at = lane->woken = 0;
-    atomic_store_explicit(&lane->limit, LANE_WORDS, memory_order_relaxed);
+    lane->woken = 0;
+    atomic_store_explicit(&lane->limit, LANE_WAKE, memory_order_relaxed);
     atomic_store(&lane->published, 0);
     atomic_store(&lane->consumed, 0);
     /* Pairs with the drain's acquire: it looks at nothing else of the lane before. */
@@ -163,7 +180,7 @@ static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lan
 {
     if (is_of_library(caller) || is_of_recorder(caller) || is_of_component(caller))
         return NULL;
-    if (stack + ARGUMENTS_TAKE >= lane->inside) {
+    if (stack + ARGUMENTS_TAKE >= inside(lane)) {
         atomic_fetch_add(&calls_unseen, 1);
         lane->outside = NULL; /* not freed: on another stack of this thread a call may still be about to fill it */
         lane->calls_back = false;
@@ -178,8 +195,8 @@ static __attribute__((cold, noinline)) struct lane *enter_again(struct lane *lan
 }
 
 /* Begins a call: NULL if it is not to be recorded, as a call that the library makes within another. Inlined, for it asks
- * who called the function that it is in. */
-static inline __attribute__((always_inline)) struct lane *enter(void)
+ * who called the function that it is in. `name` is that function's. */
+static inline __attribute__((always_inline)) struct lane *enter_as(const char *name)
 {
     struct lane *lane = lane_self;
     if (__builtin_expect(lane == NULL, 0))
@@ -187,10 +204,21 @@ static inline __attribute__((always_inline)) struct lane *enter(void)
     if (__builtin_expect(lane == NULL, 0))
         return NULL;
     uintptr_t stack = STACK_OF_CALLER();
-    if (__builtin_expect(lane->inside != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
+    if (__builtin_expect(inside(lane) != 0, 0) && enter_again(lane, stack, __builtin_return_address(0)) == NULL)
         return NULL;
-    lane->inside = stack;
+    set_inside(lane, stack);
+    atomic_store_explicit(&lane->doing, (uint32_t)(uintptr_t)name, memory_order_relaxed);
     return lane;
+}
+#define enter() enter_as(__func__)
+
+/* The function of MPI that a thread is within, if it is. */
+static const char *doing(struct lane *lane)
+{
+    static const char own[] = "call_";
+    uint32_t low = atomic_load_explicit(&lane->doing, memory_order_relaxed);
+    const char *name = own + (int32_t)(low - (uint32_t)(uintptr_t)own); /* names lie side by side: the upper half follows */
+    return low != 0 && strncmp(name, own, sizeof own - 1) == 0 ? name + sizeof own - 1 : NULL;
 }
 
 /* Around calls that run callbacks and hold no room while they do: MPI_Comm_free, MPI_Finalize. A thread's calls stand in
@@ -209,17 +237,36 @@ static inline uint64_t called_back(struct lane *lane, unsigned before, uint64_t 
 
 static inline int leave(struct lane *lane, int result)
 {
-    lane->inside = 0;
+    set_inside(lane, 0);
     return result;
 }
 
-/* Waits until there is room. Loses nothing: a trace with holes is worse than an application that waits. False once the
- * recording is over. */
+/* Words written. Only by the writer, which needs no order for what is its own. */
+static inline uint64_t written(struct lane *lane)
+{
+    return atomic_load_explicit(&lane->published, memory_order_relaxed);
+}
+
+/* Words that may be written before the ring is full; and before the drain must be woken, if that is less. */
+static uint64_t lane_limit(struct lane *lane)
+{
+    uint64_t full = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS, wake = lane->woken + LANE_WAKE;
+    atomic_store_explicit(&lane->limit, full < wake ? full : wake, memory_order_relaxed);
+    return full;
+}
+
+/* Waits until there is room, and wakes the drain when there is much for it. Loses nothing: a trace with holes is worse than
+ * an application that waits. False once the recording is over. */
 static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t words)
 {
-    uint64_t limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
-    atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
-    if (lane->at + words <= limit)
+    uint64_t needed = written(lane) + words;
+    if (needed > lane->woken + LANE_WAKE) {
+        lane->woken = needed;
+        if (atomic_load_explicit(&drain_sleeps, memory_order_relaxed))
+            sem_post(&drain_wanted);
+    }
+    uint64_t limit = lane_limit(lane);
+    if (needed <= limit)
         return true;
     int64_t since = monotonic_ns();
     do {
@@ -228,27 +275,21 @@ static __attribute__((noinline)) bool lane_wait(struct lane *lane, uint64_t word
             return false;
         sem_post(&drain_wanted);
         nanosleep(&(struct timespec){0, 50000}, NULL);
-        limit = atomic_load_explicit(&lane->consumed, memory_order_acquire) + LANE_WORDS;
-        atomic_store_explicit(&lane->limit, limit, memory_order_relaxed);
-    } while (lane->at + words > limit);
+        limit = lane_limit(lane);
+    } while (needed > limit);
     lane->waited_ns += (uint64_t)(monotonic_ns() - since);
     return true;
 }
 
-static inline void lane_publish(struct lane *lane)
+static inline void lane_publish(struct lane *lane, uint64_t words)
 {
     /* Pairs with the drain's acquire: it sees the words before their number. */
-    atomic_store_explicit(&lane->published, lane->at, memory_order_release);
-    if (__builtin_expect(lane->at - lane->woken >= LANE_WAKE, 0)) {
-        lane->woken = lane->at;
-        if (atomic_load_explicit(&drain_sleeps, memory_order_relaxed))
-            sem_post(&drain_wanted);
-    }
+    atomic_store_explicit(&lane->published, written(lane) + words, memory_order_release);
 }
 
 static inline bool is_beyond(struct lane *lane, uint64_t words)
 {
-    return lane->at + words > atomic_load_explicit(&lane->limit, memory_order_relaxed);
+    return written(lane) + words > atomic_load_explicit(&lane->limit, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
@@ -260,19 +301,18 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
         calls_refused += lane->outside == NULL;
         return lane->outside;
     }
-    uint64_t offset = lane->at % LANE_WORDS;
+    uint64_t offset = written(lane) % LANE_WORDS;
     if (offset + words > LANE_WORDS) {
         if (!lane_wait(lane, LANE_WORDS - offset))
             return NULL;
         lane->words[offset] = CODE_SKIP;
-        lane->at += LANE_WORDS - offset;
-        lane_publish(lane);
+        lane_publish(lane, LANE_WORDS - offset);
     }
     if (is_beyond(lane, words) && !lane_wait(lane, words))
         return NULL;
     if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
         lane->outside = LANE_ASKED;
-    return lane->words + lane->at % LANE_WORDS;
+    return lane->words + written(lane) % LANE_WORDS;
 }
 
 /* Room for a record of so many words at most; NULL without memory, and the call is counted; or once the recording
@@ -280,7 +320,7 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
-    uint64_t offset = lane->at % LANE_WORDS;
+    uint64_t offset = written(lane) % LANE_WORDS;
     if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, words), 0))
         return room_elsewhere(lane, words);
     return lane->words + offset;
@@ -293,15 +333,13 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
     lane->outside = NULL;
     if (asked && atomic_load(&recording) == RECORDING_OVER) { /* there is no room for more */
         record[WORD_HEAD] |= words << 16;
-        lane->at += words;
-        lane_publish(lane);
+        lane_publish(lane, words);
         return;
     }
     if (asked) { /* before the remarks that the call has itself */
         uint64_t follows = record[WORD_HEAD] & REMARK_FOLLOWS;
         record[WORD_HEAD] |= words << 16 | REMARK_FOLLOWS;
-        lane->at += words;
-        lane_publish(lane);
+        lane_publish(lane, words);
         note_queues(lane, follows);
         return;
     }
@@ -313,20 +351,18 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
     }
     reference[0] = CODE_OUTSIDE | 2 << 16;
     reference[1] = (uint64_t)(uintptr_t)record;
-    lane->at += 2;
-    lane_publish(lane);
+    lane_publish(lane, 2);
 }
 
 /* The record at `record`, of so many words, is complete. */
 static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
 {
-    if (__builtin_expect(sites_wanted, 0))
+    if (__builtin_expect(always.sites_wanted, 0))
         record[words++] = site_word();
     if (__builtin_expect(lane->outside != NULL, 0)) {
         commit_elsewhere(lane, record, words);
         return;
     }
     record[WORD_HEAD] |= words << 16;
-    lane->at += words;
-    lane_publish(lane);
+    lane_publish(lane, words);
 }

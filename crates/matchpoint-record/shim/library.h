@@ -60,7 +60,7 @@ static inline const struct function *function_of(uint64_t code)
     }                                                                                                    \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
-        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
             asked = (struct asked){__builtin_return_address(0), true};                                   \
             return asked_##NAME ARGUMENTS;                                                               \
         }                                                                                                \
@@ -70,7 +70,7 @@ static inline const struct function *function_of(uint64_t code)
     {                                                                                                    \
         if (is_of_library(__builtin_return_address(0)))                                                  \
             return REAL(NAME) ARGUMENTS;                                                                 \
-        if (__builtin_expect(asks_who_calls, 0)) {                                                       \
+        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
             asked = (struct asked){__builtin_return_address(0), false};                                  \
             return asked_##NAME ARGUMENTS;                                                               \
         }                                                                                                \
@@ -86,7 +86,6 @@ struct asked {
     bool first; /* by the first name */
 };
 static __thread struct asked asked __attribute__((tls_model("initial-exec")));
-static bool asks_who_calls = true; /* until it is known whether to */
 static void *instead_of(const struct function *function);
 
 static bool within_call(void);
@@ -95,6 +94,7 @@ static bool within_call(void);
 
 /* Constants that are addresses in Open MPI: naming them would tie the recorder to that library when it is loaded. */
 static struct {
+    /* What calls compare with first: one cache line. */
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
@@ -104,7 +104,7 @@ static struct {
     uintptr_t own_from, own_to;   /* the recorder's */
     void *handle;                 /* of dlopen, where it is not among those that every symbol is looked up in */
     const char *foreign;          /* the family it is of, if the recorder was compiled for another: nothing is recorded */
-} library;
+} library __attribute__((aligned(64)));
 
 static inline bool is_of_library(const void *address)
 {
@@ -212,7 +212,7 @@ static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
         components[known].from = from;
         components[known].to = to;
         atomic_store(&components_known, known + 1);
-        asks_who_calls = true;
+        always.asks_who_calls = true;
     }
     return 0;
 }
@@ -254,13 +254,18 @@ static int missing_function(void)
     abort();
 }
 
+static bool has(void *function)
+{
+    return function != NULL && function != (void *)missing_function;
+}
+
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
 
 static void library_find(void)
 {
     char name[128];
     bool tools = false;
-    sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
+    always.sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++) {
         if (function->name[0] != 'M')
             continue;
@@ -274,7 +279,7 @@ static void library_find(void)
             function->next = tool_between(function);
         tools |= function->next != NULL;
     }
-    asks_who_calls = tools || sites_wanted;
+    always.asks_who_calls = tools || always.sites_wanted;
     library.foreign = foreign_family();
 #if defined(OPEN_MPI)
     library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
@@ -310,7 +315,7 @@ static void *instead_of(const struct function *function)
         return function->real;
     if (by.first && function->next != NULL)
         return function->next;
-    if (sites_wanted && !within_call())
+    if (always.sites_wanted && !within_call())
         site = by.caller;
     return NULL;
 }

@@ -11,7 +11,7 @@ static void put_functions(struct text *head)
     for (uint64_t code = 0; code < FUNCTIONS + FAILURES; code++) {
         const struct function *function = function_of(code);
         text_add(head, "%s[\"%s\",\"%s%s\"]", code == 0 ? "" : ",", function->name,
-                 function->fields != NULL ? function->fields : "", sites_wanted ? "a" : "");
+                 function->fields != NULL ? function->fields : "", always.sites_wanted ? "a" : "");
     }
     text_add(head, "]");
 }
@@ -29,7 +29,7 @@ static const char *thread_level(void)
 /* The rate as the clocks tell it: a few milliseconds of waiting would make it better, and the job later. */
 static double ticks_per_second(const struct clock_pair *since)
 {
-    if (ticks_source == TICKS_MONOTONIC)
+    if (always.ticks_source == TICKS_MONOTONIC)
         return 1e9;
     struct clock_pair now = clock_pair();
     return now.ns > since->ns ? (double)(now.ticks - since->ticks) * 1e9 / (double)(now.ns - since->ns) : 1e9;
@@ -48,7 +48,7 @@ static void write_head(void)
     ssize_t read = readlink("/proc/self/exe", program, sizeof program - 1);
     program[read > 0 ? read : 1] = 0;
     struct text head = {0};
-    text_add(&head, "{\"version\":1,\"rank\":%d,\"size\":%d,\"host\":", world.rank, world.size);
+    text_add(&head, "{\"version\":2,\"rank\":%d,\"size\":%d,\"host\":", world.rank, world.size);
     text_add_string(&head, world.host);
     text_add(&head, ",\"boot\":");
     text_add_string(&head, world.boot);
@@ -89,7 +89,7 @@ static bool open_file(const char *folder, bool spawned)
 static void in_child(void)
 {
     if (lane_self != NULL)
-        lane_self->inside = 1;
+        set_inside(lane_self, 1);
     atomic_store(&recording, RECORDING_OVER);
     if (file.descriptor >= 0 && file_is_own(file.descriptor))
         close(file.descriptor);
@@ -125,14 +125,15 @@ static void recording_begin(bool has_world)
         atomic_store(&recording, RECORDING_OVER);
         return;
     }
+    find_length();
     crc_prepare();
     find_zstd();
-    if (sites_wanted)
+    if (always.sites_wanted)
         dl_iterate_phdr(find_binding, NULL);
     file.limit = limit != NULL ? strtoull(limit, NULL, 10) : UINT64_MAX;
     write_head();
-    note_clock();
-    if (sites_wanted)
+    note_clock(drain.first_pair);
+    if (always.sites_wanted)
         note_modules(); /* and again at the end, for what is loaded later */
     recorded_process = getpid();
     sem_init(&drain_wanted, 0, 0);
@@ -187,7 +188,7 @@ static void recording_end(const char *reason)
         return;
     drain.ends = true;
     drain_once(true);
-    if (sites_wanted)
+    if (always.sites_wanted)
         note_modules();
     if (atomic_load(&calls_refused) > 0)
         complain("calls of some threads were only counted: there was no memory for them, or there were more than 65536");

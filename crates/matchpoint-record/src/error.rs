@@ -9,7 +9,10 @@ pub struct RecordError(pub(crate) String);
 
 impl RecordError {
     pub(crate) fn file(path: &Path, error: &std::io::Error) -> Self {
-        RecordError(format!("{}: {error}; check the path and its permissions", path.display()))
+        // Some name the file that was to have this name once it was whole, which nobody can look at.
+        let said = error.to_string();
+        let why = said.split(" at path \"").next().unwrap_or_default();
+        RecordError(format!("{}: {why}; check the path and its permissions", path.display()))
     }
 }
 

@@ -10,20 +10,31 @@ use matchpoint_trace::native::{self, Summary};
 use crate::error::RecordError;
 use crate::sites;
 
-/// A folder with nothing in it that could be taken for a part of this trace.
-pub(crate) fn make(path: &Path, replace: bool) -> Result<(), RecordError> {
+/// A folder with nothing in it that could be taken for a part of this trace; whether it was not there before.
+pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
+    let made = !path.exists();
     fs::create_dir_all(path).map_err(failed)?;
     let entries = entries(path).map_err(failed)?;
     if entries.is_empty() {
-        return Ok(());
+        return Ok(made);
     }
     let all = entries.iter().all(|entry| is_of_trace(entry));
     if !replace || !all {
         let advice = if all { "name another, or replace it with --replace" } else { "name another" };
         return Err(RecordError(format!("{} is not empty; {advice}", path.display())));
     }
-    remove(&entries).map_err(failed)
+    remove(&entries).map_err(failed)?;
+    Ok(made)
+}
+
+/// Takes away what was made for a trace that nobody wrote.
+pub(crate) fn forget(path: &Path, made: bool) {
+    // What stays, since somebody else has put something there, does no harm.
+    let _ = fs::remove_file(path.join(manifest::FILE));
+    if made {
+        let _ = fs::remove_dir(path);
+    }
 }
 
 /// Whether the recorder made it: rank files, manifests, call sites, and folders of spawned processes with nothing else in them.
@@ -35,7 +46,7 @@ fn is_of_trace(entry: &Path) -> bool {
     is_link(entry)
         || entry.is_file()
             && (entry.file_name().is_some_and(|name| name == manifest::FILE || name == sites::FILE)
-                || entry.extension().is_some_and(|extension| extension == "mpt"))
+                || entry.extension().is_some_and(|it| it == "mpt" || it == native::arrivals::EXTENSION))
 }
 
 fn remove(found: &[PathBuf]) -> std::io::Result<()> {
@@ -158,8 +169,13 @@ mod tests {
     fn a_trace_is_replaced_as_a_whole_and_nothing_else_is_touched() {
         let root = tempfile::tempdir().unwrap();
         let trace = root.path().join("trace");
-        for file in ["manifest.json", "rank-00000.mpt", "spawned-1/rank-00000.mpt", "spawned-1/manifest.json"]
-        {
+        for file in [
+            "manifest.json",
+            "rank-00000.mpt",
+            "rank-00000.mpa",
+            "spawned-1/rank-00000.mpt",
+            "spawned-1/manifest.json",
+        ] {
             touch(&trace.join(file));
         }
         let refused = make(&trace, false).unwrap_err();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use object::elf::{DT_NEEDED, FileHeader64};
-use object::read::elf::{Dyn, FileHeader};
+use object::elf::{DT_NEEDED, FileHeader64, SHT_DYNSYM};
+use object::read::elf::{Dyn, FileHeader, Sym};
 use object::{Endianness, StringTable};
 
 use crate::launcher::in_path;
@@ -58,6 +58,54 @@ pub fn application(words: &[String]) -> Option<(PathBuf, Family)> {
     })
 }
 
+/// Libraries that are not linked with MPI, whatever else they do.
+const OF_THE_SYSTEM: &[&str] = &[
+    "ld-linux",
+    "libacl",
+    "libattr",
+    "libc",
+    "libcap",
+    "libdl",
+    "libgcc_s",
+    "libm",
+    "libpthread",
+    "librt",
+    "libselinux",
+    "libstdc++",
+    "libtinfo",
+];
+
+/// What starts other programs, or opens libraries.
+const OPENS_MORE: &[&str] = &["dlopen", "dlmopen", "fork", "vfork", "clone", "system", "popen"];
+
+/// Whether a program surely calls no MPI: it is an executable that is linked with the system's libraries alone, opens no
+/// others, and starts no programs.
+pub fn is_without_mpi(path: &Path) -> bool {
+    let of_system = |library: &String| {
+        let name = library.split(".so").next().unwrap_or_default();
+        OF_THE_SYSTEM.iter().any(|known| name == *known || (*known == "ld-linux" && name.starts_with(known)))
+    };
+    let opens = |name: &String| {
+        OPENS_MORE.contains(&name.as_str()) || name.starts_with("exec") || name.starts_with("posix_spawn")
+    };
+    // One without libraries has no symbols to tell by.
+    needed(path).is_some_and(|libraries| !libraries.is_empty() && libraries.iter().all(of_system))
+        && imported(path).is_some_and(|names| !names.iter().any(opens))
+}
+
+/// Names of the functions that an executable takes from libraries.
+fn imported(path: &Path) -> Option<Vec<String>> {
+    let file = fs::read(path).ok()?;
+    let data = file.as_slice();
+    let header = FileHeader64::<Endianness>::parse(data).ok()?;
+    let endian = header.endian().ok()?;
+    let sections = header.sections(endian, data).ok()?;
+    let symbols = sections.symbols(endian, data, SHT_DYNSYM).ok()?;
+    let undefined = symbols.iter().filter(|symbol| symbol.is_undefined(endian));
+    let name = |symbol| Some(String::from_utf8_lossy(symbols.symbol_name(endian, symbol).ok()?).into_owned());
+    Some(undefined.filter_map(name).collect())
+}
+
 /// Names of the libraries that an executable asks for; `None` if it is none.
 fn needed(path: &Path) -> Option<Vec<String>> {
     let file = fs::read(path).ok()?;
@@ -94,6 +142,15 @@ mod tests {
         assert_eq!(Family::of_library("libmpiP.so.3"), None);
         assert_eq!(Family::of_library("libmpifort.so.12"), None);
         assert_eq!(Family::of_library("libc.so.6"), None);
+    }
+
+    #[test]
+    fn what_surely_calls_no_mpi_is_known() {
+        assert!(is_without_mpi(&in_path("ls").unwrap()));
+        for may in ["sh", "env", "Cargo.toml"] {
+            assert!(!is_without_mpi(&in_path(may).unwrap_or(may.into())), "{may}");
+        }
+        assert!(!is_without_mpi(&std::env::current_exe().unwrap()));
     }
 
     #[test]

@@ -40,9 +40,10 @@ pub struct Recording {
     /// What will be loaded into the application.
     pub recorder: Recorder,
     manifest: Manifest,
+    /// The folder was not there before.
+    made: bool,
 }
 
-/// What is set for the job's processes.
 /// The variable that tells a process where to write.
 pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
@@ -50,11 +51,12 @@ const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
 const PRELOAD: &str = "LD_PRELOAD";
 
 impl Recording {
-    /// Finds the recorder and makes the folder. Nothing runs yet, but for a compiler.
+    /// Finds the recorder and makes the folder. Nothing runs yet, but for a compiler, of which `compiles` is told before:
+    /// for which library.
     ///
     /// # Errors
     /// The command is not there, no recorder can be had for its MPI library, or the folder cannot be made.
-    pub fn prepare(settings: Settings) -> Result<Recording, RecordError> {
+    pub fn prepare(settings: Settings, compiles: &mut dyn FnMut(&str)) -> Result<Recording, RecordError> {
         let Some(first) = settings.command.first() else {
             return Err(RecordError("there is no command to record; put it behind --".to_owned()));
         };
@@ -62,16 +64,22 @@ impl Recording {
             return Err(RecordError(format!("{first}: no such command; check the name and the path")));
         };
         let application = linked::application(&settings.command);
+        if application.is_none() && linked::is_without_mpi(&found.path[0]) {
+            return Err(RecordError(format!(
+                "{first} calls no MPI, and starts nothing that could: it is linked with the system's libraries alone; put \
+                 the launcher and the application behind --"
+            )));
+        }
         // Without a launcher the application starts itself.
         let is_launcher = application.as_ref().is_none_or(|(path, _)| *path != found.path[0]);
         let launcher = is_launcher.then_some(found);
         let family = application.as_ref().map(|(_, family)| *family);
-        let recorder = recorder(launcher.as_ref(), family, settings.mpicc.as_deref())?;
+        let recorder = recorder(launcher.as_ref(), family, settings.mpicc.as_deref(), compiles)?;
         if let Some((path, family)) = application.filter(|(_, family)| *family != recorder.family) {
             return Err(mismatch(&path, family, &recorder));
         }
         loadable(&recorder.path)?;
-        folder::make(&settings.output, settings.replace)?;
+        let made = folder::make(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
         let manifest = Manifest {
@@ -82,7 +90,8 @@ impl Recording {
             started: Some(folder::time(SystemTime::now())),
             ..Manifest::default()
         };
-        let recording = Recording { settings: Settings { output, ..settings }, launcher, recorder, manifest };
+        let settings = Settings { output, ..settings };
+        let recording = Recording { settings, launcher, recorder, manifest, made };
         folder::write(recording.output(), &recording.manifest)?;
         Ok(recording)
     }
@@ -144,6 +153,9 @@ impl Recording {
         }
         let files = folder::describe(&output, &mut self.manifest)?;
         folder::write(&output, &self.manifest)?;
+        if files.is_empty() && spawned.is_empty() {
+            folder::forget(&output, self.made);
+        }
         if self.settings.call_sites && !files.is_empty() {
             sites::write(&output, &files)?;
         }
@@ -154,6 +166,10 @@ impl Recording {
             missing: missing(&self.manifest),
             incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
+            within: files
+                .iter()
+                .flat_map(|file| file.within.iter().map(|function| (function.clone(), file.head.rank)))
+                .collect(),
             unseen: ends().map(|end| end.unseen).sum(),
             left_out: ends().map(|end| end.left_out).sum(),
             waited_ns: ends().map(|end| end.waited_ns).max().unwrap_or(0),
@@ -178,6 +194,8 @@ pub struct Recorded {
     pub missing: Vec<u32>,
     /// Ranks whose file has no proper end: killed, aborted, or over the limit.
     pub incomplete: Vec<u32>,
+    /// Functions of MPI, and ranks that had been within them for a second or more when they died.
+    pub within: Vec<(String, u32)>,
     /// Calls in the trace.
     pub calls: u64,
     /// Calls that were only counted.
@@ -216,6 +234,6 @@ fn mismatch(application: &Path, family: Family, recorder: &Recorder) -> RecordEr
          MPI's compiler with --mpicc",
         application.display(),
         family.name(),
-        recorder.family.name()
+        recorder.library
     ))
 }

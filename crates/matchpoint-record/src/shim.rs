@@ -7,7 +7,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 /// Names below `shim/`, and contents.
-const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+pub(crate) const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The one that is compiled; it includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
@@ -15,9 +15,9 @@ pub(crate) const MAIN: &str = "matchpoint_record.c";
 /// For libraries with the standard binary interface.
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
-/// Writes the sources into a folder.
-pub(crate) fn unpack(folder: &Path) -> io::Result<()> {
-    for (name, content) in SOURCES {
+/// Writes sources into a folder.
+pub(crate) fn unpack(sources: &[(&str, &str)], folder: &Path) -> io::Result<()> {
+    for (name, content) in sources {
         let path = folder.join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -28,9 +28,9 @@ pub(crate) fn unpack(folder: &Path) -> io::Result<()> {
 }
 
 /// Changes with any of the sources and with `more`.
-pub(crate) fn fingerprint(more: &[&[u8]]) -> String {
+pub(crate) fn fingerprint(sources: &[(&str, &str)], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
-    let sources = SOURCES.iter().flat_map(|(name, content)| [name.as_bytes(), content.as_bytes()]);
+    let sources = sources.iter().flat_map(|(name, content)| [name.as_bytes(), content.as_bytes()]);
     for part in sources.chain(more.iter().copied()) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);

@@ -1,4 +1,4 @@
-//! In which order messages arrive: no trace taken above MPI knows, so it is a named choice.
+//! In which order messages arrive: a trace taken above MPI does not know, so it is a named choice.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -16,11 +16,23 @@ pub enum Arrivals {
     /// A message arrives when the call that completes its receive returns: nothing is ever unexpected. The
     /// simplification of the published analyzer (García et al. 2024, §V), for comparison.
     AtWait,
+    /// Messages arrive when they did, which was recorded below MPI (`matchpoint run --record`); receives are posted at
+    /// the time recorded.
+    Recorded,
 }
 
 impl Arrivals {
     /// All of them.
-    pub const ALL: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
+    pub const ALL: [Arrivals; 4] =
+        [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait, Arrivals::Recorded];
+
+    /// Those that are assumed: any trace can be replayed under them.
+    pub const ASSUMED: [Arrivals; 3] = [Arrivals::Simulated, Arrivals::Timestamps, Arrivals::AtWait];
+
+    /// Calls are made at the times recorded.
+    pub(crate) fn by_clock(self) -> bool {
+        matches!(self, Arrivals::Timestamps | Arrivals::Recorded)
+    }
 }
 
 impl Display for Arrivals {
@@ -29,6 +41,7 @@ impl Display for Arrivals {
             Arrivals::Simulated => "simulated",
             Arrivals::Timestamps => "timestamps",
             Arrivals::AtWait => "at_wait",
+            Arrivals::Recorded => "recorded",
         })
     }
 }
@@ -38,7 +51,7 @@ impl FromStr for Arrivals {
 
     fn from_str(text: &str) -> Result<Self, String> {
         Arrivals::ALL.into_iter().find(|mode| mode.to_string() == text).ok_or_else(|| {
-            format!("`{text}` is no order of arrivals; there are simulated, timestamps and at_wait")
+            format!("`{text}` is no order of arrivals; there are simulated, timestamps, at_wait and recorded")
         })
     }
 }

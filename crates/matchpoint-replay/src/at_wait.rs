@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::reported::Reported;
 use crate::simulation::{Flight, Setting};
 use crate::slab::Slab;
-use crate::step::{Point, Sink};
+use crate::step::{Point, Sent, Sink};
 use crate::tally::Tally;
 
 /// Calls between two looks at [`Progress`].
@@ -122,7 +122,7 @@ impl<S: Sink> Alone<'_, S> {
         let enter_ns = self.setting.clocks.common(self.process, call.enter_ns);
         let leave_ns = self.setting.clocks.common(self.process, call.leave_ns);
         match call.action {
-            Action::Send { ref args, .. } => self.send(args),
+            Action::Send { ref args, .. } => self.send(enter_ns, args),
             Action::Receive { ref args, request, status } => {
                 let posted = self.post(enter_ns, call.function, args, request.is_none());
                 match (posted, request) {
@@ -134,7 +134,7 @@ impl<S: Sink> Alone<'_, S> {
                 }
             }
             Action::SendReceive { ref send, ref receive, request, status } => {
-                self.send(send);
+                self.send(enter_ns, send);
                 match (self.post(enter_ns, call.function, receive, true), request) {
                     (Some(begun), Some(request)) => {
                         self.requests.insert(request, Request::Receive(begun));
@@ -176,14 +176,14 @@ impl<S: Sink> Alone<'_, S> {
 
     fn create_communicator(&mut self, comm: CommId) {
         let communicators = self.setting.communicators;
-        let context = communicators.created[self.process].get(self.created).copied().flatten();
+        let context = communicators.created.get(self.process, self.created);
         self.created += 1;
         if let Some(context) = context {
             self.comms.insert(comm, Seat::of(self.rank, context, &communicators.all[context as usize]));
         }
     }
 
-    fn send(&mut self, args: &SendArgs) {
+    fn send(&mut self, at_ns: i64, args: &SendArgs) {
         let Peer::Rank(dest) = args.dest else {
             self.tally.totals.proc_null += 1;
             return;
@@ -191,6 +191,9 @@ impl<S: Sink> Alone<'_, S> {
         let seat = self.seat(args.comm);
         let to = self.setting.communicators.world_rank(self.rank, seat, dest);
         self.tally.sent(self.process, self.rank, to, seat.context, args);
+        if let Some(to) = to {
+            self.sink.sent(Sent { at_ns, from: self.rank, to, bytes: args.bytes.unwrap_or(0) });
+        }
     }
 
     fn post(&mut self, at_ns: i64, function: Function, args: &ReceiveArgs, blocking: bool) -> Option<Begun> {
@@ -207,7 +210,7 @@ impl<S: Sink> Alone<'_, S> {
         self.sequence += 1;
         let (asked, number) = (Label::asked(self.seat(args.comm), args), self.sequence);
         let took = self.matcher.post(asked, &mut self.messages);
-        let message = took.and_then(|place| Some(self.messages.remove(place)?.id(place)));
+        let message = took.and_then(|place| Some(self.messages.remove(place)?.id()));
         let site = self.tally.posted(function, asked, took.is_some());
         let posted = PostedReceive { site, ..PostedReceive::of(asked, number) };
         let place = self.receives.next_place();
@@ -227,7 +230,7 @@ impl<S: Sink> Alone<'_, S> {
         let from = self.world_rank_of(label);
         let place = self.messages.next_place();
         let message = Flight::of(label, self.sequence as u32);
-        let id = message.id(place);
+        let id = message.id();
         let took = self.matcher.arrive(label, &mut self.receives);
         let receive = took.and_then(|at| Some((self.receives.remove(at)?, at)));
         let site = receive.as_ref().map_or(0, |(receive, _)| receive.site);
@@ -249,7 +252,7 @@ impl<S: Sink> Alone<'_, S> {
 
     fn start(&mut self, at_ns: i64, function: Function, id: RequestId) {
         match self.requests.get(&id).copied() {
-            Some(Request::PersistentSend(args)) => self.send(&args),
+            Some(Request::PersistentSend(args)) => self.send(at_ns, &args),
             Some(Request::PersistentReceive(args, _)) => {
                 let posted = self.post(at_ns, function, &args, false);
                 self.requests.insert(id, Request::PersistentReceive(args, posted));

@@ -76,7 +76,7 @@ mod tests {
             by_function: Vec::new(),
             first_ns: synchronisations[0].0,
             last_ns: synchronisations[0].1,
-            membership: Vec::new(),
+            membership: None,
             any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),
             times: Default::default(),

@@ -52,7 +52,8 @@ impl Sink for Kept {
     }
 }
 
-fn event(kind: Kind) -> (Event, Outcome) {
+/// The event that a step is, and the answer of the replay's own matcher.
+pub(crate) fn event(kind: Kind) -> (Event, Outcome) {
     match kind {
         Kind::Post { receive, took } => (Event::Post(receive), Outcome::Posted(Ok(took))),
         Kind::Arrive { message, took, .. } => {

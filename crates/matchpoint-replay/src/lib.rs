@@ -5,6 +5,7 @@
 
 pub mod arrivals;
 mod at_wait;
+mod backlog;
 mod batch;
 mod bits;
 mod budget;
@@ -13,6 +14,7 @@ mod communicators;
 pub mod events;
 mod flush;
 pub mod host;
+mod in_order;
 mod inbox;
 mod label;
 pub mod loggp;
@@ -21,11 +23,13 @@ mod measure;
 pub mod measurements;
 pub mod members;
 mod observer;
+mod peers;
 mod plausible;
 mod proc_null;
 mod process;
 mod profile;
 pub mod progress;
+pub mod recorded;
 mod replay;
 mod reported;
 mod requests;
@@ -36,6 +40,7 @@ mod step;
 mod survey;
 mod tally;
 mod timeline;
+pub mod traffic;
 
 pub use arrivals::Arrivals;
 pub use events::events;
@@ -44,6 +49,7 @@ pub use measurements::Measurements;
 pub use profile::profile;
 pub use progress::Progress;
 pub use replay::replay;
+pub use traffic::traffic;
 
 use matchpoint::engines::NameError;
 use matchpoint_trace::TraceError;
@@ -70,6 +76,8 @@ pub enum ReplayError {
     Trace(TraceError),
     /// An engine's name cannot be understood.
     Engine(NameError),
+    /// The trace does not have when messages arrived: [`Arrivals::Recorded`] cannot be.
+    NoArrivals,
     /// The system would not start a thread.
     Thread(String),
     /// [`Progress::stop`] was called.
@@ -81,6 +89,10 @@ impl std::fmt::Display for ReplayError {
         match self {
             ReplayError::Trace(error) => error.fmt(f),
             ReplayError::Engine(error) => error.fmt(f),
+            ReplayError::NoArrivals => f.write_str(
+                "this trace does not have when messages arrived, as matchpoint run --record writes it; leave \
+                 --arrivals recorded out",
+            ),
             ReplayError::Thread(error) => write!(f, "cannot start a thread: {error}"),
             ReplayError::Stopped => f.write_str("stopped"),
         }

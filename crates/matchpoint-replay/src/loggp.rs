@@ -48,6 +48,11 @@ impl Delays {
         Delays { latency, overhead, gap, gap_per_byte_ns, eager_bytes }
     }
 
+    /// None: the recorded times have them.
+    pub fn none() -> Self {
+        Delays { latency: 0, overhead: 0, gap: 0, gap_per_byte_ns: 0.0, eager_bytes: u64::MAX }
+    }
+
     /// No process can affect another sooner than this.
     pub fn lookahead(&self) -> i64 {
         self.latency

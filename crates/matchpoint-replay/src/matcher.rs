@@ -4,11 +4,16 @@
 //! are the simulation's own records of receives and messages, linked to each other where they lie: an engine would
 //! keep a copy of each, 64 bytes, and its calls through a table took longer than what they did.
 //!
-//! A receive that leaves nothing open lies in a bin, any other in a list of their own; a message lies in a bin and in a
-//! list of all arrivals. Bins are few at first, since every process has a matcher, and more where queues grow: the
+//! A receive lies in a bin by what it does not leave open, so an arrival looks at a bin for each way of leaving something
+//! open that is among the receives posted; a message lies in a bin and in a list of all arrivals. Bins are few at first, since every process has a matcher, and more where queues grow: the
 //! simulation must stay fast where the engines that it measures do not.
+//!
+//! Where very many messages wait, at all processes together, those that come to wait are kept in less
+//! ([`Backlog`]). As long as there are such at a process, any other that comes there joins them: so whatever waits
+//! with a record of its own is earlier.
 
-use crate::label::Label;
+use crate::backlog::{Backlog, IN_BACKLOG};
+use crate::label::{Label, Open};
 use crate::process::PostedReceive;
 use crate::simulation::Flight;
 use crate::slab::Slab;
@@ -26,6 +31,9 @@ const LAST_BITS: u32 = 24;
 /// more than eight bytes for each entry.
 const CROWD: usize = 4;
 const GROWTH_BITS: u32 = 2;
+
+/// Messages that may have a record of their own, at all processes together: 7 MiB.
+const RECORDS: usize = 1 << 17;
 
 /// What lies in a bin or a list: it knows the next.
 pub(crate) trait Linked {
@@ -140,24 +148,32 @@ impl Bins {
 /// See the [module's documentation](self).
 pub(crate) struct Matcher {
     posted: Bins,
-    /// Receives that leave something open.
-    wild: Chain,
-    wild_len: usize,
+    /// Of those, how many leave open what: nothing, or one of three wildcards.
+    open: [u32; Open::WAYS],
     unexpected: Bins,
     /// The ends of the list of arrivals.
     oldest: u32,
     newest: u32,
+    /// Messages that wait behind those.
+    backlog: Option<Box<Backlog>>,
+    records: usize,
 }
 
 impl Matcher {
     pub fn new() -> Self {
+        Matcher::with_records(RECORDS)
+    }
+
+    /// One that keeps messages in less when the table has so many.
+    fn with_records(records: usize) -> Self {
         Matcher {
             posted: Bins::new(FIRST_BITS),
-            wild: Chain::default(),
-            wild_len: 0,
+            open: [0; Open::WAYS],
             unexpected: Bins::new(FIRST_BITS),
             oldest: NIL,
             newest: NIL,
+            backlog: None,
+            records,
         }
     }
 
@@ -165,7 +181,7 @@ impl Matcher {
     /// [queue](Self::queue_receive).
     #[inline]
     pub fn post(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
-        if self.unexpected.len == 0 {
+        if self.unexpected.len == 0 && self.backlog.is_none() {
             return None;
         }
         self.matched_probe(asked, flights)
@@ -173,38 +189,54 @@ impl Matcher {
 
     #[inline]
     pub fn queue_receive(&mut self, receives: &mut Slab<PostedReceive>, place: u32) {
-        if receives[place].asked.is_exact() {
-            self.posted.push(receives, place);
-        } else {
-            self.wild.push(receives, place);
-            self.wild_len += 1;
-        }
+        self.open[receives[place].asked.open().way()] += 1;
+        self.posted.push(receives, place);
     }
 
     /// A message arrives: the receive that it completes. Without one, it is for the caller to
     /// [queue](Self::queue_message).
     #[inline]
     pub fn arrive(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
-        let bin = self.posted.of(message);
-        let exact = bin.find(receives, |_, receive| receive.asked == message);
-        if self.wild_len > 0 {
-            let wild = self.wild.find(receives, |_, receive| receive.asked.accepts(message));
-            if let Some(wild) = wild {
-                if exact.is_none_or(|exact| receives[wild.1].number < receives[exact.1].number) {
-                    self.wild.unlink(receives, wild);
-                    self.wild_len -= 1;
-                    return Some(wild.1);
-                }
-            }
+        if self.open[0] as usize != self.posted.len {
+            return self.arrive_among_wildcards(message, receives);
         }
-        let exact = exact?;
-        bin.unlink(receives, exact);
+        let bin = self.posted.of(message);
+        let found = bin.find(receives, |_, receive| receive.asked == message)?;
+        bin.unlink(receives, found);
         self.posted.len -= 1;
-        Some(exact.1)
+        self.open[0] -= 1;
+        Some(found.1)
     }
 
+    /// The earliest of the receives that ask for just this in each of the ways to ask for it.
+    fn arrive_among_wildcards(&mut self, message: Label, receives: &mut Slab<PostedReceive>) -> Option<u32> {
+        let mut earliest: Option<(u64, Label, (u32, u32))> = None;
+        for open in message.open().and_more() {
+            if self.open[open.way()] == 0 {
+                continue;
+            }
+            let asked = message.opened(open);
+            let found = self.posted.of(asked).find(receives, |_, receive| receive.asked == asked);
+            let Some(found) = found else { continue };
+            let number = receives[found.1].number;
+            if earliest.is_none_or(|earlier| number < earlier.0) {
+                earliest = Some((number, asked, found));
+            }
+        }
+        let (_, asked, found) = earliest?;
+        self.posted.of(asked).unlink(receives, found);
+        self.posted.len -= 1;
+        self.open[asked.open().way()] -= 1;
+        Some(found.1)
+    }
+
+    /// Its record may be gone then.
     #[inline]
     pub fn queue_message(&mut self, flights: &mut Slab<Flight>, place: u32) {
+        if self.backlog.is_some() || flights.len() > self.records {
+            self.backlog.get_or_insert_with(|| Box::new(Backlog::new())).push(flights, place);
+            return;
+        }
         self.unexpected.push(flights, place);
         let flight = &mut flights[place];
         flight.is_queued = true;
@@ -215,9 +247,21 @@ impl Matcher {
         }
     }
 
-    /// The earliest message that a receive would take.
+    /// The earliest message that a receive would take: the place of its record.
     #[inline]
-    pub fn probe(&mut self, asked: Label, flights: &Slab<Flight>) -> Option<u32> {
+    pub fn probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
+        let found = self.find(asked, flights);
+        if found.is_some() {
+            return found;
+        }
+        let backlog = self.backlog.as_mut()?;
+        let found = backlog.find(asked, flights)?;
+        Some(backlog.keep(found, flights))
+    }
+
+    /// The same, of those with a record.
+    #[inline]
+    fn find(&mut self, asked: Label, flights: &Slab<Flight>) -> Option<u32> {
         if asked.is_exact() {
             let bin = self.unexpected.of(asked);
             return bin.find(flights, |_, flight| flight.label == asked).map(|(_, at)| at);
@@ -233,26 +277,38 @@ impl Matcher {
         None
     }
 
-    /// The same, which takes it.
+    /// The same as [`probe`](Self::probe), which takes it.
     #[inline]
     pub fn matched_probe(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
-        let at = self.probe(asked, flights)?;
+        let Some(at) = self.find(asked, flights) else { return self.take_from_backlog(asked, flights) };
         self.take(flights, at);
         Some(at)
+    }
+
+    fn take_from_backlog(&mut self, asked: Label, flights: &mut Slab<Flight>) -> Option<u32> {
+        let backlog = self.backlog.as_mut()?;
+        let found = backlog.find(asked, flights)?;
+        let place = backlog.take(found, flights);
+        if backlog.len() == 0 {
+            self.backlog = None;
+        }
+        Some(place)
+    }
+
+    /// The place of the record of a message that waits, where that was given up: compares all of those.
+    pub fn recall(&mut self, number: u32, flights: &mut Slab<Flight>) -> Option<u32> {
+        let backlog = self.backlog.as_mut()?;
+        let found = backlog.numbered(number)?;
+        Some(backlog.keep(found, flights))
     }
 
     /// Takes back a receive; false if it is not queued.
     pub fn cancel(&mut self, receives: &mut Slab<PostedReceive>, place: u32) -> bool {
         let asked = receives[place].asked;
-        if asked.is_exact() {
-            let was_queued = self.posted.of(asked).remove(receives, place);
-            self.posted.len -= usize::from(was_queued);
-            was_queued
-        } else {
-            let was_queued = self.wild.remove(receives, place);
-            self.wild_len -= usize::from(was_queued);
-            was_queued
-        }
+        let was_queued = self.posted.of(asked).remove(receives, place);
+        self.posted.len -= usize::from(was_queued);
+        self.open[asked.open().way()] -= u32::from(was_queued);
+        was_queued
     }
 
     /// Takes back a message; false if it is not queued.
@@ -269,6 +325,9 @@ impl Matcher {
         let flight = &mut flights[place];
         flight.is_queued = false;
         let Flight { label, older, newer, .. } = *flight;
+        if older == IN_BACKLOG {
+            return self.take_kept(flights, newer);
+        }
         self.unexpected.of(label).remove(flights, place);
         self.unexpected.len -= 1;
         match older {
@@ -281,46 +340,107 @@ impl Matcher {
         }
     }
 
+    #[cold]
+    fn take_kept(&mut self, flights: &mut Slab<Flight>, at: u32) {
+        let backlog = self.backlog.as_mut().expect("a record says that it waits there");
+        backlog.take(Backlog::at(at), flights);
+        if backlog.len() == 0 {
+            self.backlog = None;
+        }
+    }
+
     pub fn posted_len(&self) -> usize {
-        self.posted.len + self.wild_len
+        self.posted.len
     }
 
     pub fn unexpected_len(&self) -> usize {
-        self.unexpected.len
+        self.unexpected.len + self.backlog.as_ref().map_or(0, |backlog| backlog.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use matchpoint::{Message, MsgId, Receive, RecvId};
+    use crate::simulation::Protocol;
+    use matchpoint::{Message, Receive, RecvId};
 
     #[test]
     fn growing_keeps_what_is_queued_in_order() {
-        let (mut matcher, mut flights) = (Matcher::new(), Slab::default());
-        for at in 0..5000 {
-            let place = flights.insert(Flight::of(Label::exact(0, at % 7, at % 500), at));
-            matcher.queue_message(&mut flights, place);
+        for records in [usize::MAX, 1000, 0] {
+            let (mut matcher, mut flights) = (Matcher::with_records(records), Slab::default());
+            let label = |at| Label::exact(0, at % 7, at % 500);
+            for at in 0..5000 {
+                let place = flights.insert(Flight::of(label(at), at));
+                matcher.queue_message(&mut flights, place);
+            }
+            assert_eq!(matcher.unexpected.bits > FIRST_BITS, records > 0);
+            for at in 0..5000 {
+                let asked = if at % 2 == 0 { Label::any(0) } else { label(at) };
+                let took = matcher.post(asked, &mut flights).unwrap();
+                assert_eq!(flights.remove(took).unwrap().number, at);
+            }
+            assert_eq!((matcher.unexpected_len(), matcher.oldest, matcher.newest), (0, NIL, NIL));
+            assert!(matcher.backlog.is_none() && flights.len() == 0);
         }
-        assert!(matcher.unexpected.bits > FIRST_BITS);
-        for at in 0..5000 {
-            let asked = if at % 2 == 0 { Label::any(0) } else { flights[at].label };
-            assert_eq!(matcher.post(asked, &mut flights), Some(at));
-        }
-        assert_eq!((matcher.unexpected_len(), matcher.oldest, matcher.newest), (0, NIL, NIL));
     }
 
-    /// Whatever is done in whatever order, the engine `list` gives the same answers.
+    /// Taken from behind, from everywhere, and while others come.
+    #[test]
+    fn gaps_are_closed() {
+        let (mut matcher, mut flights) = (Matcher::with_records(0), Slab::default());
+        for at in 0..200_000u32 {
+            let place = flights.insert(Flight::of(Label::exact(at % 3, 0, at), at));
+            matcher.queue_message(&mut flights, place);
+            // All but one in a hundred of those that are a thousand old.
+            if at >= 1000 && at % 100 != 0 {
+                let took = matcher.post(Label::exact((at - 1000) % 3, 0, at - 1000), &mut flights).unwrap();
+                assert_eq!(flights.remove(took).unwrap().number, at - 1000);
+            }
+        }
+        let backlog = matcher.backlog.as_ref().unwrap();
+        let (places, least) = (backlog.places(), backlog.len());
+        assert!(places <= least + least / 4 + 1024, "{places} places for {least}");
+        assert_eq!(flights.len(), 0);
+    }
+
+    /// Receives from any source, each of another tag: an arrival looks at one of them.
+    #[test]
+    fn many_wildcards_are_no_list() {
+        let (mut matcher, mut receives) = (Matcher::new(), Slab::default());
+        for tag in 0..20_000 {
+            let asked = Label::exact(0, 0, tag).open_source();
+            let place = receives.insert(PostedReceive::of(asked, tag.into()));
+            matcher.queue_receive(&mut receives, place);
+        }
+        let longest = (0..1 << matcher.posted.bits).map(|bin| {
+            let mut at = matcher.posted.chains[bin].first;
+            std::iter::from_fn(|| (at != NIL).then(|| at = receives[at].next)).count()
+        });
+        assert!(longest.max().unwrap() < 40);
+        for tag in (0..20_000).rev() {
+            assert_eq!(matcher.arrive(Label::exact(0, tag % 7, tag), &mut receives), Some(tag));
+        }
+    }
+
+    /// Whatever is done in whatever order, the engine `list` gives the same answers: with records for all that waits,
+    /// for some, and for none.
     #[test]
     fn the_answers_are_those_of_a_list() {
+        for records in [usize::MAX, 200, 0] {
+            compare_with_a_list(records);
+        }
+    }
+
+    fn compare_with_a_list(records: usize) {
         let mut list = matchpoint::engines::create("list").unwrap();
-        let (mut matcher, mut flights, mut receives) = (Matcher::new(), Slab::default(), Slab::default());
+        let (mut matcher, mut flights) = (Matcher::with_records(records), Slab::default());
+        let mut receives = Slab::default();
         let mut state = 1u64;
         let mut draw = |below: u64| {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             ((state >> 33) % below) as u32
         };
-        let mut matched = 0;
+        let (mut matched, mut retracted, mut deepest) = (0, 0, 0);
         for number in 0..200_000u32 {
             let exact = Label::exact(draw(2), draw(40), draw(40));
             let asked = match draw(16) {
@@ -334,7 +454,7 @@ mod tests {
                     let took = matcher.post(asked, &mut flights);
                     let id = RecvId::new(receives.next_place(), number);
                     let expected = list.post(Receive::new(id, asked.selector())).unwrap();
-                    assert_eq!(took.map(|place| flights[place].id(place)), expected);
+                    assert_eq!(took.map(|place| flights[place].id()), expected);
                     matched += u64::from(took.is_some());
                     match took {
                         Some(place) => drop(flights.remove(place)),
@@ -346,22 +466,23 @@ mod tests {
                 }
                 5..10 => {
                     let message = if draw(50) == 0 { asked } else { exact };
-                    let id = MsgId::new(flights.next_place(), number);
-                    let expected = list.arrive(Message::new(id, message.envelope())).unwrap();
+                    let protocol = if draw(10) == 0 { Protocol::Synchronous } else { Protocol::Eager };
+                    let flight = Flight { protocol, ..Flight::of(message, number) };
+                    let expected = list.arrive(Message::new(flight.id(), message.envelope())).unwrap();
                     let took = matcher.arrive(message, &mut receives);
                     assert_eq!(took.map(|place| receives[place].id(place)), expected);
                     matched += u64::from(took.is_some());
                     match took {
                         Some(place) => drop(receives.remove(place)),
                         None => {
-                            let place = flights.insert(Flight::of(message, number));
+                            let place = flights.insert(flight);
                             matcher.queue_message(&mut flights, place);
                         }
                     }
                 }
                 10 => {
-                    let found = matcher.probe(asked, &flights);
-                    assert_eq!(found.map(|place| flights[place].id(place)), list.probe(&asked.selector()));
+                    let found = matcher.probe(asked, &mut flights);
+                    assert_eq!(found.map(|place| flights[place].id()), list.probe(&asked.selector()));
                 }
                 11..15 => {
                     let place = draw(300);
@@ -372,17 +493,25 @@ mod tests {
                     }
                 }
                 _ => {
-                    let place = draw(300);
-                    if flights.get(place).is_some() {
-                        assert!(list.retract(flights[place].id(place)));
+                    // One with a record, or one of the latest that may have none.
+                    let (place, latest) = (draw(300), number.saturating_sub(draw(100)));
+                    let place = match flights.get(place) {
+                        Some(_) => Some(place),
+                        None => matcher.recall(latest, &mut flights),
+                    };
+                    if let Some(place) = place {
+                        assert!(list.retract(flights[place].id()));
                         assert!(matcher.retract(&mut flights, place));
                         flights.remove(place);
+                        retracted += 1;
                     }
                 }
             }
             assert_eq!(matcher.posted_len(), list.posted_len());
             assert_eq!(matcher.unexpected_len(), list.unexpected_len());
+            deepest = deepest.max(matcher.backlog.as_ref().map_or(0, |backlog| backlog.len()));
         }
-        assert!(matched > 1000, "{matched}");
+        assert!(matched > 1000 && retracted > 100, "{matched} {retracted}");
+        assert_eq!(deepest > 300, records < usize::MAX, "{deepest}");
     }
 }

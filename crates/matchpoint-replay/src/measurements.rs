@@ -309,6 +309,9 @@ pub struct EngineMeasurements {
     pub full: bool,
     /// It held too much memory, which is why it was stopped.
     pub too_large: bool,
+    /// Share of the operations that were timed while they were counted, what counting takes being taken off: so much was
+    /// held that there was one engine of a kind for both.
+    pub timed_counting: f64,
     /// Time of all its operations at all ranks, caches warm.
     pub match_ns: f64,
     /// The same, the core's private caches flushed wherever the process computed between two operations.

@@ -5,12 +5,12 @@ use matchpoint_trace::Trace;
 use matchpoint_trace::call::{Action, Call, CommId, NewComm};
 
 use crate::ReplayError;
-use crate::communicators::{Communicators, Context, ELSEWHERE, resolve};
+use crate::communicators::{Communicators, ELSEWHERE, resolve};
 use crate::progress::Progress;
 use crate::survey::survey;
 
 /// What all creations of a trace came to.
-pub struct Members(Communicators);
+pub struct Members(Communicators, usize);
 
 impl Members {
     /// Reads the trace once.
@@ -18,7 +18,7 @@ impl Members {
     /// # Errors
     /// It is damaged, or [`Progress::stop`] was called.
     pub fn of(trace: &dyn Trace, progress: &Progress) -> Result<Members, ReplayError> {
-        Ok(Members(resolve(&survey(trace, progress)?, trace.description().ranks)))
+        Ok(Members(resolve(trace, &survey(trace, progress)?)?, trace.present().len()))
     }
 
     /// For the calls of one rank: which is the so-many-th of those that are present.
@@ -26,14 +26,17 @@ impl Members {
     /// # Panics
     /// If there are not so many.
     pub fn rank(&self, index: usize) -> RankMembers<'_> {
-        RankMembers { all: &self.0, created: self.0.created[index].iter() }
+        assert!(index < self.1, "there are {} ranks", self.1);
+        RankMembers { all: &self.0, index, created: 0 }
     }
 }
 
 /// What the creations of one rank came to, one after the other.
 pub struct RankMembers<'a> {
     all: &'a Communicators,
-    created: std::slice::Iter<'a, Option<Context>>,
+    index: usize,
+    /// Creations so far.
+    created: usize,
 }
 
 impl RankMembers<'_> {
@@ -41,7 +44,8 @@ impl RankMembers<'_> {
     /// to be given every call of the rank, in order.
     pub fn list(&mut self, call: &mut Call) {
         let Action::CommCreate { how, comm, .. } = &mut call.action else { return };
-        let context = self.created.next().copied().flatten();
+        let context = self.all.created.get(self.index, self.created);
+        self.created += 1;
         let follows = matches!(how, NewComm::Dup | NewComm::Inter { .. } | NewComm::Merge { .. });
         let Some(context) = context.filter(|_| !follows && *comm != CommId::NULL) else { return };
         let communicator = &self.all.all[context as usize];

@@ -6,6 +6,7 @@ use matchpoint::{Envelope, Message, Receive, Selector};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use crate::measurements::{CONFLICT_BLOCK, RankQueue};
+use crate::peers::Peers;
 use crate::step::{Kind, Step};
 use crate::timeline::Timeline;
 
@@ -75,7 +76,7 @@ pub(crate) struct Observer {
     pub worst_length: u64,
     pub worst_at_ns: i64,
     /// Messages that arrived, by the sender's world rank.
-    pub peers: FxHashMap<u32, u32>,
+    pub peers: Peers,
     /// Envelopes and selectors, by a hash of 64 bits: a fifth of the memory, at the risk that two of them count as one.
     arrived: FxHashMap<u64, u32>,
     asked: FxHashSet<u64>,
@@ -141,7 +142,7 @@ impl Observer {
 
     fn note_peer(&mut self, from: u32) {
         if from != u32::MAX {
-            *self.peers.entry(from).or_insert(0) += 1;
+            self.peers.add(from);
         }
     }
 

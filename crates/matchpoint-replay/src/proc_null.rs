@@ -219,7 +219,7 @@ fn ledger(
     let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
     while reader.read(&mut call)? {
         if let Action::CommCreate { comm, .. } = call.action {
-            if let Some(context) = communicators.created[process].get(created).copied().flatten() {
+            if let Some(context) = communicators.created.get(process, created) {
                 seats.insert(comm, Seat::of(rank, context, &communicators.all[context as usize]));
             }
             created += 1;

@@ -8,6 +8,7 @@ use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::communicators::{Communicator, Context, SELF, WORLD};
+use crate::in_order::InOrder;
 use crate::inbox::Inbox;
 use crate::label::Label;
 use crate::matcher::{Linked, Matcher, NIL};
@@ -46,6 +47,8 @@ pub(crate) struct Process<'t> {
     pub handles: FxHashMap<HandleId, u32>,
     /// Messages under way, by their place in the simulation's table.
     pub inbox: Inbox,
+    /// When they arrive, if that was recorded and counts.
+    pub in_order: Option<InOrder<'t>>,
     pub lanes: Vec<Lane>,
     /// When the network interface can take the next message.
     pub nic_free_ns: i64,
@@ -229,6 +232,7 @@ impl<'t> Process<'t> {
             waited_sends: 0,
             handles: FxHashMap::default(),
             inbox: Inbox::default(),
+            in_order: None,
             lanes: Vec::new(),
             nic_free_ns: 0,
             clock_ns: i64::MIN,

@@ -36,8 +36,11 @@ pub fn replay(
 ) -> Result<Measurements, ReplayError> {
     let mut measurer =
         Measurer::new(&options.engines, options.sampled, trace.present(), trace.description().ranks)?;
-    let others =
-        Arrivals::ALL.into_iter().filter(|mode| options.compare_arrivals && *mode != options.arrivals);
+    let others = Arrivals::ALL.into_iter().filter(|mode| {
+        options.compare_arrivals
+            && *mode != options.arrivals
+            && (*mode != Arrivals::Recorded || has_arrivals(trace))
+    });
     let others: Vec<Arrivals> = others.collect();
     progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
     let prepared = Prepared::new(trace, progress)?;
@@ -59,7 +62,7 @@ pub fn replay(
 /// What the first pass finds out.
 pub(crate) struct Prepared {
     surveys: Vec<RankSurvey>,
-    communicators: Communicators,
+    pub communicators: Communicators,
     clocks: Clocks,
     null_receives: Vec<NullReceives>,
     undecided: u64,
@@ -71,9 +74,9 @@ impl Prepared {
     pub fn new(trace: &dyn Trace, progress: &Progress) -> Result<Self, ReplayError> {
         let mut surveys = survey(trace, progress)?;
         let world = trace.description().ranks;
-        let communicators = communicators::resolve(&surveys, world);
-        // Of use to nobody else, and as long as a program makes and frees communicators.
-        surveys.iter_mut().for_each(|survey| survey.membership = Vec::new());
+        let communicators = communicators::resolve(trace, &surveys)?;
+        // Of use to nobody else.
+        surveys.iter_mut().for_each(|survey| survey.membership = None);
         let clocks = Clocks::align(&surveys);
         let any_sources = surveys.iter_mut().map(|survey| std::mem::take(&mut survey.any_sources)).collect();
         let (null_receives, undecided) = proc_null::decide(trace, &communicators, any_sources)?;
@@ -87,8 +90,8 @@ impl Prepared {
             clocks: &self.clocks,
             null_receives: &self.null_receives,
             arrivals,
-            intervals: self.one_clock && arrivals == Arrivals::Timestamps,
-            loggp: Delays::of(loggp),
+            intervals: self.one_clock && arrivals.by_clock(),
+            loggp: if arrivals == Arrivals::Recorded { Delays::none() } else { Delays::of(loggp) },
             world: self.world,
         }
     }
@@ -128,8 +131,15 @@ pub(crate) fn run<S: Sink>(
 ) -> Result<(S, Tally), ReplayError> {
     match setting.arrivals {
         Arrivals::AtWait => at_wait::run(trace, setting, sink, progress),
-        Arrivals::Simulated | Arrivals::Timestamps => Simulation::new(trace, setting, sink)?.run(progress),
+        Arrivals::Simulated | Arrivals::Timestamps | Arrivals::Recorded => {
+            Simulation::new(trace, setting, sink)?.run(progress)
+        }
     }
+}
+
+/// Whether it was recorded when messages arrived, at all ranks.
+fn has_arrivals(trace: &dyn Trace) -> bool {
+    trace.present().iter().all(|&rank| matches!(trace.arrivals(rank), Ok(Some(_))))
 }
 
 /// For a run that only counts.
@@ -141,7 +151,7 @@ impl Sink for Ignore {
 
 /// Whether arrivals are kept within what recorded times allow.
 fn has_intervals(trace: &dyn Trace, arrivals: Arrivals) -> bool {
-    arrivals == Arrivals::Timestamps && trace.description().clock_error_ns.is_some()
+    arrivals.by_clock() && trace.description().clock_error_ns.is_some()
 }
 
 /// Receives that found their message waiting ÷ receives.
@@ -290,7 +300,10 @@ impl Found<'_> {
             .filter(|(_, (_, messages))| **messages > 0);
         used.map(|(context, (communicator, &messages))| CommunicatorFacts {
             context: context as u32,
-            origin: communicator.origin.clone(),
+            origin: match self.communicators.times[context] {
+                1 => communicator.origin.clone(),
+                times => format!("{} ({times} times, one after the other)", communicator.origin),
+            },
             size: communicator.size(),
             messages,
             resolved: communicator.resolved,
@@ -306,7 +319,7 @@ impl Found<'_> {
         let mut peers: Vec<Bits> = vec![Bits::default(); self.surveys.len()];
         for (process, observer) in measurer.observers.iter().enumerate() {
             tally.ranks[process].lost_peers.iter().for_each(|&rank| peers[process].insert(rank));
-            for &from in observer.peers.keys() {
+            for (from, _) in observer.peers.iter() {
                 peers[process].insert(from);
                 if let Some(&sender) = process_of.get(&from) {
                     peers[sender].insert(self.surveys[process].rank);
@@ -321,7 +334,7 @@ impl Found<'_> {
         let counts = &tally.ranks[process];
         let tuples = observer.tuples();
         let (posted, unexpected) = observer.queues(tally.end_ns);
-        let (peer_uniformity, peer_weight_max) = uniformity(observer.peers.values().copied());
+        let (peer_uniformity, peer_weight_max) = uniformity(observer.peers.iter().map(|(_, count)| count));
         RankMeasurements {
             rank: survey.rank,
             calls: survey.calls,

@@ -1,6 +1,5 @@
 //! Requests of one process, by the ids that the trace has for them.
 
-use matchpoint::MsgId;
 use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
@@ -50,19 +49,9 @@ pub(crate) enum RequestKind {
 pub(crate) struct Sent {
     /// The process's index.
     pub to: u32,
-    /// The message's place among the flights, and number.
-    place: u32,
-    number: u32,
-}
-
-impl Sent {
-    pub fn new(to: u32, message: MsgId) -> Self {
-        Sent { to, place: message.index(), number: (message.0 >> 32) as u32 }
-    }
-
-    pub fn message(self) -> MsgId {
-        MsgId::new(self.place, self.number)
-    }
+    /// The message's place among the flights, as long as it is there, and number.
+    pub place: u32,
+    pub number: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -29,6 +29,12 @@ impl<T> std::ops::IndexMut<u32> for Slab<T> {
 }
 
 impl<T> Slab<T> {
+    /// Values there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
     /// Where the next value will be inserted.
     #[inline]
     pub fn next_place(&self) -> u32 {

@@ -164,4 +164,18 @@ impl Brief {
 /// Takes the steps of all ranks; those of one rank come in order.
 pub(crate) trait Sink {
     fn step(&mut self, step: Brief);
+
+    /// A message was started, between ranks of `MPI_COMM_WORLD`.
+    #[inline(always)]
+    fn sent(&mut self, _sent: Sent) {}
+}
+
+/// A message that was started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub at_ns: i64,
+    pub from: u32,
+    pub to: u32,
+    /// 0 where the trace gives no size.
+    pub bytes: u64,
 }

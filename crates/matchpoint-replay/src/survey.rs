@@ -1,7 +1,8 @@
 //! The first pass over a trace: every rank is read once, in parallel, to see that it can be, to count its calls, and
 //! to note what it takes to resolve communicators and to align clocks.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use matchpoint_trace::call::{Action, CommId};
@@ -21,6 +22,10 @@ const SYNCHRONISATIONS_KEPT: usize = 16;
 /// Calls between two looks at [`Progress`].
 const CALLS_PER_REPORT: u64 = 8192;
 
+/// Calls about communicators and groups that all ranks together keep for the second look at them, some 100 bytes each.
+/// Where there are more, they are read again.
+const MEMBERSHIP_KEPT: usize = 1 << 16;
+
 /// How many answers about communicators and groups are looked back at for the same one.
 const ANSWERS_KEPT: usize = 64;
 
@@ -33,8 +38,8 @@ pub(crate) struct RankSurvey {
     /// When the first call was entered and the last was left, in the process's own clock.
     pub first_ns: i64,
     pub last_ns: i64,
-    /// What it did to communicators and groups, in order.
-    pub membership: Vec<Membership>,
+    /// What it did to communicators and groups, in order, if that is not too much.
+    pub membership: Option<Vec<Membership>>,
     /// Its non-blocking receives from any source.
     pub any_sources: AnySources,
     /// When it entered and left the first collectives on `MPI_COMM_WORLD` that no process leaves before all entered.
@@ -44,6 +49,7 @@ pub(crate) struct RankSurvey {
 }
 
 /// A call that says something about who belongs to which communicator.
+#[derive(Clone)]
 pub(crate) struct Membership {
     pub function: Function,
     pub action: Action,
@@ -58,14 +64,23 @@ pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankS
 
 /// Lists of members, each kept once: where all of thousands of ranks list all of them, that is all the memory there is.
 #[derive(Default)]
-struct Lists(Mutex<FxHashSet<Arc<[i32]>>>);
+pub(crate) struct Lists {
+    lists: Mutex<FxHashSet<Arc<[i32]>>>,
+    /// Calls that are kept.
+    calls: AtomicUsize,
+}
 
 impl Lists {
+    fn of(&self, call: &Call) -> Membership {
+        let (function, integers) = (call.function, self.kept(&call.integers));
+        Membership { function, action: call.action, integers }
+    }
+
     fn kept(&self, list: &[i32]) -> Arc<[i32]> {
         if list.is_empty() {
             return Arc::default();
         }
-        let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = lists.get(list) {
             return known.clone();
         }
@@ -88,18 +103,18 @@ fn survey_rank(
         by_function: Vec::new(),
         first_ns: i64::MAX,
         last_ns: i64::MIN,
-        membership: Vec::new(),
+        membership: Some(Vec::new()),
         any_sources: AnySources::default(),
         synchronisations: Vec::new(),
         times: Times::default(),
     };
     let (mut call, mut reported) = (Call::default(), 0);
-    let mut answers = Answers::default();
+    let mut picker = Picker::default();
     let mut counts = vec![0; Function::ALL.len()];
     let null_looks_any = trace.description().null_looks_any;
     while found.read(&mut *reader, &mut call)? {
         counts[call.function as usize] += 1;
-        found.note(&call, lists, &mut answers);
+        found.note(&call, lists, &mut picker);
         if null_looks_any {
             found.any_sources.note(&call, |_, _| {});
         }
@@ -123,51 +138,134 @@ impl RankSurvey {
         if self.any_sources.awaits_any() { reader.read(call) } else { reader.read_outline(call) }
     }
 
-    fn note(&mut self, call: &Call, lists: &Lists, answers: &mut Answers) {
+    fn note(&mut self, call: &Call, lists: &Lists, picker: &mut Picker) {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
         self.times.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
-            Action::CommCreate { .. } => {
-                answers.forget();
-                self.keep(call, lists);
-            }
-            Action::CommFree { .. } | Action::GroupCreate { .. } | Action::GroupFree { .. } => {
-                self.keep(call, lists);
-            }
-            Action::CommSize { comm, .. } | Action::CommRank { comm, .. }
-                if !self.is_known(&call.action, comm, answers) =>
-            {
-                self.keep(call, lists);
-            }
             Action::Collective { comm: CommId::WORLD, request: None, .. }
                 if synchronises(call.function) && self.synchronisations.len() < SYNCHRONISATIONS_KEPT =>
             {
                 self.synchronisations.push((call.enter_ns, call.leave_ns));
             }
+            _ if picker.picks(call) && self.membership.is_some() => self.keep(call, lists),
             _ => {}
         }
     }
 
     fn keep(&mut self, call: &Call, lists: &Lists) {
-        let (function, integers) = (call.function, lists.kept(&call.integers));
-        self.membership.push(Membership { function, action: call.action, integers });
+        // One look for all ranks: whoever finds that it is too much has nothing of his own then.
+        if lists.calls.fetch_add(1, Relaxed) >= MEMBERSHIP_KEPT {
+            self.membership = None;
+        } else if let Some(kept) = &mut self.membership {
+            kept.push(lists.of(call));
+        }
+    }
+}
+
+/// The calls of one rank about membership, one after the other: as they were kept, or read again.
+pub(crate) enum Calls<'a> {
+    Kept(std::slice::Iter<'a, Membership>),
+    Read { reader: Box<dyn RankReader + 'a>, call: Box<Call>, picker: Box<Picker>, lists: &'a Lists },
+}
+
+impl<'a> Calls<'a> {
+    /// Of all ranks: if those of one were too many, all are read again, side by side.
+    pub fn of(
+        trace: &'a dyn Trace,
+        surveys: &'a [RankSurvey],
+        lists: &'a Lists,
+    ) -> Result<Vec<Calls<'a>>, TraceError> {
+        let kept: Option<Vec<_>> = surveys.iter().map(|survey| survey.membership.as_ref()).collect();
+        if let Some(kept) = kept {
+            return Ok(kept.into_iter().map(|kept| Calls::Kept(kept.iter())).collect());
+        }
+        let read = |survey: &RankSurvey| {
+            let (call, picker) = (Box::default(), Box::default());
+            Ok(Calls::Read { reader: trace.rank(survey.rank)?, call, picker, lists })
+        };
+        surveys.iter().map(read).collect()
+    }
+
+    /// The next of them.
+    pub fn next(&mut self) -> Result<Option<Membership>, TraceError> {
+        match self {
+            Calls::Kept(kept) => Ok(kept.next().cloned()),
+            Calls::Read { reader, call, picker, lists } => {
+                while reader.read_outline(call)? {
+                    if picker.picks(call) {
+                        return Ok(Some(lists.of(call)));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Picks the calls about membership that say something new.
+#[derive(Default)]
+pub(crate) struct Picker {
+    /// The last that were picked, and how many there were before.
+    recent: VecDeque<Action>,
+    picked: usize,
+    answers: Answers,
+}
+
+impl Picker {
+    /// Most calls are not about membership: that is found out where they are looked at.
+    #[inline]
+    fn picks(&mut self, call: &Call) -> bool {
+        let is_about_it = matches!(
+            call.action,
+            Action::CommCreate { .. }
+                | Action::CommFree { .. }
+                | Action::GroupCreate { .. }
+                | Action::GroupFree { .. }
+                | Action::CommSize { .. }
+                | Action::CommRank { .. }
+        );
+        is_about_it && self.is_new(call)
+    }
+
+    fn is_new(&mut self, call: &Call) -> bool {
+        let is_picked = match call.action {
+            Action::CommCreate { .. } => {
+                self.answers.forget();
+                true
+            }
+            Action::CommFree { .. } | Action::GroupCreate { .. } | Action::GroupFree { .. } => true,
+            Action::CommSize { comm, .. } | Action::CommRank { comm, .. } => {
+                !self.is_known(&call.action, comm)
+            }
+            _ => false,
+        };
+        if is_picked {
+            if self.recent.len() == ANSWERS_KEPT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(call.action);
+            self.picked += 1;
+        }
+        is_picked
     }
 
     /// Whether the same was said of this communicator since it was last created: codes ask for their rank in loops, so
     /// where that was found last is looked at first.
-    fn is_known(&self, action: &Action, asked: CommId, answers: &mut Answers) -> bool {
-        let kept = self.membership.len();
-        if answers.of(asked, action).is_some_and(|at| kept - at <= ANSWERS_KEPT) {
+    fn is_known(&mut self, action: &Action, asked: CommId) -> bool {
+        let picked = self.picked;
+        if self.answers.of(asked, action).is_some_and(|at| picked - at <= ANSWERS_KEPT) {
             return true;
         }
-        let since = self.membership.iter().rev().take_while(
-            |earlier| !matches!(earlier.action, Action::CommCreate { comm, .. } if comm == asked),
-        );
-        let found = since.take(ANSWERS_KEPT).position(|earlier| earlier.action == *action);
+        let mut since = self
+            .recent
+            .iter()
+            .rev()
+            .take_while(|earlier| !matches!(earlier, Action::CommCreate { comm, .. } if *comm == asked));
+        let found = since.position(|earlier| earlier == action);
         if let Some(back) = found {
-            answers.note(asked, *action, kept - 1 - back);
+            self.answers.note(asked, *action, picked - 1 - back);
         }
         found.is_some()
     }

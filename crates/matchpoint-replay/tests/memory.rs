@@ -1,17 +1,19 @@
-//! What a replay holds: no more than 64 MiB, 16 KiB for each rank and 64 bytes for each message that waits, whatever the
-//! length of the trace; and what engines keep of a message that waits, once where it is counted and once where it is
-//! timed.
+//! What a replay holds: no more than 64 MiB, 16 KiB for each rank and 64 bytes for each message in flight, whatever the
+//! length of the trace, with the engine `bins`.
 //!
-//! Traces are made up while they are read, so that all that grows is the replay. One test, because the system tells the
-//! memory of a process, not of a test.
+//! Traces are made up while they are read, so that all that grows is the replay. The system tells the memory of a
+//! process, not of a test, so every case is run by a process of its own. `MATCHPOINT_TEST_MESSAGES=10000000` has more
+//! messages wait.
 #![cfg(target_os = "linux")]
 
 mod program;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
-use matchpoint_replay::{Arrivals, LogGp, Options, Progress, profile, replay};
+use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, profile, replay};
 use matchpoint_trace::call::*;
 use matchpoint_trace::{Call, Description, Function, RankReader, Trace, TraceError};
 use program::{from, to};
@@ -113,17 +115,93 @@ fn receive(call: &mut Call, args: ReceiveArgs, request: Option<u32>) {
     call.action = Action::Receive { args, request: request.map(RequestId), status: None };
 }
 
-/// One rank sends so many messages of a thousand kinds, and the other receives none of them but one, later.
-fn waiting(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+/// When a rank of such a trace goes on after its first call: by then, all has been sent.
+fn late(call: &mut Call, messages: u64) {
+    call.enter_ns += messages as i64 * 4000;
+    call.leave_ns = call.enter_ns + 100;
+}
+
+/// Who takes the messages that wait.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Taking {
+    /// Nobody, but for a few.
+    None,
+    /// The earliest first.
+    InOrder,
+    /// Those of one tag after those of another, so that gaps come to be everywhere.
+    ByTag,
+    /// While others come: every message that is there is followed by one more.
+    Steadily,
+}
+
+const TAGS: u64 = 1000;
+
+/// So many messages in flight at once, from every other rank to the rank beside it: all are sent before any is received.
+fn waiting(
+    pairs: u32,
+    messages: u64,
+    taking: Taking,
+) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+    let each = messages / u64::from(pairs);
+    MadeUp::new(2 * pairs, move |rank, at, call| {
+        let tag = |at: u64| (at % TAGS) as i32;
+        if rank % 2 == 0 {
+            let more = if taking == Taking::Steadily { each } else { 0 };
+            if at >= each {
+                late(call, each);
+            }
+            send(call, to(rank + 1, tag(at)), None);
+            return at < each + more;
+        }
+        if at > 0 {
+            late(call, each);
+        }
+        let (tag, taken) = match taking {
+            Taking::None => (tag(at), 2),
+            Taking::InOrder => (tag(at), each),
+            // Of every tag there are so many.
+            Taking::ByTag => (tag(at / (each / TAGS).max(1)), each / TAGS * TAGS),
+            Taking::Steadily => (tag(at * 7), each),
+        };
+        receive(call, from(rank - 1, tag), None);
+        at < taken
+    })
+}
+
+/// So many receives posted at once, for messages that are sent later.
+fn posted(messages: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
     MadeUp::new(2, move |rank, at, call| {
+        let tag = (at % TAGS) as i32;
         if rank == 0 {
-            send(call, to(1, (at % 1000) as i32), None);
+            if at > 0 {
+                late(call, messages);
+            }
+            send(call, to(1, tag), None);
             return at < messages;
         }
-        call.enter_ns += at as i64 * 2000 * messages as i64;
-        call.leave_ns = call.enter_ns + 100;
-        receive(call, from(0, at as i32), None);
-        at < 2
+        receive(call, from(0, tag), Some(at as u32));
+        at < messages
+    })
+}
+
+/// Two ranks that make a communicator, send a message on it and free it, again and again.
+fn communicators(times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + Send + Sync> {
+    MadeUp::new(2, move |rank, at, call| {
+        let comm = CommId(10 + at as u32 / 3);
+        match (at % 3, rank) {
+            (0, _) => {
+                call.function = Function::Comm_dup;
+                let (parent, how) = (CommId::WORLD, NewComm::Dup);
+                call.action = Action::CommCreate { parent, how, comm, request: None };
+            }
+            (1, 0) => send(call, SendArgs { comm, ..to(1, 0) }, None),
+            (1, _) => receive(call, ReceiveArgs { comm, ..from(0, 0) }, None),
+            _ => {
+                call.function = Function::Comm_free;
+                call.action = Action::CommFree { comm };
+            }
+        }
+        at < 3 * times
     })
 }
 
@@ -155,9 +233,15 @@ fn cube(edge: u32, times: u64) -> MadeUp<impl Fn(u32, u64, &mut Call) -> bool + 
     })
 }
 
+/// `MATCHPOINT_TEST_ENGINES=list,bins` measures those instead, and holds them to nothing.
+fn engines() -> Option<Vec<String>> {
+    let named = std::env::var("MATCHPOINT_TEST_ENGINES").ok()?;
+    Some(named.split(',').map(str::to_owned).collect())
+}
+
 fn options() -> Options {
     Options {
-        engines: vec!["bins".into()],
+        engines: engines().unwrap_or_else(|| vec!["bins".into()]),
         sampled: false,
         arrivals: Arrivals::Simulated,
         loggp: LogGp::default(),
@@ -165,32 +249,129 @@ fn options() -> Options {
     }
 }
 
+/// What is measured in a process of its own.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Case {
+    /// The simulation by itself, which is all that a profile takes.
+    Profile,
+    /// Between so many pairs of ranks.
+    Waiting(u32, Taking),
+    Posted,
+    /// So many communicators, one after the other.
+    Communicators(u64),
+    /// Of so many ranks an edge, so many times.
+    Cube(u32, u64),
+}
+
+fn cases() -> Vec<Case> {
+    use Taking::*;
+    let waiting =
+        [1, 64].map(|pairs| [None, InOrder, ByTag, Steadily].map(|taking| Case::Waiting(pairs, taking)));
+    let cubes = [(4, 100), (4, 400), (10, 12), (16, 3), (20, 3)].map(|(edge, times)| Case::Cube(edge, times));
+    let communicators = [50_000, 500_000].map(Case::Communicators);
+    [vec![Case::Profile, Case::Posted], communicators.to_vec(), waiting.concat(), cubes.to_vec()].concat()
+}
+
+/// In the environment of a process that runs one case: which.
+const CASE: &str = "MATCHPOINT_TEST_MEMORY_CASE";
+
 #[test]
-fn memory_is_bounded_by_ranks_and_waiting_messages() {
-    // The simulation by itself, which is all that a profile takes.
-    let messages = 1_000_000;
-    let trace = waiting(messages);
-    profile(&trace, Arrivals::Simulated, LogGp::default(), &Progress::default()).unwrap();
-    let each = (trace.most.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64;
-    println!("{each:.1} bytes for each of {messages} waiting messages");
-    assert!(each <= 66.0, "{each}");
-
-    // `bins` keeps a message in 64 bytes.
-    let trace = waiting(messages);
-    replay(&trace, &options(), &Progress::default()).unwrap();
-    let each = (trace.most.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64;
-    println!("{each:.1} bytes for each of {messages} waiting messages, and in an engine");
-    // Engines that play again hold 32 MiB before they are let go.
-    assert!(each <= 66.0 + 2.0 * 64.0 + f64::from(48 << 20) / messages as f64, "{each}");
-
-    for (edge, times) in [(4, 100), (4, 400), (10, 12), (16, 3)] {
-        let trace = cube(edge, times);
-        let run = replay(&trace, &options(), &Progress::default()).unwrap();
-        let ranks = u64::from(edge.pow(3));
-        assert_eq!(run.engines[0].matched, ranks * 26 * times);
-        let limit = (64 << 20) + ranks * (16 << 10) + ranks * 26 * 64;
-        let most = trace.most.load(Relaxed);
-        println!("{ranks} ranks, {times} times: {} of {} KiB", most >> 10, limit >> 10);
-        assert!(most <= limit, "{ranks} ranks: {} of {} KiB", most >> 10, limit >> 10);
+fn memory_is_bounded_by_ranks_and_messages_in_flight() {
+    let messages = std::env::var("MATCHPOINT_TEST_MESSAGES").map_or(1_000_000, |n| n.parse().unwrap());
+    if let Ok(case) = std::env::var(CASE) {
+        return run(cases()[case.parse::<usize>().unwrap()], messages);
     }
+    for (at, case) in cases().iter().enumerate() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.env(CASE, at.to_string()).arg("--nocapture");
+        let output = command.output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        said.lines().filter(|line| line.contains("bytes each")).for_each(|line| println!("{line}"));
+        assert!(output.status.success(), "{case:?}:\n{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Looks at the memory all the time: what a growing table takes while it is copied is there for milliseconds.
+fn watched<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync>(trace: &MadeUp<F>) -> Measurements {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                if trace.begun.load(Relaxed) > trace.present.len() {
+                    trace.look();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let run = replay(trace, &options(), &Progress::default());
+        is_over.store(true, Relaxed);
+        run.unwrap()
+    })
+}
+
+fn run(case: Case, messages: u64) {
+    let (ranks, in_flight, most) = match case {
+        Case::Profile => {
+            let trace = waiting(1, messages, Taking::None);
+            profile(&trace, Arrivals::Simulated, LogGp::default(), &Progress::default()).unwrap();
+            let each = per(&trace, messages);
+            println!("{messages} messages wait in the simulation: {each:.1} bytes each");
+            // Records of their own have the first of them.
+            assert!(each <= 18.0 + f64::from(8 << 20) / messages as f64, "{each}");
+            return;
+        }
+        Case::Posted => {
+            let trace = posted(messages);
+            let run = watched(&trace);
+            println!(
+                "{messages} receives are posted, each with a request: {:.1} bytes each",
+                per(&trace, messages)
+            );
+            assert!(run.engines[0].posted.length_max >= messages - 2);
+            return;
+        }
+        Case::Waiting(pairs, taking) => {
+            let trace = waiting(pairs, messages, taking);
+            let run = watched(&trace);
+            let of = &run.engines[0];
+            let longest = of.unexpected.length_max * u64::from(pairs);
+            assert!((messages * 99 / 100..=messages).contains(&longest), "{longest} are not {messages}");
+            assert_eq!(of.disagreements, 0);
+            assert!(messages < 1_000_000 || of.timed_counting > 0.5, "{}", of.timed_counting);
+            print!(
+                "{messages} messages wait at {pairs} ranks, taken {taking:?}: {:.1} bytes each; ",
+                per(&trace, messages)
+            );
+            (2 * pairs, messages, trace.most.load(Relaxed))
+        }
+        Case::Communicators(times) => {
+            let trace = communicators(times);
+            let run = watched(&trace);
+            assert_eq!(run.engines[0].matched, times);
+            let used = &run.communicators;
+            assert_eq!(used.iter().map(|communicator| communicator.messages).sum::<u64>(), times);
+            assert!(used.len() <= 65, "{}", used.len());
+            assert!(used[0].origin.ends_with("one after the other)"), "{}", used[0].origin);
+            // Whatever their number. The engine has no more contexts than they.
+            let most = trace.most.load(Relaxed);
+            println!("{times} communicators: {} KiB, 0 bytes each", most >> 10);
+            assert!(most <= 34 << 20, "{} KiB", most >> 10);
+            return;
+        }
+        Case::Cube(edge, times) => {
+            let trace = cube(edge, times);
+            let run = watched(&trace);
+            let ranks = edge.pow(3);
+            assert_eq!(run.engines[0].matched, u64::from(ranks) * 26 * times);
+            (ranks, u64::from(ranks) * 26, trace.most.load(Relaxed))
+        }
+    };
+    let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
+    println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", most >> 10, limit >> 10);
+    assert!(most <= limit || engines().is_some(), "{case:?}: {} of {} KiB", most >> 10, limit >> 10);
+}
+
+/// What the second pass took for each of so many.
+fn per<F>(trace: &MadeUp<F>, messages: u64) -> f64 {
+    (trace.most.load(Relaxed) - trace.before.load(Relaxed)) as f64 / messages as f64
 }

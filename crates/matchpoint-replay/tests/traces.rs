@@ -61,7 +61,7 @@ fn at_wait_nothing_is_unexpected() {
 #[test]
 fn what_is_counted_does_not_depend_on_the_order_of_arrivals() {
     for name in REAL.keys() {
-        let [simulated, timestamps, at_wait] = Arrivals::ALL.map(|mode| replayed(name, mode).totals);
+        let [simulated, timestamps, at_wait] = Arrivals::ASSUMED.map(|mode| replayed(name, mode).totals);
         for other in [&timestamps, &at_wait] {
             assert_eq!((simulated.sends, simulated.receives), (other.sends, other.receives), "{name}");
             assert_eq!(simulated.wildcards, other.wildcards, "{name}");

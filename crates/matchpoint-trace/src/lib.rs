@@ -15,4 +15,4 @@ pub use call::Call;
 pub use error::TraceError;
 pub use function::{Class, Function};
 pub use readers::open;
-pub use trace::{Description, Missing, RankReader, Trace};
+pub use trace::{Arrival, Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};

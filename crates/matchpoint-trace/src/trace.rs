@@ -39,6 +39,23 @@ pub struct Missing {
     pub why: String,
 }
 
+/// A message that a rank received: when it arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// On the clock that the rank's calls have.
+    pub at_ns: i64,
+    /// Rank of its sender in `MPI_COMM_WORLD`.
+    pub from: u32,
+    /// Its tag.
+    pub tag: i32,
+}
+
+/// A rank's arrivals, in their order.
+pub type Arrivals<'a> = Box<dyn Iterator<Item = Result<Arrival, TraceError>> + Send + 'a>;
+
+/// What a process's ticks are in nanoseconds, on the clock that its calls have.
+pub type Nanoseconds<'a> = Box<dyn FnMut(u64) -> i64 + 'a>;
+
 /// A trace that can be read, rank by rank, by several threads at once.
 pub trait Trace: Send + Sync {
     /// What it is.
@@ -55,6 +72,23 @@ pub trait Trace: Send + Sync {
     /// # Panics
     /// If `rank` is not [`present`](Self::present).
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError>;
+
+    /// When messages arrived at a rank that is present, where that was recorded (`matchpoint run --record`); `None`: it
+    /// was not. No tool above MPI sees it.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    fn arrivals(&self, rank: u32) -> Result<Option<Arrivals<'_>>, TraceError> {
+        let _ = rank;
+        Ok(None)
+    }
+
+    /// What turns ticks of a rank that is present, as its recorder counted them, into the times of its calls; `None`: its
+    /// format has no ticks.
+    fn nanoseconds(&self, rank: u32) -> Option<Nanoseconds<'_>> {
+        let _ = rank;
+        None
+    }
 }
 
 /// The stream of one rank.

@@ -80,6 +80,7 @@ int MPI_Comm_size(MPI_Comm comm, int *size);
 int MPI_Comm_test_inter(MPI_Comm comm, int *flag);
 int MPI_Error_class(int code, int *class);
 int MPI_Get_count(const MPI_Status *status, MPI_Datatype type, int *count);
+int MPI_Status_set_elements(MPI_Status *status, MPI_Datatype type, int count);
 int MPI_Get_elements_x(const MPI_Status *status, MPI_Datatype type, MPI_Count *count);
 int MPI_Get_library_version(char *version, int *length);
 int MPI_Get_version(int *version, int *subversion);

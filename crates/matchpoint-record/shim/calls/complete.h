@@ -20,7 +20,7 @@ static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MP
  * threads have them, may have taken its place. */
 static inline bool still_there(struct lane *lane, const uint64_t *record)
 {
-    bool there = record == lane->words + lane->at % LANE_WORDS || record == lane->outside;
+    bool there = record == lane->words + written(lane) % LANE_WORDS || record == lane->outside;
     if (__builtin_expect(!there, 0))
         atomic_fetch_add(&calls_unseen, 1);
     return there;
@@ -206,29 +206,6 @@ CALL(Waitall, "QC", (int count, MPI_Request requests[], MPI_Status statuses[]), 
     return leave(lane, result);
 }
 
-CALL(Testall, "QC", (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
-     (count, requests, flag, statuses))
-{
-    struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Testall)(count, requests, flag, statuses);
-    size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
-    uint64_t *record = begin_requests(lane, several, requests, several);
-    uint64_t entered = ticks();
-    int result = REAL(Testall)(count, requests, flag, reported != NULL ? reported : statuses);
-    uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (FAILED(result))
-            end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);
-        else if (*flag)
-            end = put_all(end, record, several, reported);
-        finish_requests(lane, record, CODE(Testall), entered, left, completions, end);
-    }
-    return leave(lane, result);
-}
-
 CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *status), (count, requests, index, status))
 {
     struct lane *lane = enter();
@@ -251,31 +228,62 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     return leave(lane, result);
 }
 
-CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
-     (count, requests, index, flag, status))
-{
-    struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Testany)(count, requests, index, flag, status);
-    size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
-    uint64_t *record = begin_requests(lane, several, requests, 1);
-    uint64_t entered = ticks();
-    int result = REAL(Testany)(count, requests, index, flag, reported);
-    uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (FAILED(result))
-            end = put_failed_any(end, record, result, requests, *index);
-        else if (*flag && *index != MPI_UNDEFINED)
-            end = put_completion(end, (size_t)*index, reported);
-        finish_requests(lane, record, CODE(Testany), entered, left, completions, end);
+/* MPI_Request_get_status… asks what MPI_Test… asks, and completes nothing: one that fails says nothing, and requests stay as
+ * they are (MPI-4.1 §3.7.6). `COMPLETES` tells the two apart. */
+#define ALL_OF(NAME, CONST, COMPLETES)                                                                   \
+    CALL(NAME, "QC", (int count, CONST MPI_Request requests[], int *flag, MPI_Status statuses[]),        \
+         (count, requests, flag, statuses))                                                              \
+    {                                                                                                    \
+        struct lane *lane = enter();                                                                     \
+        if (lane == NULL)                                                                                \
+            return REAL(NAME)(count, requests, flag, statuses);                                          \
+        size_t several = count > 0 ? (size_t)count : 0;                                                  \
+        MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses; \
+        uint64_t *record = begin_requests(lane, several, requests, several);                             \
+        uint64_t entered = ticks();                                                                      \
+        int result = REAL(NAME)(count, requests, flag, reported != NULL ? reported : statuses);          \
+        uint64_t left = ticks();                                                                         \
+        if (!COMPLETES && FAILED(result))                                                                \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
+        if (record != NULL && still_there(lane, record)) {                                               \
+            uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
+            if (FAILED(result))                                                                          \
+                end = put_failed_all(end, record, requests, tells(result) && *flag ? reported : NULL);   \
+            else if (*flag)                                                                              \
+                end = put_all(end, record, several, reported);                                           \
+            finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
+        }                                                                                                \
+        return leave(lane, result);                                                                      \
     }
-    return leave(lane, result);
-}
 
-#define SOME(NAME)                                                                                       \
-    CALL(NAME, "QC", (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]), \
+#define ANY_OF(NAME, CONST, COMPLETES)                                                                   \
+    CALL(NAME, "QC", (int count, CONST MPI_Request requests[], int *index, int *flag, MPI_Status *status), \
+         (count, requests, index, flag, status))                                                         \
+    {                                                                                                    \
+        struct lane *lane = enter();                                                                     \
+        if (lane == NULL)                                                                                \
+            return REAL(NAME)(count, requests, index, flag, status);                                     \
+        size_t several = count > 0 ? (size_t)count : 0;                                                  \
+        MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;               \
+        uint64_t *record = begin_requests(lane, several, requests, 1);                                   \
+        uint64_t entered = ticks();                                                                      \
+        int result = REAL(NAME)(count, requests, index, flag, reported);                                 \
+        uint64_t left = ticks();                                                                         \
+        if (!COMPLETES && FAILED(result))                                                                \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
+        if (record != NULL && still_there(lane, record)) {                                               \
+            uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
+            if (FAILED(result))                                                                          \
+                end = put_failed_any(end, record, result, requests, *index);                             \
+            else if (*flag && *index != MPI_UNDEFINED)                                                   \
+                end = put_completion(end, (size_t)*index, reported);                                     \
+            finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
+        }                                                                                                \
+        return leave(lane, result);                                                                      \
+    }
+
+#define SOME_OF(NAME, CONST, COMPLETES)                                                                  \
+    CALL(NAME, "QC", (int count, CONST MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]), \
          (count, requests, outcount, indices, statuses))                                                 \
     {                                                                                                    \
         struct lane *lane = enter();                                                                     \
@@ -287,6 +295,8 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
+        if (!COMPLETES && FAILED(result))                                                                \
+            return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (!tells(result))                                                                          \
@@ -300,8 +310,10 @@ CALL(Testany, "QC", (int count, MPI_Request requests[], int *index, int *flag, M
         return leave(lane, result);                                                                      \
     }
 
-SOME(Waitsome)
-SOME(Testsome)
+ALL_OF(Testall, , true)
+ANY_OF(Testany, , true)
+SOME_OF(Waitsome, , true)
+SOME_OF(Testsome, , true)
 
 /* Calls that name requests, and complete none. */
 static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
@@ -335,7 +347,7 @@ ONE_REQUEST(Request_free)
 
 CALL(Cancel, "Q", (MPI_Request * request), (request))
 {
-    atomic_store_explicit(&anything_cancelled, true, memory_order_relaxed);
+    atomic_store_explicit(&always.anything_cancelled, true, memory_order_relaxed);
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Cancel)(request);
@@ -358,76 +370,7 @@ CALL(Startall, "Q", (int count, MPI_Request requests[]), (count, requests))
 }
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
-/* As those that complete requests, of which these complete none (MPI-4.1 §3.7.6). */
-CALL(Request_get_status_all, "QC", (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
-     (count, requests, flag, statuses))
-{
-    struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Request_get_status_all)(count, requests, flag, statuses);
-    size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
-    uint64_t *record = begin_requests(lane, several, requests, several);
-    uint64_t entered = ticks();
-    int result = REAL(Request_get_status_all)(count, requests, flag, reported != NULL ? reported : statuses);
-    uint64_t left = ticks();
-    if (FAILED(result))
-        return failed(lane, CODE_FAILED(Request_get_status_all), entered, result);
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (*flag)
-            end = put_all(end, record, several, reported);
-        finish_requests(lane, record, CODE(Request_get_status_all), entered, left, completions, end);
-    }
-    return leave(lane, result);
-}
-
-CALL(Request_get_status_any, "QC",
-     (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
-     (count, requests, index, flag, status))
-{
-    struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Request_get_status_any)(count, requests, index, flag, status);
-    size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
-    uint64_t *record = begin_requests(lane, several, requests, 1);
-    uint64_t entered = ticks();
-    int result = REAL(Request_get_status_any)(count, requests, index, flag, reported);
-    uint64_t left = ticks();
-    if (FAILED(result))
-        return failed(lane, CODE_FAILED(Request_get_status_any), entered, result);
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        if (*flag && *index != MPI_UNDEFINED)
-            end = put_completion(end, (size_t)*index, reported);
-        finish_requests(lane, record, CODE(Request_get_status_any), entered, left, completions, end);
-    }
-    return leave(lane, result);
-}
-
-CALL(Request_get_status_some, "QC",
-     (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
-     (count, requests, outcount, indices, statuses))
-{
-    struct lane *lane = enter();
-    if (lane == NULL)
-        return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
-    size_t several = count > 0 ? (size_t)count : 0;
-    MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses;
-    uint64_t *record = begin_requests(lane, several, requests, several);
-    uint64_t entered = ticks();
-    int result = REAL(Request_get_status_some)(count, requests, outcount, indices, reported != NULL ? reported : statuses);
-    uint64_t left = ticks();
-    if (FAILED(result))
-        return failed(lane, CODE_FAILED(Request_get_status_some), entered, result);
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
-        for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-            end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])
-                                   : put_completion_alone(end, (size_t)indices[i]);
-        finish_requests(lane, record, CODE(Request_get_status_some), entered, left, completions, end);
-    }
-    return leave(lane, result);
-}
+ALL_OF(Request_get_status_all, const, false)
+ANY_OF(Request_get_status_any, const, false)
+SOME_OF(Request_get_status_some, const, false)
 #endif

@@ -3,7 +3,7 @@
 CALL(Type_free, "", (MPI_Datatype * type), (type))
 {
     library_ready();
-    atomic_fetch_add_explicit(&types_freed, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&always.types_freed, 1, memory_order_relaxed);
     return REAL(Type_free)(type);
 }
 

@@ -140,11 +140,10 @@ fn what_is_read_is_what_was_called() {
     fs::create_dir(&truth).unwrap();
     let words = [&program, &truth, Path::new("30000"), Path::new("400")]
         .map(|word| word.to_str().unwrap().to_owned());
-    let recording = Recording::prepare(Settings {
-        output: folder.path().join("trace"),
-        command: words.to_vec(),
-        ..Settings::default()
-    });
+    let recording = Recording::prepare(
+        Settings { output: folder.path().join("trace"), command: words.to_vec(), ..Settings::default() },
+        &mut |_| (),
+    );
     let recording = recording.unwrap();
     run(&mut recording.command());
     let recorded = recording.finish(Some(0)).unwrap();

@@ -123,7 +123,9 @@ impl Resolver<'_> {
             NewComm::Split { .. } => self.split(parent, deposits),
             NewComm::Group(_) => self.by_group(parent, deposits),
             NewComm::Cart { .. } => self.grid(parent, deposits),
-            NewComm::Graph { nodes, .. } => self.first_ranks(parent, nodes, "MPI_Graph_create", deposits),
+            NewComm::Graph { nodes, .. } => {
+                self.first_ranks(parent, nodes, "MPI_Graph_create", Vec::new(), deposits)
+            }
             NewComm::CartSub => self.slices(parent, deposits),
             NewComm::Inter { .. } => return self.join_sides(parent, deposits),
             NewComm::Merge { .. } => self.merge(parent, deposits),
@@ -144,12 +146,12 @@ impl Resolver<'_> {
         for (deposited, context) in outcome {
             let view = &mut self.views[deposited.index];
             let context = context.filter(|_| deposited.comm != CommId::NULL);
-            if let Some(context) = context {
-                view.comms.insert(deposited.comm, context);
-            }
+            let before = context.and_then(|context| view.comms.insert(deposited.comm, context));
             view.waits = false;
-            view.next += 1;
-            self.found.created[deposited.index].push(context);
+            view.now = None;
+            self.found.created.push(deposited.index, context);
+            context.into_iter().for_each(|context| self.contexts.held(context));
+            before.into_iter().for_each(|before| self.leave(deposited.index, before));
         }
     }
 
@@ -158,7 +160,12 @@ impl Resolver<'_> {
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
         communicator.complete =
             communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
+        if let Some(context) = self.contexts.again(&communicator) {
+            self.found.times[context as usize] += 1;
+            return context;
+        }
         self.found.all.push(communicator);
+        self.found.times.push(1);
         (self.found.all.len() - 1) as Context
     }
 
@@ -243,10 +250,17 @@ impl Resolver<'_> {
         outcome
     }
 
-    fn first_ranks(&mut self, parent: Context, count: u32, name: &str, deposits: Vec<Deposited>) -> Outcome {
+    fn first_ranks(
+        &mut self,
+        parent: Context,
+        count: u32,
+        name: &str,
+        dims: Vec<u32>,
+        deposits: Vec<Deposited>,
+    ) -> Outcome {
         let members = self.own_members(parent, &deposits);
         let members = members.iter().take(count as usize).copied().collect();
-        let communicator = self.plain(format!("{name} of {parent}"), members);
+        let communicator = Communicator { dims, ..self.plain(format!("{name} of {parent}"), members) };
         self.one_for_all(communicator, deposits, |communicator, rank| communicator.members.contains(&rank))
     }
 
@@ -255,9 +269,7 @@ impl Resolver<'_> {
             deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
         let dims = dims.unwrap_or_default();
         let count = dims.iter().try_fold(1u32, |product, &dim| product.checked_mul(dim));
-        let outcome = self.first_ranks(parent, count.unwrap_or(0), "MPI_Cart_create", deposits);
-        self.found.all.last_mut().expect("first_ranks added it").dims = dims;
-        outcome
+        self.first_ranks(parent, count.unwrap_or(0), "MPI_Cart_create", dims, deposits)
     }
 
     fn slices(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {

@@ -59,6 +59,7 @@ impl Resolver<'_> {
             self.gathered.insert(key, context);
             context
         });
+        self.contexts.keep(context);
         self.finish(vec![(deposited, Some(context))]);
     }
 

@@ -7,18 +7,23 @@
 //! an inter-communicator). Ranks whose stream is missing make some outcomes unknowable: those are built from what is
 //! there, and marked.
 
+mod contexts;
 mod create;
+mod created;
 mod groups;
 mod listed;
 
 use std::sync::Arc;
 
 use matchpoint_trace::call::{Action, CommId};
+use matchpoint_trace::{Trace, TraceError};
 use rustc_hash::FxHashMap;
 
 use crate::process::Seat;
-use crate::survey::RankSurvey;
+use crate::survey::{Calls, Lists, Membership, RankSurvey};
+use contexts::Contexts;
 use create::{Deposit, Pending};
+use created::Created;
 use groups::Groups;
 
 /// Number of a communicator in [`Communicators`]: the context that engines see.
@@ -61,8 +66,10 @@ impl Communicator {
 pub(crate) struct Communicators {
     /// By context.
     pub all: Vec<Communicator>,
+    /// By context: how many communicators it was, one like the other and one after the other.
+    pub times: Vec<u64>,
     /// Per rank of the survey: the outcome of each of its creations, in order; `None`: not a member.
-    pub created: Vec<Vec<Option<Context>>>,
+    pub created: Created,
     /// Some have processes that are not of this world.
     pub elsewhere: bool,
     /// Creations that the trace does not determine.
@@ -86,29 +93,31 @@ impl Communicators {
     }
 }
 
-/// Resolves the communicators of a trace of `world` processes.
-pub(crate) fn resolve(surveys: &[RankSurvey], world: u32) -> Communicators {
-    let mut resolver = Resolver::new(surveys, world);
-    resolver.run();
-    resolver.found
+/// Resolves the communicators of a trace.
+pub(crate) fn resolve(trace: &dyn Trace, surveys: &[RankSurvey]) -> Result<Communicators, TraceError> {
+    let lists = Lists::default();
+    let mut resolver = Resolver::new(trace, surveys, &lists)?;
+    resolver.run()?;
+    Ok(resolver.found)
 }
 
 /// One rank's view.
-struct View {
+struct View<'a> {
     rank: u32,
-    next: usize,
+    calls: Calls<'a>,
+    /// The call that is played now.
+    now: Option<Membership>,
     comms: FxHashMap<CommId, Context>,
     groups: Groups,
     creations: FxHashMap<Context, u32>,
     /// The same of those that only their members make.
     gatherings: FxHashMap<listed::Gathering, u32>,
-    /// It has made its deposit for the creation at `next`, and waits for the others.
+    /// It has made its deposit for this creation, and waits for the others.
     waits: bool,
 }
 
 struct Resolver<'a> {
-    surveys: &'a [RankSurvey],
-    views: Vec<View>,
+    views: Vec<View<'a>>,
     /// World rank → index into `views`.
     present: FxHashMap<u32, usize>,
     pending: FxHashMap<(Context, u32), Pending>,
@@ -118,20 +127,25 @@ struct Resolver<'a> {
     gathered: FxHashMap<listed::Gathering, Context>,
     /// Sides of inter-communicators that wait for the other, by (own leader, other leader, tag).
     sides: FxHashMap<(u32, u32, i32), create::Side>,
+    contexts: Contexts,
     found: Communicators,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(surveys: &'a [RankSurvey], world: u32) -> Self {
-        let views = surveys.iter().map(|survey| View {
+    fn new(trace: &'a dyn Trace, surveys: &'a [RankSurvey], lists: &'a Lists) -> Result<Self, TraceError> {
+        let world = trace.description().ranks;
+        let view = |(survey, calls): (&RankSurvey, _)| View {
             rank: survey.rank,
-            next: 0,
+            calls,
+            now: None,
             comms: [(CommId::WORLD, WORLD), (CommId::SELF, SELF)].into_iter().collect(),
             groups: Groups::default(),
             creations: FxHashMap::default(),
             gatherings: FxHashMap::default(),
             waits: false,
-        });
+        };
+        let calls = Calls::of(trace, surveys, lists)?;
+        let views = surveys.iter().zip(calls).map(view);
         let complete = surveys.len() == world as usize;
         let predefined = |origin: &str, members: Arc<[u32]>, complete| Communicator {
             origin: origin.to_owned(),
@@ -141,58 +155,63 @@ impl<'a> Resolver<'a> {
             complete,
             dims: Vec::new(),
         };
-        Resolver {
-            surveys,
+        Ok(Resolver {
             views: views.collect(),
             present: surveys.iter().enumerate().map(|(index, survey)| (survey.rank, index)).collect(),
             pending: FxHashMap::default(),
             begun: 0,
             gathered: FxHashMap::default(),
             sides: FxHashMap::default(),
+            contexts: Contexts::default(),
             found: Communicators {
                 all: vec![
                     predefined("MPI_COMM_WORLD", (0..world).collect(), complete),
                     predefined("MPI_COMM_SELF", [0].into(), true),
                 ],
-                created: vec![Vec::new(); surveys.len()],
+                times: vec![1, 1],
+                created: Created::new(surveys.len()),
                 elsewhere: false,
                 unresolved: 0,
                 contradictions: 0,
             },
-        }
+        })
     }
 
     /// Plays every rank as far as it gets; where none gets any further, decides the oldest creation from what is
     /// there.
-    fn run(&mut self) {
+    fn run(&mut self) -> Result<(), TraceError> {
         loop {
             let mut moved = false;
             for index in 0..self.views.len() {
-                while self.step(index) {
+                while self.step(index)? {
                     moved = true;
                 }
             }
             if !moved && !self.decide_a_stuck_creation() {
-                return;
+                return Ok(());
             }
         }
     }
 
     /// Plays one call of a rank; false if it has to wait, or has none left.
-    fn step(&mut self, index: usize) -> bool {
-        let surveys = self.surveys;
-        let Some(call) = surveys[index].membership.get(self.views[index].next) else { return false };
-        if self.views[index].waits {
-            return false;
+    fn step(&mut self, index: usize) -> Result<bool, TraceError> {
+        let view = &mut self.views[index];
+        if view.waits {
+            return Ok(false);
         }
+        if view.now.is_none() {
+            view.now = view.calls.next()?;
+        }
+        let Some(call) = view.now.clone() else { return Ok(false) };
         match call.action {
             Action::CommCreate { parent, how, comm, .. } => {
                 let deposit = Deposit { function: call.function, how, comm, integers: &call.integers };
                 self.deposit(index, parent, deposit);
-                return true;
+                return Ok(true);
             }
             Action::CommFree { comm } => {
-                self.views[index].comms.remove(&comm);
+                let context = self.views[index].comms.remove(&comm);
+                context.into_iter().for_each(|context| self.leave(index, context));
             }
             Action::GroupCreate { how, group } => self.create_group(index, how, group, &call.integers),
             Action::GroupFree { group } => self.views[index].groups.free(group),
@@ -200,8 +219,16 @@ impl<'a> Resolver<'a> {
             Action::CommRank { comm, rank } => self.check_rank(index, comm, rank),
             _ => {}
         }
-        self.views[index].next += 1;
-        true
+        self.views[index].now = None;
+        Ok(true)
+    }
+
+    /// A rank knows a communicator no more. If it was the last, another may have its context: it begins anew.
+    fn leave(&mut self, index: usize, context: Context) {
+        if context > SELF {
+            self.views[index].creations.remove(&context);
+        }
+        self.contexts.freed(context, &self.found.all[context as usize]);
     }
 
     fn check_size(&mut self, index: usize, comm: CommId, size: u32) {

@@ -9,7 +9,7 @@ use matchpoint::{Engine, Refused};
 
 use super::clock::{Lap, Laps};
 use super::cold::{Phases, Sample, Surcharge};
-use super::play::{answer, expected, time};
+use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
 use crate::measurements::{Compared, EngineAtRank, EngineMeasurements, QueueMeasurements};
@@ -18,21 +18,7 @@ use crate::step::{Kind, Step};
 
 /// How often a burst is played, each time by an engine of its own: the shortest counts. What else runs on the machine
 /// only ever makes a burst longer.
-const REPETITIONS: usize = 3;
-
-/// Ranks up to which that is done, memory being what it takes: of the first engine, which the verdict is about, and of
-/// the others. Beyond, ranks are so many that what happens to one burst matters little.
-const REPEATED_RANKS_FIRST: usize = 1024;
-const REPEATED_RANKS: usize = 128;
-
-/// Processor time that playing again may take: at the beginning, and of what has passed since. A long run has so many
-/// bursts that none of them matters much.
-const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
-const REPEATING_SHARE: u32 = 32;
-
-/// Memory that the engines which play again may hold, at all ranks: where a queue grows beyond that, bursts are long
-/// enough, and each message that waits is kept twice instead of four times.
-const REPEATING_BYTES: u64 = 32 << 20;
+pub(super) const REPETITIONS: usize = 3;
 
 /// Between two looks at how much memory an engine has.
 const BURSTS_PER_LOOK: u64 = 8;
@@ -42,15 +28,22 @@ pub(crate) struct MeasuredEngine {
     name: String,
     world: u32,
     is_first: bool,
+    copies: Copies,
     ranks: Vec<AtRank>,
     /// Footprint of an engine that nothing was ever played.
     empty_bytes: u64,
     disagreements: u64,
-    repetitions: usize,
-    repeating: Duration,
+    /// Processor time that playing again took.
+    pub repeating: Duration,
     /// Processor time and memory that it takes in all; why it was stopped.
     spent: Duration,
-    held_bytes: u64,
+    pub held_bytes: u64,
+    /// Steps whose time has the counting in it.
+    timed_counting: u64,
+    /// What that adds to a step's, once it is known.
+    counting_ns: Option<f64>,
+    /// What the engine that counts and is timed answered to a burst.
+    answers: Vec<Answered>,
     pub stopped: Option<Stopped>,
     warm: Timing,
     cold: Vec<Sample>,
@@ -58,6 +51,27 @@ pub(crate) struct MeasuredEngine {
     /// Of the first engine: what it compared for receives posted at one site, by [`Step::site`]: searches of the posted queue
     /// that ended at one of them, and of the unexpected queue for one of them.
     pub sites: Vec<(Compared, Compared)>,
+}
+
+/// How many engines of a kind there are at each rank. What is in the queues is in each of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Copies {
+    /// One counts, and [so many](REPETITIONS) play each burst in turn.
+    Repeated,
+    /// One counts, another is timed.
+    Two,
+    /// One is timed while it counts.
+    One,
+}
+
+impl Copies {
+    pub fn timed(self) -> usize {
+        match self {
+            Copies::Repeated => REPETITIONS,
+            Copies::Two => 1,
+            Copies::One => 0,
+        }
+    }
 }
 
 /// How far repetitions of the same bursts were apart, and how many bursts were interrupted.
@@ -82,22 +96,25 @@ struct AtRank {
     steps: u64,
 }
 
-/// One engine that counts, whose answers are compared, and some that do not and are timed.
+/// One engine that counts, whose answers are compared, and some that do not and are timed, unless that is.
 struct Live {
     counted: Counted,
     timed: Vec<Box<dyn Engine>>,
 }
 
 impl Live {
-    fn new(name: &str, repetitions: usize) -> Result<Self, NameError> {
-        let timed = (0..repetitions).map(|_| engines::create(name)).collect::<Result<_, _>>()?;
+    fn new(name: &str, timed: usize) -> Result<Self, NameError> {
+        let timed = (0..timed).map(|_| engines::create(name)).collect::<Result<_, _>>()?;
         Ok(Live { counted: Counted::new(engines::create_counting(name)?), timed })
     }
 
     fn held_bytes(&self) -> u64 {
-        self.timed[0].footprint().now_bytes() * (1 + self.timed.len() as u64)
+        (self.counted.footprint().now_bytes() - COUNTS_BYTES) * (1 + self.timed.len() as u64)
     }
 }
+
+/// What counting adds to a footprint.
+const COUNTS_BYTES: u64 = size_of::<Counted>() as u64;
 
 impl MeasuredEngine {
     /// An engine of this name, for the processes of these ranks among `world`. One is made at once, so that a wrong name
@@ -108,18 +125,20 @@ impl MeasuredEngine {
         for own in present.iter().skip(1).map(|&rank| at(rank)).take_while(|own| *own != name) {
             engines::create(&own)?;
         }
-        let limit = if is_first { REPEATED_RANKS_FIRST } else { REPEATED_RANKS };
         Ok(MeasuredEngine {
             name: name.to_owned(),
             world,
             is_first,
+            copies: Copies::Repeated,
             ranks: present.iter().map(|_| AtRank::default()).collect(),
             empty_bytes: probe.footprint().peak_bytes,
             disagreements: 0,
-            repetitions: if present.len() <= limit { REPETITIONS } else { 1 },
             repeating: Duration::ZERO,
             spent: Duration::ZERO,
             held_bytes: 0,
+            timed_counting: 0,
+            counting_ns: None,
+            answers: Vec::new(),
             stopped: None,
             warm: Timing::default(),
             cold: Vec::new(),
@@ -137,15 +156,22 @@ impl MeasuredEngine {
         clock_ns: f64,
         laps: &mut Laps,
     ) -> Lap {
-        if !self.is_ready(process, rank) || !self.count(process, steps) {
-            return laps.lap();
-        }
-        let live = self.ranks[process].live.as_mut();
         let mut times = [f64::MAX; REPETITIONS];
         let mut played = 0;
-        for engine in live.into_iter().flat_map(|live| &mut live.timed) {
-            times[played] = time(&mut **engine, steps, clock_ns);
-            played += 1;
+        if !self.is_ready(process, rank) {
+            return laps.lap();
+        } else if self.copies == Copies::One {
+            times[0] = self.time_counted(process, steps, clock_ns);
+            played = 1;
+        } else if self.count(process, steps) {
+            let live = self.ranks[process].live.as_mut();
+            for engine in live.into_iter().flat_map(|live| &mut live.timed) {
+                times[played] = time(&mut **engine, steps, clock_ns);
+                played += 1;
+            }
+        }
+        if self.stopped.is_some() {
+            return laps.lap();
         }
         let times = &mut times[..played];
         times.sort_by(f64::total_cmp);
@@ -172,7 +198,7 @@ impl MeasuredEngine {
 
     /// The part of playing cold that comes before the caches are flushed. Whether there is anything to flush them for.
     pub fn prepare_cold(&mut self, process: usize, rank: u32, steps: &[Step]) -> bool {
-        self.is_ready(process, rank) && self.count(process, steps)
+        self.is_ready(process, rank) && (self.copies == Copies::One || self.count(process, steps))
     }
 
     /// Plays a phase on caches that were flushed.
@@ -180,15 +206,25 @@ impl MeasuredEngine {
         if self.stopped.is_some() {
             return;
         }
-        let at_rank = &mut self.ranks[process];
-        let Some(live) = &mut at_rank.live else { return };
         let mut laps = Laps::start();
-        let ns = time(&mut *live.timed[0], steps, clock_ns);
+        let mut timed = match &mut self.ranks[process].live {
+            Some(live) => live.timed.iter_mut(),
+            None => return,
+        };
+        let ns = timed.next().map(|engine| time(&mut **engine, steps, clock_ns));
         let was_interrupted = laps.lap().was_interrupted();
         // The others must go through the same steps; their code is warm by now, so they are not timed.
-        for engine in &mut live.timed[1..] {
+        for engine in timed {
             time(&mut **engine, steps, clock_ns);
         }
+        let (ns, was_interrupted) = match ns {
+            Some(ns) => (ns, was_interrupted),
+            None => (self.time_counted(process, steps, clock_ns), laps.lap().was_interrupted()),
+        };
+        if self.stopped.is_some() {
+            return;
+        }
+        let at_rank = &mut self.ranks[process];
         at_rank.steps += steps.len() as u64;
         // A phase lasts microseconds, so what interrupts one is all that would be seen of it.
         if !was_interrupted {
@@ -200,7 +236,7 @@ impl MeasuredEngine {
     fn is_ready(&mut self, process: usize, rank: u32) -> bool {
         if self.stopped.is_none() && self.ranks[process].live.is_none() {
             let name = engines::at_process(&self.name, rank.into(), self.world.into());
-            match Live::new(&name, self.repetitions) {
+            match Live::new(&name, self.copies.timed()) {
                 Ok(live) => self.ranks[process].live = Some(live),
                 // Its name was understood for another rank: what it refers to has gone.
                 Err(_) => self.stop(Stopped::Unmade),
@@ -230,6 +266,30 @@ impl MeasuredEngine {
         true
     }
 
+    /// The same, which times it as well, less what counting takes, and compares afterwards.
+    fn time_counted(&mut self, process: usize, steps: &[Step], clock_ns: f64) -> f64 {
+        let counting_ns = *self.counting_ns.get_or_insert_with(|| {
+            let name = engines::at_process(&self.name, 0, self.world.into());
+            counting_ns(&name, clock_ns).unwrap_or(0.0)
+        });
+        let Some(live) = &mut self.ranks[process].live else { return 0.0 };
+        let mut before = attempts(live.counted.counts());
+        let ns = time_counted(&mut live.counted, steps, clock_ns, &mut self.answers);
+        self.timed_counting += steps.len() as u64;
+        for (step, answered) in steps.iter().zip(&self.answers) {
+            if step.site != 0 && self.is_first {
+                note_site(&mut self.sites, step, answered.attempts - before);
+            }
+            before = answered.attempts;
+            if answered.answer == Err(Refused::Full) {
+                self.stop(Stopped::Full);
+                break;
+            }
+            self.disagreements += u64::from(answered.answer != Ok(expected(step)));
+        }
+        (ns - counting_ns * steps.len() as f64).max(0.0)
+    }
+
     fn spend(&mut self, lap: Lap, played: usize) {
         self.spent += lap.cpu;
         if played > 1 {
@@ -238,25 +298,33 @@ impl MeasuredEngine {
         }
     }
 
-    /// Stops what takes too much: repetitions first. Called after a burst, since what is counted and what is timed must
-    /// be the same.
-    pub fn limit(&mut self, process: usize, engines: usize, sampled: bool, passed: Duration) {
-        if self.stopped.is_some() {
-            return;
-        }
+    /// Looks at how much memory it has, now and then.
+    pub fn weigh(&mut self, process: usize) {
         let at_rank = &mut self.ranks[process];
         at_rank.bursts += 1;
-        if at_rank.bursts % BURSTS_PER_LOOK == 1 {
+        if self.stopped.is_none() && at_rank.bursts % BURSTS_PER_LOOK == 1 {
             let held = at_rank.live.as_ref().map_or(0, Live::held_bytes);
             self.held_bytes = self.held_bytes + held - at_rank.held_bytes;
             at_rank.held_bytes = held;
         }
-        let too_large = budget::is_too_large(self.held_bytes, engines);
-        let repeats_too_much = self.held_bytes > REPEATING_BYTES
-            || self.repeating > REPEATING_AT_FIRST + passed / REPEATING_SHARE;
-        if self.repetitions > 1 && (too_large || repeats_too_much) {
-            self.play_once();
-        } else if too_large && !self.is_first {
+    }
+
+    /// Of that, what it has for what is queued. An engine that shrinks with use has nothing.
+    pub fn queued_bytes(&self) -> u64 {
+        let engines =
+            self.ranks.iter().filter(|rank| rank.held_bytes > 0).count() * (1 + self.copies.timed());
+        self.held_bytes.saturating_sub(self.empty_bytes * engines as u64)
+    }
+
+    /// Memory that it takes at all ranks before anything is queued.
+    pub fn idle_bytes(&self, copies: Copies) -> u64 {
+        self.empty_bytes * (self.ranks.len() * (1 + copies.timed())) as u64
+    }
+
+    /// Stops it if it takes too much. Called after a burst, since what is counted and what is timed must be the same.
+    pub fn limit(&mut self, engines: usize, sampled: bool, passed: Duration) {
+        if self.stopped.is_some() {
+        } else if budget::is_too_large(self.held_bytes, engines) && !self.is_first {
             self.stop(Stopped::Memory);
         } else if budget::is_used_up(self.spent, engines, passed)
             || sampled && !self.is_first && budget::is_sampled_enough(self.spent, passed)
@@ -265,12 +333,13 @@ impl MeasuredEngine {
         }
     }
 
-    fn play_once(&mut self) {
-        self.repetitions = 1;
+    /// Lets go of all but so many copies.
+    pub fn keep(&mut self, copies: Copies) {
+        self.copies = copies;
         self.held_bytes = 0;
         for at_rank in &mut self.ranks {
             let Some(live) = &mut at_rank.live else { continue };
-            live.timed.truncate(1);
+            live.timed.truncate(copies.timed());
             at_rank.held_bytes = live.held_bytes();
             self.held_bytes += at_rank.held_bytes;
         }
@@ -313,6 +382,8 @@ impl MeasuredEngine {
             matched: posted.hits + unexpected.hits,
             unmatched_receives,
             unmatched_messages,
+            timed_counting: self.timed_counting as f64
+                / self.ranks.iter().map(|rank| rank.steps).sum::<u64>().max(1) as f64,
             disagreements: self.disagreements,
             posted,
             unexpected,
@@ -384,7 +455,7 @@ impl AtRank {
     }
 
     fn peak_bytes(&self) -> u64 {
-        self.live.as_ref().map_or(self.bytes, |live| live.timed[0].footprint().peak_bytes)
+        self.live.as_ref().map_or(self.bytes, |live| live.counted.footprint().peak_bytes - COUNTS_BYTES)
     }
 
     fn retire(&mut self) {

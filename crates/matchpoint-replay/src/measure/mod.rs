@@ -5,6 +5,10 @@
 //! clock is read twice per burst, never within. Some phases are played cold, all engines after one flush. An engine that
 //! takes too much is stopped ([`budget`](crate::budget)).
 //!
+//! What is queued is in each of these engines. Where that is much, all are played once, and where it is very much there is
+//! one of each kind, which is timed while it counts (what that takes is measured beforehand, and taken off): always all
+//! kinds alike, so that they compare. Thousands of ranks, each with engines of its own, are as much.
+//!
 //! * [`engine`]: one engine at all ranks; [`play`]: a burst of steps on one of them.
 //! * [`warm`], [`cold`]: what bursts on warm caches, and phases on cold ones, amount to.
 //! * [`clock`]: the time that passed, and what this thread had of it.
@@ -28,7 +32,7 @@ use crate::observer::{Observer, Shared};
 use crate::step::{Brief, Step};
 use clock::{Lap, Laps, Passed};
 use cold::{Draw, Phases, same_phase};
-use engine::MeasuredEngine;
+use engine::{Copies, MeasuredEngine};
 
 /// Processor time that cold phases may take, flushing included: at the beginning, and of what has passed since. A flush
 /// takes a millisecond or two, and the simulation waits for whoever falls behind: without a limit, one run in five
@@ -36,6 +40,17 @@ use engine::MeasuredEngine;
 const COLD_AT_FIRST: Duration = Duration::from_millis(20);
 const COLD_AT_FIRST_SHORT: Duration = Duration::from_millis(150);
 const COLD_SHARE: u32 = 16;
+
+/// Processor time that playing again may take, of all engines: at the beginning, for each, and of what has passed since.
+/// A long run has so many bursts that none of them matters much.
+const REPEATING_AT_FIRST: Duration = Duration::from_millis(50);
+const REPEATING_SHARE: u32 = 32;
+
+/// Memory that all engines may hold together while bursts are played again, at all ranks, and each while it is there
+/// twice. Where queues grow beyond that, bursts are long enough, and searches so long that counting adds little; what it
+/// adds is measured, and taken off.
+const REPEATING_BYTES: u64 = 32 << 20;
+const TWICE_BYTES: u64 = 16 << 20;
 
 /// A trace of fewer calls is short.
 const SHORT_CALLS: u64 = 1 << 20;
@@ -48,6 +63,7 @@ pub(crate) struct Measurer {
     pub observers: Vec<Observer>,
     pub shared: Shared,
     engines: Vec<MeasuredEngine>,
+    copies: Copies,
     ranks: Vec<u32>,
     phases: Vec<Phases>,
     /// Engines but the first are played as far as a little time goes.
@@ -67,10 +83,11 @@ impl Measurer {
     /// Engines of these names, for the processes of these ranks among `world`.
     pub fn new(names: &[String], sampled: bool, present: &[u32], world: u32) -> Result<Self, NameError> {
         let engine = |(at, name): (usize, &String)| MeasuredEngine::new(name, at == 0, present, world);
-        Ok(Measurer {
+        let mut measurer = Measurer {
             observers: present.iter().map(|_| Observer::default()).collect(),
             shared: Shared::default(),
             engines: names.iter().enumerate().map(engine).collect::<Result<_, _>>()?,
+            copies: Copies::Repeated,
             ranks: present.to_vec(),
             phases: vec![Phases::default(); present.len()],
             sampled,
@@ -83,7 +100,15 @@ impl Measurer {
             cold_time: Duration::ZERO,
             passed: Duration::ZERO,
             timed: Lap::default(),
-        })
+        };
+        let idle_bytes = measurer.engines.iter().map(|engine| engine.idle_bytes(Copies::Repeated));
+        if idle_bytes.sum::<u64>() > REPEATING_BYTES {
+            measurer.keep(Copies::Two);
+        }
+        if measurer.engines.iter().any(|engine| engine.idle_bytes(Copies::Two) > TWICE_BYTES) {
+            measurer.keep(Copies::One);
+        }
+        Ok(measurer)
     }
 
     /// What the first pass found: how many calls there are.
@@ -130,8 +155,33 @@ impl Measurer {
         self.play_warm(process, &steps[warm..], first);
         let count = self.engines.len();
         for engine in &mut self.engines {
-            engine.limit(process, count, self.sampled, self.passed);
+            engine.weigh(process);
         }
+        self.limit_copies();
+        for engine in &mut self.engines {
+            engine.limit(count, self.sampled, self.passed);
+        }
+    }
+
+    /// One rule for all engines of a run, or the times of some would be the shortest of several, and those of others not.
+    fn limit_copies(&mut self) {
+        if self.copies == Copies::Repeated {
+            let repeating: Duration = self.engines.iter().map(|engine| engine.repeating).sum();
+            let at_first = REPEATING_AT_FIRST * self.engines.len() as u32;
+            let held_bytes: u64 = self.engines.iter().map(|engine| engine.held_bytes).sum();
+            if held_bytes > REPEATING_BYTES || repeating > at_first + self.passed / REPEATING_SHARE {
+                self.keep(Copies::Two);
+            }
+        } else if self.copies == Copies::Two
+            && self.engines.iter().any(|engine| engine.queued_bytes() > TWICE_BYTES)
+        {
+            self.keep(Copies::One);
+        }
+    }
+
+    fn keep(&mut self, copies: Copies) {
+        self.copies = copies;
+        self.engines.iter_mut().for_each(|engine| engine.keep(copies));
     }
 
     fn play_warm(&mut self, process: usize, steps: &[Step], first: usize) {

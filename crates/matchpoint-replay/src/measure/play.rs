@@ -3,7 +3,11 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use matchpoint::{Engine, MsgId, Refused};
+use matchpoint::engines::{self, NameError};
+use matchpoint::wrap::Counted;
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
+};
 
 use crate::step::{Kind, Step};
 
@@ -14,6 +18,59 @@ pub(crate) fn time(engine: &mut dyn Engine, steps: &[Step], clock_ns: f64) -> f6
         let _ = black_box(answer(engine, step));
     }
     (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
+}
+
+/// What an engine that counts answered to a step, and the entries it had examined by then.
+pub(crate) struct Answered {
+    pub answer: Result<Option<u64>, Refused>,
+    pub attempts: u64,
+}
+
+/// The same of an engine that counts, and its answers: longer by what [counting takes](counting_ns).
+pub(crate) fn time_counted(
+    engine: &mut Counted,
+    steps: &[Step],
+    clock_ns: f64,
+    answers: &mut Vec<Answered>,
+) -> f64 {
+    answers.clear();
+    answers.reserve(steps.len());
+    let begin = Instant::now();
+    for step in steps {
+        let answer = answer(engine, step);
+        let counts = engine.counts();
+        let attempts = counts.posted.attempts() + counts.unexpected.attempts();
+        answers.push(Answered { answer, attempts });
+    }
+    (begin.elapsed().as_nanos() as f64 - clock_ns).max(0.0)
+}
+
+/// How often a burst is played to find out what counting takes: the shortest counts.
+const TRIALS: usize = 32;
+
+/// Receives posted, and taken by a message each, in one such burst.
+const PAIRS: u32 = 32;
+
+/// Time that counting adds to a step: what an engine of this name that counts takes longer for the same short queues.
+pub(crate) fn counting_ns(name: &str, clock_ns: f64) -> Result<f64, NameError> {
+    let mut plain = engines::create(name)?;
+    let mut counted = Counted::new(engines::create_counting(name)?);
+    let envelope = |number: u32| Envelope::new(ContextId(0), Rank(u64::from(number % 4)), Tag(number.into()));
+    let receive =
+        |number: u32| Receive::new(RecvId::new(number, number), Selector::exactly(&envelope(number)));
+    let post = |number| Kind::Post { receive: receive(number), took: None };
+    let arrive = |number| {
+        let message = Message::new(MsgId::new(number, 0), envelope(number));
+        Kind::Arrive { message, from: 0, took: Some(receive(number)) }
+    };
+    let kinds = (0..PAIRS).map(post).chain((0..PAIRS).map(arrive));
+    let steps: Vec<Step> = kinds.map(|kind| Step { at_ns: 0, kind, site: 0 }).collect();
+    let (mut without, mut with, mut answers) = (f64::MAX, f64::MAX, Vec::new());
+    for _ in 0..TRIALS {
+        without = without.min(time(&mut *plain, &steps, clock_ns));
+        with = with.min(time_counted(&mut counted, &steps, clock_ns, &mut answers));
+    }
+    Ok((with - without).max(0.0) / steps.len() as f64)
 }
 
 /// What an engine answers to an event, in a form that all events share.

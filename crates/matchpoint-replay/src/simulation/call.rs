@@ -8,7 +8,6 @@ use matchpoint_trace::{Class, Function};
 use super::Simulation;
 use super::collective::Joining;
 use super::message::End;
-use crate::arrivals::Arrivals;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
 use crate::reported::Reported;
@@ -50,7 +49,7 @@ impl<S: Sink> Simulation<'_, S> {
         self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
         let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
-        if self.setting.arrivals == Arrivals::Timestamps {
+        if self.setting.arrivals.by_clock() {
             blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
         }
         let process = &mut self.processes[index];
@@ -340,7 +339,7 @@ impl<S: Sink> Simulation<'_, S> {
         };
         let parent_is_known = self.processes[at.index].has_seat(parent);
         let process = &mut self.processes[at.index];
-        let context = self.setting.communicators.created[at.index].get(process.created).copied().flatten();
+        let context = self.setting.communicators.created.get(at.index, process.created);
         process.created += 1;
         if let Some(context) = context {
             let communicator = &self.setting.communicators.all[context as usize];

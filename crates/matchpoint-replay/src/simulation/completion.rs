@@ -183,14 +183,13 @@ impl<S: Sink> Simulation<'_, S> {
     ) -> Got {
         let process = &mut self.processes[index];
         let found = match handle {
-            None => process.matcher.probe(asked, &self.flights),
+            None => process.matcher.probe(asked, &mut self.flights),
             Some(_) => process.matcher.matched_probe(asked, &mut self.flights),
         };
         if let (Some(handle), Some(place)) = (handle, found) {
             process.handles.insert(handle, place);
         }
-        let (point, message) =
-            (Point { at_ns, process: index }, found.map(|place| self.flights[place].id(place)));
+        let (point, message) = (Point { at_ns, process: index }, found.map(|place| self.flights[place].id()));
         self.sink.step(match handle {
             None => point.probe(asked, message),
             Some(_) => point.matched_probe(asked, message),

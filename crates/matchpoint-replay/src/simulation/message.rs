@@ -5,14 +5,16 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, Peer, ReceiveArgs, SendArgs, SendMode};
 
 use super::Simulation;
+use crate::in_order::InOrder;
 use crate::label::Label;
 use crate::matcher::{Linked, NIL};
 use crate::process::{Owner, PostedReceive, Seat};
 use crate::reported::Reported;
 use crate::requests;
-use crate::step::{Point, Sink};
+use crate::step::{self, Point, Sink};
 
-/// A message on its way, or unexpected. There may be millions: it takes 56 bytes.
+/// A message on its way, or unexpected: 56 bytes. Where very many are unexpected, most are kept in less
+/// ([`Backlog`](crate::backlog::Backlog)).
 pub(crate) struct Flight {
     pub label: Label,
     pub bytes: u64,
@@ -56,10 +58,16 @@ impl Flight {
         }
     }
 
-    /// What engines know it by, at that place.
+    /// What engines know it by. Numbers begin again after four milliards, of which not all wait at once.
     #[inline]
-    pub fn id(&self, place: u32) -> MsgId {
-        MsgId::new(place, self.number)
+    pub fn id(&self) -> MsgId {
+        MsgId::new(self.number, 0)
+    }
+
+    /// Once it waits, nothing matters of it but its label and number.
+    pub fn is_plain(&self) -> bool {
+        let is_sent = self.protocol == Protocol::Eager && self.sender == Owner::Nobody;
+        is_sent && !self.made_up && !self.withdrawn && self.label.is_exact()
     }
 }
 
@@ -112,6 +120,9 @@ impl<S: Sink> Simulation<'_, S> {
         let (seat, from) = (process.seat(args.comm), process.rank);
         let to = self.setting.communicators.world_rank(from, seat, dest);
         self.tally.sent(index, from, to, seat.context, args);
+        if let Some(to) = to {
+            self.sink.sent(step::Sent { at_ns: now_ns, from, to, bytes });
+        }
         let Some(to) = to.and_then(|to| self.present.get(to as usize).copied().flatten()) else {
             self.tally.lost(index, to);
             return Sent { end: Some(begin_ns), message: None };
@@ -133,37 +144,59 @@ impl<S: Sink> Simulation<'_, S> {
         self.sequence += 1;
         let number = self.sequence as u32;
         let flight = Flight { bytes, from, protocol, sender, newer, ..Flight::of(label, number) };
-        let message = self.launch(to as usize, arrival_ns, flight);
+        let place = self.launch(to as usize, arrival_ns, flight);
         Sent {
             end: (protocol == Protocol::Eager).then_some(start_ns),
-            message: Some(requests::Sent::new(to, message)),
+            message: Some(requests::Sent { to, place, number }),
         }
     }
 
     /// A send was cancelled in the traced run: its message has not been received, and will not be.
     pub(super) fn withdraw(&mut self, now_ns: i64, sent: requests::Sent) {
-        let (to, message) = (sent.to, sent.message());
-        let place = message.index();
-        let Some(flight) = self.flights.get_mut(place).filter(|flight| flight.id(place) == message) else {
-            return;
+        let requests::Sent { to, place, number } = sent;
+        let to = to as usize;
+        let is_there = self.flights.get(place).is_some_and(|flight| flight.number == number);
+        let place = match is_there {
+            true => Some(place),
+            false => self.processes[to].matcher.recall(number, &mut self.flights),
         };
+        let Some(place) = place else { return };
+        let flight = &mut self.flights[place];
         flight.withdrawn = true;
-        let process = &mut self.processes[to as usize];
+        let message = flight.id();
+        let process = &mut self.processes[to];
         if process.matcher.retract(&mut self.flights, place) {
             let at_ns = now_ns.max(process.clock_ns);
             self.forget_flight(place);
-            self.sink.step(Point { at_ns, process: to as usize }.retract(message));
+            self.sink.step(Point { at_ns, process: to }.retract(message));
         }
     }
 
-    /// Puts a message on its way.
+    /// Puts a message on its way: its place in the table.
     #[inline]
-    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> MsgId {
-        let number = flight.number;
+    pub(super) fn launch(&mut self, to: usize, arrival_ns: i64, flight: Flight) -> u32 {
+        let (from, (_, tag), made_up) = (flight.from, flight.label.reported(), flight.made_up);
         let place = self.flights.insert(flight);
-        self.processes[to].inbox.push(arrival_ns, place);
-        self.schedule(to, arrival_ns);
-        MsgId::new(place, number)
+        let in_order = self.processes[to].in_order.as_mut().filter(|_| !made_up);
+        if in_order.is_some_and(|in_order| in_order.keep(from, tag, place)) {
+            self.launch_in_order(to);
+        } else {
+            self.processes[to].inbox.push(arrival_ns, place);
+            self.schedule(to, arrival_ns);
+        }
+        place
+    }
+
+    /// Messages that were kept back arrive when they did, as far as those before them have set out.
+    pub(super) fn launch_in_order(&mut self, to: usize) {
+        let clocks = self.setting.clocks;
+        while let Some((at_ns, place)) = self.processes[to].in_order.as_mut().and_then(InOrder::next) {
+            let process = &mut self.processes[to];
+            // What it has done cannot be changed any more.
+            let arrival_ns = clocks.common(to, at_ns).max(process.clock_ns);
+            process.inbox.push(arrival_ns, place);
+            self.schedule(to, arrival_ns);
+        }
     }
 
     /// Takes a message out of the table.
@@ -217,7 +250,7 @@ impl<S: Sink> Simulation<'_, S> {
             process.matcher.queue_receive(&mut process.receives, place);
             return Posted { end: None, place: Some(place), got: None };
         };
-        let known_by = self.flights[message].id(message);
+        let known_by = self.flights[message].id();
         self.sink.step(Point { at_ns: now_ns, process: index }.post(id, asked, Some(known_by)).of_site(site));
         let (end_ns, got) = self.transfer(now_ns, message);
         self.tally.reproduced(asked, expected, got);
@@ -250,7 +283,7 @@ impl<S: Sink> Simulation<'_, S> {
             self.forget_flight(place);
             return;
         }
-        let (label, from, id) = (flight.label, flight.from, flight.id(place));
+        let (label, from, id) = (flight.label, flight.from, flight.id());
         let process = &mut self.processes[index];
         let point = Point { at_ns, process: index };
         let Some(receive) = process.matcher.arrive(label, &mut process.receives) else {

@@ -23,6 +23,7 @@ use crate::ReplayError;
 use crate::arrivals::Arrivals;
 use crate::clocks::Clocks;
 use crate::communicators::{Communicators, Context};
+use crate::in_order::InOrder;
 use crate::loggp::Delays;
 use crate::matcher::Matcher;
 use crate::proc_null::NullReceives;
@@ -35,6 +36,8 @@ use crate::tally::Tally;
 
 use collective::Meeting;
 pub(crate) use message::Flight;
+#[cfg(test)]
+pub(crate) use message::Protocol;
 
 /// Turns between two looks at [`Progress`].
 const TURNS_PER_REPORT: u64 = 4096;
@@ -82,7 +85,11 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let mut processes = Vec::new();
         for (index, &rank) in trace.present().iter().enumerate() {
             present[rank as usize] = Some(index as u32);
-            processes.push(Process::new(rank, trace.rank(rank)?, Matcher::new()));
+            let mut process = Process::new(rank, trace.rank(rank)?, Matcher::new());
+            if setting.arrivals == Arrivals::Recorded {
+                process.in_order = Some(InOrder::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
+            }
+            processes.push(process);
         }
         Ok(Simulation {
             setting,
@@ -139,7 +146,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
 
     fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
         self.processes[index].look_ahead()?;
-        if self.setting.arrivals == Arrivals::Timestamps {
+        if self.setting.arrivals.by_clock() {
             let clocks = self.setting.clocks;
             let process = &mut self.processes[index];
             for lane in &mut process.lanes {
@@ -222,7 +229,7 @@ fn next_call(setting: &Setting<'_>, index: usize, process: &Process<'_>) -> (usi
     let Some((at, call)) = process.first_to_enter() else { return (0, NEVER) };
     let lane = &process.lanes[at];
     let enter_ns = match setting.arrivals {
-        Arrivals::Timestamps => lane.now_ns.max(setting.clocks.common(index, call.enter_ns)),
+        by_clock if by_clock.by_clock() => lane.now_ns.max(setting.clocks.common(index, call.enter_ns)),
         _ => lane.now_ns + (call.enter_ns - lane.left_ns).max(0),
     };
     (at, enter_ns.max(process.clock_ns))

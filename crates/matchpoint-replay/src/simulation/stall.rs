@@ -5,7 +5,8 @@
 //! run, a send that waits for its receive here may have been buffered there. One process is let go at a time, those
 //! first whose release invents least.
 
-use crate::process::{Blocked, LaneState, Owner, Reason};
+use crate::in_order::InOrder;
+use crate::process::{Blocked, LaneState, Owner, Process, Reason};
 use crate::reported::Reported;
 use crate::schedule::NEVER;
 use crate::step::Sink;
@@ -16,8 +17,11 @@ use super::Simulation;
 const MADE_UP_MOST: u8 = 64;
 
 impl<S: Sink> Simulation<'_, S> {
-    /// Lets one blocked thread go; false if none is blocked.
+    /// Lets one blocked thread go, or a message that is kept back; false if there is none.
     pub(super) fn release_one(&mut self) -> bool {
+        if self.release_kept() {
+            return true;
+        }
         let mut blocked = self.blocked();
         blocked.sort_by_key(|&(index, lane, blocked)| (blocked.since_ns, index, lane));
         blocked.iter().any(|&(index, lane, _)| self.release_sends(index, lane))
@@ -36,6 +40,15 @@ impl<S: Sink> Simulation<'_, S> {
             }
         }
         blocked
+    }
+
+    /// Messages arrived that the simulation has not seen set out: those that arrived after them need not wait.
+    fn release_kept(&mut self) -> bool {
+        let kept = |process: &mut Process<'_>| process.in_order.as_mut().is_some_and(InOrder::pass_over);
+        let Some(index) = self.processes.iter_mut().position(kept) else { return false };
+        self.tally.release("arrivals whose message was not sent");
+        self.launch_in_order(index);
+        true
     }
 
     /// Sends that wait for their receive are taken for buffered.

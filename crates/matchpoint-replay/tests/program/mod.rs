@@ -2,17 +2,22 @@
 
 #![allow(dead_code)] // each test file uses a part of it
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 use matchpoint_trace::call::*;
-use matchpoint_trace::{Call, Description, Function, Missing, RankReader, Trace, TraceError};
+use matchpoint_trace::{
+    Arrival, Arrivals as List, Call, Description, Function, Missing, Nanoseconds, RankReader, Trace,
+    TraceError,
+};
 
 /// A trace in memory.
 pub struct Program {
     description: Description,
     present: Vec<u32>,
     streams: Vec<Vec<Call>>,
+    arrivals: BTreeMap<u32, Vec<Arrival>>,
 }
 
 /// Writes one rank's calls, each of which takes 100 ns of its own.
@@ -41,13 +46,20 @@ pub fn program(ranks: Vec<Rank>) -> Program {
         null_looks_any: true,
         notes: Vec::new(),
     };
-    Program { description, present, streams }
+    Program { description, present, streams, arrivals: BTreeMap::new() }
 }
 
 impl Program {
     /// All ranks' times are of one clock.
     pub fn on_one_clock(mut self) -> Self {
         self.description.clock_error_ns = Some(0);
+        self
+    }
+
+    /// When messages arrived at a rank: time, sender, tag.
+    pub fn arrivals(mut self, rank: u32, arrivals: &[(i64, u32, i32)]) -> Self {
+        let arrival = |&(at_ns, from, tag): &(i64, u32, i32)| Arrival { at_ns, from, tag };
+        self.arrivals.insert(rank, arrivals.iter().map(arrival).collect());
         self
     }
 
@@ -93,6 +105,15 @@ impl Trace for Program {
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
         Ok(Box::new(Reader { calls: &self.streams[rank as usize], next: 0 }))
+    }
+
+    fn arrivals(&self, rank: u32) -> Result<Option<List<'_>>, TraceError> {
+        Ok(self.arrivals.get(&rank).map(|list| -> List<'_> { Box::new(list.iter().copied().map(Ok)) }))
+    }
+
+    /// A tick is a nanosecond.
+    fn nanoseconds(&self, _: u32) -> Option<Nanoseconds<'_>> {
+        Some(Box::new(|ticks| ticks as i64))
     }
 }
 

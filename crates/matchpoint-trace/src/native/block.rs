@@ -10,6 +10,9 @@ pub const MAGIC: [u8; 4] = *b"MPtb";
 /// Bytes before what a block holds.
 pub const HEADER: usize = 32;
 
+/// Bytes before the calls of a block that has their times apart: ticks, and where the times are.
+pub const AHEAD: usize = 12;
+
 /// No block is larger when unpacked.
 pub const MOST_UNPACKED: u32 = 16 << 20;
 
@@ -20,7 +23,7 @@ const MOST_PACKED: u64 = 1 << 16;
 pub mod kind {
     /// What the file is.
     pub const HEAD: u8 = 1;
-    /// Calls of one thread.
+    /// Calls of one thread, each with its times.
     pub const CALLS: u8 = 2;
     /// Pairs of ticks and nanoseconds.
     pub const CLOCK: u8 = 3;
@@ -30,6 +33,12 @@ pub mod kind {
     pub const END: u8 = 5;
     /// Which files the code is of.
     pub const MODULES: u8 = 6;
+    /// Calls of one thread, and behind all of them the times of all.
+    pub const CALLS_THEN_TIMES: u8 = 7;
+    /// The call that a thread has been within for long.
+    pub const WITHIN: u8 = 8;
+    /// When messages arrived, in a file of their own.
+    pub const ARRIVALS: u8 = 9;
 }
 
 /// How what follows is packed.

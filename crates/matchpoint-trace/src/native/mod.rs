@@ -3,6 +3,7 @@
 //! A trace is a folder: a [`manifest`], and a file for each process, which is a sequence of blocks ([`block`]). The first is
 //! a [`head`], which says what fields the calls of each function have; [`layout`] says which those should be.
 
+pub mod arrivals;
 pub mod block;
 pub mod head;
 pub mod layout;
@@ -14,8 +15,8 @@ pub use writer::{Settings, Writer};
 
 pub use crate::readers::native::{Entry, Follower, Lost, Queues, Summary, summaries};
 
-/// The version that is read and written.
-pub const VERSION: u32 = 1;
+/// The version that is written. Older ones are read as well.
+pub const VERSION: u32 = 2;
 
 /// No trace has more ranks than this; a larger number is a damaged one.
 pub(crate) const MOST_RANKS: u32 = 1 << 20;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use self::fields::{Last, fields};
-use super::block::{block, kind};
+use super::block::{AHEAD, block, kind};
 use super::head::{Clock, End, Head};
 use super::layout::{self, MEMBERS, MEMBERS_FIELDS};
 use super::varint::put;
@@ -70,6 +70,7 @@ pub struct Writer<W: Write> {
 /// A block that grows.
 struct Open {
     content: Vec<u8>,
+    times: Vec<u8>,
     calls: u64,
     ticks: u64,
     last: Last,
@@ -114,7 +115,7 @@ impl<W: Write> Writer<W> {
             }
         }
         self.calls += 1;
-        if open.content.len() >= self.settings.block_bytes {
+        if open.content.len() + open.times.len() >= self.settings.block_bytes {
             self.close(call.thread)?;
         }
         Ok(())
@@ -134,20 +135,27 @@ impl<W: Write> Writer<W> {
     }
 
     fn close(&mut self, thread: u16) -> io::Result<()> {
-        let Some(Open { content, calls, .. }) = self.threads.remove(&thread) else { return Ok(()) };
-        self.out.write_all(&block(kind::CALLS, thread, calls, &content, self.settings.level)?)
+        let Some(Open { mut content, times, calls, .. }) = self.threads.remove(&thread) else {
+            return Ok(());
+        };
+        let behind = u32::try_from(content.len()).map_err(io::Error::other)?;
+        content[8..AHEAD].copy_from_slice(&behind.to_le_bytes());
+        content.extend(times);
+        self.out.write_all(&block(kind::CALLS_THEN_TIMES, thread, calls, &content, self.settings.level)?)
     }
 }
 
 impl Open {
     fn at(ticks: u64) -> Self {
-        Open { content: ticks.to_le_bytes().to_vec(), calls: 0, ticks, last: Last::default() }
+        let mut content = ticks.to_le_bytes().to_vec();
+        content.resize(AHEAD, 0);
+        Open { content, times: Vec::new(), calls: 0, ticks, last: Last::default() }
     }
 
     fn begin(&mut self, function: u64, enter: u64, took: u64) {
         put(&mut self.content, function);
-        put(&mut self.content, enter.wrapping_sub(self.ticks));
-        put(&mut self.content, took);
+        put(&mut self.times, enter.wrapping_sub(self.ticks));
+        put(&mut self.times, took);
         self.ticks = enter;
     }
 }

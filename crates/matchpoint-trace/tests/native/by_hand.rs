@@ -3,10 +3,12 @@
 use matchpoint_trace::call::{
     Action, CommId, Completion, NewComm, Peer, RequestId, SendArgs, SendMode, Status, TagArg,
 };
-use matchpoint_trace::native::block::kind;
+use matchpoint_trace::native::block::{block, kind};
+use matchpoint_trace::native::summaries;
 use matchpoint_trace::readers::native::read_bytes;
 use matchpoint_trace::{Call, Function};
 
+use crate::damage::drain;
 use crate::pieces::{call, calls, handle, head, head_block, json_block, signed, small, varint, words};
 use crate::streams::read;
 
@@ -36,6 +38,60 @@ fn a_file_is_read_as_its_description_says() {
     let empty = Status { source: Peer::Any, tag: TagArg::Any, bytes: Some(0), cancelled: false };
     let complete = [Completion { index: 0, status: None }, Completion { index: 3, status: Some(empty) }];
     assert_eq!(calls[4].completions, complete);
+}
+
+#[test]
+fn times_may_stand_behind_all_calls() {
+    let send = [handle(0, 1), signed(2), signed(5), varint(9), handle(0, 7), handle(0, 9)].concat();
+    let fields = [[0], [7]].map(Vec::from).to_vec();
+    let fields = [fields[0].clone(), [varint(1), send].concat(), fields[1].clone()].concat();
+    let times = [1, 300, 2, 400, 1000, 5].map(varint).concat();
+    let block_of = |at: usize, times: &[u8]| {
+        let at = u32::try_from(at).unwrap().to_le_bytes();
+        let content = [&2000u64.to_le_bytes()[..], &at, &fields, times].concat();
+        file(&[head_block(&head()), block(kind::CALLS_THEN_TIMES, 0, 3, &content, 0).unwrap()])
+    };
+    let there = 12 + fields.len();
+    let found: Vec<(Function, i64, i64)> = read(&block_of(there, &times))
+        .iter()
+        .map(|call| (call.function, call.enter_ns, call.leave_ns))
+        .collect();
+    use Function::{Finalize, Init, Isend};
+    assert_eq!(found, [(Init, 2001, 2301), (Isend, 2003, 2403), (Finalize, 3003, 3008)]);
+    for (bad, says) in [
+        (block_of(11, &times), "not where it says"),
+        (block_of(there + times.len() + 1, &times), "not where it says"),
+        (block_of(there, &times[..times.len() - 1]), "cut short"),
+    ] {
+        let error = drain(&bad).1.unwrap();
+        assert!(error.problem.contains(says), "{error}");
+    }
+}
+
+#[test]
+fn a_thread_may_have_been_within_a_call_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let within = |thread: u16, function: u64| {
+        let content = [5000u64, function].map(u64::to_le_bytes).concat();
+        block(kind::WITHIN, thread, 0, &content, 0).unwrap()
+    };
+    let clock = words(kind::CLOCK, &[2_500_005_000, 2_500_005_000]);
+    let one_call = || calls(0, 2000, &[call(0, 0, 1, &[])]);
+    let path = folder.path().join("rank-00000.mpt");
+    let end = json_block(kind::END, r#"{"reason":"exit"}"#);
+    for (blocks, expected) in [
+        (vec![one_call(), within(0, 2), clock.clone()], vec!["MPI_Waitall"]),
+        (vec![within(0, 2), one_call(), clock.clone()], vec![]),
+        (vec![within(1, 2), one_call(), within(0, 8), clock.clone()], vec!["MPI_Send", "MPI_Waitall"]),
+        (vec![one_call(), within(0, 99), block(kind::WITHIN, 0, 0, &[1; 9], 0).unwrap()], vec![]),
+        (vec![one_call(), within(0, 2), end], vec![]),
+    ] {
+        std::fs::write(&path, file(&[vec![head_block(&head())], blocks].concat())).unwrap();
+        let summary = summaries(folder.path()).unwrap().remove(0);
+        assert_eq!(summary.within, expected);
+        let notes = matchpoint_trace::open(folder.path()).unwrap().description().notes.join(" ");
+        assert_eq!(notes.contains("2.5 s in MPI_Waitall"), expected.contains(&"MPI_Waitall"), "{notes}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::streams;
 use crate::traces::opened;
 
 /// Reads as far as it goes: how many calls, and what was wrong with the next.
-fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
+pub fn drain(bytes: &[u8]) -> (usize, Option<TraceError>) {
     let mut stream = match read_bytes(bytes) {
         Ok(stream) => stream,
         Err(error) => return (0, Some(error)),
@@ -144,12 +144,12 @@ fn a_block_that_is_less_than_it_claims_takes_no_more_memory() {
 #[test]
 fn what_is_newer_is_refused_with_its_version() {
     let mut newer = head();
-    newer.version = 2;
+    newer.version = 3;
     let error = drain(&head_block(&newer)).1.unwrap();
-    assert!(error.problem.contains("version 2") && error.problem.contains("version 1"), "{error}");
+    assert!(error.problem.contains("version 3") && error.problem.contains("version 2"), "{error}");
     // What else it says may be of any form.
-    let error = drain(&json_block(kind::HEAD, r#"{"version": 3, "clock": null}"#)).1.unwrap();
-    assert!(error.problem.contains("version 3"), "{error}");
+    let error = drain(&json_block(kind::HEAD, r#"{"version": 4, "clock": null}"#)).1.unwrap();
+    assert!(error.problem.contains("version 4"), "{error}");
 }
 
 #[test]

@@ -112,6 +112,11 @@ impl Follower {
         self.facts.as_ref().map_or(&[], |facts| &facts.modules)
     }
 
+    /// The function of MPI that a thread has been within for a second or more, as far as was written.
+    pub fn within(&self) -> Option<&str> {
+        Some(self.facts.as_ref()?.within().next()?.0)
+    }
+
     /// Calls in what was read.
     pub fn calls(&self) -> u64 {
         self.facts.as_ref().map_or(0, |facts| facts.calls)

@@ -8,7 +8,7 @@ use super::plan::{Plan, Remark};
 use super::survey::{Facts, Next, next};
 use super::unpack;
 use crate::error::TraceError;
-use crate::native::block::{HEADER, Header, codec, kind};
+use crate::native::block::{AHEAD, HEADER, Header, codec, kind};
 
 /// What stands before the fields of a call.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +39,10 @@ pub(super) struct Lane {
     buffer: Vec<u8>,
     /// How far it is read.
     pub at: usize,
+    /// Where its calls end.
+    until: usize,
+    /// How far their times are read, if those stand apart.
+    times: Option<usize>,
     /// When the last call was entered.
     ticks: u64,
     pub last: Last,
@@ -57,6 +61,13 @@ pub(super) fn content<'a>(stored: Option<(usize, usize)>, buffer: &'a [u8], file
     }
 }
 
+/// Where the times of a block are, if it has them apart.
+fn times(content: &[u8]) -> Option<usize> {
+    let (_, behind) = content.first_chunk::<AHEAD>()?.split_last_chunk()?;
+    let times = usize::try_from(u32::from_le_bytes(*behind)).ok()?;
+    (AHEAD..=content.len()).contains(&times).then_some(times)
+}
+
 impl Lane {
     pub fn new(thread: u16, first_block: usize) -> Self {
         Lane {
@@ -66,6 +77,8 @@ impl Lane {
             stored: None,
             buffer: Vec::new(),
             at: 0,
+            until: 0,
+            times: None,
             ticks: 0,
             last: Last::default(),
             ahead: None,
@@ -76,7 +89,7 @@ impl Lane {
     /// Its bytes, and what else reading them takes.
     #[inline]
     pub fn parts<'a>(&'a mut self, file: &'a [u8]) -> (Cursor<'a>, &'a mut Last) {
-        (Cursor::new(content(self.stored, &self.buffer, file), self.at), &mut self.last)
+        (Cursor::new(&content(self.stored, &self.buffer, file)[..self.until], self.at), &mut self.last)
     }
 
     /// Looks at the next call in this block, past remarks; false at the end of the block.
@@ -120,15 +133,25 @@ impl Lane {
 
     #[inline]
     fn entry<'p>(&mut self, file: &[u8], plans: &'p [Plan]) -> Result<Option<(Ahead, &'p Plan)>, Fault> {
-        let mut cursor = Cursor::new(content(self.stored, &self.buffer, file), self.at);
+        let content = content(self.stored, &self.buffer, file);
+        let mut cursor = Cursor::new(&content[..self.until], self.at);
         if cursor.ended() {
             return Ok(None);
         }
         let function = cursor.unsigned()?;
         let plan = usize::try_from(function).ok().and_then(|function| plans.get(function));
         let plan = plan.ok_or(Fault::Function(function))?;
-        self.ticks = self.ticks.wrapping_add(cursor.unsigned()?);
-        let leave = self.ticks.saturating_add(cursor.unsigned()?);
+        let (after, took) = match &mut self.times {
+            None => (cursor.unsigned()?, cursor.unsigned()?),
+            Some(at) => {
+                let mut times = Cursor::new(content, *at);
+                let both = (times.unsigned()?, times.unsigned()?);
+                *at = times.at;
+                both
+            }
+        };
+        self.ticks = self.ticks.wrapping_add(after);
+        let leave = self.ticks.saturating_add(took);
         self.at = cursor.at;
         Ok(Some((Ahead { function: function as u32, enter: self.ticks, leave }, plan)))
     }
@@ -154,8 +177,8 @@ impl Lane {
     }
 
     fn pass(&mut self, file: &[u8], plan: &Plan) -> Result<(), Fault> {
-        let mut cursor = Cursor::new(content(self.stored, &self.buffer, file), self.at);
-        plan.pass(&mut cursor, &mut self.last)?;
+        let (mut cursor, last) = self.parts(file);
+        plan.pass(&mut cursor, last)?;
         self.at = cursor.at;
         Ok(())
     }
@@ -169,15 +192,24 @@ impl Lane {
             let at = self.next_block;
             let Next::Block(header) = next(file, at) else { return Ok(false) };
             self.next_block = at + HEADER + header.packed as usize;
-            if header.kind != kind::CALLS || header.thread != self.thread {
+            let apart = header.kind == kind::CALLS_THEN_TIMES;
+            if header.thread != self.thread || !(apart || header.kind == kind::CALLS) {
                 continue;
             }
             self.block = at;
             self.load(path, file, &header)?;
-            if let Some(first) = content(self.stored, &self.buffer, file).first_chunk() {
-                (self.at, self.ticks, self.last) = (8, u64::from_le_bytes(*first), Last::default());
-                return Ok(true);
+            let content = content(self.stored, &self.buffer, file);
+            let Some(first) = content.first_chunk() else { continue };
+            (self.ticks, self.last) = (u64::from_le_bytes(*first), Last::default());
+            (self.at, self.until, self.times) = (8, content.len(), None);
+            if apart {
+                let times = times(content).ok_or_else(|| {
+                    let problem = "the times of the block's calls are not where it says";
+                    TraceError::new(path, problem, unpack::ADVICE).at_offset(at as u64)
+                })?;
+                (self.at, self.until, self.times) = (AHEAD, times, Some(times));
             }
+            return Ok(true);
         }
         Ok(false)
     }

@@ -4,6 +4,7 @@
 //! ticks become nanoseconds, how it ended. Its calls are unpacked and checked block by block as they are read, several
 //! threads' in the order of their entry, and handles become small ids on the way.
 
+mod arrivals;
 mod clock;
 mod comms;
 mod cursor;

@@ -84,9 +84,12 @@ fn damaged(files: &Files) -> Option<String> {
 fn ended_early(files: &Files) -> Option<String> {
     let early: Vec<String> = facts(files)
         .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
-        .map(|(rank, file, facts)| match last_s(file, facts) {
-            Some(seconds) => format!("rank {rank} after {seconds:.3} s"),
-            None => format!("rank {rank} before its first call"),
+        .map(|(rank, file, facts)| {
+            let within = within(facts);
+            match last_s(file, facts) {
+                Some(seconds) => format!("rank {rank} after {seconds:.3} s{within}"),
+                None => format!("rank {rank} before its first call{within}"),
+            }
         })
         .collect();
     let count = early.len();
@@ -98,6 +101,17 @@ fn ended_early(files: &Files) -> Option<String> {
             list(early)
         )
     })
+}
+
+/// What a process had been within for long when its file was last written.
+fn within(facts: &Facts) -> String {
+    let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
+    let last_ns = facts.time.pairs.last().map_or(i64::MIN, |&(ticks, _)| time.ns(ticks));
+    let within = facts.within().map(|(function, since)| {
+        let seconds = last_ns.saturating_sub(time.ns(since)).max(0) as f64 / 1e9;
+        format!(" and then {seconds:.1} s in {function}")
+    });
+    within.collect()
 }
 
 /// When the last call of a file was left, in seconds since the first was entered.
@@ -219,6 +233,9 @@ fn lies(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
 }
 
 fn running(manifest: &Manifest) -> Option<String> {
+    if let Some(status) = manifest.exit_status.filter(|&status| status != 0) {
+        return Some(format!("The job failed: its launcher ended with exit code {status}."));
+    }
     (manifest.state == "running").then(|| {
         "The manifest says that the job still runs: it does, or its recorder was killed with it.".to_owned()
     })

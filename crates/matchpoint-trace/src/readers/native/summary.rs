@@ -22,6 +22,8 @@ pub struct Summary {
     pub head: Head,
     /// How it ended; `None` if the process died.
     pub end: Option<End>,
+    /// Functions that threads of a process that died had been within for a second or more.
+    pub within: Vec<String>,
     /// Where its code lies; empty where call sites were not kept.
     pub modules: Vec<Module>,
 }
@@ -51,6 +53,7 @@ fn summary(path: PathBuf) -> Result<Option<Summary>, TraceError> {
     Ok(Some(Summary {
         path,
         bytes,
+        within: facts.within().map(|(function, _)| function.to_owned()).collect(),
         calls: facts.calls,
         head: facts.head,
         end: facts.end,

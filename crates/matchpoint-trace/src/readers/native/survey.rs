@@ -20,6 +20,8 @@ pub(super) struct Facts {
     pub time: Evidence,
     /// Where the first and the last calls of each thread are.
     pub threads: BTreeMap<u16, (usize, usize)>,
+    /// The call that a thread was last seen within, if none of its calls follow: its function, and the ticks since when.
+    pub within: BTreeMap<u16, (usize, u64)>,
     pub end: Option<End>,
     /// Where its code lies, as the last of such blocks says.
     pub modules: Vec<Module>,
@@ -53,6 +55,7 @@ impl Facts {
         let mut facts = Facts {
             time: Evidence::default(),
             threads: BTreeMap::new(),
+            within: BTreeMap::new(),
             end: None,
             modules: Vec::new(),
             good: behind,
@@ -136,6 +139,13 @@ impl Facts {
         }
     }
 
+    /// The functions of MPI that threads were within when the file was last written, and since when, in ticks.
+    pub fn within(&self) -> impl Iterator<Item = (&str, u64)> {
+        let ended = self.end.is_some();
+        let within = self.within.values().filter(move |_| !ended);
+        within.map(|&(function, since)| (self.head.functions[function].0.as_str(), since))
+    }
+
     /// What tells hosts apart.
     pub fn host(&self) -> (&str, &str) {
         (&self.head.host, &self.head.boot)
@@ -151,13 +161,18 @@ impl Facts {
         let Next::Block(header) = next(bytes, self.good) else { return Ok(false) };
         let at = self.good;
         match header.kind {
-            kind::CALLS => {
+            kind::CALLS | kind::CALLS_THEN_TIMES => {
                 self.threads.entry(header.thread).or_insert((at, at)).1 = at;
+                self.within.remove(&header.thread);
                 self.calls = self.calls.saturating_add(header.calls);
             }
             kind::CLOCK | kind::OFFSET | kind::END | kind::MODULES => {
                 let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
                 self.note(header.kind, &content);
+            }
+            kind::WITHIN => {
+                let content = unpack::whole(path, bytes, at).map_err(Bad::Damaged)?;
+                self.within.extend(within(&content, self.plans.len()).map(|call| (header.thread, call)));
             }
             _ => {}
         }
@@ -185,6 +200,13 @@ impl Facts {
             _ => {}
         }
     }
+}
+
+/// The function, one of so many, and the ticks.
+fn within(content: &[u8], functions: usize) -> Option<(usize, u64)> {
+    let (since, rest) = content.split_first_chunk()?;
+    let function = usize::try_from(u64::from_le_bytes(*rest.first_chunk()?)).ok()?;
+    (function < functions).then_some((function, u64::from_le_bytes(*since)))
 }
 
 /// Paths are bytes, and recorders have written them as they were.

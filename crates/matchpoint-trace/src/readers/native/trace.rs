@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::clock::Timeline;
 use super::files::Files;
 use super::notes;
 use super::stream::Stream;
 use super::survey::{Bad, Facts};
 use crate::error::TraceError;
 use crate::native::manifest::Manifest;
-use crate::native::{VERSION, file_name};
+use crate::native::{VERSION, arrivals, file_name};
 use crate::readers::map::Map;
-use crate::trace::{Description, Missing, RankReader, Trace};
+use crate::trace::{Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};
 
 struct Ranks {
     description: Description,
@@ -39,9 +40,7 @@ impl Trace for Ranks {
     }
 
     fn rank(&self, rank: u32) -> Result<Box<dyn RankReader + '_>, TraceError> {
-        let index =
-            self.present.binary_search(&rank).unwrap_or_else(|_| panic!("rank {rank} is not present"));
-        let RankFile { path, map, facts } = &self.files[index];
+        let RankFile { path, map, facts } = self.file(rank);
         let facts = match facts {
             Ok(facts) => facts.clone(),
             // Finds the error again.
@@ -51,6 +50,27 @@ impl Trace for Ranks {
             },
         };
         Ok(Box::new(Stream::new(path.clone(), map.clone(), facts)?))
+    }
+
+    fn arrivals(&self, rank: u32) -> Result<Option<Arrivals<'_>>, TraceError> {
+        let path = self.file(rank).path.with_extension(arrivals::EXTENSION);
+        if !path.is_file() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(super::arrivals::Arrivals::open(&path)?)))
+    }
+
+    fn nanoseconds(&self, rank: u32) -> Option<Nanoseconds<'_>> {
+        let facts = self.file(rank).facts.as_ref().ok()?;
+        let mut time = Timeline::new(&facts.time, facts.head.clock.hz);
+        Some(Box::new(move |ticks| time.ns(ticks)))
+    }
+}
+
+impl Ranks {
+    fn file(&self, rank: u32) -> &RankFile {
+        let index = self.present.binary_search(&rank);
+        &self.files[index.unwrap_or_else(|_| panic!("rank {rank} is not present"))]
     }
 }
 
@@ -184,12 +204,13 @@ impl Found {
             .map(|end| end.left_out.saturating_add(end.unseen));
         let calls_left_out = calls_left_out.fold(0, u64::saturating_add);
         let clock_error_ns = notes::clock_error_ns(&self.present);
+        let version = self.facts().map(|(_, facts)| facts.head.version).max().unwrap_or(VERSION);
         let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);
         let missing = missing(&self, &manifest, ranks, files.only);
         let present = std::mem::take(&mut self.present);
         let (present, mapped) = present.into_iter().unzip();
         let description = Description {
-            format: format!("Matchpoint {VERSION}"),
+            format: format!("Matchpoint {version}"),
             path: files.path,
             ranks,
             missing,

@@ -10,7 +10,7 @@ use super::survey::{Next, next};
 use crate::error::TraceError;
 use crate::native::block::{HEADER, Header, codec};
 
-const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
+pub(super) const ADVICE: &str = "the file is damaged from here on: copy it again, or leave this rank out";
 
 thread_local! {
     // It takes 100 KiB: one for each rank would be most of what a trace of thousands of ranks takes.

@@ -1,0 +1,297 @@
+//! Which message arrived when: what a provider below MPI saw, put to the calls of a trace.
+//!
+//! The provider (`matchpoint-fabric`) knows of each match when its receive was posted and when its message arrived, and
+//! nothing of MPI; the trace has the calls, and what their statuses said. A receive is posted within the call that the
+//! application makes for it, by the same clock: so the n-th post within a call is that of its n-th receive. What MPI
+//! libraries do for themselves (collectives, acknowledgements) is posted within other calls, or after.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint_trace::call::{Action, CommId, HandleId, Peer, ReceiveArgs, RequestId, Status, TagArg};
+use matchpoint_trace::{Arrival, Call, Trace};
+use rustc_hash::FxHashMap;
+
+use crate::ReplayError;
+use crate::communicators::{Communicators, SELF, WORLD};
+use crate::process::Seat;
+use crate::progress::Progress;
+use crate::replay::Prepared;
+
+/// What the provider saw of one match, in ticks of the process that both happened in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Match {
+    /// The receive was posted, or the message taken by a probe.
+    pub posted: u64,
+    /// The message arrived; [`u64::MAX`]: none did.
+    pub arrived: u64,
+}
+
+/// The arrivals of one rank.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Placed {
+    /// Of messages that were received, in their order.
+    pub arrivals: Vec<Arrival>,
+    /// Receives that are complete, and of which it is not known when their message arrived.
+    pub unknown: u64,
+}
+
+/// Puts what the provider saw of each rank that is present, in the order of [`Trace::present`], to the rank's calls.
+/// Memory: 40 bytes for each match of one rank, beside what is given and returned.
+///
+/// # Errors
+/// The trace is damaged, or has no ticks ([`ReplayError::NoArrivals`]), or [`Progress::stop`] was called.
+pub fn place(
+    trace: &dyn Trace,
+    matches: Vec<Vec<Match>>,
+    progress: &Progress,
+) -> Result<Vec<Placed>, ReplayError> {
+    progress.bytes_total.store(trace.description().bytes * 2, Relaxed);
+    let Prepared { communicators, .. } = Prepared::new(trace, progress)?;
+    let ranks = trace.present().iter().zip(matches).enumerate();
+    ranks
+        .map(|(process, (&rank, matches))| of_rank(trace, &communicators, (process, rank), matches))
+        .collect()
+}
+
+fn of_rank(
+    trace: &dyn Trace,
+    communicators: &Communicators,
+    (process, rank): (usize, u32),
+    matches: Vec<Match>,
+) -> Result<Placed, ReplayError> {
+    let mut ns = trace.nanoseconds(rank).ok_or(ReplayError::NoArrivals)?;
+    let mut matches: Vec<Seen> = matches
+        .into_iter()
+        .map(|Match { posted, arrived }| Seen {
+            posted_ns: ns(posted),
+            arrived_ns: ns(arrived),
+            was_there: arrived < posted,
+            has_message: arrived != u64::MAX,
+            is_taken: false,
+        })
+        .collect();
+    matches.sort_by_key(|seen| seen.posted_ns);
+    let comms = [
+        (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
+        (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+    ];
+    let mut placing = Placing {
+        communicators,
+        process,
+        rank,
+        matches,
+        passed: 0,
+        comms: comms.into_iter().collect(),
+        created: 0,
+        requests: FxHashMap::default(),
+        handles: FxHashMap::default(),
+        found: Vec::new(),
+        unknown: 0,
+    };
+    let (mut reader, mut call) = (trace.rank(rank)?, Call::default());
+    while reader.read(&mut call)? {
+        placing.act(&call);
+    }
+    let Placing { mut found, unknown, .. } = placing;
+    found.sort_by_key(|&(came, arrival)| (arrival.at_ns, came));
+    Ok(Placed { arrivals: found.into_iter().map(|(_, arrival)| arrival).collect(), unknown })
+}
+
+/// A [`Match`] on the clock of the calls.
+#[derive(Clone, Copy)]
+struct Seen {
+    posted_ns: i64,
+    arrived_ns: i64,
+    was_there: bool,
+    has_message: bool,
+    is_taken: bool,
+}
+
+/// When a message arrived: for the replay, and to the nanosecond.
+type Came = Option<(i64, i64)>;
+
+/// A receive that is not complete.
+#[derive(Clone, Copy)]
+struct Begun {
+    source: Peer,
+    tag: TagArg,
+    comm: CommId,
+    came: Came,
+}
+
+/// What a request stands for.
+#[derive(Clone, Copy)]
+enum Request {
+    Receive(Begun),
+    Persistent(ReceiveArgs, Option<Begun>),
+}
+
+/// One rank.
+struct Placing<'a> {
+    communicators: &'a Communicators,
+    process: usize,
+    rank: u32,
+    /// By when they were posted.
+    matches: Vec<Seen>,
+    /// Those before this one were posted before the present call.
+    passed: usize,
+    comms: FxHashMap<CommId, Seat>,
+    created: usize,
+    requests: FxHashMap<RequestId, Request>,
+    handles: FxHashMap<HandleId, Begun>,
+    found: Vec<(i64, Arrival)>,
+    unknown: u64,
+}
+
+impl Placing<'_> {
+    fn act(&mut self, call: &Call) {
+        match call.action {
+            Action::Receive { args, request, status } => self.receive(call, args, request, status),
+            Action::SendReceive { receive, request, status, .. } => {
+                self.receive(call, receive, request, status)
+            }
+            Action::ReceiveInit { args, request } => {
+                self.requests.insert(request, Request::Persistent(args, None));
+            }
+            Action::Start => self.start(call),
+            Action::Probe { args, found: true, status, handle: Some(handle), .. } => {
+                let begun = self.begin(call, args);
+                let told = status.filter(|status| !status.cancelled);
+                let begun = Begun {
+                    source: told.map_or(begun.source, |status| status.source),
+                    tag: told.map_or(begun.tag, |status| status.tag),
+                    ..begun
+                };
+                self.handles.insert(handle, begun);
+            }
+            Action::MatchedReceive { handle, request, status } => {
+                if let Some(begun) = self.handles.remove(&handle) {
+                    match request {
+                        Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
+                        None => self.complete(begun, status),
+                    }
+                }
+            }
+            Action::Complete { .. } => self.completions(call),
+            Action::RequestFree => call.requests.iter().for_each(|id| {
+                self.requests.remove(id);
+            }),
+            Action::CommCreate { comm, .. } => {
+                let context = self.communicators.created.get(self.process, self.created);
+                self.created += 1;
+                if let Some(context) = context {
+                    let seat = Seat::of(self.rank, context, &self.communicators.all[context as usize]);
+                    self.comms.insert(comm, seat);
+                }
+            }
+            Action::CommFree { comm } => {
+                self.comms.remove(&comm);
+            }
+            _ => {}
+        }
+    }
+
+    /// Several receives may begin at once, and a library may match those from the process itself without the provider:
+    /// where fewer were posted than began, those are left out; if that does not explain it, all are.
+    fn start(&mut self, call: &Call) {
+        let of = |id: &RequestId| match self.requests.get(id) {
+            Some(&Request::Persistent(args, _)) if args.source != Peer::Null => Some((*id, args)),
+            _ => None,
+        };
+        let begun: Vec<(RequestId, ReceiveArgs)> = call.requests.iter().filter_map(of).collect();
+        let is_own = |args: &ReceiveArgs| {
+            let seat = self.comms.get(&args.comm);
+            seat.is_some_and(|seat| args.source == Peer::Rank(seat.rank) && !seat.second)
+        };
+        let own: Vec<bool> = begun.iter().map(|(_, args)| is_own(args)).collect();
+        let others = own.iter().filter(|is_own| !**is_own).count();
+        let (count, posts) = (begun.len(), self.within(call).filter(|seen| !seen.is_taken).count());
+        for ((id, args), is_own) in begun.into_iter().zip(own) {
+            let ReceiveArgs { source, tag, comm, .. } = args;
+            let is_missing = posts < others || is_own && posts < count;
+            let begun =
+                if is_missing { Begun { source, tag, comm, came: None } } else { self.begin(call, args) };
+            self.requests.insert(id, Request::Persistent(args, Some(begun)));
+        }
+    }
+
+    /// What was posted within a call. Calls come in the order of their entry.
+    fn within(&mut self, call: &Call) -> impl Iterator<Item = &mut Seen> {
+        while self.matches.get(self.passed).is_some_and(|seen| seen.posted_ns < call.enter_ns) {
+            self.passed += 1;
+        }
+        self.matches[self.passed..].iter_mut().take_while(|seen| seen.posted_ns <= call.leave_ns)
+    }
+
+    fn receive(
+        &mut self,
+        call: &Call,
+        args: ReceiveArgs,
+        request: Option<RequestId>,
+        status: Option<Status>,
+    ) {
+        if args.source == Peer::Null {
+            return;
+        }
+        let begun = self.begin(call, args);
+        match request {
+            Some(request) => drop(self.requests.insert(request, Request::Receive(begun))),
+            None => self.complete(begun, status),
+        }
+    }
+
+    /// A receive of this call takes the next match that was posted within it.
+    fn begin(&mut self, call: &Call, args: ReceiveArgs) -> Begun {
+        let ReceiveArgs { source, tag, comm, .. } = args;
+        let taken = self.within(call).find(|seen| !seen.is_taken);
+        let came = taken.and_then(|seen| {
+            seen.is_taken = true;
+            if !seen.has_message {
+                return None;
+            }
+            // The replay posts receives at the entry of their call: what was there before the post is there before that.
+            let at_ns = if seen.was_there { seen.arrived_ns.min(call.enter_ns) } else { seen.arrived_ns };
+            Some((at_ns, seen.arrived_ns))
+        });
+        Begun { source, tag, comm, came }
+    }
+
+    fn completions(&mut self, call: &Call) {
+        for completion in &call.completions {
+            let Some(id) = call.requests.get(completion.index as usize) else { continue };
+            match self.requests.get(id).copied() {
+                Some(Request::Receive(begun)) => {
+                    self.requests.remove(id);
+                    self.complete(begun, completion.status);
+                }
+                Some(Request::Persistent(args, Some(begun))) => {
+                    self.requests.insert(*id, Request::Persistent(args, None));
+                    self.complete(begun, completion.status);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A receive is complete; its status says whose message it had.
+    fn complete(&mut self, begun: Begun, status: Option<Status>) {
+        if status.is_some_and(|status| status.cancelled) {
+            return;
+        }
+        let source = match (begun.source, status.map(|status| status.source)) {
+            (Peer::Rank(rank), _) | (Peer::Any, Some(Peer::Rank(rank))) => Some(rank),
+            _ => None,
+        };
+        let tag = match (begun.tag, status.map(|status| status.tag)) {
+            (TagArg::Is(tag), _) | (TagArg::Any, Some(TagArg::Is(tag))) => Some(tag),
+            _ => None,
+        };
+        let seat = self.comms.get(&begun.comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD]);
+        let from = source.and_then(|source| self.communicators.world_rank(self.rank, seat, source));
+        let (Some((at_ns, came_ns)), Some(from), Some(tag)) = (begun.came, from, tag) else {
+            self.unknown += 1;
+            return;
+        };
+        self.found.push((came_ns, Arrival { at_ns, from, tag }));
+    }
+}

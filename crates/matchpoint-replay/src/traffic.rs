@@ -1,0 +1,213 @@
+//! Who sends how much to whom, phase by phase, and what engines compare meanwhile: what a performance model asks of a
+//! trace.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+use matchpoint::engines::{at_process, create_counting};
+use matchpoint::event::Outcome;
+use matchpoint::{Engine, Refused};
+use matchpoint_trace::Trace;
+use rustc_hash::FxHashMap;
+
+use crate::events::event;
+use crate::replay::{Prepared, run};
+use crate::step::{Brief, Kind, Sent, Sink};
+use crate::{Arrivals, LogGp, Progress, ReplayError};
+
+/// What to find out.
+#[derive(Clone, Debug)]
+pub struct TrafficOptions<'a> {
+    /// Engines whose comparisons are counted.
+    pub engines: &'a [String],
+    /// In which order messages arrive.
+    pub arrivals: Arrivals,
+    /// The network of the replay.
+    pub loggp: LogGp,
+    /// Phases of equal time, 1 at least, between the first message and the last that is sent or received.
+    pub phases: u32,
+    /// Sizes beyond which messages are sent otherwise, ascending: those between two of them are added up.
+    pub size_limits: &'a [u64],
+}
+
+/// One phase.
+#[derive(Clone, Debug, Default)]
+pub struct PhaseTraffic {
+    /// When it begins, in the time of the replay.
+    pub begin_s: f64,
+    /// What was sent, by sender, receiver and class of size.
+    pub flows: Vec<Flow>,
+    /// By process that has a stream, in the order of the trace: what it did.
+    pub matching: Vec<Matching>,
+}
+
+/// Messages of one class of size from one rank to another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Flow {
+    /// The sender, a rank of `MPI_COMM_WORLD`.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// How many.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What a process asked of its engine in one phase.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Matching {
+    /// Posts, arrivals and probes.
+    pub operations: u64,
+    /// Entries compared, by engine; `None` once its table of fixed size was full.
+    pub attempts: Vec<Option<u64>>,
+}
+
+/// Replays `trace` twice, first for when messages begin and end, then to count. Memory is bounded by phases × pairs of ranks that exchange messages, and by what is
+/// queued.
+///
+/// # Errors
+/// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
+pub fn traffic(
+    trace: &dyn Trace,
+    options: &TrafficOptions<'_>,
+    progress: &Progress,
+) -> Result<Vec<PhaseTraffic>, ReplayError> {
+    progress.bytes_total.fetch_add(trace.description().bytes * 3, Relaxed);
+    let prepared = Prepared::new(trace, progress)?;
+    let (extent, _) =
+        run(trace, &prepared.setting(options.arrivals, options.loggp), Extent::default(), progress)?;
+    let counter = Counter::new(trace, options, &extent)?;
+    let (counter, _) = run(trace, &prepared.setting(options.arrivals, options.loggp), counter, progress)?;
+    Ok(counter.phases())
+}
+
+/// When the first message begins, and when the last ends.
+#[derive(Default)]
+struct Extent {
+    times_ns: Option<(i64, i64)>,
+}
+
+impl Extent {
+    fn note(&mut self, at_ns: i64) {
+        let (first, last) = self.times_ns.unwrap_or((at_ns, at_ns));
+        self.times_ns = Some((first.min(at_ns), last.max(at_ns)));
+    }
+}
+
+impl Sink for Extent {
+    fn step(&mut self, brief: Brief) {
+        let step = brief.step();
+        if is_search(&step.kind) {
+            self.note(step.at_ns);
+        }
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        self.note(sent.at_ns);
+    }
+}
+
+/// What an application waits for.
+fn is_search(kind: &Kind) -> bool {
+    !matches!(kind, Kind::Cancel { .. } | Kind::Retract { .. })
+}
+
+struct Counter<'a> {
+    size_limits: &'a [u64],
+    phases: u32,
+    begin_ns: i64,
+    length_ns: f64,
+    /// By phase, sender, receiver, class of size: messages and bytes.
+    flows: FxHashMap<(u32, u32, u32, u32), (u64, u64)>,
+    /// By phase, then process.
+    matching: Vec<Vec<Matching>>,
+    /// By process, then engine.
+    engines: Vec<Vec<Counted>>,
+}
+
+/// An engine, as long as its table has room.
+struct Counted {
+    engine: Option<Box<dyn Engine>>,
+    before: u64,
+}
+
+impl<'a> Counter<'a> {
+    fn new(trace: &dyn Trace, options: &TrafficOptions<'a>, extent: &Extent) -> Result<Self, ReplayError> {
+        let world = trace.description().ranks;
+        let counted = |name: &String, rank: u32| {
+            let engine = create_counting(&at_process(name, rank.into(), world.into()))?;
+            Ok(Counted { engine: Some(engine), before: 0 })
+        };
+        let of_rank = |&rank: &u32| options.engines.iter().map(|name| counted(name, rank)).collect();
+        let engines: Result<Vec<Vec<Counted>>, ReplayError> = trace.present().iter().map(of_rank).collect();
+        let nothing = Matching { operations: 0, attempts: vec![Some(0); options.engines.len()] };
+        let phases = options.phases.max(1);
+        let (begin_ns, end_ns) = extent.times_ns.unwrap_or_default();
+        Ok(Counter {
+            size_limits: options.size_limits,
+            phases,
+            begin_ns,
+            length_ns: (end_ns - begin_ns).max(1) as f64,
+            flows: FxHashMap::default(),
+            matching: vec![vec![nothing; trace.present().len()]; phases as usize],
+            engines: engines?,
+        })
+    }
+
+    fn phase(&self, at_ns: i64) -> u32 {
+        let part = ((at_ns - self.begin_ns) as f64 / self.length_ns).clamp(0.0, 1.0);
+        ((part * f64::from(self.phases)) as u32).min(self.phases - 1)
+    }
+
+    fn phases(self) -> Vec<PhaseTraffic> {
+        let (begin_s, each_s) = (self.begin_ns as f64 / 1e9, self.length_ns / 1e9 / f64::from(self.phases));
+        let phase = |(at, matching)| PhaseTraffic {
+            begin_s: begin_s + each_s * at as f64,
+            flows: Vec::new(),
+            matching,
+        };
+        let mut phases: Vec<PhaseTraffic> = self.matching.into_iter().enumerate().map(phase).collect();
+        // In the same order every time.
+        for ((phase, from, to, _), (messages, bytes)) in self.flows.into_iter().collect::<BTreeMap<_, _>>() {
+            phases[phase as usize].flows.push(Flow { from, to, messages, bytes });
+        }
+        phases
+    }
+}
+
+impl Sink for Counter<'_> {
+    fn step(&mut self, brief: Brief) {
+        let process = brief.process as usize;
+        let step = brief.step();
+        let phase = self.phase(step.at_ns);
+        let matching = &mut self.matching[phase as usize][process];
+        matching.operations += u64::from(is_search(&step.kind));
+        let (event, _) = event(step.kind);
+        for (counted, sum) in self.engines[process].iter_mut().zip(&mut matching.attempts) {
+            let Some(engine) = &mut counted.engine else {
+                *sum = None;
+                continue;
+            };
+            let outcome = event.play(engine.as_mut());
+            if matches!(outcome, Outcome::Posted(Err(Refused::Full)) | Outcome::Arrived(Err(Refused::Full))) {
+                (counted.engine, *sum) = (None, None);
+                continue;
+            }
+            let attempts = engine.attempts();
+            let now = attempts.posted + attempts.unexpected;
+            if let Some(sum) = sum {
+                *sum += now - counted.before;
+            }
+            counted.before = now;
+        }
+    }
+
+    fn sent(&mut self, sent: Sent) {
+        let class = self.size_limits.partition_point(|&limit| sent.bytes > limit) as u32;
+        let key = (self.phase(sent.at_ns), sent.from, sent.to, class);
+        let (messages, bytes) = self.flows.entry(key).or_default();
+        *messages += 1;
+        *bytes += sent.bytes;
+    }
+}
