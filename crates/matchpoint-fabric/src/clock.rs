@@ -12,6 +12,63 @@ pub fn ticks() -> u64 {
     return nanoseconds();
 }
 
+/// A clock that the recorder of calls (`matchpoint record`) uses as well, by the same rule: what it stamps and what is
+/// stamped here can be put into one order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shared {
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic = 0,
+    /// The time stamp counter, where it runs at one rate on all cores.
+    Tsc = 1,
+    /// `CNTVCT_EL0`.
+    Cntvct = 2,
+}
+
+impl Shared {
+    /// The one of this machine.
+    pub fn choose() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::__cpuid;
+            const LEAF: u32 = 0x8000_0007;
+            let has_leaf = __cpuid(0x8000_0000).eax >= LEAF;
+            if has_leaf && __cpuid(LEAF).edx & 1 << 8 != 0 {
+                return Shared::Tsc;
+            }
+        }
+        if cfg!(target_arch = "aarch64") { Shared::Cntvct } else { Shared::Monotonic }
+    }
+
+    /// Now.
+    pub fn now(self) -> u64 {
+        match self {
+            Shared::Tsc => ticks(),
+            Shared::Cntvct => virtual_count(),
+            Shared::Monotonic => monotonic(),
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+fn virtual_count() -> u64 {
+    let count: u64;
+    // SAFETY: reads a register that user code may read.
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count) };
+    count
+}
+
+#[cfg(not(target_arch = "aarch64"))]
+fn virtual_count() -> u64 {
+    monotonic()
+}
+
+fn monotonic() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Nanoseconds since some moment in the past.
 pub fn nanoseconds() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();

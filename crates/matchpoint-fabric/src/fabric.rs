@@ -4,13 +4,15 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    AvAttr, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops,
+    AvAttr, CQ_FORMAT_TAGGED, CqAttr, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops,
     OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
+use crate::address_vector::AddressVector;
 use crate::library::{OwnInfo, library};
 use crate::lock::{self, Lock};
 use crate::matching::Matching;
-use crate::patch::{Patch, owner, shared_lock};
+use crate::object::{self, Object};
+use crate::patch::{Patch, owner};
 use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
 use crate::settings::{self, settings};
@@ -29,20 +31,29 @@ impl Fabric {
     /// # Safety
     /// It is one, of the provider called `core`.
     pub unsafe fn attach(fid: *mut FidFabric, core: CString) -> Option<()> {
-        let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
         // SAFETY: the slots are the object's.
-        let (mut ops, mut fid_ops) = unsafe {
-            let ops = Patch::new(&raw mut (*fid).ops, this.cast(), &None);
-            ops.zip(Patch::new(&raw mut (*fid).fid.ops, this.cast(), &None))?
-        };
-        ops.table().domain = Some(open_domain);
-        ops.table().domain2 = None;
-        fid_ops.table().close = Some(close_fabric);
-        ops.install();
-        fid_ops.install();
-        // SAFETY: uninitialised memory of this type.
-        unsafe { this.write(Fabric { core, ops, fid_ops }) };
+        let this = object::place(|this| unsafe {
+            let mut ops = Patch::new(&raw mut (*fid).ops, this, &None)?;
+            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
+            ops.table().domain = Some(open_domain);
+            ops.table().domain2 = None;
+            fid_ops.table().close = Some(object::close::<Fabric>);
+            Some(Fabric { core, ops, fid_ops })
+        })?;
+        // SAFETY: just made.
+        unsafe { (*this).put(true) };
         Some(())
+    }
+}
+
+impl Object for Fabric {
+    fn fid_ops(&self) -> &Patch<Ops> {
+        &self.fid_ops
+    }
+
+    fn put(&mut self, are_ours: bool) {
+        self.ops.put(are_ours);
+        self.fid_ops.put(are_ours);
     }
 }
 
@@ -54,6 +65,17 @@ struct Domain {
     fid_ops: Patch<Ops>,
     /// Where there is a lock.
     _mr: Option<Patch<OpsMr>>,
+}
+
+impl Object for Domain {
+    fn fid_ops(&self) -> &Patch<Ops> {
+        &self.fid_ops
+    }
+
+    fn put(&mut self, are_ours: bool) {
+        self.ops.put(are_ours);
+        self.fid_ops.put(are_ours);
+    }
 }
 
 /// The application's `info`, as the core knows it.
@@ -68,6 +90,9 @@ unsafe fn for_core(info: *const Info, core: &std::ffi::CStr) -> Option<OwnInfo> 
             info.caps &= !flags::REMOTE_COMM;
             (*info.domain_attr).caps &= !flags::REMOTE_COMM;
         }
+        // Sources must be what messages are sent to.
+        info.caps &= !flags::AV_USER_ID;
+        (*info.domain_attr).caps &= !flags::AV_USER_ID;
         // Whether or not the application wants to know who has sent a message, matching must.
         info.caps |= flags::SOURCE;
         (*info.rx_attr).caps |= flags::SOURCE;
@@ -104,27 +129,24 @@ unsafe extern "C" fn open_domain(
 }
 
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
-    let this = Box::into_raw(Box::<Domain>::new_uninit()).cast::<Domain>();
     // SAFETY: the slots are the object's.
-    let (mut ops, mut fid_ops) = unsafe {
-        let ops = Patch::new(&raw mut (*fid).ops, this.cast(), &lock);
-        ops.zip(Patch::new(&raw mut (*fid).fid.ops, this.cast(), &lock))?
-    };
-    ops.table().cq_open = Some(open_cq);
-    ops.table().endpoint = Some(open_endpoint);
-    ops.table().endpoint2 = None;
-    if lock.is_some() {
-        ops.table().av_open = Some(open_av);
-        ops.table().cntr_open = ops.table().cntr_open.and(Some(open_cntr));
-    }
-    fid_ops.table().close = Some(close_domain);
-    ops.install();
-    fid_ops.install();
-    // SAFETY: the slot is the object's; uninitialised memory of this type.
-    unsafe {
+    let this = object::place(|this| unsafe {
+        let mut ops = Patch::new(&raw mut (*fid).ops, this, &lock)?;
+        let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &lock)?;
+        let table = ops.table();
+        table.cq_open = Some(open_cq);
+        table.endpoint = Some(open_endpoint);
+        table.endpoint2 = None;
+        table.av_open = Some(open_av);
+        if lock.is_some() {
+            table.cntr_open = table.cntr_open.and(Some(open_cntr));
+        }
+        fid_ops.table().close = Some(object::close::<Domain>);
         let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
-        this.write(Domain { core, lock, ops, fid_ops, _mr });
-    }
+        Some(Domain { core, lock, ops, fid_ops, _mr })
+    })?;
+    // SAFETY: just made.
+    unsafe { (*this).put(true) };
     Some(())
 }
 
@@ -164,7 +186,8 @@ unsafe extern "C" fn open_av(
     unsafe {
         let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("every domain has address vectors")(domain, attr, to, context) {
-            0 => held::address_vector(*to, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS),
+            0 => AddressVector::attach(*to, (*attr).flags & flags::EVENT == 0, &this.lock)
+                .map_or(-errno::ENOMEM, |()| errno::SUCCESS),
             rc => rc,
         }
     }
@@ -244,42 +267,5 @@ unsafe fn match_on(
         }
     }
     // SAFETY: the core's objects.
-    unsafe { layered::FrontEnd::open(domain, core, ep, below, matching()?, &this.lock) }
-}
-
-unsafe extern "C" fn close_domain(fid: *mut Fid) -> c_int {
-    // SAFETY: the application's call, through our table.
-    let (lock, this): (_, *mut Domain) = unsafe { (shared_lock((*fid).ops), owner((*fid).ops)) };
-    let _guard = lock.as_ref().map(|lock| lock.lock());
-    // SAFETY: made by `attach_domain`; if the core closes the object, nobody refers to it any more.
-    unsafe {
-        (*this).ops.restore();
-        (*this).fid_ops.restore();
-        let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
-        if rc == errno::SUCCESS {
-            drop(Box::from_raw(this));
-        } else {
-            (*this).ops.install();
-            (*this).fid_ops.install();
-        }
-        rc
-    }
-}
-
-unsafe extern "C" fn close_fabric(fid: *mut Fid) -> c_int {
-    // SAFETY: the application's call, through our table.
-    let this: *mut Fabric = unsafe { owner((*fid).ops) };
-    // SAFETY: made by `attach`; as above.
-    unsafe {
-        (*this).ops.restore();
-        (*this).fid_ops.restore();
-        let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
-        if rc == errno::SUCCESS {
-            drop(Box::from_raw(this));
-        } else {
-            (*this).ops.install();
-            (*this).fid_ops.install();
-        }
-        rc
-    }
+    unsafe { layered::FrontEnd::open(domain, &this.core, core, ep, below, matching()?, &this.lock) }
 }

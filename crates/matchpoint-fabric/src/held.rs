@@ -4,16 +4,15 @@ use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
 use crate::abi::{
-    Fid, FidAv, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsAv, OpsCntr, OpsEp, OpsMsg, OpsRma,
-    OpsTagged, errno,
+    Fid, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsCntr, OpsEp, OpsMsg, OpsRma, OpsTagged, errno,
 };
 use crate::lock::{self, Lock};
-use crate::patch::{Patch, below, owner, shared_lock};
+use crate::object::{self, Object};
+use crate::patch::{Patch, below};
 
 /// Tables of one object, gone when it is closed.
 enum Tables {
     None,
-    Av { _ops: Patch<OpsAv> },
     Cntr { _ops: Patch<OpsCntr> },
     Endpoint { _all: Box<Endpoint> },
 }
@@ -32,36 +31,42 @@ struct Held {
     _tables: Tables,
 }
 
+impl Object for Held {
+    fn fid_ops(&self) -> &Patch<Ops> {
+        &self.fid_ops
+    }
+
+    // The others may stay as long as the object does: they call what was there.
+    fn put(&mut self, are_ours: bool) {
+        self.fid_ops.put(are_ours);
+    }
+}
+
 /// Puts the lock before an object. Without memory the object stays without: the application is told that it is not open.
 unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()> {
-    let held = Box::into_raw(Box::<Held>::new_uninit()).cast::<Held>();
-    // SAFETY: the slot is the object's.
-    let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, held.cast(), lock) }?;
-    let table = fid_ops.table();
-    table.close = Some(close);
-    table.bind = table.bind.and(Some(bind));
-    table.control = table.control.and(Some(control));
-    fid_ops.install();
-    // SAFETY: uninitialised memory of this type.
-    unsafe { held.write(Held { fid_ops, _tables: tables? }) };
+    let _tables = tables?;
+    let held = object::place(|held| {
+        // SAFETY: the slot is the object's.
+        let mut fid_ops = unsafe { Patch::new(&raw mut (*fid).ops, held, lock) }?;
+        make_wait(fid_ops.table());
+        fid_ops.table().close = Some(object::close::<Held>);
+        Some(Held { fid_ops, _tables })
+    })?;
+    // SAFETY: just made.
+    unsafe { (*held).put(true) };
     Some(())
 }
 
-/// An address vector.
-///
-/// # Safety
-/// Just opened by the core, in a domain with this lock.
-pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
-    // SAFETY: the slots are the object's.
-    unsafe {
-        hold(&raw mut (*av).fid, lock, lock::all_of(&raw mut (*av).ops, lock).map(|_ops| Tables::Av { _ops }))
-    }
+/// Has what can be done with every object wait for the lock, but for closing it.
+pub fn make_wait(table: &mut Ops) {
+    table.bind = table.bind.and(Some(bind));
+    table.control = table.control.and(Some(control));
 }
 
 /// A counter.
 ///
 /// # Safety
-/// As [`address_vector`].
+/// Just opened by the core, in a domain with this lock.
 pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
     // SAFETY: the slots are the object's.
     unsafe {
@@ -76,7 +81,7 @@ pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
 /// A registration.
 ///
 /// # Safety
-/// As [`address_vector`].
+/// As [`counter`].
 pub unsafe fn registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
     // SAFETY: the slots are the object's.
     unsafe { hold(&raw mut (*mr).fid, lock, Some(Tables::None)) }
@@ -85,7 +90,7 @@ pub unsafe fn registration(mr: *mut FidMr, lock: &Lock) -> Option<()> {
 /// An endpoint whose messages the core matches itself.
 ///
 /// # Safety
-/// As [`address_vector`].
+/// As [`counter`].
 pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
     // SAFETY: the slots are the object's.
     unsafe {
@@ -106,26 +111,8 @@ pub unsafe fn endpoint(ep: *mut FidEp, lock: &Lock) -> Option<()> {
     }
 }
 
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    // SAFETY: the application's call on an object with our table.
-    unsafe {
-        // The guard's own: the lock outlives the patch that leads to it.
-        let lock = shared_lock((*fid).ops);
-        let _guard = lock.as_ref().map(|lock| lock.lock());
-        let held: *mut Held = owner((*fid).ops);
-        (*held).fid_ops.restore();
-        let rc = (*held).fid_ops.core().close.expect("every object can be closed")(fid);
-        if rc == errno::SUCCESS {
-            drop(Box::from_raw(held));
-        } else {
-            (*held).fid_ops.install();
-        }
-        rc
-    }
-}
-
 unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
-    // SAFETY: as above.
+    // SAFETY: the application's call on an object with our table.
     unsafe {
         let (_guard, core) = lock::enter((*fid).ops);
         core.bind.expect("only what is there is made to wait")(fid, to, flags)

@@ -7,6 +7,8 @@
 #![allow(unsafe_code)]
 
 pub mod abi;
+mod address_vector;
+mod arrivals;
 mod clock;
 mod dump;
 mod fabric;
@@ -15,6 +17,7 @@ pub mod layered;
 pub mod library;
 pub mod lock;
 pub mod matching;
+mod object;
 mod patch;
 pub mod peer;
 mod pool;

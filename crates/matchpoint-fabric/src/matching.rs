@@ -14,6 +14,7 @@ use matchpoint::{
 };
 
 use crate::abi::{ADDR_UNSPEC, Addr};
+use crate::arrivals::Arrivals;
 use crate::short::{Item, Short};
 use crate::tally::Tally;
 
@@ -60,6 +61,8 @@ pub struct Matching {
     pub tally: Tally,
     /// Its table was full, and `hybrid` has taken over.
     pub fell_back: bool,
+    /// Where it is asked for when messages arrived.
+    arrivals: Option<Box<Arrivals>>,
 }
 
 impl Matching {
@@ -77,6 +80,7 @@ impl Matching {
             lately: (u64::MAX, 0),
             tally: Tally::default(),
             fell_back: false,
+            arrivals: Arrivals::begin(),
         })
     }
 
@@ -90,7 +94,7 @@ impl Matching {
         if self.is_short {
             self.lately.0 &= asked.ignore;
             if let Ok(outcome) = self.short.post(id, asked) {
-                self.tally.posted(started, outcome.is_some());
+                self.posted(started, id, outcome);
                 return Ok(outcome);
             }
         }
@@ -114,11 +118,28 @@ impl Matching {
             }
             outcome => outcome,
         }?;
-        self.tally.posted(started, outcome.is_some());
+        let outcome = outcome.map(|message| message.0);
+        self.posted(started, id, outcome);
         if self.is_calm {
             self.shorten(known);
         }
-        Ok(outcome.map(|message| message.0))
+        Ok(outcome)
+    }
+
+    #[inline(always)]
+    fn posted(&mut self, started: u64, id: u64, message: Option<u64>) {
+        self.tally.posted(started, message.is_some());
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.posted(id, message);
+        }
+    }
+
+    #[inline(always)]
+    fn arrived(&mut self, started: u64, id: u64, receive: Option<u64>) {
+        self.tally.arrived(started, receive.is_some());
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.arrived(id, receive);
+        }
     }
 
     /// A message arrives. The receive that it takes, or `None` once it is queued.
@@ -136,7 +157,7 @@ impl Matching {
         let started = self.tally.begin();
         if self.is_short {
             if let Ok(outcome) = self.short.arrive(id, addr, tag) {
-                self.tally.arrived(started, outcome.is_some());
+                self.arrived(started, id, outcome);
                 return Ok(outcome);
             }
             self.lengthen()?;
@@ -161,8 +182,9 @@ impl Matching {
             }
             outcome => outcome,
         }?;
-        self.tally.arrived(started, outcome.is_some());
-        Ok(outcome.map(|receive| receive.0))
+        let outcome = outcome.map(|receive| receive.0);
+        self.arrived(started, id, outcome);
+        Ok(outcome)
     }
 
     /// The message that such a receive would take now: left in place, or taken.
@@ -182,6 +204,9 @@ impl Matching {
             }
         };
         self.tally.unexpected_now -= u64::from(take && found.is_some());
+        if let (Some(arrivals), true, Some(message)) = (&mut self.arrivals, take, found) {
+            arrivals.posted(0, Some(message));
+        }
         Ok(found)
     }
 
@@ -189,6 +214,7 @@ impl Matching {
     pub fn cancel(&mut self, id: u64) -> bool {
         let was_posted = if self.is_short { self.short.cancel(id) } else { self.engine.cancel(RecvId(id)) };
         self.tally.posted_now -= u64::from(was_posted);
+        self.withdrawn(id);
         was_posted
     }
 
@@ -196,7 +222,14 @@ impl Matching {
     pub fn retract(&mut self, id: u64) -> bool {
         let was_queued = if self.is_short { self.short.retract(id) } else { self.engine.retract(MsgId(id)) };
         self.tally.unexpected_now -= u64::from(was_queued);
+        self.withdrawn(id);
         was_queued
+    }
+
+    fn withdrawn(&mut self, id: u64) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.withdrawn(id);
+        }
     }
 
     /// The source of an unexpected message is known now. True: noted. False: a receive that names it is posted already;
@@ -396,177 +429,4 @@ impl Matching {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashMap;
-
-    use super::*;
-
-    /// The front end's memory: what each receive asks for, and each message's tag.
-    #[derive(Default)]
-    struct Book {
-        receives: HashMap<u64, Asked>,
-        messages: HashMap<u64, u64>,
-    }
-
-    impl Remember for Book {
-        fn asked(&self, receive: u64) -> Asked {
-            self.receives[&receive]
-        }
-
-        fn tag(&self, message: u64) -> u64 {
-            self.messages[&message]
-        }
-    }
-
-    /// Numbers that look random, from a seed.
-    struct Dice(u64);
-
-    impl Dice {
-        fn below(&mut self, n: u64) -> u64 {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            self.0 % n
-        }
-    }
-
-    /// Two plain queues and the rule, taken literally.
-    #[derive(Default)]
-    struct Plain {
-        posted: Vec<(u64, Asked)>,
-        unexpected: Vec<(u64, Addr, u64)>,
-    }
-
-    impl Plain {
-        fn accepts(asked: &Asked, addr: Addr, tag: u64) -> bool {
-            (asked.tag ^ tag) & !asked.ignore == 0 && (asked.addr == ADDR_UNSPEC || asked.addr == addr)
-        }
-
-        fn find(&self, asked: &Asked) -> Option<usize> {
-            self.unexpected.iter().position(|&(_, addr, tag)| Self::accepts(asked, addr, tag))
-        }
-
-        fn post(&mut self, id: u64, asked: Asked) -> Option<u64> {
-            let found = self.find(&asked).map(|at| self.unexpected.remove(at).0);
-            if found.is_none() {
-                self.posted.push((id, asked));
-            }
-            found
-        }
-
-        fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Option<u64> {
-            let at = self.posted.iter().position(|(_, asked)| Self::accepts(asked, addr, tag));
-            let found = at.map(|at| self.posted.remove(at).0);
-            if found.is_none() {
-                self.unexpected.push((id, addr, tag));
-            }
-            found
-        }
-    }
-
-    /// Masks as MPI libraries use them: nearly all receives ignore one bit, some the tag's lower half too, and now and
-    /// then one heeds every bit.
-    fn mask(dice: &mut Dice) -> u64 {
-        match dice.below(40) {
-            0 => 0,
-            1 => u64::MAX,
-            2..8 => 1 << 32 | 0xFF,
-            _ => 1 << 32,
-        }
-    }
-
-    fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
-        let mut matching = Matching::new(engine).expect("it is one");
-        let (mut plain, mut book, mut dice) = (Plain::default(), Book::default(), Dice(seed));
-        // Long phases of more receives than messages and the other way round, so that queues grow and empty.
-        for id in 1..=events {
-            let leaning = if (id / 700) % 2 == 0 { 7 } else { 3 };
-            let tag = dice.below(breadth) | dice.below(2) << 32;
-            let addr = dice.below(3);
-            if dice.below(50) == 0 {
-                let asked = Asked { addr, tag, ignore: mask(&mut dice) };
-                let take = dice.below(2) == 0;
-                let at = plain.find(&asked);
-                let expected =
-                    at.map(|at| if take { plain.unexpected.remove(at).0 } else { plain.unexpected[at].0 });
-                assert_eq!(
-                    matching.probe(asked, take, &book),
-                    Ok(expected),
-                    "{engine}, seed {seed}, event {id}"
-                );
-            } else if dice.below(30) == 0 && !plain.posted.is_empty() {
-                let at = dice.below(plain.posted.len() as u64) as usize;
-                let (gone, _) = plain.posted.remove(at);
-                assert!(matching.cancel(gone), "{engine}, seed {seed}, event {id}");
-                assert!(!matching.cancel(gone), "a second time");
-            } else if dice.below(10) < leaning {
-                let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
-                let asked = Asked { addr, tag, ignore: mask(&mut dice) };
-                book.receives.insert(id, asked);
-                let expected = plain.post(id, asked);
-                assert_eq!(
-                    matching.post(id, asked, &book),
-                    Ok(expected),
-                    "{engine}, seed {seed}, event {id}"
-                );
-            } else {
-                book.messages.insert(id, tag);
-                let expected = plain.arrive(id, addr, tag);
-                assert_eq!(
-                    matching.arrive(id, addr, tag, &book),
-                    Ok(expected),
-                    "{engine}, seed {seed}, event {id}"
-                );
-            }
-            assert_eq!(matching.tally.posted_now, plain.posted.len() as u64);
-            assert_eq!(matching.tally.unexpected_now, plain.unexpected.len() as u64);
-        }
-        let mut left = Vec::new();
-        matching.visit(Queue::Posted, |id| left.push(id));
-        assert_eq!(left, plain.posted.iter().map(|&(id, _)| id).collect::<Vec<_>>());
-        left.clear();
-        matching.visit(Queue::Unexpected, |id| left.push(id));
-        assert_eq!(left, plain.unexpected.iter().map(|&(id, ..)| id).collect::<Vec<_>>());
-        matching.tally
-    }
-
-    #[test]
-    fn whatever_the_masks_it_is_the_rule() {
-        for seed in 1..20 {
-            let tally = play("hybrid", seed * 0x9E37_79B9, 6_000, 200);
-            assert!(tally.lengthened > 0, "the engine was asked");
-        }
-        for spec in engines::REGISTRY {
-            play(spec.name, 77, 3_000, 60);
-        }
-    }
-
-    #[test]
-    fn a_full_table_gives_way_to_hybrid() {
-        let tally = play("optimistic:capacity=64", 5, 3_000, 400);
-        assert!(tally.lengthened > 0);
-    }
-
-    #[test]
-    fn short_queues_come_back_after_a_burst() {
-        let mut matching = Matching::new("hybrid").expect("it is one");
-        let mut book = Book::default();
-        for id in 0..100 {
-            let asked = Asked { addr: 0, tag: id, ignore: 0 };
-            book.receives.insert(id, asked);
-            assert_eq!(matching.post(id, asked, &book), Ok(None));
-        }
-        assert!(!matching.is_short);
-        for id in 0..100 {
-            book.messages.insert(id, id);
-            assert_eq!(matching.arrive(id, 0, id, &book), Ok(Some(id)));
-        }
-        for id in 0..2 * PATIENCE {
-            let asked = Asked { addr: 0, tag: 7, ignore: 0 };
-            book.receives.insert(id, asked);
-            assert_eq!(matching.post(id, asked, &book), Ok(None));
-            assert_eq!(matching.arrive(id, 0, 7, &book), Ok(Some(id)));
-        }
-        assert!(matching.is_short);
-    }
-}
+mod tests;

@@ -122,6 +122,11 @@ impl<T: Table> Patch<T> {
         // SAFETY: as above.
         unsafe { *self.slot = self.original };
     }
+
+    /// One or the other.
+    pub fn put(&mut self, is_ours: bool) {
+        if is_ours { self.install() } else { self.restore() }
+    }
 }
 
 impl<T: Table> Drop for Patch<T> {

@@ -14,16 +14,20 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, Fid,
-    FidCq, Ops, OpsCq, errno,
+    ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
+    Ops, OpsCq, errno,
 };
 use crate::dump::{self, Tell};
 use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
-use crate::patch::{Patch, owner, shared_lock};
+use crate::object::{self, Object};
+use crate::patch::{Patch, owner};
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
+
+/// Milliseconds that are slept at once in the core where something may happen in another queue as well.
+const NAP_MS: c_int = 1;
 
 /// One completion of ours.
 pub struct Completion {
@@ -52,19 +56,22 @@ struct Above {
     front: *mut FrontEnd,
     /// Where the contexts of its operations are.
     contexts: Range<usize>,
+    /// The queue that they complete in beside this one, if there is one.
+    other: Option<*mut FidCq>,
     /// Kept so that late completions are still known for what they are.
     _retired: Option<Rc<Arena>>,
 }
 
 /// A completion queue of the core, and ours before it.
 pub struct Queue {
-    fid: *mut FidCq,
     /// Of the application's entries; the core's are the longest.
     entry_bytes: usize,
     now: VecDeque<Completion>,
     /// To be read after all that the core has now: a buffer for several messages is released after the last of them.
     late: VecDeque<Completion>,
     above: Vec<Above>,
+    /// Whether operations of one of them complete in another queue as well.
+    has_others: bool,
     /// Where the application wants entries, while what the core has delivered is sorted out; else null.
     room: *mut Room,
     /// Whose receives complete here, and how often they have told of themselves.
@@ -125,6 +132,17 @@ impl Room {
     }
 }
 
+impl Object for Queue {
+    fn fid_ops(&self) -> &Patch<Ops> {
+        &self.fid_ops
+    }
+
+    fn put(&mut self, are_ours: bool) {
+        self.ops.put(are_ours);
+        self.fid_ops.put(are_ours);
+    }
+}
+
 impl Queue {
     /// Opens a queue of the core's that delivers the longest entries, and puts ours before it, for an application that
     /// wants those of `format`. `None`: no memory.
@@ -138,42 +156,32 @@ impl Queue {
             CQ_FORMAT_DATA => 40,
             _ => size_of::<CqTaggedEntry>(),
         };
-        let queue = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
-        // SAFETY: the slots are the object's; the owner is initialised below, before anybody can call.
-        let patches = unsafe {
-            let ops = Patch::new(&raw mut (*fid).ops, queue.cast(), lock);
-            ops.zip(Patch::new(&raw mut (*fid).fid.ops, queue.cast(), lock))
-        };
-        let Some((mut ops, mut fid_ops)) = patches else {
-            // SAFETY: allocated above, and not initialised.
-            drop(unsafe { Box::from_raw(queue.cast::<MaybeUninit<Self>>()) });
-            return None;
-        };
-        let table = ops.table();
-        table.read = Some(read);
-        table.readfrom = Some(read_from);
-        table.readerr = Some(read_error);
-        table.sread = Some(wait_read);
-        table.sreadfrom = Some(wait_read_from);
-        fid_ops.table().close = Some(close);
-        ops.install();
-        fid_ops.install();
-        let (now, late, above) = (VecDeque::new(), VecDeque::new(), Vec::new());
-        // SAFETY: allocated above for just this.
-        unsafe {
-            queue.write(Queue {
-                fid,
+        // SAFETY: the slots are the object's.
+        let queue = object::place(|queue| unsafe {
+            let mut ops = Patch::new(&raw mut (*fid).ops, queue, lock)?;
+            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, queue, lock)?;
+            let table = ops.table();
+            table.read = Some(read);
+            table.readfrom = Some(read_from);
+            table.readerr = Some(read_error);
+            table.sread = Some(wait_read);
+            table.sreadfrom = Some(wait_read_from);
+            fid_ops.table().close = Some(object::close::<Queue>);
+            Some(Queue {
                 entry_bytes,
-                now,
-                late,
-                above,
+                now: VecDeque::new(),
+                late: VecDeque::new(),
+                above: Vec::new(),
+                has_others: false,
                 room: ptr::null_mut(),
                 endpoints: Vec::new(),
                 told: dump::asked(),
                 ops,
                 fid_ops,
             })
-        };
+        })?;
+        // SAFETY: just made.
+        unsafe { (*queue).put(true) };
         Some(())
     }
 
@@ -214,10 +222,12 @@ impl Queue {
         self.endpoints.retain(|&other| !ptr::addr_eq(other, endpoint));
     }
 
-    /// Operations with contexts in this range are this front end's. Once, if both directions complete here.
-    pub fn add_front_end(&mut self, front: *mut FrontEnd, contexts: Range<usize>) {
+    /// Operations with contexts in this range are this front end's, and complete here or in `other`. Once, if both directions
+    /// complete here.
+    pub fn add_front_end(&mut self, front: *mut FrontEnd, contexts: Range<usize>, other: Option<*mut FidCq>) {
         if !self.above.iter().any(|above| above.front == front) {
-            self.above.push(Above { front, contexts, _retired: None });
+            self.above.push(Above { front, contexts, other, _retired: None });
+            self.has_others |= other.is_some();
         }
     }
 
@@ -254,12 +264,19 @@ impl Queue {
         let entry_bytes = queue.entry_bytes;
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes };
         if count > 0 && !queue.now.is_empty() {
-            room.put_all(&mut queue.now);
-            return if room.taken > 0 { room.taken as isize } else { -(errno::EAVAIL as isize) };
+            return queue.take_now(&mut room);
         }
         if !queue.above.is_empty() || entry_bytes != size_of::<CqTaggedEntry>() {
             // SAFETY: as above.
-            return unsafe { Queue::read_one_by_one(fid, &mut room) };
+            let read = unsafe { Queue::read_one_by_one(fid, &mut room) };
+            // SAFETY: as above.
+            return if count > 0 && read == -(errno::EAGAIN as isize) && unsafe { Queue::progress_others(fid) }
+            {
+                // SAFETY: as above.
+                unsafe { Queue::of(fid) }.take_now(&mut room)
+            } else {
+                read
+            };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
         // SAFETY: the application's arguments, passed on.
@@ -273,6 +290,43 @@ impl Queue {
         room.taken = read.max(0) as usize;
         room.put_all(&mut queue.late);
         if room.taken == 0 { read } else { room.taken as isize }
+    }
+
+    /// Ours, up to the first error.
+    #[inline]
+    fn take_now(&mut self, room: &mut Room) -> isize {
+        room.put_all(&mut self.now);
+        match room.taken {
+            0 if self.now.is_empty() => -(errno::EAGAIN as isize),
+            0 => -(errno::EAVAIL as isize),
+            taken => taken as isize,
+        }
+    }
+
+    /// Lets the core work on the other queues of the front ends above this one: what completes there may complete an
+    /// operation of the application's here, which need not look there meanwhile. False: there are none.
+    #[inline]
+    unsafe fn progress_others(fid: *mut FidCq) -> bool {
+        // SAFETY: an open queue.
+        let has_others = unsafe { Queue::of(fid) }.has_others;
+        if has_others {
+            // SAFETY: as above.
+            unsafe { Queue::progress_each(fid) };
+        }
+        has_others
+    }
+
+    #[cold]
+    unsafe fn progress_each(fid: *mut FidCq) {
+        // SAFETY: an open queue.
+        for at in 0..unsafe { Queue::of(fid) }.above.len() {
+            // SAFETY: as above.
+            let above = unsafe { &Queue::of(fid).above[at] };
+            if let Some(other) = above.other.filter(|_| !above.front.is_null()) {
+                // SAFETY: a queue that a front end is bound to which is open.
+                unsafe { Queue::progress(other) };
+            }
+        }
     }
 
     /// The same where entries are of another format, or may be ours.
@@ -476,7 +530,11 @@ unsafe extern "C" fn wait_read_from(
             return unsafe { core(fid, buf, count, sources, condition, timeout) };
         }
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: queue.entry_bytes };
-        let left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
+        let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
+        // SAFETY: as above.
+        if unsafe { Queue::progress_others(fid) } {
+            left = NAP_MS;
+        }
         let mut entries = Entries::new();
         let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
         // SAFETY: the core's function, with room for one.
@@ -489,26 +547,5 @@ unsafe extern "C" fn wait_read_from(
         if rc != 0 {
             return rc;
         }
-    }
-}
-
-unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
-    let cq = fid.cast::<FidCq>();
-    // SAFETY: the application's call on an open queue.
-    let (lock, queue): (_, *mut Queue) = unsafe { (shared_lock((*cq).ops), Queue::of(cq)) };
-    let _guard = lock.as_ref().map(|lock| lock.lock());
-    // SAFETY: it was made by `attach`; if the core closes the object, nobody refers to it any more.
-    unsafe {
-        debug_assert_eq!((*queue).fid, cq);
-        (*queue).ops.restore();
-        (*queue).fid_ops.restore();
-        let rc = (*queue).fid_ops.core().close.expect("every object can be closed")(fid);
-        if rc == errno::SUCCESS {
-            drop(Box::from_raw(queue));
-        } else {
-            (*queue).ops.install();
-            (*queue).fid_ops.install();
-        }
-        rc
     }
 }

@@ -112,10 +112,15 @@ fn quoted(text: &str) -> String {
     out
 }
 
+/// This process, as names of files have it: `node7-4711`.
+pub fn process() -> String {
+    format!("{}-{}", host(), std::process::id())
+}
+
 /// The file of this kind for this process, in the folder that the environment names.
 pub fn beside(kind: &str) -> Option<PathBuf> {
     let folder = settings().report.as_ref()?;
-    Some(folder.join(format!("{kind}-{}-{}.txt", host(), std::process::id())))
+    Some(folder.join(format!("{kind}-{}.txt", process())))
 }
 
 /// A file that cannot be written is not worth a job: `matchpoint run` says which processes told nothing.
@@ -163,7 +168,7 @@ fn write(lines: &[Line], unmatched: &[String]) {
         );
     }
     text.push_str("]}\n");
-    let name = format!("{}-{}.json", host(), std::process::id());
+    let name = format!("{}.json", process());
     let temporary = folder.join(format!("{name}.new"));
     if std::fs::write(&temporary, text).is_ok() {
         let _ = std::fs::rename(temporary, folder.join(name));

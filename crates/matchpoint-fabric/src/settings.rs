@@ -15,7 +15,8 @@ pub const ENGINE: &str = "MATCHPOINT_ENGINE";
 pub const FRONT_END: &str = "MATCHPOINT_FRONT_END";
 /// The folder that each process writes its report to; none if unset.
 pub const REPORT: &str = "MATCHPOINT_REPORT";
-
+/// The folder that each endpoint writes to when its messages arrived; none if unset.
+pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 /// The number of the signal on which a process tells what stands in its queues; none if unset.
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 /// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
@@ -47,6 +48,8 @@ pub struct Settings {
     pub front_end: FrontEnd,
     /// [`REPORT`]
     pub report: Option<PathBuf>,
+    /// [`ARRIVALS`]
+    pub arrivals: Option<PathBuf>,
     /// [`SIGNAL`]
     pub signal: Option<i32>,
     /// [`EAGER`]
@@ -72,6 +75,7 @@ pub fn settings() -> &'static Settings {
                 _ => FrontEnd::Auto,
             },
             report: given(REPORT).map(PathBuf::from),
+            arrivals: given(ARRIVALS).map(PathBuf::from),
             signal: given(SIGNAL).and_then(|value| value.parse().ok()),
             eager_bytes: bytes(EAGER, 16 << 10),
             kept_bytes: bytes(KEPT, 1 << 30),

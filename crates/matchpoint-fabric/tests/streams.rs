@@ -50,6 +50,7 @@ fn streams(version: u32, takes_peers: bool) {
             busy_percent: [0, 20, 80][seed as usize % 3],
             steps: 3000,
             depth: [4, 40, 400][seed as usize / 3 % 3],
+            is_late: seed % 2 == 1,
         };
         Stream::new(wanted).run();
     }

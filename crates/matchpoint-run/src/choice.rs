@@ -44,6 +44,9 @@ pub struct Choice {
     pub why: String,
 }
 
+/// What messages of real jobs have gone over.
+const TRIED: [&str; 3] = ["shm", "tcp", "tcp;ofi_rxm"];
+
 /// Decides. `fabric` is what libfabric said of itself, if it could be asked.
 ///
 /// # Errors
@@ -60,6 +63,9 @@ pub fn choose(
     let (core, why) = match &asked.core {
         Some((core, who)) if is_local(core) && !hosts.is_one() => {
             (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
+        }
+        Some((core, who)) if !TRIED.contains(&core.as_str()) => {
+            (core.clone(), format!("{who} says so; it was never tried"))
         }
         Some((core, who)) => (core.clone(), format!("{who} says so")),
         // Open MPI 4.1 refuses the shm of libfabric 1.17.
@@ -142,6 +148,12 @@ fn front_end(
         return Err(format!(
             "{stack} cannot use {core}: its libfabric finds nothing over it; shm and tcp work"
         ));
+    }
+    if stack.vendor == Vendor::OpenMpi
+        && version.is_some_and(|version| version < (1, 19))
+        && !core.contains(';')
+    {
+        return Err(format!("{stack} does not choose the {core} of so old a libfabric; tcp;ofi_rxm works"));
     }
     match (asked, owns(stack, version, core)) {
         (Some(FrontEnd::Layered), _) | (None, Err(_)) => Ok(FrontEnd::Layered),
@@ -251,12 +263,13 @@ mod tests {
             (Vendor::Mpich, (2, 5), "shm", FrontEnd::Peer),
             (Vendor::Mpich, (2, 5), "tcp;ofi_rxm", FrontEnd::Peer),
             (Vendor::Mpich, (2, 5), "tcp", FrontEnd::Layered),
-            (Vendor::OpenMpi, (1, 17), "shm", FrontEnd::Layered),
+            (Vendor::OpenMpi, (1, 17), "tcp;ofi_rxm", FrontEnd::Layered),
             (Vendor::OpenMpi, (1, 22), "tcp;ofi_rxm", FrontEnd::Layered),
             (Vendor::Intel, (2, 4), "tcp", FrontEnd::Layered),
         ] {
             assert_eq!(front_end(vendor, version, core), Ok(expected), "{core} of {version:?}");
         }
+        assert!(front_end(Vendor::OpenMpi, (1, 17), "shm").unwrap_err().contains("tcp;ofi_rxm works"));
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let asked = Asked { core: None, front_end: Some(FrontEnd::Layered) };
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).unwrap();

@@ -26,6 +26,9 @@ pub const UTILITY: &str = "ofi_matchpoint";
 /// And where the MPI chooses among core providers only.
 pub const CORE: &str = "matchpoint";
 
+/// Names the folder for what processes note of arrivals, where that is asked for.
+pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
+
 /// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
 const QUEUES_SIGNAL: &str = "12";
 

@@ -4,6 +4,7 @@
 //! own; Intel's takes one folder only. So there is one, with links: to our provider, and to those of the MPI that the
 //! core needs. On other hosts a link to our provider may lead nowhere, and it is copied instead.
 
+use std::env;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// What our provider is called as a file that libfabric loads.
+/// What our provider is called as a file that libfabric loads, and where it is installed.
 const NAME: &str = "libmatchpoint-fi.so";
 /// What cargo calls it.
 const BUILT: &str = "libmatchpoint_fabric.so";
@@ -39,12 +40,15 @@ pub fn provider(named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunEr
         return found.map_err(|error| RunError(format!("{VARIABLE} is {}: {error}", path.display())));
     }
     let beside = program.parent().unwrap_or(Path::new("."));
-    let places =
-        [beside.join(BUILT), beside.join("../lib/matchpoint").join(BUILT), beside.join("deps").join(BUILT)];
-    places.iter().find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
+    let built = [beside.join(BUILT), beside.join("deps").join(BUILT)];
+    // Systems have three names for the folder of libraries.
+    let libraries = ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
+    let installed = libraries.map(|library| beside.join("..").join(library).join("matchpoint").join(NAME));
+    let mut places = built.iter().chain(&installed);
+    places.find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
         RunError(format!(
-            "the provider that libfabric is to load, {BUILT}, is neither beside {} nor in ../lib/matchpoint: build \
-             it with cargo build --release -p matchpoint-fabric, or name it in {VARIABLE}",
+            "the provider that libfabric is to load is neither {BUILT} beside {} nor ../lib/matchpoint/{NAME}: build it \
+             with cargo build --release -p matchpoint-fabric, install it with scripts/install, or name it in {VARIABLE}",
             program.display()
         ))
     })
@@ -76,7 +80,7 @@ impl Folder {
                 folder.path.display()
             )));
         }
-        for (name, stale) in [("providers", &["-fi.so"][..]), ("reports", &[".json", ".txt"])] {
+        for (name, stale) in [("providers", &["-fi.so"][..]), ("reports", &[".json", ".txt", ".bin"])] {
             let path = folder.path.join(name);
             fs::create_dir_all(&path).map_err(|error| RunError::file(&path, &error))?;
             empty(&path, stale).map_err(|error| RunError::file(&path, &error))?;
@@ -106,7 +110,7 @@ impl Folder {
         self.path.join("providers")
     }
 
-    /// For `MATCHPOINT_REPORT`.
+    /// For `MATCHPOINT_REPORT`, and `MATCHPOINT_ARRIVALS`.
     pub fn reports(&self) -> PathBuf {
         self.path.join("reports")
     }
@@ -119,7 +123,7 @@ impl Folder {
 
 /// On this host, where temporary files go; else here, which clusters let all hosts see more often than not.
 fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
-    let place = if hosts.here { std::env::temp_dir() } else { PathBuf::from(".") };
+    let place = if hosts.here { env::temp_dir() } else { PathBuf::from(".") };
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
     let made = made.map_err(|error| RunError::file(&place, &error))?;
     let path = made.path().canonicalize().map_err(|error| RunError::file(&place, &error))?;
@@ -204,8 +208,11 @@ mod tests {
         let program = touch(&root.path().join("bin/matchpoint"));
         let said = provider(None, &program).unwrap_err().to_string();
         assert!(said.contains("cargo build") && said.contains(VARIABLE), "{said}");
-        let installed = touch(&root.path().join("lib/matchpoint").join(BUILT)).canonicalize().unwrap();
-        assert_eq!(provider(None, &program).unwrap(), installed);
+        for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
+            let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
+            let installed = touch(&path).canonicalize().unwrap();
+            assert_eq!(provider(None, &program).unwrap(), installed);
+        }
         let beside = touch(&root.path().join("bin").join(BUILT)).canonicalize().unwrap();
         assert_eq!(provider(None, &program).unwrap(), beside);
         assert!(provider(Some(root.path().join("none")), &program).is_err());

@@ -6,6 +6,7 @@
 //!
 //! The provider itself is a file to this crate: it is never linked.
 
+pub mod arrivals;
 pub mod choice;
 pub mod environment;
 pub mod folder;

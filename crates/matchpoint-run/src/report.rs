@@ -95,6 +95,11 @@ impl Process {
         !self.endpoints.is_empty()
     }
 
+    /// One of them is open, as far as it has told.
+    pub fn is_open(&self) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.open)
+    }
+
     /// In numbers.
     pub fn sums(&self) -> Rank {
         let mut sums = Rank { rank: self.rank, host: self.host.clone(), pid: self.pid, ..Rank::default() };

@@ -38,7 +38,9 @@ const ONE: &[&str] = &[
     "-map-by",
     "-rank-by",
     "-launcher",
+    "-launcher-exec",
     "-bootstrap",
+    "-bootstrap-exec",
     "-iface",
     "-prefix",
     "-rf",
@@ -178,6 +180,10 @@ mod tests {
         assert_eq!(found.variables.len(), 2);
         assert_eq!(found.variables[0], ("FI_PROVIDER".to_owned(), "tcp".to_owned()));
         assert_eq!(found.host_files, [PathBuf::from("hosts.txt")]);
+        // What starts the launcher's daemons is a program, and not the application.
+        for option in ["-launcher-exec", "-bootstrap-exec", "--launch-agent"] {
+            assert_eq!(words(&format!("mpiexec {option} /bin/sh -hosts a,b -n 2 sh")).hosts.len(), 2);
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::ffi::c_int;
 pub const SUCCESS: c_int = 0;
 /// `FI_ENOENT`: in a peer's `get_msg` and `get_tag`, no receive is posted, and the entry is for the message.
 pub const ENOENT: c_int = libc::ENOENT;
+/// `FI_EIO`
+pub const EIO: c_int = libc::EIO;
 /// `FI_EAGAIN`
 pub const EAGAIN: c_int = libc::EAGAIN;
 /// `FI_ENOMEM`

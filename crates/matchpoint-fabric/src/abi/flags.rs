@@ -22,6 +22,8 @@ pub const REMOTE_CQ_DATA: u64 = 1 << 17;
 pub const PEEK: u64 = 1 << 19;
 /// `FI_COMPLETION`
 pub const COMPLETION: u64 = 1 << 24;
+/// `FI_EVENT`, of an address vector
+pub const EVENT: u64 = COMPLETION;
 /// `FI_INJECT`
 pub const INJECT: u64 = 1 << 25;
 /// `FI_TRANSMIT_COMPLETE`
@@ -30,6 +32,8 @@ pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
 pub const DELIVERY_COMPLETE: u64 = 1 << 28;
 /// `FI_MATCH_COMPLETE`
 pub const MATCH_COMPLETE: u64 = 1 << 31;
+/// `FI_AV_USER_ID`
+pub const AV_USER_ID: u64 = 1 << 41;
 /// `FI_PEER`
 pub const PEER: u64 = 1 << 43;
 /// `FI_TAGGED_DIRECTED_RECV`

@@ -1,21 +1,28 @@
 //! A message has arrived in one of the buffers below.
 
+use std::ptr;
+
 use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno, flags};
+use crate::address_vector::{Address, AddressVector};
 use crate::layered::FrontEnd;
 use crate::layered::entry::{ByAddress, Entry, State};
 use crate::layered::operation::Operation;
-use crate::layered::wire::{ANNOUNCE, Announce, CONTROL, CREDIT};
+use crate::layered::wire::{ANNOUNCE, Announce, CONTROL, CREDIT, KNOWN};
 use crate::queue::{Completion, Queue};
 
 /// What a message says of itself, however it came.
-struct Arrival {
+struct Arrival<'a> {
     tag: u64,
     source: Addr,
     bytes: usize,
     data: u64,
     flags: u64,
-    /// The sender's operation and private endpoint, of a message that is announced.
-    announced: Option<(u64, Addr)>,
+    /// The sender's operation, of a message that is only announced; else 0.
+    announced: u64,
+    /// The sender's private endpoint, if it has told of it.
+    private: Addr,
+    /// The message, if it is here.
+    payload: &'a [u8],
 }
 
 impl FrontEnd {
@@ -29,34 +36,40 @@ impl FrontEnd {
         let message = unsafe { std::slice::from_raw_parts((*buffer).buffer, done.len) };
         let arrival = if done.tag & CONTROL == 0 {
             let (tag, bytes, data) = (done.tag, done.len, done.data);
-            Arrival { tag, source, bytes, data, flags: done.flags & flags::REMOTE_CQ_DATA, announced: None }
+            let flags = done.flags & flags::REMOTE_CQ_DATA;
+            let (announced, private, payload) = (0, ADDR_UNSPEC, message);
+            Arrival { tag, source, bytes, data, flags, announced, private, payload }
         } else {
             match self.control(done.tag, message, source) {
                 Some(arrival) => arrival,
                 None => return,
             }
         };
-        self.match_message(&arrival, message);
+        self.match_message(&arrival);
     }
 
-    /// A control message; the message that it announces, if it does.
-    fn control(&mut self, tag: u64, message: &[u8], source: Addr) -> Option<Arrival> {
+    /// A control message; the message that it announces or brings, if it does.
+    fn control<'a>(&mut self, tag: u64, message: &'a [u8], source: Addr) -> Option<Arrival<'a>> {
         if tag == CREDIT {
             self.credit.returned(source, u64::from_ne_bytes(message.try_into().ok()?));
             return None;
         }
+        if tag == KNOWN {
+            self.acquaintance.known_to(source);
+            return None;
+        }
         let announce = (tag == ANNOUNCE).then(|| Announce::decode(message)).flatten()?;
+        let Announce { operation: announced, tag, bytes, data, flags, ref address, name, payload } = announce;
+        // Only where it is needed: a process has as many peers as there are.
+        let is_met = announced != 0 || !name.0.is_empty() && source == ADDR_UNSPEC;
+        let private = self.private.as_mut().filter(|_| is_met);
         // SAFETY: the private endpoint is open.
-        let private = self.private.as_mut().and_then(|private| unsafe { private.peer(&announce.address) });
-        let arrival = Arrival {
-            tag: announce.tag,
-            source,
-            bytes: announce.bytes as usize,
-            data: announce.data,
-            flags: announce.flags,
-            announced: private.map(|private| (announce.operation, private)),
-        };
-        if private.is_none() {
+        let private = private.and_then(|private| unsafe { private.peer(address) });
+        let private = private.unwrap_or(ADDR_UNSPEC);
+        let source = if name.0.is_empty() { source } else { self.introduced(source, private, name) };
+        let arrival =
+            Arrival { tag, source, bytes: bytes as usize, data, flags, announced, private, payload };
+        if announced != 0 && private == ADDR_UNSPEC {
             // Nobody to ask for its data: better an error than a receive that never ends.
             self.lost(&arrival);
             return None;
@@ -64,8 +77,72 @@ impl FrontEnd {
         Some(arrival)
     }
 
+    /// A message says whom it is from. Who that is, for the application: the core may not have known.
+    fn introduced(&mut self, source: Addr, private: Addr, name: Address) -> Addr {
+        if source != ADDR_UNSPEC {
+            if self.acquaintance.is_to_be_told(source) {
+                self.send_control(self.ep, source, KNOWN, &[], ptr::null_mut());
+            }
+            return source;
+        }
+        // SAFETY: the vector that the endpoint is bound to.
+        let found = unsafe { self.av.as_mut() }.map_or(ADDR_UNSPEC, |av| av.find(&name));
+        if found == ADDR_UNSPEC && private != ADDR_UNSPEC {
+            self.acquaintance.met(private, name);
+        }
+        found
+    }
+
+    /// The application has put addresses into the vector: of senders, perhaps, of whom messages wait.
+    pub fn peers_are_known(&mut self, av: &mut AddressVector) {
+        let named = self.acquaintance.named(|name| Some(av.find(name)).filter(|&addr| addr != ADDR_UNSPEC));
+        let mut again = Vec::new();
+        for (private, addr) in named {
+            for entry in self.pool.all() {
+                // SAFETY: entries live as long as the pool.
+                let entry = unsafe { &mut *entry };
+                let is_its = entry.private == private && entry.addr == ADDR_UNSPEC;
+                if !is_its || matches!(entry.state, State::Free | State::Posted) {
+                    continue;
+                }
+                entry.addr = addr;
+                let id = ptr::from_mut(entry) as u64;
+                if entry.state == State::Unexpected && !self.matching.readdress(id, addr) {
+                    again.push(ptr::from_mut(entry));
+                }
+            }
+        }
+        for message in again {
+            self.arrive_anew(message);
+        }
+    }
+
+    /// A message that waits has a sender now, whom a receive has asked for already.
+    fn arrive_anew(&mut self, message: *mut Entry) {
+        self.matching.retract(message as u64);
+        // SAFETY: an entry that is in no queue.
+        let (addr, tag) = unsafe { ((*message).addr, (*message).tag) };
+        match self.matching.arrive(message as u64, addr, tag, &ByAddress) {
+            // SAFETY: what the engine gives is the address of an entry that was posted; it is in no queue any more.
+            Ok(Some(receive)) => unsafe {
+                let receive = receive as *mut Entry;
+                (*message).buffers_of(&*receive);
+                self.pool.give_back(receive);
+                self.take(message);
+            },
+            Ok(None) => {}
+            Err(_) => self.lose(tag, 0, errno::ENOMEM),
+        }
+    }
+
+    /// The application has taken a peer out of the vector; its number may become another's.
+    pub fn forget_peer(&mut self, addr: Addr) {
+        self.acquaintance.forget(addr);
+        self.credit.forget(addr);
+    }
+
     #[inline]
-    fn match_message(&mut self, arrival: &Arrival, message: &[u8]) {
+    fn match_message(&mut self, arrival: &Arrival<'_>) {
         let Some(fresh) = self.pool.next() else { return self.lost(arrival) };
         // SAFETY: a free entry of the pool is nobody else's. Before the engine sees it: it may ask for all tags.
         unsafe { ((*fresh).addr, (*fresh).tag) = (arrival.source, arrival.tag) };
@@ -74,11 +151,11 @@ impl FrontEnd {
                 let receive = receive as *mut Entry;
                 // SAFETY: what the engine gives is the address of an entry that was posted.
                 describe(unsafe { &mut *receive }, arrival);
-                if arrival.announced.is_some() {
+                if arrival.announced != 0 {
                     self.ask_for(receive);
                 } else {
                     // SAFETY: the message is as long as said.
-                    unsafe { self.deliver(receive, message.as_ptr()) };
+                    unsafe { self.deliver(receive, arrival.payload.as_ptr()) };
                 }
             }
             Ok(None) => {
@@ -88,14 +165,16 @@ impl FrontEnd {
                 entry.flags = 0;
                 describe(entry, arrival);
                 entry.state = State::Unexpected;
-                if arrival.announced.is_some() {
+                self.kept_bytes += size_of::<Entry>();
+                if arrival.announced != 0 {
                     return;
                 }
                 // SAFETY: the message is as long as said.
-                if unsafe { entry.keep(message.as_ptr(), message.len()) } {
-                    self.kept_bytes += message.len();
+                if unsafe { entry.keep(arrival.payload.as_ptr(), arrival.payload.len()) } {
+                    self.kept_bytes += arrival.payload.len();
                 } else {
                     self.matching.retract(fresh as u64);
+                    self.kept_bytes -= size_of::<Entry>();
                     // SAFETY: in no queue any more.
                     unsafe { self.pool.give_back(fresh) };
                     self.lost(arrival);
@@ -107,10 +186,16 @@ impl FrontEnd {
 
     /// Without memory a message cannot be kept. The application learns of it at its next look into the queue.
     #[cold]
-    fn lost(&mut self, arrival: &Arrival) {
-        let mut completion = Completion::new(std::ptr::null_mut(), flags::TAGGED | flags::RECV);
-        (completion.entry.tag, completion.entry.len) = (arrival.tag, arrival.bytes);
-        completion.error = errno::ENOMEM;
+    fn lost(&mut self, arrival: &Arrival<'_>) {
+        self.lose(arrival.tag, arrival.bytes, errno::ENOMEM);
+    }
+
+    /// A message cannot be received, for this reason.
+    #[cold]
+    pub(crate) fn lose(&mut self, tag: u64, bytes: usize, error: i32) {
+        let mut completion = Completion::new(ptr::null_mut(), flags::TAGGED | flags::RECV);
+        (completion.entry.tag, completion.entry.len) = (tag, bytes);
+        completion.error = error;
         // SAFETY: the endpoint is bound to this queue.
         unsafe { Queue::of(self.rx_cq) }.push(completion);
     }
@@ -159,7 +244,7 @@ impl FrontEnd {
     pub fn consumed(&mut self, from: Addr, bytes: usize) {
         if let Some(owed) = self.credit.received(from, bytes) {
             if from != ADDR_UNSPEC {
-                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), std::ptr::null_mut());
+                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), ptr::null_mut());
             }
         }
     }
@@ -167,9 +252,9 @@ impl FrontEnd {
 
 /// Puts what a message says of itself into an entry.
 #[inline]
-fn describe(entry: &mut Entry, arrival: &Arrival) {
+fn describe(entry: &mut Entry, arrival: &Arrival<'_>) {
     (entry.addr, entry.tag) = (arrival.source, arrival.tag);
     (entry.bytes, entry.data) = (arrival.bytes, arrival.data);
     entry.flags |= arrival.flags;
-    (entry.announced, entry.private) = arrival.announced.unwrap_or((0, ADDR_UNSPEC));
+    (entry.announced, entry.private) = (arrival.announced, arrival.private);
 }

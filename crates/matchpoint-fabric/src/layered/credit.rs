@@ -48,6 +48,12 @@ impl Credit {
         }
     }
 
+    /// The number may become another peer's.
+    pub fn forget(&mut self, peer: Addr) {
+        self.sent.remove(&peer);
+        self.received.remove(&peer);
+    }
+
     /// A message of this length was received. What the sender is to be told, if it is time.
     #[inline]
     pub fn received(&mut self, from: Addr, bytes: usize) -> Option<u64> {

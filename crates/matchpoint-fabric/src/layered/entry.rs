@@ -49,7 +49,7 @@ pub struct Entry {
     pub bytes: usize,
     /// A message that is only announced: the sender's operation; else 0.
     pub announced: u64,
-    /// And the sender's private endpoint, as our private address vector numbers it.
+    /// A message: its sender's private endpoint, as our private address vector numbers it, if it was told.
     pub private: Addr,
     iov: [iovec; IOV_LIMIT],
     desc: [*mut c_void; IOV_LIMIT],

@@ -4,41 +4,50 @@
 //! A short message travels as the application sent it, and is copied once more on arrival. A long one is announced in its
 //! place ([`wire`]), asked for once it is matched, and then sent into the application's buffer, between *private*
 //! endpoints: the application's own counters, and what else it does with its endpoint, see nothing of it. What a sender
-//! has under way that is neither tiny nor received is limited ([`credit`]): beyond, its messages are announced.
+//! has under way that is neither tiny nor received is limited ([`credit`]): beyond, its messages are announced. So they
+//! are, with the sender's address, to peers that may not know it yet ([`acquaintance`]).
 //!
 //! Works on any core with reliable datagrams and tagged messages.
 
+mod acquaintance;
 mod arrive;
 mod credit;
+mod eager;
 pub mod entry;
 mod operation;
 mod private;
 mod receive;
 mod send;
 mod transfer;
+mod turns;
 mod wire;
 
-use std::collections::VecDeque;
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::rc::Rc;
 
 use libc::iovec;
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid, FidCq, FidDomain,
-    FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
+    ADDR_UNSPEC, Addr, CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid,
+    FidCq, FidDomain, FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma,
+    OpsTagged, errno, flags,
 };
+use crate::address_vector::AddressVector;
 use crate::dump::{self, Tell, Told};
+use crate::layered::acquaintance::Acquaintance;
 use crate::layered::credit::Credit;
 use crate::layered::entry::{Entry, State};
 pub use crate::layered::operation::Arena;
-use crate::layered::operation::{Kind, Operation, new_bytes};
+use crate::layered::operation::{Destination, Kind, Operation, WHOLE, new_bytes};
 use crate::layered::private::Private;
+use crate::layered::transfer::UnderWay;
+use crate::layered::turns::Turns;
 pub use crate::layered::wire::CONTROL;
 use crate::library::OwnInfo;
 use crate::lock::{self, Lock};
 use crate::matching::{Asked, Matching};
+use crate::object;
 use crate::patch::{Patch, owner, shared_lock};
 use crate::pool::Pool;
 use crate::queue::Queue;
@@ -50,6 +59,8 @@ use crate::tagged::{self, Terms};
 const BOUNCES: usize = 64;
 /// Of them, those that are posted at a time while more waits here than should.
 const TRICKLE: usize = 16;
+/// Peers that the core is found to have no room for, before the others are left for later as well.
+const BUSY: usize = 32;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -66,18 +77,20 @@ pub struct FrontEnd {
     pool: Pool<Entry>,
     arena: Rc<Arena>,
     credit: Credit,
+    acquaintance: Acquaintance,
+    av: *mut AddressVector,
     /// Longer messages are announced.
     eager_bytes: usize,
     /// Bytes of messages that wait here.
     kept_bytes: usize,
     /// Buffers that are not posted: the core was busy, or too much waits here.
     parked: Vec<*mut Operation>,
-    /// Operations that the core had no room for.
-    deferred: VecDeque<*mut Operation>,
-    /// Matched messages whose data is asked for later.
-    waiting: VecDeque<*mut Entry>,
+    /// What the core had no room for.
+    deferred: Turns<Destination, *mut Operation>,
+    /// Matched messages whose data is asked for later, by the private endpoint that it comes from.
+    waiting: Turns<Addr, *mut Entry>,
     /// Data that is under way to here.
-    active: usize,
+    under_way: UnderWay,
     domain: *mut FidDomain,
     core_domain: *const OpsDomain,
     /// What the private endpoint is opened with.
@@ -87,6 +100,8 @@ pub struct FrontEnd {
     ep_ops: Patch<OpsEp>,
     /// Since it is enabled.
     tagged: Option<Patch<OpsTagged>>,
+    /// A counter is bound to its sends or receives.
+    is_counted: bool,
     lock: Lock,
     /// The others, where there is a lock.
     _msg: Option<Patch<OpsMsg>>,
@@ -98,10 +113,11 @@ impl FrontEnd {
     /// Puts ours on an endpoint that the core has just opened. `Err` says why it cannot be; the endpoint is as it was.
     ///
     /// # Safety
-    /// `domain` and `ep` are the core's, `core_ops` the core's own table of the domain, which outlives the endpoint, and
-    /// `info` what the core's endpoint was opened with.
+    /// `domain` and `ep` are those of the core of that name, `core_ops` the core's own table of the domain, which outlives the
+    /// endpoint, and `info` what the core's endpoint was opened with.
     pub unsafe fn open(
         domain: *mut FidDomain,
+        core: &CStr,
         core_ops: &OpsDomain,
         ep: *mut FidEp,
         info: OwnInfo,
@@ -116,28 +132,20 @@ impl FrontEnd {
         if mr_mode & MR_LOCAL != 0 {
             return Err("the core provider wants every buffer registered (FI_MR_LOCAL)".to_owned());
         }
-        let no_memory = || "there is no memory".to_owned();
         let terms = Terms::new(caps | flags::DIRECTED_RECV, rx.op_flags);
         let sends = Terms::new(caps, tx.op_flags);
-        let arena = Arena::new().ok_or_else(no_memory)?;
-        let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
+        let eager_bytes = eager::most_bytes(core, tx.inject_size, settings().eager_bytes);
         // SAFETY: the slots are the object's.
-        let patches = unsafe {
-            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
-            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
-        };
-        // Leaked without memory only: there is nothing in it yet.
-        let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
-        let table = fid_ops.table();
-        table.close = Some(close);
-        table.bind = Some(bind);
-        table.control = Some(control);
-        ep_ops.table().cancel = Some(cancel);
-        fid_ops.install();
-        ep_ops.install();
-        // SAFETY: uninitialised memory of this type.
-        unsafe {
-            this.write(FrontEnd {
+        let this = object::place(|this| unsafe {
+            let arena = Arena::new()?;
+            let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
+            let mut ep_ops = Patch::new(&raw mut (*ep).ops, this, lock)?;
+            let table = fid_ops.table();
+            table.close = Some(close);
+            table.bind = Some(bind);
+            table.control = Some(control);
+            ep_ops.table().cancel = Some(cancel);
+            Some(FrontEnd {
                 ep,
                 report: report::Endpoint::new("layered"),
                 terms,
@@ -148,12 +156,14 @@ impl FrontEnd {
                 pool: Pool::new(),
                 arena: Rc::new(arena),
                 credit: Credit::default(),
-                eager_bytes: settings().eager_bytes,
+                acquaintance: Acquaintance::default(),
+                av: ptr::null_mut(),
+                eager_bytes,
                 kept_bytes: 0,
                 parked: Vec::new(),
-                deferred: VecDeque::new(),
-                waiting: VecDeque::new(),
-                active: 0,
+                deferred: Turns::new(),
+                waiting: Turns::new(),
+                under_way: UnderWay::default(),
                 domain,
                 core_domain: ptr::from_ref(core_ops),
                 info,
@@ -161,11 +171,18 @@ impl FrontEnd {
                 fid_ops,
                 ep_ops,
                 tagged: None,
+                is_counted: false,
                 lock: lock.clone(),
                 _msg: lock::all_of(&raw mut (*ep).msg, lock),
                 _rma: lock::all_of(&raw mut (*ep).rma, lock),
                 _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
-            });
+            })
+        });
+        let this = this.ok_or("there is no memory")?;
+        // SAFETY: just made.
+        unsafe {
+            (*this).fid_ops.install();
+            (*this).ep_ops.install();
         }
         Ok(())
     }
@@ -180,14 +197,27 @@ impl FrontEnd {
         self.tagged.as_ref().expect("nothing is sent or received before it is enabled").core()
     }
 
+    /// Why its messages are not ours: then the endpoint works as if we were not there.
+    fn is_left_alone(&self) -> Option<&'static str> {
+        match () {
+            () if self.is_counted => {
+                Some("the application counts its messages (fi_cntr), which we could not")
+            }
+            () if self.rx_cq.is_null() || self.tx_cq.is_null() => {
+                Some("the endpoint has no completion queue for both directions")
+            }
+            () => None,
+        }
+    }
+
     /// Tagged messages are ours from now on.
     unsafe fn enabled(&mut self) -> Result<(), String> {
-        if self.rx_cq.is_null() || self.tx_cq.is_null() {
-            return Err("the endpoint has no completion queue for both directions".to_owned());
-        }
         let this = ptr::from_mut(self);
         // SAFETY: the objects are the core's.
         self.private = Some(unsafe { Private::open(self)? });
+        // SAFETY: as above.
+        self.acquaintance.name = unsafe { private::name_of(self.ep) }
+            .map_err(|rc| format!("the core provider refuses to name the endpoint (error {})", -rc))?;
         // SAFETY: the slot is the object's.
         let patch = unsafe { Patch::new(&raw mut (*self.ep).tagged, this.cast(), &self.lock) };
         let mut patch = patch.ok_or("there is no memory")?;
@@ -195,12 +225,15 @@ impl FrontEnd {
         send::exchange(patch.table());
         patch.install();
         self.tagged = Some(patch);
-        for cq in [self.rx_cq, self.tx_cq] {
+        for (cq, other) in [(self.rx_cq, self.tx_cq), (self.tx_cq, self.rx_cq)] {
             // SAFETY: the queues are ours, the front end lives until it takes itself off them.
-            unsafe { Queue::of(cq).add_front_end(this, self.arena.range()) };
+            unsafe { Queue::of(cq).add_front_end(this, self.arena.range(), (other != cq).then_some(other)) };
         }
+        // SAFETY: the info is complete.
+        let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
+        let longest = wire::LONGEST + self.eager_bytes.max(inject_bytes).max(credit::FREE);
         for _ in 0..BOUNCES {
-            self.new_buffer(Kind::Bounce, self.eager_bytes.max(wire::LONGEST))?;
+            self.new_buffer(Kind::Bounce, longest)?;
         }
         for _ in 0..private::REQUESTS {
             self.new_buffer(Kind::Request, wire::LONGEST)?;
@@ -277,13 +310,7 @@ impl FrontEnd {
 
     #[cold]
     unsafe fn catch_up(&mut self) {
-        while let Some(&operation) = self.deferred.front() {
-            // SAFETY: what is deferred is ours, and not under way.
-            if unsafe { self.try_send(operation) } == -(errno::EAGAIN as isize) {
-                break;
-            }
-            self.deferred.pop_front();
-        }
+        self.send_deferred();
         let limit = settings().kept_bytes;
         if self.kept_bytes <= limit / 2 || self.kept_bytes <= limit && self.parked.len() < BOUNCES {
             for operation in std::mem::take(&mut self.parked) {
@@ -297,6 +324,57 @@ impl FrontEnd {
             }
         }
         self.ask_for_more();
+    }
+
+    /// Sends an operation, or defers it until the core can.
+    ///
+    /// # Safety
+    /// A control message, or data that was asked for; not under way.
+    unsafe fn send_or_defer(&mut self, operation: *mut Operation) {
+        // SAFETY: the caller's.
+        unsafe {
+            let to = (*operation).destination();
+            if self.deferred.has(to) || self.try_send(operation) != 0 {
+                self.deferred.push(to, operation);
+            }
+        }
+    }
+
+    /// Tries what is deferred: to every peer, as much as the core has room for.
+    fn send_deferred(&mut self) {
+        let (mut busy, peers) = (0, self.deferred.peers());
+        while busy < BUSY.min(peers) {
+            let Some((_, operation)) = self.deferred.first() else { break };
+            // SAFETY: what is deferred is ours, and not under way.
+            let rc = unsafe { self.try_send(operation) };
+            if rc == -(errno::EAGAIN as isize) {
+                busy += 1;
+                self.deferred.pass();
+                continue;
+            }
+            self.deferred.take_first();
+            if rc != 0 {
+                self.undeliverable(operation, -rc as i32);
+            }
+        }
+    }
+
+    /// What an operation was to send cannot be: so what it is for fails.
+    fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
+        // SAFETY: an operation that the core is done with, or never had.
+        let (kind, of) = unsafe { ((*operation).kind, (*operation).context.cast::<Operation>()) };
+        if kind == Kind::Send {
+            return self.sent(operation, error);
+        }
+        if !of.is_null() {
+            // SAFETY: an announcement is of a send, a request of a receive's data.
+            match unsafe { (*of).kind } {
+                Kind::Send => self.sent(of, error),
+                Kind::Data => self.abandoned(of, error),
+                _ => {}
+            }
+        }
+        self.done(operation);
     }
 
     /// The core has completed one of our operations.
@@ -317,7 +395,7 @@ impl FrontEnd {
                 unsafe { self.requested(operation, done.len) };
                 self.post_buffer(operation);
             }
-            Kind::Control => self.done(operation),
+            Kind::Control => self.control_sent(operation),
             Kind::Send => self.sent(operation, 0),
             Kind::Data => self.received(operation, 0),
             Kind::Free => debug_assert!(false, "an operation completes once"),
@@ -333,20 +411,26 @@ impl FrontEnd {
         // SAFETY: the caller's.
         match unsafe { (*operation).kind } {
             Kind::Bounce | Kind::Request if failed.err == errno::ECANCELED => {}
-            Kind::Bounce | Kind::Request => self.post_buffer(operation),
-            Kind::Control => {
-                // An announcement that could not be delivered: so its message is not, either.
-                // SAFETY: an operation under way.
-                let announced = unsafe { (*operation).context }.cast::<Operation>();
-                if !announced.is_null() {
-                    self.sent(announced, failed.err);
-                }
-                self.done(operation);
+            Kind::Bounce => {
+                // A message that does not fit, say: of another eager size than ours.
+                self.lose(failed.tag, failed.len, failed.err);
+                self.post_buffer(operation);
             }
-            Kind::Send => self.sent(operation, failed.err),
+            Kind::Request => self.post_buffer(operation),
+            Kind::Control | Kind::Send => self.undeliverable(operation, failed.err),
             Kind::Data => self.received(operation, failed.err),
             Kind::Free => debug_assert!(false, "an operation completes once"),
         }
+    }
+
+    /// A control message is on its way; if the application's message was in it, its send is complete.
+    fn control_sent(&mut self, control: *mut Operation) {
+        // SAFETY: an operation that has come to its end.
+        let (send, flags) = unsafe { ((*control).context.cast::<Operation>(), (*control).flags) };
+        if flags & WHOLE != 0 && !send.is_null() {
+            self.sent(send, 0);
+        }
+        self.done(control);
     }
 
     /// An operation has come to its end.
@@ -391,6 +475,15 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
             front.sends.selective = selective;
         }
     }
+    if rc == 0 && class == CLASS_CNTR && flags & (flags::SEND | flags::RECV) != 0 {
+        front.is_counted = true;
+    }
+    if rc == 0 && class == CLASS_AV {
+        // SAFETY: an address vector of the domain's, so ours was put before it; the endpoint takes itself off it.
+        let av = unsafe { AddressVector::of(to.cast()) };
+        av.add_front_end(front);
+        front.av = av;
+    }
     rc
 }
 
@@ -401,14 +494,24 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     let rc = unsafe {
         front.fid_ops.core().control.expect("every endpoint can be enabled")(fid, command, argument)
     };
-    if command == ENABLE && rc == 0 && front.tagged.is_none() {
-        // SAFETY: the endpoint is enabled.
-        if let Err(why) = unsafe { front.enabled() } {
+    if command != ENABLE || rc != 0 || front.tagged.is_some() {
+        return rc;
+    }
+    if let Some(why) = front.is_left_alone() {
+        report::unmatched(why);
+        // SAFETY: the slot is the object's.
+        front.tagged = unsafe { lock::all_of(&raw mut (*front.ep).tagged, &front.lock) };
+        return rc;
+    }
+    // SAFETY: the endpoint is enabled.
+    match unsafe { front.enabled() } {
+        Ok(()) => rc,
+        // Peers would announce messages that nobody here understands.
+        Err(why) => {
             report::unmatched(&why);
-            return -errno::ENOMEM;
+            -errno::EIO
         }
     }
-    rc
 }
 
 unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
@@ -431,11 +534,14 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     unsafe {
         let front = &mut *this;
         front.report.closed(&front.matching);
-        if front.tagged.is_some() {
+        if !front.rx_cq.is_null() {
             Queue::of(front.rx_cq).remove_endpoint(this);
         }
         for entry in front.pool.all() {
             (*entry).forget();
+        }
+        if let Some(av) = front.av.as_mut() {
+            av.remove_front_end(this);
         }
         if let Some(private) = front.private.take() {
             private.close();

@@ -15,8 +15,15 @@ use crate::tagged::IOV_LIMIT;
 /// Operations that an endpoint can have under way. Address space only (256 MiB), until they are used. Where there are no
 /// more, a send is refused with `FI_EAGAIN`, and MPI libraries try it again within `MPI_Isend`, which may be for ever.
 const MOST: usize = 1 << 20;
+/// Under a limit of address space (`ulimit -v`) there may be half of that, or half again, but no fewer than these.
+const FEWEST: usize = 1 << 15;
 /// Of them, those that sends leave for buffers, control messages and data: what lets sends come to their end.
 const KEPT_FREE: usize = 1 << 14;
+
+/// Of a control message: it goes through the private endpoint.
+pub const PRIVATE: u64 = 1;
+/// Of a control message: the application's message is in it, so its send is complete when this is.
+pub const WHOLE: u64 = 2;
 
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,10 +56,10 @@ pub struct Operation {
     pub buffer: *mut u8,
     /// Bytes there.
     pub bytes: usize,
-    /// A send: the application's context.
+    /// A send: the application's context. A control message: the send that it is of, if it is.
     pub context: *mut c_void,
-    /// A send: when it is complete, and with `FI_COMPLETION`, that the application's queue tells. A control message: not
-    /// 0 if it goes through the private endpoint.
+    /// A send: when it is complete, and with `FI_COMPLETION`, that the application's queue tells. A control message:
+    /// [`PRIVATE`], [`WHOLE`].
     pub flags: u64,
     /// A send: whom to. A control message that could not be sent: likewise.
     pub addr: u64,
@@ -69,39 +76,64 @@ pub struct Operation {
     next_free: *mut Operation,
 }
 
+/// Where an operation goes: whether from the private endpoint, and to whom.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Destination {
+    is_private: bool,
+    addr: u64,
+}
+
+impl Operation {
+    /// Of one that sends.
+    pub fn destination(&self) -> Destination {
+        let is_private = self.kind != Kind::Control || self.flags & PRIVATE != 0;
+        Destination { is_private, addr: self.addr }
+    }
+}
+
 /// All operations of an endpoint.
 pub struct Arena {
     base: *mut Operation,
+    /// Of which there are so many.
+    most: usize,
     used: Cell<usize>,
     under_way: Cell<usize>,
     free: Cell<*mut Operation>,
 }
 
 impl Arena {
-    const BYTES: usize = MOST * size_of::<Operation>();
-
     /// Reserves the addresses. `None`: there are none.
     pub fn new() -> Option<Self> {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let (mut most, protection) = (MOST, libc::PROT_READ | libc::PROT_WRITE);
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: new memory, of no file.
-        let base = unsafe { libc::mmap(ptr::null_mut(), Self::BYTES, protection, flags, -1, 0) };
-        (base != libc::MAP_FAILED).then(|| Arena {
-            base: base.cast(),
-            used: Cell::new(0),
-            under_way: Cell::new(0),
-            free: Cell::new(ptr::null_mut()),
-        })
+        loop {
+            // SAFETY: new memory, of no file.
+            let base = unsafe { libc::mmap(ptr::null_mut(), bytes_of(most), protection, flags, -1, 0) };
+            if base != libc::MAP_FAILED {
+                let (used, under_way) = (Cell::new(0), Cell::new(0));
+                return Some(Arena {
+                    base: base.cast(),
+                    most,
+                    used,
+                    under_way,
+                    free: Cell::new(ptr::null_mut()),
+                });
+            }
+            most /= 2;
+            if most < FEWEST {
+                return None;
+            }
+        }
     }
 
     /// The addresses of all operations that there may be.
     pub fn range(&self) -> std::ops::Range<usize> {
-        self.base as usize..self.base as usize + Self::BYTES
+        self.base as usize..self.base as usize + bytes_of(self.most)
     }
 
     /// An operation of this kind. `None`: too many are under way.
     pub fn get(&self, kind: Kind) -> Option<*mut Operation> {
-        if kind == Kind::Send && self.under_way.get() >= MOST - KEPT_FREE {
+        if kind == Kind::Send && self.under_way.get() >= self.most - KEPT_FREE {
             return None;
         }
         let (free, used) = (self.free.get(), self.used.get());
@@ -109,7 +141,7 @@ impl Arena {
             // SAFETY: a free operation of this arena.
             self.free.set(unsafe { (*free).next_free });
             free
-        } else if used < MOST {
+        } else if used < self.most {
             self.used.set(used + 1);
             self.base.wrapping_add(used)
         } else {
@@ -174,8 +206,12 @@ impl Drop for Arena {
             }
         }
         // SAFETY: mapped in `new`.
-        unsafe { libc::munmap(self.base.cast(), Self::BYTES) };
+        unsafe { libc::munmap(self.base.cast(), bytes_of(self.most)) };
     }
+}
+
+const fn bytes_of(operations: usize) -> usize {
+    operations * size_of::<Operation>()
 }
 
 /// Memory for a message of that many bytes. `None`: there is none.

@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::abi::{Addr, AvAttr, CLASS_AV, ENABLE, Fid, FidAv, FidEp, flags};
+use crate::address_vector::{Address, LONGEST};
 use crate::layered::FrontEnd;
-use crate::layered::wire::{ADDRESS, Address};
 use crate::provider::into_core;
 
 /// Buffers that wait for requests.
@@ -30,6 +30,22 @@ pub struct Private {
 unsafe fn close(fid: *mut Fid) {
     // SAFETY: the caller's: an object of the core's.
     unsafe { (*(*fid).ops).close.expect("every object can be closed")(fid) };
+}
+
+/// An endpoint's address. `Err`: what the core says.
+///
+/// # Safety
+/// The endpoint is the core's, and enabled.
+pub unsafe fn name_of(ep: *mut FidEp) -> Result<Address, c_int> {
+    let mut address = vec![0; LONGEST];
+    let mut length = LONGEST;
+    // SAFETY: the core's function, with the room that it is told.
+    let rc = unsafe {
+        let name = (*(*ep).cm).getname.expect("every endpoint has a name");
+        name(&raw mut (*ep).fid, address.as_mut_ptr().cast(), &raw mut length)
+    };
+    address.truncate(length);
+    if rc == 0 { Ok(Address(address)) } else { Err(rc) }
 }
 
 impl Private {
@@ -83,12 +99,7 @@ impl Private {
             checked("a second endpoint on the queue", bind(fid, &raw mut (*front.rx_cq).fid, both))?;
             let control = (*(*fid).ops).control.expect("every endpoint can be enabled");
             checked("to enable a second endpoint", control(fid, ENABLE, ptr::null_mut()))?;
-            let mut address = vec![0; ADDRESS];
-            let mut length = ADDRESS;
-            let name = (*(*self.ep).cm).getname.expect("every endpoint has a name");
-            checked("to name the second endpoint", name(fid, address.as_mut_ptr().cast(), &raw mut length))?;
-            address.truncate(length);
-            self.address = Address(address);
+            self.address = name_of(self.ep).map_err(|rc| ("to name the second endpoint", rc))?;
         }
         Ok(())
     }

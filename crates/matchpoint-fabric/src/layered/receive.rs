@@ -66,10 +66,15 @@ impl FrontEnd {
     /// A message that waited is received into the call's buffers.
     unsafe fn begin(&mut self, message: *mut Entry, call: &Call) {
         // SAFETY: the message is in no queue any more; the buffers are the caller's.
-        let entry = unsafe {
-            (*message).buffers(call, self.terms.completion(call.flags));
-            &mut *message
-        };
+        unsafe { (*message).buffers(call, self.terms.completion(call.flags)) };
+        self.take(message);
+    }
+
+    /// A message that waited is received: it has its receive's buffers.
+    pub(crate) fn take(&mut self, message: *mut Entry) {
+        self.kept_bytes -= size_of::<Entry>();
+        // SAFETY: an entry that is in no queue.
+        let entry = unsafe { &mut *message };
         if entry.announced != 0 {
             return self.ask_for(message);
         }
@@ -89,6 +94,7 @@ impl FrontEnd {
 
     /// Drops a message.
     fn discard(&mut self, message: *mut Entry) {
+        self.kept_bytes -= size_of::<Entry>();
         // SAFETY: an entry that is in no queue.
         let entry = unsafe { &mut *message };
         if entry.announced != 0 {

@@ -1,35 +1,36 @@
-//! The application sends: a short message goes as it is, a long one is announced.
+//! The application sends: a short message goes as it is, a long one is announced. To a peer that may not know who sends
+//! ([`acquaintance`](super::acquaintance)) all are announced, the short ones whole.
 
 use std::ffi::c_void;
+use std::ptr;
 
 use libc::iovec;
 
 use crate::abi::{Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
+use crate::address_vector::Address;
 use crate::layered::FrontEnd;
-use crate::layered::operation::{Kind, Operation, new_bytes};
+use crate::layered::operation::{Kind, Operation, PRIVATE, WHOLE, new_bytes};
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL};
 use crate::lock::{self, Guard};
 use crate::patch::owner;
 use crate::tagged::IOV_LIMIT;
 
-/// Exchanges the sending functions of a table; those that inject are the core's: what they send is short.
+/// Exchanges the sending functions of a table.
 pub fn exchange(table: &mut OpsTagged) {
+    table.inject = table.inject.and(Some(inject));
+    table.injectdata = table.injectdata.and(Some(inject_data));
     table.send = Some(send);
     table.sendv = Some(sendv);
     table.sendmsg = Some(sendmsg);
     table.senddata = Some(senddata);
 }
 
-/// A send that is to be announced.
-struct Long<'a> {
-    iov: &'a [iovec],
-    desc: *const *mut c_void,
-    bytes: usize,
-    to: Addr,
-    tag: u64,
-    data: u64,
-    context: *mut c_void,
-    flags: u64,
+/// What the application is told of a message once it is sent.
+enum Telling {
+    /// What it asked for.
+    Completion,
+    /// `fi_tinject` and its like: nothing.
+    Nothing,
 }
 
 unsafe fn front<'a>(ep: *mut FidEp) -> (Guard<'a>, &'a mut FrontEnd) {
@@ -40,7 +41,10 @@ unsafe fn front<'a>(ep: *mut FidEp) -> (Guard<'a>, &'a mut FrontEnd) {
 impl FrontEnd {
     /// Whether a message may go as it is; then it is accounted for.
     #[inline]
-    fn goes_whole(&mut self, to: Addr, bytes: usize, flags: u64) -> bool {
+    fn goes_as_it_is(&mut self, to: Addr, bytes: usize, flags: u64) -> bool {
+        if !self.acquaintance.is_known_to(to) {
+            return false;
+        }
         if flags & flags::INJECT != 0 {
             return true;
         }
@@ -56,43 +60,84 @@ impl FrontEnd {
         rc
     }
 
-    /// Announces a message; its data follows when it is asked for.
-    fn announce(&mut self, long: &Long<'_>) -> isize {
-        if long.iov.len() > IOV_LIMIT {
+    /// Announces a message; its data follows when it is asked for, or is there if it is short and the peer may not know
+    /// us.
+    ///
+    /// # Safety
+    /// The message is the application's: its buffers and their registrations are as it says.
+    unsafe fn announce(&mut self, message: &MsgTagged, flags: u64, telling: Telling) -> isize {
+        let &MsgTagged { addr: to, tag, data, .. } = message;
+        // SAFETY: the caller's.
+        let iov = unsafe { buffers(message.msg_iov, message.iov_count) };
+        let bytes = total(iov);
+        if iov.len() > IOV_LIMIT {
             return -(errno::EINVAL as isize);
         }
-        let Some(send) = self.arena().get(Kind::Send) else { return -(errno::EAGAIN as isize) };
-        // SAFETY: just taken; the application's registrations are as many as its buffers.
-        unsafe {
-            let send = &mut *send;
-            send.iov[..long.iov.len()].copy_from_slice(long.iov);
-            for at in 0..long.iov.len() {
-                send.desc[at] = if long.desc.is_null() { std::ptr::null_mut() } else { *long.desc.add(at) };
-            }
-            send.count = long.iov.len();
-            send.context = long.context;
-            send.flags = long.flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE)
-                | self.sends.completion(long.flags);
-        }
         let Some(private) = &self.private else { return -(errno::EINVAL as isize) };
-        let message = Announce {
-            operation: self.arena().name(send),
-            tag: long.tag,
-            bytes: long.bytes as u64,
-            data: long.data,
-            flags: long.flags & flags::REMOTE_CQ_DATA,
-            address: private.address.clone(),
+        let (address, is_known) = (private.address.clone(), self.acquaintance.is_known_to(to));
+        let name = if is_known { Address::default() } else { self.acquaintance.name.clone() };
+        let send = match telling {
+            Telling::Nothing => ptr::null_mut(),
+            // SAFETY: the caller's.
+            Telling::Completion => match unsafe { self.new_send(message, flags) } {
+                Some(send) => send,
+                None => return -(errno::EAGAIN as isize),
+            },
         };
-        let rc = self.try_control(long.to, ANNOUNCE, &message.encode(), send.cast());
+        let is_injected = flags & flags::INJECT != 0;
+        let is_short = bytes <= self.eager_bytes && flags & flags::MATCH_COMPLETE == 0;
+        let is_whole = !is_known && (is_injected || is_short && self.credit.spend(to, bytes));
+        let payload = if is_whole { gathered(iov, bytes) } else { Vec::new() };
+        let announce = Announce {
+            operation: if is_whole { 0 } else { self.arena().name(send) },
+            tag,
+            bytes: bytes as u64,
+            data,
+            flags: flags & flags::REMOTE_CQ_DATA,
+            address,
+            name,
+            payload: &payload,
+        };
+        let levels = flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE);
+        let more = if is_whole { WHOLE | levels } else { 0 };
+        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), send.cast(), more);
         if rc != 0 {
-            self.done(send);
+            if is_whole && !is_injected {
+                self.credit.unspend(to, bytes);
+            }
+            if !send.is_null() {
+                self.done(send);
+            }
         }
         rc
     }
 
+    /// The application's send, for as long as it takes.
+    ///
+    /// # Safety
+    /// As of `announce`; and no more buffers than [`IOV_LIMIT`].
+    unsafe fn new_send(&mut self, message: &MsgTagged, flags: u64) -> Option<*mut Operation> {
+        let &MsgTagged { desc, context, .. } = message;
+        let operation = self.arena().get(Kind::Send)?;
+        // SAFETY: just taken; the application's registrations are as many as its buffers.
+        unsafe {
+            let iov = buffers(message.msg_iov, message.iov_count);
+            let send = &mut *operation;
+            send.iov[..iov.len()].copy_from_slice(iov);
+            for at in 0..iov.len() {
+                send.desc[at] = if desc.is_null() { ptr::null_mut() } else { *desc.add(at) };
+            }
+            send.count = iov.len();
+            send.context = context;
+            send.flags =
+                flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE) | self.sends.completion(flags);
+        }
+        Some(operation)
+    }
+
     /// Sends a control message on the application's endpoint, in the order of its messages, or not at all.
-    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: *mut c_void) -> isize {
-        let Some(operation) = self.new_control(self.ep, to, tag, message, of) else {
+    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: *mut c_void, flags: u64) -> isize {
+        let Some(operation) = self.new_control(to, tag, message, of, flags) else {
             return -(errno::EAGAIN as isize);
         };
         // SAFETY: just made.
@@ -112,21 +157,20 @@ impl FrontEnd {
         message: &[u8],
         of: *mut c_void,
     ) -> bool {
-        let Some(operation) = self.new_control(ep, to, tag, message, of) else { return false };
+        let flags = if ep == self.ep { 0 } else { PRIVATE };
+        let Some(operation) = self.new_control(to, tag, message, of, flags) else { return false };
         // SAFETY: just made.
-        if !self.deferred.is_empty() || unsafe { self.try_send(operation) } != 0 {
-            self.deferred.push_back(operation);
-        }
+        unsafe { self.send_or_defer(operation) };
         true
     }
 
     fn new_control(
         &mut self,
-        ep: *mut FidEp,
         to: Addr,
         tag: u64,
         message: &[u8],
         of: *mut c_void,
+        flags: u64,
     ) -> Option<*mut Operation> {
         let operation = self.arena().get(Kind::Control)?;
         let Some(buffer) = new_bytes(message.len()) else {
@@ -135,11 +179,11 @@ impl FrontEnd {
         };
         // SAFETY: just taken, and as much memory as the message has.
         unsafe {
-            std::ptr::copy_nonoverlapping(message.as_ptr(), buffer, message.len());
+            ptr::copy_nonoverlapping(message.as_ptr(), buffer, message.len());
             let control = &mut *operation;
             (control.buffer, control.bytes) = (buffer, message.len());
             (control.addr, control.tag, control.context) = (to, tag, of);
-            control.flags = u64::from(ep != self.ep);
+            control.flags = flags;
         }
         Some(operation)
     }
@@ -156,7 +200,7 @@ impl FrontEnd {
         let whole = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
         let is_control = sending.kind == Kind::Control;
         let (iov, count, desc) = if is_control {
-            (&raw const whole, 1, std::ptr::null_mut())
+            (&raw const whole, 1, ptr::null_mut())
         } else {
             (sending.iov.as_ptr(), sending.count, sending.desc.as_mut_ptr())
         };
@@ -170,12 +214,12 @@ impl FrontEnd {
             context: operation.cast(),
             data: 0,
         };
-        let level = if is_control { 0 } else { sending.flags & !flags::COMPLETION };
+        let level = sending.flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE);
         // SAFETY: the core's functions, on its endpoints; the buffers live until the operation completes.
         unsafe {
-            if is_control && sending.flags == 0 {
+            if is_control && sending.flags & PRIVATE == 0 {
                 let send = self.core().sendmsg.expect("every core sends");
-                send(self.ep, &raw const msg, flags::COMPLETION)
+                send(self.ep, &raw const msg, flags::COMPLETION | level)
             } else {
                 let send = (*(*private).tagged).sendmsg.expect("every core sends");
                 send(private, &raw const msg, flags::COMPLETION | level)
@@ -197,14 +241,16 @@ unsafe extern "C" fn send(
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
     debug_assert_eq!(tag & CONTROL, 0, "applications were told that this bit is not theirs");
-    if front.goes_whole(to, len, flags) {
+    if front.goes_as_it_is(to, len, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
         return front.gone(rc, to, len, flags);
     }
-    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    front.announce(&Long { iov: &iov, desc: &raw const desc, bytes: len, to, tag, data: 0, context, flags })
+    let (iov, mut desc) = (iovec { iov_base: buf.cast_mut(), iov_len: len }, desc);
+    let message = message(&iov, &raw mut desc, to, tag, 0, context);
+    // SAFETY: the application's message.
+    unsafe { front.announce(&message, flags, Telling::Completion) }
 }
 
 unsafe extern "C" fn senddata(
@@ -220,15 +266,76 @@ unsafe extern "C" fn senddata(
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
-    if front.goes_whole(to, len, flags) {
+    if front.goes_as_it_is(to, len, flags) {
         let core = front.core().senddata.expect("every core sends");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, desc, data, to, tag, context) };
         return front.gone(rc, to, len, flags);
     }
-    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
-    let flags = flags | flags::REMOTE_CQ_DATA;
-    front.announce(&Long { iov: &iov, desc: &raw const desc, bytes: len, to, tag, data, context, flags })
+    let (iov, mut desc) = (iovec { iov_base: buf.cast_mut(), iov_len: len }, desc);
+    let message = message(&iov, &raw mut desc, to, tag, data, context);
+    // SAFETY: the application's message.
+    unsafe { front.announce(&message, flags | flags::REMOTE_CQ_DATA, Telling::Completion) }
+}
+
+unsafe extern "C" fn inject(ep: *mut FidEp, buf: *const c_void, len: usize, to: Addr, tag: u64) -> isize {
+    // SAFETY: the application's call, through our table.
+    let (_guard, front) = unsafe { front(ep) };
+    if front.acquaintance.is_known_to(to) {
+        // SAFETY: the core's function, with the application's arguments.
+        return unsafe {
+            front.core().inject.expect("only what is there is exchanged")(ep, buf, len, to, tag)
+        };
+    }
+    let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
+    let message = message(&iov, ptr::null_mut(), to, tag, 0, ptr::null_mut());
+    // SAFETY: the application's message.
+    unsafe { front.announce(&message, flags::INJECT, Telling::Nothing) }
+}
+
+unsafe extern "C" fn inject_data(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    data: u64,
+    to: Addr,
+    tag: u64,
+) -> isize {
+    // SAFETY: the application's call, through our table.
+    let (_guard, front) = unsafe { front(ep) };
+    if front.acquaintance.is_known_to(to) {
+        let core = front.core().injectdata.expect("only what is there is exchanged");
+        // SAFETY: the core's function, with the application's arguments.
+        return unsafe { core(ep, buf, len, data, to, tag) };
+    }
+    let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
+    let message = message(&iov, ptr::null_mut(), to, tag, data, ptr::null_mut());
+    // SAFETY: the application's message.
+    unsafe { front.announce(&message, flags::INJECT | flags::REMOTE_CQ_DATA, Telling::Nothing) }
+}
+
+/// A message of one buffer.
+fn message(
+    iov: &iovec,
+    desc: *mut *mut c_void,
+    addr: Addr,
+    tag: u64,
+    data: u64,
+    context: *mut c_void,
+) -> MsgTagged {
+    MsgTagged { msg_iov: iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data }
+}
+
+/// The bytes of a message in one piece.
+fn gathered(iov: &[iovec], bytes: usize) -> Vec<u8> {
+    let mut whole = Vec::with_capacity(bytes);
+    for part in iov.iter().filter(|part| part.iov_len > 0) {
+        // SAFETY: the application's buffers are as it says.
+        whole.extend_from_slice(unsafe {
+            std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len)
+        });
+    }
+    whole
 }
 
 fn total(iov: &[iovec]) -> usize {
@@ -256,13 +363,16 @@ unsafe extern "C" fn sendv(
     // SAFETY: the application's call, through our table.
     let ((_guard, front), parts) = unsafe { (front(ep), buffers(iov, count)) };
     let (bytes, flags) = (total(parts), front.sends.receive_flags);
-    if front.goes_whole(to, bytes, flags) {
+    if front.goes_as_it_is(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
         return front.gone(rc, to, bytes, flags);
     }
-    front.announce(&Long { iov: parts, desc, bytes, to, tag, data: 0, context, flags })
+    let message =
+        MsgTagged { msg_iov: iov, desc, iov_count: count, addr: to, tag, ignore: 0, context, data: 0 };
+    // SAFETY: the application's message.
+    unsafe { front.announce(&message, flags, Telling::Completion) }
 }
 
 unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -271,11 +381,11 @@ unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     // SAFETY: the application's buffers.
     let parts = unsafe { buffers(msg.msg_iov, msg.iov_count) };
     let (bytes, to) = (total(parts), msg.addr);
-    if front.goes_whole(to, bytes, flags) {
+    if front.goes_as_it_is(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { front.core().sendmsg.expect("every core sends")(ep, msg, flags) };
         return front.gone(rc, to, bytes, flags);
     }
-    let &MsgTagged { desc, tag, data, context, .. } = msg;
-    front.announce(&Long { iov: parts, desc, bytes, to, tag, data, context, flags })
+    // SAFETY: the application's message.
+    unsafe { front.announce(msg, flags, Telling::Completion) }
 }

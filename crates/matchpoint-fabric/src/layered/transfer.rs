@@ -1,6 +1,10 @@
 //! The data of long messages, which have been announced: asked for by the receiver, sent by the sender.
 
-use crate::abi::{ADDR_UNSPEC, MsgTagged, errno, flags};
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::ptr;
+
+use crate::abi::{ADDR_UNSPEC, Addr, MsgTagged, errno, flags};
 use crate::layered::FrontEnd;
 use crate::layered::entry::{Entry, State, cut};
 use crate::layered::operation::{Kind, Operation};
@@ -8,41 +12,86 @@ use crate::layered::wire::{REQUEST, Request};
 use crate::queue::{Completion, Queue};
 
 /// Messages whose data may be under way to one endpoint at once: the core looks through as many for each.
-const UNDER_WAY: usize = 64;
+const MOST: usize = 1024;
+/// Those of one sender: one that is busy computing keeps back no other's.
+const MOST_OF_ONE: usize = 64;
+
+/// How many messages there are whose data is under way to here.
+#[derive(Default)]
+pub struct UnderWay {
+    all: usize,
+    /// By the private endpoint that it comes from, where there are any.
+    of: HashMap<Addr, usize>,
+}
+
+impl UnderWay {
+    fn has_room(&self) -> bool {
+        self.all < MOST
+    }
+
+    fn has_room_for(&self, from: Addr) -> bool {
+        self.of.get(&from).is_none_or(|those| *those < MOST_OF_ONE)
+    }
+
+    fn begins(&mut self, from: Addr) {
+        self.all += 1;
+        *self.of.entry(from).or_default() += 1;
+    }
+
+    fn ends(&mut self, from: Addr) {
+        self.all -= 1;
+        let Some(those) = self.of.get_mut(&from) else { return };
+        *those -= 1;
+        if *those == 0 {
+            self.of.remove(&from);
+        }
+    }
+}
 
 impl FrontEnd {
     /// A message that was announced has its receive: its data is asked for, in turn.
     pub(crate) fn ask_for(&mut self, receive: *mut Entry) {
         // SAFETY: an entry that is in no queue.
-        unsafe { (*receive).state = State::Receiving };
-        self.waiting.push_back(receive);
+        let from = unsafe {
+            (*receive).state = State::Receiving;
+            (*receive).private
+        };
+        self.waiting.push(from, receive);
         self.ask_for_more();
     }
 
     /// Asks for the data of messages that wait, as many as may be under way.
     pub fn ask_for_more(&mut self) {
-        while self.active < UNDER_WAY {
-            let Some(&receive) = self.waiting.front() else { break };
+        let mut full = 0;
+        while self.under_way.has_room() && full < self.waiting.peers() {
+            let Some((from, receive)) = self.waiting.first() else { break };
+            if !self.under_way.has_room_for(from) {
+                full += 1;
+                self.waiting.pass();
+                continue;
+            }
             // SAFETY: entries that wait for data live.
             let entry = unsafe { &*receive };
             let wanted = entry.bytes.min(entry.room());
             if wanted == 0 {
-                self.waiting.pop_front();
+                self.waiting.take_first();
                 self.ask_for_none(receive);
                 continue;
             }
+            // Before it is asked for: if nobody can be asked, its end comes at once.
+            self.under_way.begins(from);
             // SAFETY: as above.
             if !unsafe { self.ask(receive, wanted) } {
+                self.under_way.ends(from);
                 break;
             }
-            self.waiting.pop_front();
-            self.active += 1;
+            self.waiting.take_first();
         }
     }
 
     /// A message of which nothing is wanted is received, or dropped if its entry is no receive. Its sender is told.
     pub(crate) fn ask_for_none(&mut self, receive: *mut Entry) {
-        self.request(receive, 0, 0);
+        self.request(receive, 0, 0, ptr::null_mut());
         // SAFETY: an entry that is in no queue.
         if unsafe { (*receive).context }.is_null() && unsafe { (*receive).flags } == 0 {
             // SAFETY: nobody refers to it any more.
@@ -79,17 +128,19 @@ impl FrontEnd {
             self.done(operation);
             return false;
         }
-        self.request(receive, data_tag(name), wanted);
+        self.request(receive, data_tag(name), wanted, operation.cast());
         true
     }
 
-    fn request(&mut self, receive: *mut Entry, tag: u64, bytes: usize) {
+    fn request(&mut self, receive: *mut Entry, tag: u64, bytes: usize, of: *mut c_void) {
         let Some(private) = &self.private else { return };
         // SAFETY: the caller's: an entry that lives.
         let (operation, to) = unsafe { ((*receive).announced, (*receive).private) };
         let request = Request { operation, tag, bytes: bytes as u64, address: private.address.clone() };
         let ep = private.ep;
-        self.send_control(ep, to, REQUEST, &request.encode(), std::ptr::null_mut());
+        if !self.send_control(ep, to, REQUEST, &request.encode(), of) && !of.is_null() {
+            self.abandoned(of.cast(), errno::ENOMEM);
+        }
     }
 
     /// The receiver of one of our messages asks for its data.
@@ -112,9 +163,7 @@ impl FrontEnd {
             let sending = &mut *send;
             sending.count = cut(&mut sending.iov[..sending.count], request.bytes as usize);
             (sending.addr, sending.tag) = (to, request.tag);
-            if !self.deferred.is_empty() || self.try_send(send) != 0 {
-                self.deferred.push_back(send);
-            }
+            self.send_or_defer(send);
         }
     }
 
@@ -131,12 +180,35 @@ impl FrontEnd {
         self.done(send);
     }
 
+    /// Data that was to come will not: nobody could be asked for it. The operation stays the core's until that gives back
+    /// the buffers that it was posted with.
+    pub(crate) fn abandoned(&mut self, operation: *mut Operation, error: i32) {
+        let Some(private) = self.private.as_ref().map(|private| private.ep) else { return };
+        // SAFETY: an operation under way; the core's function, on its endpoint.
+        let receive = unsafe {
+            let receive = ptr::replace(&raw mut (*operation).entry, ptr::null_mut());
+            if let Some(cancel) = (*(*private).ops).cancel {
+                cancel(&raw mut (*private).fid, operation.cast());
+            }
+            receive
+        };
+        if !receive.is_null() {
+            // SAFETY: entries that wait for data live.
+            self.under_way.ends(unsafe { (*receive).private });
+            self.complete(receive, error);
+        }
+    }
+
     /// The data of a long message has come, or will not.
     pub(crate) fn received(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that has come to its end.
         let receive = unsafe { (*operation).entry };
         self.done(operation);
-        self.active -= 1;
+        if receive.is_null() {
+            return;
+        }
+        // SAFETY: as above.
+        self.under_way.ends(unsafe { (*receive).private });
         self.complete(receive, error);
         self.ask_for_more();
     }

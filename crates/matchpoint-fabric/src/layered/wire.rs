@@ -11,7 +11,13 @@
 //!   ├───────────────────────────────────────────────────────────────▶│
 //! ```
 //!
+//! To a peer that may not know the sender ([`acquaintance`](super::acquaintance)) all messages are announced, with the
+//! sender's own address; a short one is in its announcement. The first of them is answered ([`KNOWN`]) if the
+//! receiver's core knows whom it is from.
+//!
 //! Processes of one job run the same library on processors of one byte order.
+
+use crate::address_vector::{Address, LONGEST as ADDRESS};
 
 /// Set in the tags of control messages; applications are told that the bit is not theirs (`mem_tag_format`).
 pub const CONTROL: u64 = 1 << 63;
@@ -21,15 +27,11 @@ pub const ANNOUNCE: u64 = CONTROL | 1;
 pub const REQUEST: u64 = CONTROL | 2;
 /// The tag of a credit: eight bytes, how many bytes of messages have been received.
 pub const CREDIT: u64 = CONTROL | 3;
+/// The tag of the answer "I know you", which is empty.
+pub const KNOWN: u64 = CONTROL | 4;
 
-/// The longest address of an endpoint.
-pub const ADDRESS: usize = 256;
-/// The longest control message.
-pub const LONGEST: usize = size_of::<Header>() + ADDRESS;
-
-/// An endpoint's address, as the core names it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Address(pub Vec<u8>);
+/// The longest control message, without a message of the application's in it.
+pub const LONGEST: usize = size_of::<Header>() + 2 * ADDRESS;
 
 /// The beginning of an announcement or a request.
 #[repr(C)]
@@ -41,11 +43,12 @@ struct Header {
     data: u64,
     flags: u64,
     address: u64,
+    name: u64,
 }
 
-/// "There is a message of that many bytes; ask for it."
-pub struct Announce {
-    /// The sender's operation.
+/// "There is a message of that many bytes; ask for it", or "here is one".
+pub struct Announce<'a> {
+    /// The sender's operation; 0: the message is here.
     pub operation: u64,
     /// The message's tag.
     pub tag: u64,
@@ -57,6 +60,10 @@ pub struct Announce {
     pub flags: u64,
     /// The sender's private endpoint.
     pub address: Address,
+    /// The sender's own; empty for a peer that knows it by its messages.
+    pub name: Address,
+    /// The message, if it is here.
+    pub payload: &'a [u8],
 }
 
 /// "Send me the first of its bytes, under that tag."
@@ -71,17 +78,21 @@ pub struct Request {
     pub address: Address,
 }
 
-impl Announce {
+impl<'a> Announce<'a> {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
-        let Announce { operation, tag, bytes, data, flags, ref address } = *self;
-        encode(Header { operation, tag, bytes, data, flags, address: address.0.len() as u64 }, address)
+        let Announce { operation, tag, bytes, data, flags, ref address, ref name, payload } = *self;
+        let (address_length, name_length) = (address.0.len() as u64, name.0.len() as u64);
+        let header =
+            Header { operation, tag, bytes, data, flags, address: address_length, name: name_length };
+        encode(header, &[&address.0, &name.0, payload])
     }
 
     /// As it was received. `None`: it is not one.
-    pub fn decode(message: &[u8]) -> Option<Self> {
-        let (Header { operation, tag, bytes, data, flags, .. }, address) = decode(message)?;
-        Some(Announce { operation, tag, bytes, data, flags, address })
+    pub fn decode(message: &'a [u8]) -> Option<Self> {
+        let (Header { operation, tag, bytes, data, flags, .. }, address, name, payload) = decode(message)?;
+        let is_whole = operation != 0 || payload.len() as u64 == bytes;
+        is_whole.then_some(Announce { operation, tag, bytes, data, flags, address, name, payload })
     }
 }
 
@@ -89,28 +100,33 @@ impl Request {
     /// As it is sent.
     pub fn encode(&self) -> Vec<u8> {
         let Request { operation, tag, bytes, ref address } = *self;
-        encode(Header { operation, tag, bytes, data: 0, flags: 0, address: address.0.len() as u64 }, address)
+        let length = address.0.len() as u64;
+        let header = Header { operation, tag, bytes, data: 0, flags: 0, address: length, name: 0 };
+        encode(header, &[&address.0])
     }
 
     /// As it was received. `None`: it is not one.
     pub fn decode(message: &[u8]) -> Option<Self> {
-        let (Header { operation, tag, bytes, .. }, address) = decode(message)?;
+        let (Header { operation, tag, bytes, .. }, address, ..) = decode(message)?;
         Some(Request { operation, tag, bytes, address })
     }
 }
 
-fn encode(header: Header, address: &Address) -> Vec<u8> {
-    let fields = [header.operation, header.tag, header.bytes, header.data, header.flags, header.address];
+fn encode(header: Header, parts: &[&[u8]]) -> Vec<u8> {
+    let Header { operation, tag, bytes, data, flags, address, name } = header;
+    let fields = [operation, tag, bytes, data, flags, address, name];
     let mut message: Vec<u8> = fields.iter().flat_map(|field| field.to_ne_bytes()).collect();
-    message.extend_from_slice(&address.0);
+    for part in parts {
+        message.extend_from_slice(part);
+    }
     message
 }
 
-fn decode(message: &[u8]) -> Option<(Header, Address)> {
-    let (header, address) = message.split_at_checked(size_of::<Header>())?;
+fn decode(message: &[u8]) -> Option<(Header, Address, Address, &[u8])> {
+    let (header, rest) = message.split_at_checked(size_of::<Header>())?;
     let mut fields =
         header.chunks_exact(8).map(|field| u64::from_ne_bytes(field.try_into().expect("eight bytes")));
-    let mut field = || fields.next().expect("six fields");
+    let mut field = || fields.next().expect("seven fields");
     let header = Header {
         operation: field(),
         tag: field(),
@@ -118,9 +134,18 @@ fn decode(message: &[u8]) -> Option<(Header, Address)> {
         data: field(),
         flags: field(),
         address: field(),
+        name: field(),
     };
-    let length = usize::try_from(header.address).ok().filter(|&length| length <= ADDRESS)?;
-    Some((header, Address(address.get(..length)?.to_vec())))
+    let (address, rest) = split(rest, header.address)?;
+    let (name, rest) = split(rest, header.name)?;
+    Some((header, address, name, rest))
+}
+
+/// An address of that length, and what comes after it.
+fn split(message: &[u8], length: u64) -> Option<(Address, &[u8])> {
+    let length = usize::try_from(length).ok().filter(|&length| length <= ADDRESS)?;
+    let (address, rest) = message.split_at_checked(length)?;
+    Some((Address(address.to_vec()), rest))
 }
 
 #[cfg(test)]
@@ -129,11 +154,18 @@ mod tests {
 
     #[test]
     fn control_messages_come_back_as_they_were_sent() {
-        let address = Address(vec![7; 28]);
-        let sent = Announce { operation: 1, tag: 2, bytes: 3, data: 4, flags: 5, address: address.clone() };
-        let read = Announce::decode(&sent.encode()).expect("it is one");
-        assert_eq!((read.operation, read.tag, read.bytes, read.data, read.flags), (1, 2, 3, 4, 5));
-        assert!(read.address == address);
+        let (address, name) = (Address(vec![7; 28]), Address(vec![8; 16]));
+        for (operation, payload) in [(1, &b""[..]), (0, b"abc")] {
+            let (address, name) = (address.clone(), name.clone());
+            let sent = Announce { operation, tag: 2, bytes: 3, data: 4, flags: 5, address, name, payload };
+            let message = sent.encode();
+            let read = Announce::decode(&message).expect("it is one");
+            assert_eq!(
+                (read.operation, read.tag, read.bytes, read.data, read.flags),
+                (operation, 2, 3, 4, 5)
+            );
+            assert!(read.address == sent.address && read.name == sent.name && read.payload == payload);
+        }
         let sent = Request { operation: 6, tag: 7, bytes: 8, address: address.clone() };
         let read = Request::decode(&sent.encode()).expect("it is one");
         assert_eq!((read.operation, read.tag, read.bytes), (6, 7, 8));
@@ -149,5 +181,9 @@ mod tests {
         let mut lying = whole;
         lying[40..48].copy_from_slice(&u64::MAX.to_ne_bytes());
         assert!(Request::decode(&lying).is_none());
+        let (address, name) = (Address(vec![1; 16]), Address(vec![2; 16]));
+        let short =
+            Announce { operation: 0, tag: 1, bytes: 4, data: 0, flags: 0, address, name, payload: b"abc" };
+        assert!(Announce::decode(&short.encode()).is_none(), "a byte is missing");
     }
 }

@@ -20,6 +20,7 @@ use crate::abi::{
 };
 use crate::lock::{self, Lock, Lockable};
 use crate::matching::Matching;
+use crate::object;
 use crate::patch::{Patch, owner, shared_lock};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
@@ -68,36 +69,28 @@ impl FrontEnd {
         layout: Layout,
         lock: &Lock,
     ) -> Result<(), String> {
-        let no_memory = || "there is no memory".to_owned();
-        let this = Box::into_raw(Box::<Self>::new_uninit()).cast::<Self>();
-        // SAFETY: the slots are the object's.
-        let patches = unsafe {
-            let fid_ops = Patch::new(&raw mut (*ep).fid.ops, this.cast(), lock);
-            fid_ops.zip(Patch::new(&raw mut (*ep).ops, this.cast(), lock))
-        };
-        // Leaked without memory only: there is nothing in it yet.
-        let (mut fid_ops, mut ep_ops) = patches.ok_or_else(no_memory)?;
-        let table = fid_ops.table();
-        table.close = Some(close);
-        table.bind = Some(bind);
-        table.control = Some(control);
-        let table = ep_ops.table();
-        table.cancel = Some(cancel);
-        table.getopt = Some(getopt);
-        table.setopt = Some(setopt);
         // SAFETY: an application's `info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
-        let caps = info.caps | rx_attr.caps;
-        let terms = Terms::new(caps, rx_attr.op_flags);
-        // SAFETY: `this` is uninitialised memory of this type.
-        unsafe {
-            let srx = &raw mut (*this).srx;
-            this.write(FrontEnd {
+        let terms = Terms::new(info.caps | rx_attr.caps, rx_attr.op_flags);
+        // SAFETY: the slots are the object's.
+        let this = object::place(|this| unsafe {
+            let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
+            let mut ep_ops = Patch::new(&raw mut (*ep).ops, this, lock)?;
+            let table = fid_ops.table();
+            table.close = Some(close);
+            table.bind = Some(bind);
+            table.control = Some(control);
+            let table = ep_ops.table();
+            table.cancel = Some(cancel);
+            table.getopt = Some(getopt);
+            table.setopt = Some(setopt);
+            let this = this.cast::<Self>();
+            Some(FrontEnd {
                 owner: Owner {
                     layout,
                     cq: ptr::null_mut(),
                     terms,
-                    srx,
+                    srx: &raw mut (*this).srx,
                     pool: Pool::new(),
                     matching,
                     untagged: Untagged::new(LEAST_ROOM),
@@ -115,7 +108,11 @@ impl FrontEnd {
                 lock: lock.clone(),
                 _rma: lock::all_of(&raw mut (*ep).rma, lock),
                 _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
-            });
+            })
+        });
+        let this = this.ok_or("there is no memory")?;
+        // SAFETY: just made.
+        unsafe {
             let front = &mut *this;
             front.srx.owner_ops = &raw mut front.srx_owner_ops;
             front.srx.ep_fid.fid.ops = &raw mut front.srx_fid_ops;

@@ -10,12 +10,12 @@ impl Stream {
     /// What has arrived since the last look goes into the lists.
     pub(super) fn take_note(&mut self) {
         // As the layered front end marks what is not a message of the application's: `layered::wire`.
-        const CREDIT: u64 = 1 << 63 | 3;
+        const NO_MESSAGES: [u64; 2] = [1 << 63 | 3, 1 << 63 | 4];
         while let Some((at, from, tag)) = world().arrivals.pop_front() {
             let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
                 continue;
             };
-            if tag == CREDIT {
+            if NO_MESSAGES.contains(&tag) {
                 continue;
             }
             let id = self.under_way.get_mut(&(from, at)).and_then(VecDeque::pop_front);
@@ -105,7 +105,9 @@ impl Stream {
         let claimed_and_dropped =
             operation.what == What::Discard && operation.buffers.is_empty() && source == ADDR_UNSPEC;
         assert!(
-            claimed_and_dropped || source == self.core_number(sent.from),
+            claimed_and_dropped
+                || source == self.core_number(sent.from)
+                || operation.is_nameless && source == ADDR_UNSPEC,
             "{wanted:?}: {id} is from {source}"
         );
         if wanted.format >= 2 {

@@ -2,14 +2,14 @@
 
 mod completions;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::c_void;
-use std::mem::zeroed;
 use std::ptr;
 
 use libc::iovec;
 use matchpoint_fabric::abi::*;
 
+use crate::mock::opened::{BOTH, Opened, checked, open};
 use crate::mock::{self, Random, world};
 use crate::oracle::{Lists, Posted, Waiting};
 
@@ -27,6 +27,8 @@ pub struct Wanted {
     pub steps: usize,
     /// Entries that a queue may hold before a stream rather empties it.
     pub depth: usize,
+    /// Endpoints are told of each other as the stream goes on, and one of two before the other.
+    pub is_late: bool,
 }
 
 /// Bits of the tag that all receives ignore, as MPI libraries have them; and one that only some do.
@@ -59,6 +61,8 @@ struct Operation {
     tells: bool,
     is_done: bool,
     tag: u64,
+    /// Its message was from someone who had no name then.
+    is_nameless: bool,
 }
 
 struct Sent {
@@ -71,6 +75,9 @@ struct Sent {
 struct Endpoint {
     ep: *mut FidEp,
     cq: *mut FidCq,
+    av: *mut FidAv,
+    /// Who is in the address vector.
+    names: HashSet<usize>,
     lists: Lists,
 }
 
@@ -85,10 +92,6 @@ pub struct Stream {
     under_way: HashMap<(usize, usize), VecDeque<usize>>,
     /// Claimed messages that wait to be received: operation of the peek.
     claimed: Vec<usize>,
-}
-
-fn checked(rc: i32) {
-    assert_eq!(rc, 0, "an object can be opened");
 }
 
 impl Stream {
@@ -111,55 +114,31 @@ impl Stream {
     }
 
     unsafe fn open(&mut self) {
-        // SAFETY: zeros are hints and attributes that ask for nothing; the tables are there.
-        unsafe {
-            let provider = &*matchpoint_fabric::fi_prov_ini();
-            let (mut tx, mut rx, mut ep_attr): (TxAttr, RxAttr, EpAttr) = zeroed();
-            let (mut domain_attr, mut fabric_attr): (DomainAttr, FabricAttr) = zeroed();
-            domain_attr.threading = THREAD_DOMAIN;
-            let mut hints: Info = zeroed();
-            hints.caps = flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA;
-            (hints.tx_attr, hints.rx_attr) = (&raw mut tx, &raw mut rx);
-            (hints.ep_attr, hints.domain_attr) = (&raw mut ep_attr, &raw mut domain_attr);
-            hints.fabric_attr = &raw mut fabric_attr;
-            let mut info = ptr::null_mut();
-            let getinfo = provider.getinfo.expect("a provider has it");
-            checked(getinfo(version(2, 0), ptr::null(), ptr::null(), 0, &raw const hints, &raw mut info));
-            let mut fabric = ptr::null_mut();
-            let open = provider.fabric.expect("a provider has it");
-            checked(open((*info).fabric_attr, &raw mut fabric, ptr::null_mut()));
-            let mut domain = ptr::null_mut();
-            let open = (*(*fabric).ops).domain.expect("there are domains");
-            checked(open(fabric, info, &raw mut domain, ptr::null_mut()));
-            let selective = if self.wanted.is_selective { flags::SELECTIVE_COMPLETION } else { 0 };
-            // Private endpoints come in between: numbers are those of the core.
-            for _ in 0..self.wanted.endpoints {
-                let mut attr: CqAttr = zeroed();
-                attr.format = self.wanted.format;
-                let mut cq = ptr::null_mut();
-                let open = (*(*domain).ops).cq_open.expect("there are queues");
-                checked(open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()));
-                let mut ep = ptr::null_mut();
-                let open = (*(*domain).ops).endpoint.expect("there are endpoints");
-                checked(open(domain, info, &raw mut ep, ptr::null_mut()));
-                let bind = (*(*ep).fid.ops).bind.expect("an endpoint can be bound");
-                let both = flags::SEND | flags::RECV | selective;
-                checked(bind(&raw mut (*ep).fid, &raw mut (*cq).fid, both));
-                self.endpoints.push(Endpoint { ep, cq, lists: Lists::default() });
-            }
-            for endpoint in &self.endpoints {
-                let fid = &raw mut (*endpoint.ep).fid;
-                checked((*(*fid).ops).control.expect("an endpoint can be enabled")(
-                    fid,
-                    ENABLE,
-                    ptr::null_mut(),
-                ));
-            }
-        }
+        let Wanted { endpoints, format, is_selective, .. } = self.wanted;
+        let selective = if is_selective { flags::SELECTIVE_COMPLETION } else { 0 };
+        // SAFETY: a core that has begun.
+        let opened = unsafe { open(endpoints, format, &[BOTH[0] | selective]) };
+        self.endpoints.extend(opened.into_iter().map(|Opened { ep, cq, av, .. }| Endpoint {
+            ep,
+            cq,
+            av,
+            names: HashSet::new(),
+            lists: Lists::default(),
+        }));
     }
 
     pub fn run(mut self) {
-        for _ in 0..self.wanted.steps {
+        let pairs: Vec<(usize, usize)> = (0..self.endpoints.len())
+            .flat_map(|at| (0..self.endpoints.len()).map(move |of| (at, of)))
+            .collect();
+        let late = if self.wanted.is_late { self.wanted.steps / 2 } else { 1 };
+        let mut pairs: Vec<_> = pairs.into_iter().map(|pair| (self.random.below(late), pair)).collect();
+        pairs.sort_unstable();
+        let mut pairs = pairs.into_iter().peekable();
+        for step in 0..self.wanted.steps {
+            while let Some((_, (at, of))) = pairs.next_if(|&(when, _)| when <= step) {
+                self.name(at, of);
+            }
             self.step();
         }
         self.finish();
@@ -172,8 +151,31 @@ impl Stream {
             for endpoint in &self.endpoints {
                 let fid = &raw mut (*endpoint.cq).fid;
                 checked((*(*fid).ops).close.expect("a queue can be closed")(fid));
+                let fid = &raw mut (*endpoint.av).fid;
+                checked((*(*fid).ops).close.expect("an address vector can be closed")(fid));
             }
         }
+    }
+
+    /// The application learns of a peer.
+    fn name(&mut self, at: usize, of: usize) {
+        let (address, mut addr) = (self.core_number(of), ADDR_UNSPEC);
+        let av = self.endpoints[at].av;
+        // SAFETY: open, and an address of the core's.
+        let rc = unsafe {
+            let insert = (*(*av).ops).insert.expect("it takes addresses");
+            let address = (&raw const address).cast();
+            insert(
+                av,
+                address,
+                1,
+                if of % 2 == 0 { &raw mut addr } else { ptr::null_mut() },
+                0,
+                ptr::null_mut(),
+            )
+        };
+        assert!(rc == 1 && (of % 2 == 1 || addr == address));
+        self.endpoints[at].names.insert(of);
     }
 
     fn step(&mut self) {
@@ -267,6 +269,7 @@ impl Stream {
             tells,
             is_done,
             tag,
+            is_nameless: false,
         });
         id
     }
@@ -299,7 +302,9 @@ impl Stream {
 
     fn send(&mut self, from: usize) {
         let to = self.random.below(self.endpoints.len());
-        if self.endpoints[to].lists.waiting.len() > self.wanted.depth {
+        if self.endpoints[to].lists.waiting.len() > self.wanted.depth
+            || !self.endpoints[from].names.contains(&to)
+        {
             return;
         }
         let tag = self.random_tag();
@@ -307,7 +312,8 @@ impl Stream {
         let number = self.messages.len();
         let bytes: Vec<u8> = (0..length).map(|at| (number * 7 + at * 13 + at / 256) as u8).collect();
         let data = self.random.percent(50).then(|| self.random.next() & 0xFFFF_FFFF);
-        let tells = !self.wanted.is_selective || self.random.percent(50);
+        let is_injected = length <= 64 && self.random.percent(20);
+        let tells = !is_injected && (!self.wanted.is_selective || self.random.percent(50));
         let flagged = if tells { flags::COMPLETION } else { 0 };
         let id = self.new_operation(What::Send, from, vec![bytes.clone()], tells, tag);
         let (context, target, ep) = (self.context(id), self.core_number(to), self.endpoints[from].ep);
@@ -317,7 +323,11 @@ impl Stream {
             iovec { iov_base: buffer, iov_len: half },
             iovec { iov_base: buffer.cast::<u8>().wrapping_add(half).cast(), iov_len: length - half },
         ];
-        let way = if self.wanted.is_selective { 2 } else { self.random.below(3) };
+        let way = match () {
+            () if is_injected => 3,
+            () if self.wanted.is_selective => 2,
+            () => self.random.below(3),
+        };
         // SAFETY: an enabled endpoint; the buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
@@ -335,6 +345,8 @@ impl Stream {
                     tag,
                     context,
                 ),
+                (3, None) => ops.inject.expect("it sends")(ep, buffer, length, target, tag),
+                (3, Some(data)) => ops.injectdata.expect("it sends")(ep, buffer, length, data, target, tag),
                 _ => {
                     let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
                     let msg = MsgTagged {
@@ -362,6 +374,8 @@ impl Stream {
 
     fn random_asked(&mut self, id: usize) -> Posted {
         let from = self.random.percent(60).then(|| self.random.below(self.endpoints.len()));
+        let at = self.operations[id].endpoint;
+        let from = from.filter(|from| self.endpoints[at].names.contains(from));
         let mut ignore = ALWAYS;
         if self.random.percent(30) {
             ignore |= ANY_TAG;
@@ -436,6 +450,8 @@ impl Stream {
         let operation = &mut self.operations[id];
         let room: usize = operation.buffers.iter().map(Vec::len).sum();
         operation.message = Some(message);
+        operation.is_nameless =
+            !self.endpoints[operation.endpoint].names.contains(&self.messages[message].from);
         operation.ends = Some(if self.messages[message].bytes.len() > room { errno::ETRUNC } else { 0 });
     }
 
@@ -457,6 +473,8 @@ impl Stream {
         let found = if what == What::Peek { lists.probe(&asked) } else { lists.take(&asked) };
         let operation = &mut self.operations[id];
         operation.message = found;
+        operation.is_nameless =
+            found.is_some_and(|found| !self.endpoints[at].names.contains(&self.messages[found].from));
         operation.ends = Some(if found.is_some() { 0 } else { errno::ENOMSG });
         if what == What::Claim && found.is_some() {
             self.claimed.push(id);

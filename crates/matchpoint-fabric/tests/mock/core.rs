@@ -27,12 +27,16 @@ unsafe fn send(
     context: *mut c_void,
     flags: u64,
 ) -> isize {
-    if is_busy() {
+    if is_busy() || world().busy_to == Some(to) {
         return AGAIN;
+    }
+    if world().refused_tag == Some(tag) {
+        return -(errno::EIO as isize);
     }
     // SAFETY: an endpoint of ours, with buffers as the caller says.
     unsafe {
         let from = &mut *ep.cast::<Ep>();
+        assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
         let mut bytes = Vec::new();
         for part in iov.iter().filter(|part| part.iov_len > 0) {
             bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
@@ -83,6 +87,31 @@ pub unsafe extern "C" fn tsenddata(
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
     unsafe { send(ep, &iov, to, tag, Some(data), context, 0) }
+}
+
+pub unsafe extern "C" fn tinject(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    to: Addr,
+    tag: u64,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, tag, None, ptr::null_mut(), flags::INJECT) }
+}
+
+pub unsafe extern "C" fn tinjectdata(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    data: u64,
+    to: Addr,
+    tag: u64,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, tag, Some(data), ptr::null_mut(), flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {

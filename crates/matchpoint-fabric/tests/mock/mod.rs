@@ -5,9 +5,10 @@
 
 pub mod core;
 pub mod objects;
+pub mod opened;
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -43,6 +44,10 @@ pub struct World {
     pub layout: Layout,
     /// Of a hundred calls, so many are refused with `FI_EAGAIN`.
     pub busy_percent: usize,
+    /// So is all that goes there.
+    pub busy_to: Option<Addr>,
+    /// Messages with this tag are refused for good.
+    pub refused_tag: Option<u64>,
     pub endpoints: Vec<*mut Ep>,
     /// What the provider on top has learned of: endpoint, sender, tag.
     pub arrivals: VecDeque<(usize, usize, u64)>,
@@ -70,6 +75,8 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         takes_peers,
         layout,
         busy_percent,
+        busy_to: None,
+        refused_tag: None,
         endpoints: Vec::new(),
         arrivals: VecDeque::new(),
         srx: ptr::null_mut(),
@@ -106,6 +113,13 @@ pub struct Item {
     arrival: Option<(usize, usize, u64)>,
 }
 
+/// An address vector: an address is the number of an endpoint, and so is what it becomes.
+#[repr(C)]
+pub struct Av {
+    pub fid: FidAv,
+    pub knows: HashSet<Addr>,
+}
+
 #[repr(C)]
 pub struct Cq {
     pub fid: FidCq,
@@ -117,6 +131,7 @@ pub struct Cq {
 pub struct Ep {
     pub fid: FidEp,
     pub at: usize,
+    pub av: *mut Av,
     pub rx_cq: *mut Cq,
     pub tx_cq: *mut Cq,
     pub tx_selective: bool,
@@ -136,7 +151,7 @@ pub fn is_busy() -> bool {
     world.random.percent(percent)
 }
 
-fn entry_of(given: *mut c_void) -> *mut PeerRxEntry {
+pub fn entry_of(given: *mut c_void) -> *mut PeerRxEntry {
     let offset = if world().layout.links { 16 } else { 0 };
     given.cast::<u8>().wrapping_add(offset).cast()
 }
@@ -208,14 +223,21 @@ impl Ep {
         };
         let error = if missing > 0 { errno::ETRUNC } else { 0 };
         let arrival = tells.then_some((self.at, message.from, message.tag));
-        Item { entry, source: message.from as Addr, error, missing, arrival }
+        Item { entry, source: self.name_of(message.from), error, missing, arrival }
+    }
+
+    /// The sender of a message, if the application has told of it.
+    pub fn name_of(&self, from: usize) -> Addr {
+        // SAFETY: bound, and open.
+        let knows = unsafe { (*self.av).knows.contains(&(from as Addr)) };
+        if knows { from as Addr } else { ADDR_UNSPEC }
     }
 
     /// The peer says which receive a message takes.
     unsafe fn ask_peer(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
         world().arrivals.push_back((self.at, message.from, message.tag));
-        let (addr, bytes) = (message.from as Addr, message.bytes.len());
+        let (addr, bytes) = (self.name_of(message.from), message.bytes.len());
         let mut given: *mut c_void = ptr::null_mut();
         // SAFETY: the peer's functions, in the form of the layout.
         unsafe {
@@ -265,6 +287,11 @@ impl Ep {
             }
             ((*(*self.srx).owner_ops).free_entry)(given);
         }
+    }
+
+    /// The tag of what was sent to here last.
+    pub fn sent_last(&self) -> Option<u64> {
+        self.inbox.back().map(|message| message.tag)
     }
 
     /// Some of what is under way arrives.

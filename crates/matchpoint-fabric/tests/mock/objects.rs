@@ -148,18 +148,17 @@ unsafe extern "C" fn open_av(
 ) -> c_int {
     // SAFETY: as above.
     unsafe {
-        let mut av: FidAv = zeroed();
-        av.fid.class = CLASS_AV;
-        av.fid.ops = fid_ops();
-        av.ops = table!(OpsAv; insert: insert);
-        *to = Box::into_raw(Box::new(av));
+        let mut fid: FidAv = zeroed();
+        fid.fid.class = CLASS_AV;
+        fid.fid.ops = fid_ops();
+        fid.ops = table!(OpsAv; insert: insert, remove: remove, lookup: lookup);
+        *to = Box::into_raw(Box::new(Av { fid, knows: HashSet::new() })).cast();
     }
     0
 }
 
-/// An address is the number of an endpoint, and so is what it becomes.
 unsafe extern "C" fn insert(
-    _: *mut FidAv,
+    av: *mut FidAv,
     addresses: *const c_void,
     count: usize,
     to: *mut Addr,
@@ -167,10 +166,48 @@ unsafe extern "C" fn insert(
     _: *mut c_void,
 ) -> c_int {
     for at in 0..count {
-        // SAFETY: the caller's arrays.
-        unsafe { *to.add(at) = addresses.cast::<u64>().add(at).read_unaligned() };
+        // SAFETY: a vector of ours, and the caller's arrays.
+        unsafe {
+            let addr = addresses.cast::<u64>().add(at).read_unaligned();
+            (*av.cast::<Av>()).knows.insert(addr);
+            *to.add(at) = addr;
+        }
+    }
+    for &ep in world().endpoints.iter() {
+        // SAFETY: endpoints and their peers' queues live until they are closed.
+        unsafe {
+            if (*ep).av == av.cast() && !(*ep).srx.is_null() {
+                ((*(*(*ep).srx).owner_ops).foreach_unspec_addr)((*ep).srx, sender_of);
+            }
+        }
     }
     count as c_int
+}
+
+/// Of a message that a peer's queue holds.
+unsafe extern "C" fn sender_of(given: *mut c_void) -> Addr {
+    // SAFETY: an entry that this core has queued.
+    unsafe {
+        let entry = &*entry_of(given);
+        (*entry.owner_context.cast::<Ep>()).name_of((*entry.peer_context.cast::<Message>()).from)
+    }
+}
+
+unsafe extern "C" fn remove(av: *mut FidAv, addrs: *mut Addr, count: usize, _: u64) -> c_int {
+    for at in 0..count {
+        // SAFETY: a vector of ours, and the caller's array.
+        unsafe { (*av.cast::<Av>()).knows.remove(&*addrs.add(at)) };
+    }
+    0
+}
+
+unsafe extern "C" fn lookup(_: *mut FidAv, addr: Addr, to: *mut c_void, length: *mut usize) -> c_int {
+    // SAFETY: the caller's room.
+    unsafe {
+        to.cast::<u64>().write_unaligned(addr);
+        *length = 8;
+    }
+    0
 }
 
 unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, length: *mut usize) -> c_int {
@@ -208,12 +245,13 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         fid.ops = table!(OpsEp; cancel: cancel);
         fid.cm = table!(OpsCm; getname: getname);
         fid.msg = table!(OpsMsg;);
-        fid.tagged =
-            table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata);
+        fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata,
+            inject: tinject, injectdata: tinjectdata);
         let at = world().endpoints.len();
         let ep = Box::into_raw(Box::new(Ep {
             fid,
             at,
+            av: ptr::null_mut(),
             rx_cq: ptr::null_mut(),
             tx_cq: ptr::null_mut(),
             tx_selective: false,
@@ -235,6 +273,7 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
         match (*to).class {
+            CLASS_AV => ep.av = to.cast(),
             CLASS_SRX_CTX => ep.srx = world().srx,
             CLASS_CQ => {
                 let (cq, selective) = (to.cast::<Cq>(), flags & flags::SELECTIVE_COMPLETION != 0);

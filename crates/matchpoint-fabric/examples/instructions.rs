@@ -1,0 +1,154 @@
+//! Messages through the provider on a core that is made up, for a simulator that counts what our code executes:
+//! `cargo xtask instructions` runs it. Arguments: FRONT-END PATTERN:LENGTH, any number of pairs.
+#![allow(unsafe_code)]
+
+#[path = "../tests/mock/mod.rs"]
+mod mock;
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ptr;
+
+use matchpoint_fabric::abi::*;
+use mock::objects;
+use mock::opened::{BOTH, Opened, open};
+
+/// What MPICH and Open MPI ignore in all receives is much like this.
+const IGNORED: u64 = 0b11 << 54;
+/// Messages that are counted.
+const MESSAGES: usize = 1024;
+/// Of a message, in bytes.
+const LENGTH: usize = 8;
+
+/// An application with two endpoints: what one sends, the other receives.
+struct Pair {
+    from: Opened,
+    to: Opened,
+    /// What each calls the other.
+    peer: Addr,
+    own: Addr,
+    sent: [u8; LENGTH],
+    room: [u8; LENGTH],
+    contexts: Vec<[usize; 8]>,
+}
+
+impl Pair {
+    /// Over a core that takes queues of peers, or does not.
+    fn new(takes_peers: bool) -> Pair {
+        mock::begin(1, takes_peers, version(2, 5), 0);
+        // SAFETY: a core that has begun; what it opened.
+        unsafe {
+            let mut both = open(2, CQ_FORMAT_TAGGED, BOTH).into_iter();
+            let (from, to) = (both.next().expect("two"), both.next().expect("two"));
+            let number = |opened: &Opened| (*opened.ep.cast::<mock::Ep>()).at as Addr;
+            let (own, peer) = (number(&from), number(&to));
+            for opened in [&from, &to] {
+                let addresses = [own, peer];
+                let mut addrs = [0; 2];
+                let insert = (*(*opened.av).ops).insert.expect("it takes addresses");
+                assert_eq!(
+                    insert(opened.av, addresses.as_ptr().cast(), 2, addrs.as_mut_ptr(), 0, ptr::null_mut()),
+                    2
+                );
+            }
+            let (sent, room) = ([7; LENGTH], [0; LENGTH]);
+            let mut pair = Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] };
+            // Until both know each other.
+            for _ in 0..4 {
+                pair.receive(0, 0);
+                pair.send(0);
+                pair.drain(1);
+            }
+            pair
+        }
+    }
+
+    fn send(&mut self, tag: u64) {
+        let ep = self.from.ep;
+        let context = self.contexts[0].as_mut_ptr().cast();
+        // SAFETY: an enabled endpoint; the buffer outlives the call.
+        unsafe {
+            let send = (*(*ep).tagged).send.expect("it sends");
+            let buffer = self.sent.as_ptr().cast::<c_void>();
+            assert_eq!(send(ep, buffer, LENGTH, ptr::null_mut(), self.peer, tag, context), 0);
+        }
+    }
+
+    fn receive(&mut self, at: usize, tag: u64) {
+        let ep = self.to.ep;
+        let context = self.contexts[at].as_mut_ptr().cast();
+        // SAFETY: an enabled endpoint; the buffer outlives the pair's use of it.
+        unsafe {
+            let receive = (*(*ep).tagged).recv.expect("it receives");
+            let buffer = self.room.as_mut_ptr().cast::<c_void>();
+            assert_eq!(receive(ep, buffer, LENGTH, ptr::null_mut(), self.own, tag, IGNORED, context), 0);
+        }
+    }
+
+    /// Reads until so many receives are complete, and what there is on the sending side.
+    fn drain(&mut self, receives: usize) {
+        let mut done = 0;
+        while done < receives {
+            done += self.read(self.to.cq, flags::RECV);
+            self.read(self.from.cq, flags::SEND);
+        }
+    }
+
+    /// Has all that was sent arrive.
+    fn arrive(&mut self) {
+        for _ in 0..100_000 {
+            self.read(self.to.cq, flags::RECV);
+            // SAFETY: an endpoint of the core's.
+            if unsafe { (*self.to.ep.cast::<mock::Ep>()).is_quiet() } {
+                break;
+            }
+        }
+        self.read(self.to.cq, flags::RECV);
+    }
+
+    fn read(&self, cq: *mut FidCq, which: u64) -> usize {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let (mut entries, mut sources) = (std::mem::zeroed::<[CqTaggedEntry; 8]>(), [0; 8]);
+            let read = (*(*cq).ops).readfrom.expect("it reads");
+            let rc = read(cq, entries.as_mut_ptr().cast(), 8, sources.as_mut_ptr());
+            let count = usize::try_from(rc).unwrap_or(0);
+            black_box(entries)[..count].iter().filter(|entry| entry.flags & which != 0).count()
+        }
+    }
+}
+
+/// What is counted.
+#[inline(never)]
+fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
+    messages(pair, pattern, length);
+}
+
+/// As many at a time as the queue is long, the last of them first.
+fn messages(pair: &mut Pair, pattern: &str, length: usize) {
+    for _ in 0..MESSAGES / length {
+        if pattern == "expected" {
+            (0..length).for_each(|at| pair.receive(at, at as u64));
+            (0..length).rev().for_each(|at| pair.send(at as u64));
+        } else {
+            (0..length).for_each(|at| pair.send(at as u64));
+            pair.arrive();
+            (0..length).rev().for_each(|at| pair.receive(at, at as u64));
+        }
+        pair.drain(length);
+    }
+}
+
+fn main() {
+    objects::give(version(2, 5));
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    for cell in arguments.chunks(2) {
+        let [front_end, pattern] = cell else { panic!("a pattern is missing") };
+        let (name, length) = pattern.split_once(':').expect("PATTERN:LENGTH");
+        let length = length.parse().expect("the length of a queue");
+        let mut pair = Pair::new(front_end == "peer");
+        // Once before, so that memory is there.
+        messages(&mut pair, name, length);
+        counted_messages(&mut pair, name, length);
+    }
+}

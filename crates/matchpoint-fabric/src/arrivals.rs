@@ -1,0 +1,138 @@
+//! When messages arrived, for `matchpoint run --record`: one file for each endpoint, in the folder that the environment
+//! names.
+//!
+//! Only here is it seen. What is written of every match is when its receive was posted, or the message asked for, and
+//! when the message arrived: the former lies within the application's call, which the recorder has, so it tells which
+//! receive it was.
+//!
+//! ```text
+//! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      then, for each match, as they come:
+//! posted: u64 ticks     arrived: u64 ticks                      little-endian
+//! ```
+//!
+//! A receive that was withdrawn, or has nothing when the endpoint is closed, has [`NEVER`] for its message.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::clock::Shared;
+use crate::report;
+use crate::settings::settings;
+
+const MAGIC: [u8; 4] = *b"MPar";
+const VERSION: u32 = 1;
+/// No message came.
+const NEVER: u64 = u64::MAX;
+
+/// What one endpoint writes.
+pub struct Arrivals {
+    clock: Shared,
+    file: BufWriter<File>,
+    /// When what is queued was posted, by its number.
+    posted: HashMap<u64, u64>,
+    /// Or arrived.
+    arrived: HashMap<u64, u64>,
+}
+
+impl Arrivals {
+    /// Where they are asked for. A file that cannot be written is not worth a job: whoever reads it misses it.
+    pub fn begin() -> Option<Box<Self>> {
+        static ENDPOINTS: AtomicU32 = AtomicU32::new(0);
+        let folder = settings().arrivals.as_ref()?;
+        let number = ENDPOINTS.fetch_add(1, Relaxed);
+        Self::new(&folder.join(format!("arrivals-{}-{number}.bin", report::process())))
+    }
+
+    fn new(path: &Path) -> Option<Box<Self>> {
+        let clock = Shared::choose();
+        let mut file = BufWriter::with_capacity(64 << 10, File::create(path).ok()?);
+        let words = [VERSION, clock as u32, 0];
+        file.write_all(&MAGIC).ok()?;
+        words.iter().try_for_each(|word| file.write_all(&word.to_le_bytes())).ok()?;
+        file.flush().ok()?;
+        Some(Box::new(Arrivals { clock, file, posted: HashMap::new(), arrived: HashMap::new() }))
+    }
+
+    /// A receive was posted, or a message taken by a probe: the message that it has.
+    #[cold]
+    pub fn posted(&mut self, id: u64, message: Option<u64>) {
+        let now = self.clock.now();
+        match message {
+            Some(message) => {
+                let arrived = self.arrived.remove(&message);
+                self.write(now, arrived.unwrap_or(now));
+            }
+            None => drop(self.posted.insert(id, now)),
+        }
+    }
+
+    /// A message has arrived: the receive that it has.
+    #[cold]
+    pub fn arrived(&mut self, id: u64, receive: Option<u64>) {
+        let now = self.clock.now();
+        match receive {
+            Some(receive) => {
+                if let Some(posted) = self.posted.remove(&receive) {
+                    self.write(posted, now);
+                }
+            }
+            None => drop(self.arrived.insert(id, now)),
+        }
+    }
+
+    /// What was queued is not any more, and has nothing.
+    #[cold]
+    pub fn withdrawn(&mut self, id: u64) {
+        self.arrived.remove(&id);
+        if let Some(posted) = self.posted.remove(&id) {
+            self.write(posted, NEVER);
+        }
+    }
+
+    fn write(&mut self, posted: u64, arrived: u64) {
+        let mut both = [0; 16];
+        both[..8].copy_from_slice(&posted.to_le_bytes());
+        both[8..].copy_from_slice(&arrived.to_le_bytes());
+        // On a full disk the file is short, which whoever reads it tells.
+        let _ = self.file.write_all(&both);
+    }
+}
+
+impl Drop for Arrivals {
+    fn drop(&mut self) {
+        for posted in std::mem::take(&mut self.posted).into_values() {
+            self.write(posted, NEVER);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_match_is_written_with_both_times() {
+        let path = std::env::temp_dir().join(format!("matchpoint-arrivals-{}", std::process::id()));
+        let mut log = Arrivals::new(&path).expect("it can be written");
+        log.posted(1, None);
+        log.arrived(2, None);
+        log.posted(3, Some(2));
+        log.arrived(4, Some(1));
+        log.posted(5, None);
+        log.withdrawn(5);
+        log.posted(6, None);
+        drop(log);
+        let bytes = std::fs::read(&path).expect("it was written");
+        std::fs::remove_file(&path).expect("it is ours");
+        let numbers: Vec<u64> =
+            bytes[16..].chunks(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap())).collect();
+        let [late, unexpected, early, expected, _, NEVER, _, NEVER] = numbers[..] else {
+            panic!("two matches, and two receives without: {numbers:?}")
+        };
+        assert_eq!(bytes[..8], *b"MPar\x01\0\0\0");
+        assert!(early < unexpected && unexpected < late && late < expected);
+    }
+}

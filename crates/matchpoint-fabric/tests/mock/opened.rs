@@ -1,0 +1,84 @@
+//! Endpoints that are opened through our provider, as an application opens them.
+
+use std::mem::zeroed;
+use std::ptr;
+
+use matchpoint_fabric::abi::*;
+
+/// One, and what it is bound to.
+#[derive(Clone, Copy)]
+pub struct Opened {
+    pub ep: *mut FidEp,
+    /// The first of its queues of completions.
+    pub cq: *mut FidCq,
+    /// The last of them.
+    pub last_cq: *mut FidCq,
+    pub av: *mut FidAv,
+}
+
+/// Sends and receives.
+pub const BOTH: &[u64] = &[flags::SEND | flags::RECV];
+
+pub fn checked(rc: i32) {
+    assert_eq!(rc, 0, "an object can be opened");
+}
+
+/// So many, each with a queue of completions in this format for each of what `directions` say, enabled.
+///
+/// # Safety
+/// As libfabric calls a provider, and applications the objects of it.
+pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
+    let mut all = Vec::new();
+    // SAFETY: zeros are hints and attributes that ask for nothing; the tables are there.
+    unsafe {
+        let provider = &*matchpoint_fabric::fi_prov_ini();
+        let (mut tx, mut rx, mut ep_attr): (TxAttr, RxAttr, EpAttr) = zeroed();
+        let (mut domain_attr, mut fabric_attr): (DomainAttr, FabricAttr) = zeroed();
+        domain_attr.threading = THREAD_DOMAIN;
+        let mut hints: Info = zeroed();
+        hints.caps = flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA;
+        (hints.tx_attr, hints.rx_attr) = (&raw mut tx, &raw mut rx);
+        (hints.ep_attr, hints.domain_attr) = (&raw mut ep_attr, &raw mut domain_attr);
+        hints.fabric_attr = &raw mut fabric_attr;
+        let mut info = ptr::null_mut();
+        let getinfo = provider.getinfo.expect("a provider has it");
+        checked(getinfo(version(2, 0), ptr::null(), ptr::null(), 0, &raw const hints, &raw mut info));
+        let mut fabric = ptr::null_mut();
+        let open = provider.fabric.expect("a provider has it");
+        checked(open((*info).fabric_attr, &raw mut fabric, ptr::null_mut()));
+        let mut domain = ptr::null_mut();
+        let open = (*(*fabric).ops).domain.expect("there are domains");
+        checked(open(fabric, info, &raw mut domain, ptr::null_mut()));
+        // Private endpoints come in between: numbers are those of the core.
+        for _ in 0..endpoints {
+            let mut queues = Vec::new();
+            for _ in directions {
+                let mut attr: CqAttr = zeroed();
+                attr.format = format;
+                let mut cq = ptr::null_mut();
+                let open = (*(*domain).ops).cq_open.expect("there are queues");
+                checked(open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()));
+                queues.push(cq);
+            }
+            let mut ep = ptr::null_mut();
+            let open = (*(*domain).ops).endpoint.expect("there are endpoints");
+            checked(open(domain, info, &raw mut ep, ptr::null_mut()));
+            let bind = (*(*ep).fid.ops).bind.expect("an endpoint can be bound");
+            for (&cq, &directions) in queues.iter().zip(directions) {
+                checked(bind(&raw mut (*ep).fid, &raw mut (*cq).fid, directions));
+            }
+            let mut attr: AvAttr = zeroed();
+            let mut av = ptr::null_mut();
+            let open = (*(*domain).ops).av_open.expect("there are address vectors");
+            checked(open(domain, &raw mut attr, &raw mut av, ptr::null_mut()));
+            checked(bind(&raw mut (*ep).fid, &raw mut (*av).fid, 0));
+            all.push(Opened { ep, cq: queues[0], last_cq: queues[queues.len() - 1], av });
+        }
+        for endpoint in &all {
+            let fid = &raw mut (*endpoint.ep).fid;
+            let control = (*(*fid).ops).control.expect("an endpoint can be enabled");
+            checked(control(fid, ENABLE, ptr::null_mut()));
+        }
+    }
+    all
+}

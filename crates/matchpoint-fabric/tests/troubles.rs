@@ -1,0 +1,226 @@
+//! The layered front end where something goes wrong below it, or applications do what MPI libraries seldom do.
+#![allow(unsafe_code)]
+
+mod mock;
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Once;
+
+use matchpoint_fabric::abi::*;
+use mock::opened::{BOTH, Opened, open};
+use mock::world;
+
+const VERSION: u32 = version(2, 5);
+/// More than goes as it is.
+const LONG: usize = 50_000;
+
+fn endpoints(count: usize, directions: &[u64]) -> Vec<Opened> {
+    static CHOICE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
+    mock::objects::give(VERSION);
+    mock::begin(5, false, VERSION, 0);
+    // SAFETY: a core that has begun.
+    unsafe { open(count, CQ_FORMAT_TAGGED, directions) }
+}
+
+fn number(of: &Opened) -> u64 {
+    // SAFETY: an endpoint of the core's.
+    unsafe { (*of.ep.cast::<mock::Ep>()).at as u64 }
+}
+
+fn insert(at: &Opened, of: &Opened) -> Addr {
+    let (address, mut addr) = (number(of), ADDR_UNSPEC);
+    // SAFETY: an open vector, and an address of the core's.
+    let rc = unsafe {
+        let insert = (*(*at.av).ops).insert.expect("it takes addresses");
+        insert(at.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
+    };
+    assert_eq!(rc, 1);
+    addr
+}
+
+fn remove(at: &Opened, mut addr: Addr) {
+    // SAFETY: an open vector.
+    let rc = unsafe { (*(*at.av).ops).remove.expect("it gives back")(at.av, &raw mut addr, 1, 0) };
+    assert_eq!(rc, 0);
+}
+
+/// Both know each other.
+fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
+    (insert(a, b), insert(b, a))
+}
+
+fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
+    // SAFETY: an enabled endpoint; the tests keep the bytes until the message has arrived.
+    let rc = unsafe {
+        let send = (*(*from.ep).tagged).send.expect("it sends");
+        send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, tag, context as *mut c_void)
+    };
+    assert_eq!(rc, 0);
+}
+
+fn receive(at: &Opened, from: Addr, tag: u64, room: &mut [u8], context: usize) {
+    // SAFETY: an enabled endpoint; the tests keep the room until the message has arrived.
+    let rc = unsafe {
+        let receive = (*(*at.ep).tagged).recv.expect("it receives");
+        let context = context as *mut c_void;
+        receive(at.ep, room.as_mut_ptr().cast(), room.len(), ptr::null_mut(), from, tag, 0, context)
+    };
+    assert_eq!(rc, 0);
+}
+
+/// Looks so many times: the contexts of what is complete, and of what has failed.
+fn look(at: &Opened, times: usize) -> (Vec<usize>, Vec<usize>) {
+    let (mut complete, mut failed) = (Vec::new(), Vec::new());
+    for _ in 0..times {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let mut entries: [CqTaggedEntry; 8] = zeroed();
+            let read = (*(*at.cq).ops).readfrom.expect("it reads");
+            let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
+            if rc == -(errno::EAVAIL as isize) {
+                let mut error: CqErrEntry = zeroed();
+                (*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0);
+                failed.push(error.op_context as usize);
+            }
+            let read = usize::try_from(rc).unwrap_or(0);
+            complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
+        }
+    }
+    (complete, failed)
+}
+
+/// A short message; the tag that it travels under.
+fn travels_as(from: &Opened, at: &Opened, to: Addr) -> Option<u64> {
+    look(from, 50);
+    look(at, 50);
+    send(from, to, 1, &[7; 8], 1);
+    // SAFETY: an endpoint of the core's.
+    unsafe { (*world().endpoints[number(at) as usize]).sent_last() }
+}
+
+#[test]
+fn an_endpoint_that_only_sends_is_left_alone() {
+    let all = endpoints(2, &[flags::SEND]);
+    let to = insert(&all[0], &all[1]);
+    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "not announced to who would not understand");
+}
+
+#[test]
+fn a_peer_that_forgets_learns_again() {
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    for _ in 0..10 {
+        travels_as(&all[0], &all[1], to);
+    }
+    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "goes as it is by now");
+    remove(&all[0], to);
+    let to = insert(&all[0], &all[1]);
+    for _ in 0..500 {
+        travels_as(&all[0], &all[1], to);
+    }
+    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "and again");
+}
+
+/// The request for its data reaches a sender in its queue of receives.
+#[test]
+fn a_program_may_look_into_the_queue_of_its_sends_only() {
+    let all = endpoints(2, &[flags::SEND, flags::RECV]);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let receiver = Opened { cq: all[1].last_cq, ..all[1] };
+    let (sent, mut room) = (vec![7; LONG], vec![0; LONG]);
+    receive(&receiver, from, 5, &mut room, 21);
+    send(&all[0], to, 5, &sent, 11);
+    let mut complete = Vec::new();
+    for _ in 0..300 {
+        complete.extend(look(&all[0], 1).0);
+        complete.extend(look(&receiver, 1).0);
+    }
+    complete.sort_unstable();
+    assert_eq!(complete, [11, 21]);
+    assert_eq!(room, sent);
+}
+
+#[test]
+fn data_that_cannot_be_asked_for_is_an_error() {
+    let all = endpoints(2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let (sent, mut room) = (vec![7; LONG], vec![0; LONG]);
+    receive(&all[1], from, 5, &mut room, 21);
+    send(&all[0], to, 5, &sent, 11);
+    world().refused_tag = Some(1 << 63 | 2);
+    let (complete, failed) = look(&all[1], 300);
+    assert_eq!((complete, failed), (vec![], vec![21]));
+}
+
+#[test]
+fn a_peer_that_does_not_answer_keeps_back_no_other() {
+    let all = endpoints(3, BOTH);
+    let (root, silent, other) = (&all[0], &all[1], &all[2]);
+    let ((from_silent, to_root), (from_other, other_to_root)) =
+        (acquainted(root, silent), acquainted(root, other));
+    let (one, two) = (vec![1; LONG], vec![2; LONG]);
+    let (mut of_silent, mut of_other) = (vec![0; LONG], vec![0; LONG]);
+    receive(root, from_silent, 5, &mut of_silent, 21);
+    receive(root, from_other, 5, &mut of_other, 22);
+    send(silent, to_root, 5, &one, 11);
+    // Private endpoints were opened after those of the application, in their order.
+    world().busy_to = Some(number(silent) + 3);
+    look(root, 200);
+    send(other, other_to_root, 5, &two, 12);
+    let mut complete = Vec::new();
+    for _ in 0..300 {
+        complete.extend(look(root, 3).0);
+        look(other, 3);
+    }
+    assert_eq!(complete, [22]);
+    world().busy_to = None;
+    for _ in 0..300 {
+        complete.extend(look(root, 3).0);
+        look(silent, 3);
+    }
+    assert_eq!(complete, [22, 21]);
+    assert!(of_silent == one && of_other == two);
+}
+
+#[test]
+fn short_messages_take_no_private_addresses() {
+    let all = endpoints(40, BOTH);
+    // SAFETY: an endpoint of the core's, and its vector.
+    let known = || unsafe { (*(*world().endpoints[all.len()]).av).knows.len() };
+    let before = known();
+    for sender in &all[1..] {
+        let (to, _) = acquainted(sender, &all[0]);
+        send(sender, to, 5, &[1; 8], 11);
+    }
+    look(&all[0], 500);
+    assert_eq!(known(), before);
+}
+
+#[test]
+fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
+    let all = endpoints(2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    for length in [8, LONG] {
+        let mut room = vec![0; length];
+        receive(&all[1], from, 9, &mut room, 21);
+        remove(&all[1], from);
+        let sent = vec![7; length];
+        send(&all[0], to, 9, &sent, 11);
+        look(&all[1], 200);
+        assert_eq!(insert(&all[1], &all[0]), from);
+        let mut complete = Vec::new();
+        for _ in 0..200 {
+            complete.extend(look(&all[1], 2).0);
+            look(&all[0], 2);
+        }
+        assert_eq!(complete, [21]);
+        assert!(room == sent);
+        // The sender forgets too: else what it sends next would be without a name.
+        remove(&all[0], to);
+        insert(&all[0], &all[1]);
+    }
+}
