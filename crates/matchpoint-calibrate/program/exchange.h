@@ -1,0 +1,195 @@
+/* Exchanges between the two ranks of a pair, and how long they take. */
+
+enum { BATCHES_MIN = 5, BATCHES_MAX = 40, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
+
+struct exchange {
+    const struct measurement *asked;
+    int other, is_first;
+    int *send_tags, *receive_tags;
+    char *sent, *received; /* room for all messages */
+    MPI_Request *requests;
+};
+
+static uint64_t random_bits(uint64_t *state) {
+    uint64_t bits = *state += 0x9e3779b97f4a7c15u;
+    bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
+    bits = (bits ^ bits >> 27) * 0x94d049bb133111ebu;
+    return bits ^ bits >> 31;
+}
+
+/* Messages are sent in the order of their tags; receives are posted in one that is equal, reversed or random. */
+static void set_tags(struct exchange *with) {
+    int count = with->asked->messages;
+    uint64_t state = 2018;
+    for (int at = 0; at < count; at++) {
+        with->send_tags[at] = at;
+        with->receive_tags[at] = with->asked->order == REVERSED ? count - 1 - at : at;
+    }
+    for (int at = count - 1; with->asked->order == RANDOM && at > 0; at--) {
+        int other = (int)(random_bits(&state) % (uint64_t)(at + 1)), tag = with->receive_tags[at];
+        with->receive_tags[at] = with->receive_tags[other];
+        with->receive_tags[other] = tag;
+    }
+}
+
+static void prepare(struct exchange *with, const struct measurement *asked) {
+    with->asked = asked;
+    with->other = partner(asked, &with->is_first);
+    size_t count = asked->messages, all = count * asked->bytes;
+    with->send_tags = memory(count * sizeof *with->send_tags);
+    with->receive_tags = memory(count * sizeof *with->receive_tags);
+    with->requests = memory(count * sizeof *with->requests);
+    with->sent = memory(all);
+    with->received = memory(all);
+    /* Pages that are there before the clock runs. */
+    memset(with->sent, 1, all);
+    memset(with->received, 2, all);
+    set_tags(with);
+}
+
+static void end(struct exchange *with) {
+    free(with->send_tags);
+    free(with->receive_tags);
+    free(with->requests);
+    free(with->sent);
+    free(with->received);
+}
+
+static void send_all(struct exchange *with) {
+    int count = with->asked->messages, bytes = with->asked->bytes;
+    for (int at = 0; at < count; at++) {
+        MPI_Isend(with->sent + (size_t)at * bytes, bytes, MPI_BYTE, with->other, with->send_tags[at], MPI_COMM_WORLD,
+                  &with->requests[at]);
+    }
+    MPI_Waitall(count, with->requests, MPI_STATUSES_IGNORE);
+}
+
+static void receive_all(struct exchange *with) {
+    int count = with->asked->messages, bytes = with->asked->bytes;
+    for (int at = 0; at < count; at++) {
+        MPI_Irecv(with->received + (size_t)at * bytes, bytes, MPI_BYTE, with->other, with->receive_tags[at],
+                  MPI_COMM_WORLD, &with->requests[at]);
+    }
+    MPI_Waitall(count, with->requests, MPI_STATUSES_IGNORE);
+}
+
+/* Algorithm 1 of Bienz, Gropp & Olson 2018. */
+static void high_volume(struct exchange *with) {
+    if (with->is_first) {
+        send_all(with);
+        receive_all(with);
+    } else {
+        receive_all(with);
+        send_all(with);
+    }
+}
+
+static void ping_pong(struct exchange *with) {
+    int bytes = with->asked->bytes;
+    if (with->is_first) {
+        MPI_Send(with->sent, bytes, MPI_BYTE, with->other, 0, MPI_COMM_WORLD);
+    }
+    MPI_Recv(with->received, bytes, MPI_BYTE, with->other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (!with->is_first) {
+        MPI_Send(with->sent, bytes, MPI_BYTE, with->other, 0, MPI_COMM_WORLD);
+    }
+}
+
+/* Seconds that the first rank of a pair needs for this many exchanges; of the second 0. */
+static double timed(struct exchange *with, int repeats, MPI_Comm taking_part) {
+    MPI_Barrier(taking_part);
+    /* A barrier may let one go long before the other: the first waits until the second is there. */
+    if (with->is_first) {
+        MPI_Recv(NULL, 0, MPI_BYTE, with->other, READY_TAG, control, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(NULL, 0, MPI_BYTE, with->other, READY_TAG, control);
+    }
+    double begin = MPI_Wtime();
+    for (int at = 0; at < repeats; at++) {
+        if (with->asked->test == PING_PONG) {
+            ping_pong(with);
+        } else {
+            high_volume(with);
+        }
+    }
+    return with->is_first ? MPI_Wtime() - begin : 0;
+}
+
+static double slowest(double seconds, MPI_Comm taking_part) {
+    double most;
+    MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, taking_part);
+    return most;
+}
+
+static int bounded(double value, int least, int most) {
+    return value < least ? least : value > most ? most : (int)value;
+}
+
+/* Fills `batches` with seconds in one direction, of the slowest pair; returns how many there are. */
+static int run_batches(struct exchange *with, MPI_Comm taking_part, double *batches) {
+    const struct measurement *asked = with->asked;
+    /* The first makes connections, the second tells how long one takes. */
+    timed(with, 1, taking_part);
+    double once = slowest(timed(with, 1, taking_part), taking_part);
+    once = once < 1e-9 ? 1e-9 : once;
+    int repeats = bounded(asked->batch_s / once, 1, REPEATS_MAX);
+    int count = bounded(asked->budget_s / (once * repeats), BATCHES_MIN, BATCHES_MAX);
+    for (int at = 0; at < count; at++) {
+        batches[at] = slowest(timed(with, repeats, taking_part), taking_part) / (2.0 * repeats);
+    }
+    return count;
+}
+
+static void say_measured(const struct measurement *asked, const double *batches, int count) {
+    printf(MARK " measured %d", asked->number);
+    for (int at = 0; at < count; at++) {
+        printf(" %.9e", batches[at]);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+/* The lowest rank that takes part knows the result, rank 0 says it. */
+static void tell(const struct measurement *asked, const double *batches, int count, int teller) {
+    if (rank == teller && rank != 0) {
+        MPI_Send(batches, count, MPI_DOUBLE, 0, RESULT_TAG, control);
+    }
+    if (rank != 0) {
+        return;
+    }
+    double told[BATCHES_MAX];
+    if (teller != 0) {
+        MPI_Status status;
+        MPI_Request request;
+        MPI_Irecv(told, BATCHES_MAX, MPI_DOUBLE, teller, RESULT_TAG, control, &request);
+        wait_asleep(&request, &status);
+        MPI_Get_count(&status, MPI_DOUBLE, &count);
+        batches = told;
+    }
+    say_measured(asked, batches, count);
+}
+
+static int lowest_rank(const struct measurement *asked) {
+    int lowest = ranks;
+    for (int at = 0; at < asked->pair_count; at++) {
+        struct pair pair = asked->pairs[at];
+        lowest = pair.first < lowest ? pair.first : lowest;
+        lowest = pair.second < lowest ? pair.second : lowest;
+    }
+    return lowest;
+}
+
+static void measure(const struct measurement *asked) {
+    double batches[BATCHES_MAX];
+    int is_first, count = 0, takes_part = partner(asked, &is_first) >= 0;
+    MPI_Comm taking_part;
+    MPI_Comm_split(control, takes_part ? 0 : MPI_UNDEFINED, rank, &taking_part);
+    if (takes_part) {
+        struct exchange with;
+        prepare(&with, asked);
+        count = run_batches(&with, taking_part, batches);
+        end(&with);
+        MPI_Comm_free(&taking_part);
+    }
+    tell(asked, batches, count, lowest_rank(asked));
+}

@@ -1,0 +1,91 @@
+/*
+ * The benchmark of `matchpoint calibrate`. It decides nothing: rank 0 says on standard output where every rank is, and
+ * then reads one measurement after the other from standard input, which launchers hand on to rank 0. All ranks take part
+ * in reading them; those that a measurement does not name sleep meanwhile, so that they disturb nobody where there are
+ * fewer cores than ranks.
+ *
+ *   says:   MPCAL1 hello ranks=4 tick_s=1e-09 mpi=MPICH Version: 5.0.2 ...
+ *           MPCAL1 rank 0 node=0 package=0 packages=2 cpus=1 host=n001        one line for each rank
+ *           MPCAL1 ready
+ *   reads:  measure 7 high_volume reversed 1000 64 0.005 0.2 0-1,2-3          number, test, order, messages, bytes of
+ *                                                                            each, seconds of a batch and of all, pairs
+ *   says:   MPCAL1 measured 7 1.2e-05 1.1e-05 ...                             seconds in one direction, batch by batch
+ *   reads:  quit, or the end of the input
+ *
+ * What cannot be done is said as `MPCAL1 refused WHY`, and ends the job.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARK "MPCAL1"
+
+static int rank, ranks;
+
+/* Says why and ends the job. Only rank 0's output is looked at, but all of it is. */
+static void refuse(const char *why, const char *what) {
+    printf(MARK " refused %s%s\n", why, what);
+    fflush(stdout);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void *memory(size_t bytes) {
+    void *found = calloc(bytes > 0 ? bytes : 1, 1);
+    if (found == NULL) {
+        refuse("there is no memory for the messages", "");
+    }
+    return found;
+}
+
+#include "asleep.h"
+#include "place.h"
+#include "measurement.h"
+#include "exchange.h"
+#include "input.h"
+
+static void say_hello(void) {
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(library, &length);
+    for (char *at = library; *at != '\0'; at++) {
+        if (*at == '\n' || *at == '\r' || *at == '\t') {
+            *at = ' ';
+        }
+    }
+    if (rank == 0) {
+        printf(MARK " hello ranks=%d tick_s=%.3e mpi=%.300s\n", ranks, MPI_Wtick(), library);
+    }
+    say_places();
+    if (rank == 0) {
+        printf(MARK " ready\n");
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_dup(MPI_COMM_WORLD, &control);
+    say_hello();
+    char *line = memory(LINE_MAX_BYTES);
+    while (next_line(line)) {
+        struct measurement asked;
+        if (!parse(line, &asked)) {
+            refuse("not a measurement: ", line);
+        }
+        measure(&asked);
+        free(asked.pairs);
+    }
+    free(line);
+    MPI_Comm_free(&control);
+    MPI_Finalize();
+    return 0;
+}

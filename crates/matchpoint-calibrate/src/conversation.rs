@@ -1,0 +1,263 @@
+//! What is said between this command and the benchmark (`program/matchpoint_calibrate.c` has the words).
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::CalibrateError;
+use crate::plan::Measurement;
+use crate::topology::{RankPlace, Topology};
+
+/// What lines of the benchmark have, wherever launchers put their own words.
+const MARK: &str = "MPCAL1 ";
+
+/// No measurement takes so long: then the launcher does not hand on standard input.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What the benchmark says of itself before it measures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hello {
+    /// What the MPI library calls itself.
+    pub mpi: String,
+    /// The resolution of its clock.
+    pub tick_s: f64,
+    /// Where the ranks are.
+    pub topology: Topology,
+}
+
+/// Both ends of a benchmark that runs.
+pub struct Conversation {
+    lines: Receiver<String>,
+    input: Box<dyn Write + Send>,
+    patience: Duration,
+}
+
+impl Conversation {
+    /// Listens to `output`, in a thread of its own that ends with it. Lines that are not the benchmark's go to `others`.
+    pub fn new(
+        output: impl Read + Send + 'static,
+        input: impl Write + Send + 'static,
+        mut others: impl FnMut(&str) + Send + 'static,
+    ) -> Conversation {
+        let (told, lines) = channel();
+        thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            let mut line = Vec::new();
+            while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                let text = String::from_utf8_lossy(&line);
+                let text = text.trim_end();
+                match text.split_once(MARK) {
+                    Some((_, said)) if told.send(said.to_owned()).is_err() => return,
+                    Some(_) => {}
+                    None => others(text),
+                }
+                line.clear();
+            }
+        });
+        Conversation { lines, input: Box::new(input), patience: PATIENCE }
+    }
+
+    /// Waits for the benchmark to be there. There is no limit to that: a batch system may let it wait.
+    ///
+    /// # Errors
+    /// It ended, refused, or said something else.
+    pub fn hello(&mut self) -> Result<Hello, CalibrateError> {
+        let first = self.lines.recv().map_err(|_| ended())?;
+        let words = first.strip_prefix("hello ").ok_or_else(|| unexpected(&first))?;
+        let (fields, mpi) = words.split_once("mpi=").ok_or_else(|| unexpected(&first))?;
+        let tick_s = field(fields, "tick_s").ok_or_else(|| unexpected(&first))?;
+        let mut topology = Topology::default();
+        loop {
+            let line = self.next()?;
+            if line == "ready" {
+                break;
+            }
+            topology.0.push(place(&line).ok_or_else(|| unexpected(&line))?);
+        }
+        let are_all = topology.0.iter().enumerate().all(|(index, place)| place.rank as usize == index);
+        if field::<usize>(fields, "ranks") != Some(topology.0.len()) || !are_all {
+            return Err(unexpected(&first));
+        }
+        Ok(Hello { mpi: library(mpi), tick_s, topology })
+    }
+
+    /// Has one measurement made; `number` is for the two to know which they talk about.
+    ///
+    /// # Errors
+    /// The benchmark ended, refused, said something else, or says nothing.
+    pub fn measure(
+        &mut self,
+        number: usize,
+        measurement: &Measurement,
+        batch_s: f64,
+        budget_s: f64,
+    ) -> Result<Vec<f64>, CalibrateError> {
+        let line = request(number, measurement, batch_s, budget_s);
+        self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())?;
+        let answer = self.next()?;
+        let mut words = answer.split(' ');
+        let is_answer = words.next() == Some("measured") && words.next() == Some(&number.to_string());
+        let seconds: Result<Vec<f64>, _> = words.map(str::parse).collect();
+        seconds.ok().filter(|seconds| is_answer && !seconds.is_empty()).ok_or_else(|| unexpected(&answer))
+    }
+
+    /// Lets the benchmark end.
+    pub fn quit(mut self) {
+        // It may have ended already; without its input it ends, too.
+        let _ = self.input.write_all(b"quit\n");
+    }
+
+    fn next(&mut self) -> Result<String, CalibrateError> {
+        let line = self.lines.recv_timeout(self.patience).map_err(|error| match error {
+            RecvTimeoutError::Disconnected => ended(),
+            RecvTimeoutError::Timeout => CalibrateError(format!(
+                "the benchmark has said nothing for {} s; it is asked through standard input: does this launcher hand that \
+                 on to rank 0?",
+                self.patience.as_secs()
+            )),
+        })?;
+        match line.strip_prefix("refused ") {
+            Some(why) => Err(CalibrateError(format!("the benchmark cannot go on: {why}"))),
+            None => Ok(line),
+        }
+    }
+}
+
+/// What a library calls itself, without how and when it was built.
+fn library(said: &str) -> String {
+    let words: Vec<&str> = said.split_whitespace().collect();
+    let whole = words.join(" ");
+    let ends = [" MPICH Release date", ", package:", ", ident:"];
+    let end = ends.iter().filter_map(|end| whole.find(end)).min();
+    whole[..end.unwrap_or(whole.len())].replace("Version: ", "")
+}
+
+fn request(number: usize, measurement: &Measurement, batch_s: f64, budget_s: f64) -> String {
+    let test = if measurement.is_ping_pong() { "ping_pong" } else { "high_volume" };
+    let pairs: Vec<String> =
+        measurement.pairs.iter().map(|(first, second)| format!("{first}-{second}")).collect();
+    format!(
+        "measure {number} {test} {} {} {} {batch_s} {budget_s} {}\n",
+        measurement.order.name(),
+        measurement.messages,
+        measurement.bytes,
+        pairs.join(",")
+    )
+}
+
+/// `rank 0 node=0 package=0 packages=2 cpus=1 host=n001`
+fn place(line: &str) -> Option<RankPlace> {
+    let (fields, host) = line.strip_prefix("rank ")?.split_once("host=")?;
+    Some(RankPlace {
+        rank: fields.split(' ').next()?.parse().ok()?,
+        node: field(fields, "node")?,
+        host: host.to_owned(),
+        // Negative: of several, or unknown.
+        package: u32::try_from(field::<i32>(fields, "package")?).ok(),
+        packages: field(fields, "packages")?,
+        cpus: field(fields, "cpus")?,
+    })
+}
+
+/// The value of `name=value` among words.
+fn field<T: std::str::FromStr>(words: &str, name: &str) -> Option<T> {
+    words.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
+}
+
+fn ended() -> CalibrateError {
+    CalibrateError("the job ended before all was measured".to_owned())
+}
+
+fn unexpected(line: &str) -> CalibrateError {
+    CalibrateError(format!(
+        "the benchmark was expected to say something else than `{line}`; is only one program started, and once?"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, sink};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::plan::{Order, Part};
+
+    const HELLO: &str = "MPCAL1 hello ranks=2 tick_s=1.000e-09 mpi=MPICH Version:      5.0.2  MPICH Release date: x\n\
+                         noise of a launcher\n\
+                         [1,0]<stdout>: MPCAL1 rank 0 node=0 package=-1 packages=2 cpus=4 host=n 1\n\
+                         MPCAL1 rank 1 node=0 package=1 packages=2 cpus=1 host=n1\n\
+                         MPCAL1 ready\n";
+
+    fn measurement() -> Measurement {
+        Measurement {
+            part: Part::Queue,
+            placement: None,
+            pairs: vec![(0, 1), (2, 3)],
+            order: Order::Reversed,
+            messages: 10,
+            bytes: 8,
+        }
+    }
+
+    fn heard(said: &str) -> Conversation {
+        Conversation::new(Cursor::new(said.to_owned().into_bytes()), sink(), |_| {})
+    }
+
+    #[test]
+    fn the_benchmark_introduces_itself() {
+        let noise = Arc::new(Mutex::new(String::new()));
+        let others = noise.clone();
+        let mut conversation =
+            Conversation::new(Cursor::new(HELLO), sink(), move |line| others.lock().unwrap().push_str(line));
+        let hello = conversation.hello().unwrap();
+        assert_eq!((hello.mpi.as_str(), hello.tick_s), ("MPICH 5.0.2", 1e-9));
+        let [first, second] = &hello.topology.0[..] else { panic!("{hello:?}") };
+        assert_eq!((first.package, first.host.as_str(), first.cpus), (None, "n 1", 4));
+        assert_eq!((second.package, second.rank), (Some(1), 1));
+        assert_eq!(*noise.lock().unwrap(), "noise of a launcher");
+    }
+
+    #[test]
+    fn what_is_asked_fits_on_one_line() {
+        assert_eq!(
+            request(7, &measurement(), 0.002, 0.1),
+            "measure 7 high_volume reversed 10 8 0.002 0.1 0-1,2-3\n"
+        );
+    }
+
+    #[test]
+    fn answers_must_be_answers() {
+        let asked = |said: &str| heard(said).measure(7, &measurement(), 0.1, 0.1);
+        assert_eq!(asked("MPCAL1 measured 7 1e-6 2.5e-6\n").unwrap(), [1e-6, 2.5e-6]);
+        for (said, told) in [
+            ("", "ended before"),
+            ("MPCAL1 measured 8 1e-6\n", "expected"),
+            ("MPCAL1 measured 7\n", "expected"),
+            ("MPCAL1 measured 7 1e-6 soon\n", "expected"),
+            ("MPCAL1 refused there is no memory\n", "cannot go on: there is no memory"),
+        ] {
+            let error = asked(said).unwrap_err().to_string();
+            assert!(error.contains(told), "{said:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_greeting_that_is_cut_off_is_none() {
+        for end in 0..HELLO.len() - 1 {
+            assert!(heard(&HELLO[..end]).hello().is_err(), "{}", &HELLO[..end]);
+        }
+        let twice = HELLO.replace("rank 1", "rank 0");
+        assert!(heard(&twice).hello().is_err());
+    }
+
+    #[test]
+    fn silence_is_not_waited_for_without_end() {
+        let (reader, writer) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut conversation = Conversation::new(reader, sink(), |_| {});
+        conversation.patience = Duration::from_millis(10);
+        let error = conversation.measure(0, &measurement(), 0.1, 0.1).unwrap_err();
+        assert!(error.to_string().contains("standard input"), "{error}");
+        drop(writer);
+    }
+}

@@ -1,0 +1,52 @@
+//! Costs that are seen as the difference of two times: γ, between receives in reversed and in equal order (§4.1), and δ,
+//! between a link that is shared and one that is not (§4.2). What the messages cost to move is in both, and falls out.
+
+use super::Range;
+use super::robust::{self, Row, Unfit};
+
+/// Two times that differ by a cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Difference {
+    /// With the cost.
+    pub with_s: f64,
+    /// Without it.
+    pub without_s: f64,
+    /// How often it was paid: entries compared, or bytes.
+    pub amount: f64,
+}
+
+/// What one of them costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// In seconds.
+    pub each_s: Range,
+    /// By amount: what is left of each difference, relative to the time with the cost.
+    pub residuals: Vec<(f64, f64)>,
+}
+
+/// Fits with − without = cost × amount.
+///
+/// # Errors
+/// There are none, or their times are none.
+pub fn fit(differences: &[Difference]) -> Result<Cost, Unfit> {
+    let row = |one: &Difference| Row {
+        terms: vec![one.amount],
+        time_s: one.with_s - one.without_s,
+        // A small difference of long times says little, however small it is.
+        unit_s: one.with_s,
+    };
+    let rows: Vec<Row> = differences.iter().map(row).collect();
+    let fit = robust::fit(&rows)?;
+    let (value, margin) = (fit.parameters[0], fit.margins[0]);
+    Ok(Cost {
+        each_s: Range::around(value.max(0.0), value, margin),
+        residuals: differences.iter().zip(&fit.residuals).map(|(one, left)| (one.amount, *left)).collect(),
+    })
+}
+
+/// Entries that a list compares when n messages arrive in the order that is opposite to that of their receives, beyond the n
+/// of equal order: n (n + 1) ÷ 2 − n.
+pub fn extra_attempts(messages: u32) -> f64 {
+    let n = f64::from(messages);
+    n * (n - 1.0) / 2.0
+}

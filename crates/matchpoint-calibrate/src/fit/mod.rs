@@ -1,0 +1,44 @@
+//! From raw measurements to the parameters of the model.
+//!
+//! Every part is a function of what it needs and no more: [`protocols`] of times by size, [`rates`] of those of several
+//! pairs, [`differences`] of pairs of times whose difference is a cost. [`parameters`] puts them together.
+
+pub mod differences;
+pub mod parameters;
+pub mod protocols;
+pub mod rates;
+pub mod robust;
+mod squares;
+
+/// A parameter with its interval of confidence ([`robust::CONFIDENCE`]).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// The estimate, never negative.
+    pub value: f64,
+    /// The low end, never negative.
+    pub low: f64,
+    /// The high end; infinite if there were no more measurements than parameters.
+    pub high: f64,
+}
+
+impl Range {
+    /// What is `value` once negative ones are cut off, by a fit that gave `centre`.
+    fn around(value: f64, centre: f64, margin: f64) -> Range {
+        Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
+    }
+
+    /// Whether it may as well be nothing.
+    pub fn may_be_nothing(&self) -> bool {
+        self.low <= 0.0
+    }
+
+    /// One over it.
+    pub fn inverse(&self) -> Range {
+        Range { value: 1.0 / self.value, low: 1.0 / self.high, high: 1.0 / self.low }
+    }
+
+    /// All of it, so many times.
+    pub fn scaled(&self, factor: f64) -> Range {
+        Range { value: self.value * factor, low: self.low * factor, high: self.high * factor }
+    }
+}

@@ -1,0 +1,50 @@
+//! The benchmark, carried in the command and compiled for the MPI that it runs under.
+
+use std::path::Path;
+use std::process::Command;
+
+use matchpoint_record::compiler::{self, Product, Recorder};
+use matchpoint_record::launcher::Launcher;
+
+use crate::error::CalibrateError;
+
+const BENCHMARK: Product = Product {
+    what: "the benchmark",
+    file: "matchpoint-calibrate",
+    folder: "calibrate",
+    sources: &[
+        ("matchpoint_calibrate.c", include_str!("../program/matchpoint_calibrate.c")),
+        ("asleep.h", include_str!("../program/asleep.h")),
+        ("place.h", include_str!("../program/place.h")),
+        ("measurement.h", include_str!("../program/measurement.h")),
+        ("exchange.h", include_str!("../program/exchange.h")),
+        ("input.h", include_str!("../program/input.h")),
+    ],
+    main: "matchpoint_calibrate.c",
+    flags: &["-std=gnu11", "-O2"],
+    is_linked: true,
+};
+
+/// The launcher's words with the benchmark behind them, which is compiled if need be: then `compiles` is told for which
+/// library.
+///
+/// # Errors
+/// There is no such launcher, or no compiler of its MPI.
+pub fn command(
+    words: &[String],
+    mpicc: Option<&Path>,
+    compiles: &mut dyn FnMut(&str),
+) -> Result<Command, CalibrateError> {
+    let Some(first) = words.first() else {
+        return Err(CalibrateError(
+            "there is no launcher; put it with its options behind --, as in -- mpiexec -n 4".to_owned(),
+        ));
+    };
+    let Some(launcher) = Launcher::find(first) else {
+        return Err(CalibrateError(format!("{first}: no such command; check the name and the path")));
+    };
+    let Recorder { path, .. } = compiler::compiled(&BENCHMARK, Some(&launcher), mpicc, compiles)?;
+    let mut command = Command::new(first);
+    command.args(&words[1..]).arg(path);
+    Ok(command)
+}

@@ -1,0 +1,247 @@
+//! The raw measurements: a file of lines, each a JSON object, so that one that was interrupted loses no more than its last
+//! line. `docs/calibrate.md` describes it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::CalibrateError;
+use crate::plan::{Measurement, Settings, measurements};
+use crate::topology::Topology;
+
+/// What the first line says the file is.
+pub const FORMAT: &str = "matchpoint calibration";
+
+/// Raised when the meaning of a member changes.
+pub const VERSION: u32 = 1;
+
+/// The first line: what the measurements are of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// [`FORMAT`].
+    pub format: String,
+    /// [`VERSION`].
+    pub version: u32,
+    /// The launcher and its options.
+    pub command: Vec<String>,
+    /// When it began, in RFC 3339.
+    pub started: String,
+    /// What the MPI library calls itself.
+    pub mpi: String,
+    /// The resolution of its clock.
+    pub tick_s: f64,
+    /// Processor and cores of the host where the command ran.
+    pub host: String,
+    /// What was asked for.
+    pub settings: Settings,
+    /// Where the ranks were.
+    pub ranks: Topology,
+}
+
+/// One measurement that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Which.
+    #[serde(flatten)]
+    pub measurement: Measurement,
+    /// Of all messages in one direction, of the slowest pair: batch by batch.
+    pub seconds: Vec<f64>,
+}
+
+impl Measured {
+    /// What most batches agree on: the mean of the half of them that lie closest together (Rousseeuw's shorth). What
+    /// disturbs a batch makes it longer, which moves a median well before half of them are disturbed.
+    pub fn typical_s(&self) -> f64 {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let half = sorted.len() / 2 + 1;
+        let width = |window: &&[f64]| window[half - 1] - window[0];
+        let closest = sorted.windows(half).min_by(|one, other| width(one).total_cmp(&width(other)));
+        closest.map_or(f64::NAN, |window| window.iter().sum::<f64>() / half as f64)
+    }
+}
+
+/// The last line of a calibration that came to its end.
+#[derive(Serialize, Deserialize)]
+struct End {
+    complete: bool,
+}
+
+/// All of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raw {
+    /// The first line.
+    pub head: Head,
+    /// The measurements, in the order in which they were made.
+    pub measured: Vec<Measured>,
+    /// Whether the calibration came to its end.
+    pub complete: bool,
+    /// Bytes of whole lines: a last line that was cut off is not among them.
+    whole_bytes: usize,
+}
+
+impl Raw {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It cannot be read, is none of ours, or a line of it other than the last is damaged.
+    pub fn read(path: &Path) -> Result<Raw, CalibrateError> {
+        let bytes = fs::read(path).map_err(|error| CalibrateError::file(path, &error))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            wrong(path, 1, &format!("byte {} is no text", error.utf8_error().valid_up_to()))
+        })?;
+        Raw::parse(&text, path)
+    }
+
+    /// Reads the text of a file; `path` is for errors.
+    ///
+    /// # Errors
+    /// As [`read`](Raw::read).
+    pub fn parse(text: &str, path: &Path) -> Result<Raw, CalibrateError> {
+        // What is behind the last line break was cut off.
+        let whole_bytes = text.rfind('\n').map_or(0, |end| end + 1);
+        let mut lines = text[..whole_bytes].lines().enumerate();
+        let Some((_, first)) = lines.next() else {
+            return Err(wrong(path, 1, "there is no whole line"));
+        };
+        let head: Head = serde_json::from_str(first).map_err(|error| wrong(path, 1, &error.to_string()))?;
+        if head.format != FORMAT || head.version != VERSION {
+            let found = format!("this is {} {}, not {FORMAT} {VERSION}", head.format, head.version);
+            return Err(wrong(path, 1, &found));
+        }
+        let mut raw = Raw { head, measured: Vec::new(), complete: false, whole_bytes };
+        for (index, line) in lines {
+            raw.add(line).map_err(|what| wrong(path, index + 1, &what))?;
+        }
+        Ok(raw)
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        if self.complete {
+            return Err("a line behind the one that says it is complete".to_owned());
+        }
+        if let Ok(end) = serde_json::from_str::<End>(line) {
+            self.complete = end.complete;
+            return Ok(());
+        }
+        let measured: Measured = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        check(&measured, self.head.ranks.0.len())?;
+        self.measured.push(measured);
+        Ok(())
+    }
+
+    /// Whether this is the beginning of a calibration with this head: of the same ranks at the same places under the same
+    /// MPI, and with the same settings.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn continues(&self, head: &Head) -> Result<(), String> {
+        let own = &self.head;
+        let differs = [
+            ("where the ranks are", own.ranks != head.ranks),
+            ("the MPI library", own.mpi != head.mpi),
+            ("what is to be measured", own.settings != head.settings),
+            ("the host", own.host != head.host),
+        ];
+        let all: Vec<&str> = differs.iter().filter(|(_, differs)| *differs).map(|(what, _)| *what).collect();
+        if all.is_empty() { Ok(()) } else { Err(all.join(", and ")) }
+    }
+
+    /// What is still to be measured.
+    pub fn missing(&self) -> Vec<Measurement> {
+        let mut all = measurements(&self.head.ranks, &self.head.settings);
+        all.retain(|measurement| !self.measured.iter().any(|made| made.measurement == *measurement));
+        all
+    }
+}
+
+/// What a measurement says must be possible, whoever wrote it.
+fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
+    let Measured { measurement, seconds } = measured;
+    if seconds.is_empty() {
+        return Err("`seconds` is empty".to_owned());
+    }
+    if let Some(bad) = seconds.iter().find(|&&second| !(second.is_finite() && second > 0.0)) {
+        return Err(format!("{bad} s is no time that a message takes"));
+    }
+    if measurement.messages == 0 || measurement.pairs.is_empty() {
+        return Err("`messages` and `pairs` must be one at least".to_owned());
+    }
+    let is_rank = |rank: u32| (rank as usize) < ranks;
+    match measurement.pairs.iter().find(|(one, other)| !is_rank(*one) || !is_rank(*other)) {
+        Some((one, other)) => Err(format!("the pair {one}, {other} is not of the {ranks} ranks")),
+        None => Ok(()),
+    }
+}
+
+fn wrong(path: &Path, line: usize, what: &str) -> CalibrateError {
+    CalibrateError(format!(
+        "{}, line {line}: {what}; this is not what `matchpoint calibrate` wrote: take that line out, or measure again with \
+         --replace",
+        path.display()
+    ))
+}
+
+/// A file that grows by a line for each measurement.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: File,
+}
+
+impl Writer {
+    /// Begins a file, in place of one that is there.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(path: &Path, head: &Head) -> Result<Writer, CalibrateError> {
+        let file = File::create(path).map_err(|error| CalibrateError::file(path, &error))?;
+        let mut writer = Writer { path: path.to_owned(), file };
+        writer.line(head)?;
+        Ok(writer)
+    }
+
+    /// Goes on with a file. A last line that was cut off is taken away.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn resume(path: &Path, raw: &Raw) -> Result<Writer, CalibrateError> {
+        let failed = |error: io::Error| CalibrateError::file(path, &error);
+        let file = File::options().append(true).open(path).map_err(failed)?;
+        file.set_len(raw.whole_bytes as u64).map_err(failed)?;
+        Ok(Writer { path: path.to_owned(), file })
+    }
+
+    /// Adds a measurement.
+    ///
+    /// # Errors
+    /// Its times cannot be true, or the file cannot be written.
+    pub fn add(&mut self, measured: &Measured) -> Result<(), CalibrateError> {
+        check(measured, usize::MAX).map_err(|what| {
+            let bytes = measured.measurement.bytes;
+            CalibrateError(format!(
+                "the benchmark measured what cannot be, with messages of {bytes} bytes: {what}; does MPI_Wtime of this MPI \
+                 work?"
+            ))
+        })?;
+        self.line(measured)
+    }
+
+    /// Says that the calibration came to its end.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn end(mut self) -> Result<(), CalibrateError> {
+        self.line(&End { complete: true })
+    }
+
+    fn line(&mut self, of: &impl Serialize) -> Result<(), CalibrateError> {
+        let failed = |error: io::Error| CalibrateError::file(&self.path, &error);
+        let mut line = serde_json::to_vec(of).map_err(|error| failed(error.into()))?;
+        line.push(b'\n');
+        // At once: what is in a buffer is lost with an interrupt.
+        self.file.write_all(&line).map_err(failed)
+    }
+}

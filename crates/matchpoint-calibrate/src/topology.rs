@@ -1,0 +1,197 @@
+//! Where the ranks of a calibration are, and which pairs of them stand for which placement (§3).
+
+use serde::{Deserialize, Serialize};
+
+/// Where a rank is, as the benchmark found it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RankPlace {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// The lowest rank that shares memory with it (`MPI_COMM_TYPE_SHARED`, MPI-4.1 §7.4.2), or that runs under the same
+    /// kernel and host name: the name of its node.
+    pub node: u32,
+    /// What the node calls itself.
+    pub host: String,
+    /// The package (socket) of the cores that the rank may run on; nothing if they are of several, or Linux does not say.
+    pub package: Option<u32>,
+    /// Packages of the node; 0 if Linux does not say.
+    pub packages: u32,
+    /// Cores that the rank may run on.
+    pub cpus: u32,
+}
+
+/// How two ranks are placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// On one socket.
+    OnSocket,
+    /// On two sockets of a node.
+    OnNode,
+    /// On two nodes.
+    OffNode,
+}
+
+impl Placement {
+    /// All of them, the closest first.
+    pub const ALL: [Placement; 3] = [Placement::OnSocket, Placement::OnNode, Placement::OffNode];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Placement::OnSocket => "on-socket",
+            Placement::OnNode => "on-node",
+            Placement::OffNode => "off-node",
+        }
+    }
+}
+
+/// Two ranks; the first sends first.
+pub type Pair = (u32, u32);
+
+/// Where all ranks are, in the order of their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Topology(pub Vec<RankPlace>);
+
+/// A placement that no pair of these ranks has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absent {
+    /// Which.
+    pub placement: Placement,
+    /// Why, and what would help.
+    pub why: String,
+}
+
+impl Topology {
+    /// Ranks by node, the nodes in the order of their lowest ranks.
+    pub fn nodes(&self) -> Vec<Vec<&RankPlace>> {
+        let mut nodes: Vec<Vec<&RankPlace>> = Vec::new();
+        for place in &self.0 {
+            match nodes.iter_mut().find(|node| node[0].node == place.node) {
+                Some(node) => node.push(place),
+                None => nodes.push(vec![place]),
+            }
+        }
+        nodes
+    }
+
+    /// How two ranks are placed, if that can be told.
+    pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Placement> {
+        if one.node != other.node {
+            return Some(Placement::OffNode);
+        }
+        match (one.package, other.package) {
+            // Unbound, but there is only one that they can be on.
+            _ if one.packages == 1 => Some(Placement::OnSocket),
+            (Some(one), Some(other)) if one == other => Some(Placement::OnSocket),
+            (Some(_), Some(_)) => Some(Placement::OnNode),
+            _ => None,
+        }
+    }
+
+    /// The first pair with this placement.
+    ///
+    /// # Errors
+    /// There is none: why.
+    pub fn pair(&self, placement: Placement) -> Result<Pair, Absent> {
+        let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
+        let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
+        let found = ordered.find(|(one, other)| Topology::placement(one, other) == Some(placement));
+        found
+            .map(|(one, other)| (one.rank, other.rank))
+            .ok_or_else(|| Absent { placement, why: self.why_absent(placement) })
+    }
+
+    fn why_absent(&self, placement: Placement) -> String {
+        let nodes = self.nodes();
+        if placement == Placement::OffNode {
+            return format!("all {} ranks are on one node; name two hosts to the launcher", self.0.len());
+        }
+        let Some(node) = nodes.iter().find(|node| node.len() > 1) else {
+            return "no node has two ranks; start two or more on each".to_owned();
+        };
+        let packages = node[0].packages;
+        let unbound = node.iter().any(|place| place.package.is_none());
+        match (placement, packages) {
+            (Placement::OnNode, 1) => "the nodes have one socket".to_owned(),
+            (_, 0) => "Linux does not say on which socket a core is".to_owned(),
+            _ if unbound => format!(
+                "the nodes have {packages} sockets, and ranks may run on several of them; bind them (MPICH: -bind-to core, \
+                 Open MPI: --bind-to core)"
+            ),
+            (Placement::OnNode, _) => {
+                "all ranks of a node are on one socket; start more, or map them by socket".to_owned()
+            }
+            _ => "no two ranks are on one socket; start more of them".to_owned(),
+        }
+    }
+
+    /// The closest pair there is, for what does not depend on the placement. Of two ranks on a node, unbound, it is not known
+    /// which placement they have.
+    pub fn closest_pair(&self) -> Option<(Option<Placement>, Pair)> {
+        let known = Placement::ALL[..2].iter();
+        let mut near = known.filter_map(|&placement| Some((Some(placement), self.pair(placement).ok()?)));
+        let unknown = || {
+            let nodes = self.nodes();
+            let node = nodes.iter().find(|node| node.len() > 1)?;
+            Some((None, (node[0].rank, node[1].rank)))
+        };
+        let far = || Some((Some(Placement::OffNode), self.pair(Placement::OffNode).ok()?));
+        near.next().or_else(unknown).or_else(far)
+    }
+
+    /// As many disjoint pairs as there can be from one node to another.
+    pub fn pairs_between(&self, from: usize, to: usize) -> Vec<Pair> {
+        let nodes = self.nodes();
+        let (Some(from), Some(to)) = (nodes.get(from), nodes.get(to)) else { return Vec::new() };
+        from.iter().zip(to).map(|(one, other)| (one.rank, other.rank)).collect()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Ranks node by node; packages of the node, and the package of each rank.
+    pub(crate) fn topology(nodes: &[(u32, &[Option<u32>])]) -> Topology {
+        let mut places = Vec::new();
+        for (index, (packages, ranks)) in nodes.iter().enumerate() {
+            let node = places.len() as u32;
+            for package in *ranks {
+                let rank = places.len() as u32;
+                let host = format!("n{index}");
+                places.push(RankPlace { rank, node, host, package: *package, packages: *packages, cpus: 1 });
+            }
+        }
+        Topology(places)
+    }
+
+    #[test]
+    fn pairs_are_found_by_placement() {
+        let two_nodes = topology(&[(2, &[Some(0), Some(0), Some(1)]), (2, &[Some(0), Some(1)])]);
+        assert_eq!(two_nodes.pair(Placement::OnSocket), Ok((0, 1)));
+        assert_eq!(two_nodes.pair(Placement::OnNode), Ok((0, 2)));
+        assert_eq!(two_nodes.pair(Placement::OffNode), Ok((0, 3)));
+        assert_eq!(two_nodes.pairs_between(0, 1), [(0, 3), (1, 4)]);
+        assert_eq!(two_nodes.pairs_between(0, 2), []);
+    }
+
+    #[test]
+    fn one_socket_is_known_without_binding() {
+        let unbound = topology(&[(1, &[None, None])]);
+        assert_eq!(unbound.pair(Placement::OnSocket), Ok((0, 1)));
+        assert!(unbound.pair(Placement::OnNode).unwrap_err().why.contains("one socket"));
+        assert!(unbound.pair(Placement::OffNode).unwrap_err().why.contains("two hosts"));
+    }
+
+    #[test]
+    fn unbound_ranks_of_two_sockets_are_not_guessed_about() {
+        let unbound = topology(&[(2, &[None, None])]);
+        for placement in [Placement::OnSocket, Placement::OnNode] {
+            assert!(unbound.pair(placement).unwrap_err().why.contains("bind-to core"));
+        }
+        assert_eq!(unbound.closest_pair(), Some((None, (0, 1))));
+        assert_eq!(topology(&[(1, &[None])]).closest_pair(), None);
+    }
+}

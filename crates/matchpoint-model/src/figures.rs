@@ -1,0 +1,187 @@
+//! The model curves of the paper's figures 2 to 5, 7 and 9, from the parameters of a machine.
+//!
+//! The measured dots of these figures are not in the paper's text, and so not here.
+
+use crate::estimate::End;
+use crate::machine::{Locality, Machine, Missing};
+use crate::queue::Order;
+use crate::transport::Knowledge;
+
+/// A figure: time against size, or against the number of messages, both logarithmic.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Figure {
+    /// Its number in the paper.
+    pub number: u32,
+    /// What it shows.
+    pub title: String,
+    /// What is along the bottom; times go up, in seconds.
+    pub x_label: &'static str,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// A curve.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Curve {
+    /// What it is of.
+    pub name: String,
+    /// Where it goes through.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Processes of a node that send at once in figures 2 and 3.
+const ACTIVE: [u32; 5] = [1, 2, 4, 8, 16];
+
+/// Processes on each node (§3).
+const PPN: u32 = 16;
+
+/// Bytes that each process sends in all in figures 4, 5, 7 and 9. The figures have several totals; their text names none.
+const TOTALS: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+
+/// Most messages of a process in these (§4.1).
+const MESSAGES_MAX: u64 = 10_000;
+
+/// The largest message of figures 2 and 3.
+const BYTES_MAX: u64 = 1_000_000;
+
+/// Processes whose bytes all pass the middle link of figure 6: those of two Geminis of two nodes.
+const ON_MIDDLE_LINK: f64 = 4.0 * PPN as f64;
+
+const SIZE: &str = "bytes of the message";
+const MESSAGES: &str = "messages, all together of as many bytes";
+
+/// All of them.
+///
+/// # Errors
+/// The machine lacks a parameter.
+pub fn figures(machine: &Machine) -> Result<Vec<Figure>, Missing> {
+    Ok(vec![
+        figure_2(machine)?,
+        figure_3(machine)?,
+        figure_4(machine)?,
+        figure_5(machine)?,
+        figure_7(machine)?,
+        figure_9(machine)?,
+    ])
+}
+
+/// Ping-pong under the max-rate model, which knows one set of parameters.
+fn figure_2(machine: &Machine) -> Result<Figure, Missing> {
+    let of = |active| {
+        curve(format!("{active} per node"), sizes(), |bytes| {
+            machine.message_known_s(Knowledge::MaxRate, Locality::OffNode, bytes as f64, active, End::Value)
+        })
+    };
+    let curves: Result<_, Missing> = ACTIVE.into_iter().map(of).collect();
+    Ok(Figure {
+        number: 2,
+        title: "Max-rate model of a ping-pong".to_owned(),
+        x_label: SIZE,
+        curves: curves?,
+    })
+}
+
+/// The same, node-aware.
+fn figure_3(machine: &Machine) -> Result<Figure, Missing> {
+    let of = |(name, locality, active): (&str, Locality, u32)| {
+        curve(name.to_owned(), sizes(), |bytes| machine.message_s(locality, bytes as f64, active, End::Value))
+    };
+    let kinds = [
+        ("on-socket", Locality::OnSocket, 1),
+        ("on-node", Locality::OnNode, 1),
+        ("off-node, 1 per node", Locality::OffNode, 1),
+        ("off-node, 16 per node", Locality::OffNode, PPN),
+    ];
+    let curves: Result<_, Missing> = kinds.into_iter().map(of).collect();
+    Ok(Figure {
+        number: 3,
+        title: "Node-aware model of a ping-pong".to_owned(),
+        x_label: SIZE,
+        curves: curves?,
+    })
+}
+
+/// What of a HighVolumePingPong is modelled.
+struct Volume {
+    number: u32,
+    title: &'static str,
+    locality: Locality,
+    is_reversed: bool,
+    is_contended: bool,
+}
+
+fn figure_4(machine: &Machine) -> Result<Figure, Missing> {
+    let title = "HighVolumePingPong on a socket: transport alone";
+    let volume =
+        Volume { number: 4, title, locality: Locality::OnSocket, is_reversed: false, is_contended: false };
+    volume.figure(machine)
+}
+
+fn figure_5(machine: &Machine) -> Result<Figure, Missing> {
+    let title = "HighVolumePingPong on a socket, reversed: transport and queue search";
+    let volume =
+        Volume { number: 5, title, locality: Locality::OnSocket, is_reversed: true, is_contended: false };
+    volume.figure(machine)
+}
+
+fn figure_7(machine: &Machine) -> Result<Figure, Missing> {
+    let title = "HighVolumePingPong on a line of Geminis: transport and queue search";
+    let volume =
+        Volume { number: 7, title, locality: Locality::OffNode, is_reversed: true, is_contended: false };
+    volume.figure(machine)
+}
+
+fn figure_9(machine: &Machine) -> Result<Figure, Missing> {
+    let title = "HighVolumePingPong on a line of Geminis: transport, queue search and contention";
+    let volume =
+        Volume { number: 9, title, locality: Locality::OffNode, is_reversed: true, is_contended: true };
+    volume.figure(machine)
+}
+
+impl Volume {
+    fn figure(&self, machine: &Machine) -> Result<Figure, Missing> {
+        let of = |total: u64| {
+            let name = format!("{total} bytes in all");
+            curve(name, messages().filter(|&messages| messages <= total), |messages| {
+                self.time_s(machine, messages, total)
+            })
+        };
+        let curves: Result<_, Missing> = TOTALS.into_iter().map(of).collect();
+        Ok(Figure { number: self.number, title: self.title.to_owned(), x_label: MESSAGES, curves: curves? })
+    }
+
+    fn time_s(&self, machine: &Machine, messages: u64, total: u64) -> Result<f64, Missing> {
+        let (count, bytes) = (messages as f64, total as f64 / messages as f64);
+        let mut time_s = count * machine.message_s(self.locality, bytes, PPN, End::Value)?;
+        if self.is_reversed {
+            time_s += machine.search_s(Order::Bound, messages, End::Value)?;
+        }
+        if self.is_contended {
+            time_s += machine.contention_s(ON_MIDDLE_LINK * total as f64, End::Value)?;
+        }
+        Ok(time_s)
+    }
+}
+
+fn curve(
+    name: String,
+    at: impl Iterator<Item = u64>,
+    time_s: impl Fn(u64) -> Result<f64, Missing>,
+) -> Result<Curve, Missing> {
+    let points: Result<Vec<(f64, f64)>, Missing> = at.map(|x| Ok((x as f64, time_s(x)?))).collect();
+    Ok(Curve { name, points: points? })
+}
+
+fn sizes() -> impl Iterator<Item = u64> {
+    steps(BYTES_MAX)
+}
+
+fn messages() -> impl Iterator<Item = u64> {
+    steps(MESSAGES_MAX)
+}
+
+/// 1, 2, 3, … 10, 20, 30, …
+fn steps(last: u64) -> impl Iterator<Item = u64> {
+    let decades = (0..).map(|power| 10_u64.pow(power)).take_while(move |&decade| decade <= last);
+    decades.flat_map(|decade| (1..10).map(move |digit| digit * decade)).filter(move |&step| step <= last)
+}

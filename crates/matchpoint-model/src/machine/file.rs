@@ -1,0 +1,230 @@
+//! The file of a machine: read with every number checked, and written.
+
+use std::fmt::{self, Display, Write};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{FORMAT, Link, Locality, Machine, Protocol, Provenance};
+use crate::estimate::Estimate;
+
+/// No machine has so many parameters.
+const BYTES_MAX: u64 = 1 << 20;
+
+const ADVICE: &str = "docs/machine.md describes the file";
+
+/// A file that is no machine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MachineError {
+    /// Which file.
+    pub path: PathBuf,
+    /// The line, counted from 1, if one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+impl Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl std::error::Error for MachineError {}
+
+pub(super) fn read(path: &Path) -> Result<Machine, MachineError> {
+    let failed = |problem: String| MachineError { path: path.to_owned(), line: None, problem };
+    let mut text = String::new();
+    let file = std::fs::File::open(path)
+        .map_err(|error| failed(format!("{error}; name a machine's file, as machines/blue-waters.toml")))?;
+    let read = file.take(BYTES_MAX + 1).read_to_string(&mut text);
+    read.map_err(|error| failed(format!("{error}; a machine's file is TOML; {ADVICE}")))?;
+    if text.len() as u64 > BYTES_MAX {
+        return Err(failed(format!("more than {BYTES_MAX} bytes, which no machine's file has; {ADVICE}")));
+    }
+    parse(&text, path)
+}
+
+pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
+    let failed = |line, problem: String| MachineError {
+        path: path.to_owned(),
+        line,
+        problem: format!("{}; {ADVICE}", problem.trim_end().replace('\n', ", ")),
+    };
+    let machine: Machine = toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        failed(line, error.message().to_owned())
+    })?;
+    problem(&machine).map_or(Ok(machine), |problem| Err(failed(None, problem)))
+}
+
+/// What no single number shows to be wrong.
+fn problem(machine: &Machine) -> Option<String> {
+    if machine.format != FORMAT {
+        return Some(format!("format = {}, but this version reads format {FORMAT}", machine.format));
+    }
+    let counts = [
+        ("node.sockets", machine.node.sockets),
+        ("node.processes", machine.node.processes),
+        ("contention.nodes_per_router", machine.contention.nodes_per_router),
+    ];
+    if let Some((key, _)) = counts.iter().find(|(_, count)| *count == Some(0)) {
+        return Some(format!("{key} is 0, where 1 is the least"));
+    }
+    for locality in Locality::ALL {
+        let Link { short_max_bytes, eager_max_bytes, .. } = machine.link(locality);
+        if let (Some(short), Some(eager)) = (short_max_bytes, eager_max_bytes) {
+            if short > eager {
+                let key = locality.key();
+                return Some(format!(
+                    "{key}.short_max_bytes, {short}, exceeds {key}.eager_max_bytes, {eager}"
+                ));
+            }
+        }
+    }
+    confidence_problem(machine)
+}
+
+fn confidence_problem(machine: &Machine) -> Option<String> {
+    match machine.provenance.confidence {
+        Some(confidence) if !(confidence > 0.0 && confidence < 1.0) => {
+            Some(format!("provenance.confidence is {confidence}, where 0.95 would be 95 %"))
+        }
+        None if estimates(machine).any(|estimate| estimate.interval.is_some()) => {
+            Some("there are intervals, but no provenance.confidence says how sure they are".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
+    let transports = Locality::ALL.into_iter().flat_map(move |locality| {
+        Protocol::ALL.into_iter().map(move |protocol| machine.link(locality).transport(protocol))
+    });
+    let of_links = transports.flat_map(|of| [of.alpha_s, of.rate_bytes_per_s, of.node_rate_bytes_per_s]);
+    let of_engines = machine.queue_search.engines.values().flat_map(|of| [of.operation_s, of.attempt_s]);
+    let others = [
+        machine.queue_search.gamma_s,
+        machine.queue_search.attempt_s,
+        machine.contention.delta_s_per_byte,
+        machine.logp.overhead_s,
+        machine.logp.gap_s,
+    ];
+    of_links.chain(of_engines).chain(others).flatten()
+}
+
+impl Machine {
+    /// The text of its file, which [`parse`](super::parse) reads again.
+    pub fn to_toml(&self) -> String {
+        let mut text = format!("format = {FORMAT}\nname = {}\n", quoted(&self.name));
+        provenance(&mut text, &self.provenance);
+        table(
+            &mut text,
+            "node",
+            &[
+                ("sockets", self.node.sockets.map(|count| count.to_string())),
+                ("processes", self.node.processes.map(|count| count.to_string())),
+            ],
+        );
+        for locality in Locality::ALL {
+            link(&mut text, locality.key(), self.link(locality));
+        }
+        let search = &self.queue_search;
+        table(
+            &mut text,
+            "queue_search",
+            &[("gamma_s", shown(search.gamma_s)), ("attempt_s", shown(search.attempt_s))],
+        );
+        for (name, cost) in &search.engines {
+            let name = format!("queue_search.engines.{}", quoted_key(name));
+            table(
+                &mut text,
+                &name,
+                &[("operation_s", shown(cost.operation_s)), ("attempt_s", shown(cost.attempt_s))],
+            );
+        }
+        table(
+            &mut text,
+            "contention",
+            &[
+                ("delta_s_per_byte", shown(self.contention.delta_s_per_byte)),
+                ("nodes_per_router", self.contention.nodes_per_router.map(|count| count.to_string())),
+            ],
+        );
+        table(
+            &mut text,
+            "logp",
+            &[("overhead_s", shown(self.logp.overhead_s)), ("gap_s", shown(self.logp.gap_s))],
+        );
+        text
+    }
+}
+
+fn provenance(text: &mut String, of: &Provenance) {
+    let notes: Vec<String> = of.notes.iter().map(|note| format!("  {},\n", quoted(note))).collect();
+    table(
+        text,
+        "provenance",
+        &[
+            ("who", Some(quoted(&of.who))),
+            ("when", Some(quoted(&of.when))),
+            ("host", Some(quoted(&of.host))),
+            ("mpi", Some(quoted(&of.mpi))),
+            ("how", Some(quoted(&of.how))),
+            ("confidence", of.confidence.map(|confidence| format!("{confidence:?}"))),
+            ("notes", (!notes.is_empty()).then(|| format!("[\n{}]", notes.concat()))),
+        ],
+    );
+}
+
+fn link(text: &mut String, key: &str, of: &Link) {
+    table(
+        text,
+        key,
+        &[
+            ("short_max_bytes", of.short_max_bytes.map(|bytes| bytes.to_string())),
+            ("eager_max_bytes", of.eager_max_bytes.map(|bytes| bytes.to_string())),
+        ],
+    );
+    for protocol in Protocol::ALL {
+        let transport = of.transport(protocol);
+        table(
+            text,
+            &format!("{key}.{}", protocol.key()),
+            &[
+                ("alpha_s", shown(transport.alpha_s)),
+                ("rate_bytes_per_s", shown(transport.rate_bytes_per_s)),
+                ("node_rate_bytes_per_s", shown(transport.node_rate_bytes_per_s)),
+            ],
+        );
+    }
+}
+
+/// A table of what is there; nothing if nothing is.
+fn table(text: &mut String, key: &str, fields: &[(&str, Option<String>)]) {
+    let mut there = fields.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))).peekable();
+    if there.peek().is_some() {
+        let _ = write!(text, "\n[{key}]\n");
+    }
+    for (name, value) in there {
+        let _ = writeln!(text, "{name} = {value}");
+    }
+}
+
+fn shown(estimate: Option<Estimate>) -> Option<String> {
+    estimate.map(|estimate| estimate.to_string())
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A key may not be quoted over several lines, as a value may.
+fn quoted_key(name: &str) -> String {
+    let table: toml::Table = [(name.to_owned(), toml::Value::Boolean(true))].into_iter().collect();
+    let line = table.to_string();
+    line.trim_end().trim_end_matches("true").trim_end().trim_end_matches('=').trim_end().to_owned()
+}

@@ -1,0 +1,239 @@
+//! Matrix Market files, entry by entry: positions only, for who needs what does not depend on values.
+//!
+//! The format is that of Boisvert, Pozo and Remington, "The Matrix Market Exchange Formats" (NIST, 1996). Libraries that
+//! read it keep the whole matrix, allocate what the header promises, and do not say at which line a file is wrong; here
+//! memory is a line, and every error has its line.
+
+use std::fmt;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
+
+/// A matrix that cannot be read, or not used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MatrixError {
+    /// Which file.
+    pub path: PathBuf,
+    /// The line, counted from 1, if one is to blame.
+    pub line: Option<u64>,
+    /// What was read, and what to do.
+    pub problem: String,
+}
+
+impl fmt::Display for MatrixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl std::error::Error for MatrixError {}
+
+/// What the first lines say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// Rows, 1 at least.
+    pub rows: u32,
+    /// Columns, 1 at least.
+    pub columns: u32,
+    /// Entries that the file lists.
+    pub entries: u64,
+    /// Whether an entry off the diagonal stands for its mirror image, too: symmetric, skew-symmetric, Hermitian.
+    pub is_symmetric: bool,
+    numbers: usize,
+}
+
+/// A file whose header has been read.
+pub struct Reader<R> {
+    input: R,
+    path: PathBuf,
+    line: u64,
+    /// Read so far.
+    bytes: u64,
+    text: Vec<u8>,
+    header: Header,
+}
+
+/// The shortest entry, `1 1` and the end of its line.
+const ENTRY_BYTES: u64 = 4;
+
+/// So many entries take some milliseconds.
+const ENTRIES_PER_LOOK: u64 = 1 << 16;
+
+const COMPLETE: &str = "the file is not complete: copy or write it again";
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the header. `bytes` is the size of the file, `path` is for errors.
+    ///
+    /// # Errors
+    /// The file is none, its matrix is dense, or its counts cannot be true.
+    pub fn new(input: R, bytes: u64, path: &Path) -> Result<Self, MatrixError> {
+        let header = Header { rows: 1, columns: 1, entries: 0, is_symmetric: false, numbers: 0 };
+        let mut reader = Reader { input, path: path.to_owned(), line: 0, bytes: 0, text: Vec::new(), header };
+        reader.banner()?;
+        reader.counts(bytes)?;
+        Ok(reader)
+    }
+
+    /// What the first lines say.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Calls `each` with row and column of every entry, counted from 0, mirror images included; and `look` now and then
+    /// with the bytes read so far, which goes on while that is true. False: it did not.
+    ///
+    /// # Errors
+    /// An entry cannot be read, lies outside, or there are more or fewer than promised.
+    pub fn entries(
+        &mut self,
+        mut each: impl FnMut(u32, u32),
+        mut look: impl FnMut(u64) -> bool,
+    ) -> Result<bool, MatrixError> {
+        for number in 0..self.header.entries {
+            if number % ENTRIES_PER_LOOK == 0 && !look(self.bytes) {
+                return Ok(false);
+            }
+            if !self.next_line()? {
+                let problem =
+                    format!("{} of {} entries, and then the end; {COMPLETE}", number, self.header.entries);
+                return Err(self.wrong(problem));
+            }
+            let (row, column) = self.entry().map_err(|problem| self.wrong(problem))?;
+            each(row, column);
+            if self.header.is_symmetric && row != column {
+                each(column, row);
+            }
+        }
+        if self.next_line()? {
+            let text = self.shown();
+            return Err(self.wrong(format!(
+                "{text} after {} entries, which the header says are all",
+                self.header.entries
+            )));
+        }
+        Ok(true)
+    }
+
+    fn banner(&mut self) -> Result<(), MatrixError> {
+        let is_there = self.read_line()?;
+        let banner = String::from_utf8_lossy(&self.text).to_lowercase();
+        let words: Vec<&str> = banner.split_whitespace().collect();
+        let [mark, object, format, field, symmetry] = words[..] else {
+            let what = if is_there { self.shown() } else { "an empty file".to_owned() };
+            return Err(self.wrong(format!(
+                "{what} where `%%MatrixMarket matrix coordinate real general`, or the like, begins a Matrix Market file"
+            )));
+        };
+        if mark != "%%matrixmarket" || object != "matrix" {
+            let text = self.shown();
+            return Err(self.wrong(format!("{text}: no matrix in Matrix Market format")));
+        }
+        if format != "coordinate" {
+            return Err(self.wrong(format!(
+                "`{format}`: a dense matrix; only sparse ones (`coordinate`) have a pattern"
+            )));
+        }
+        self.header.numbers = match field {
+            "real" | "integer" | "double" => 1,
+            "complex" => 2,
+            "pattern" => 0,
+            _ => return Err(self.wrong(format!("`{field}` is none of real, integer, complex, pattern"))),
+        };
+        self.header.is_symmetric = match symmetry {
+            "general" => false,
+            "symmetric" | "skew-symmetric" | "hermitian" => true,
+            _ => {
+                let known = "general, symmetric, skew-symmetric, hermitian";
+                return Err(self.wrong(format!("`{symmetry}` is none of {known}")));
+            }
+        };
+        Ok(())
+    }
+
+    fn counts(&mut self, bytes: u64) -> Result<(), MatrixError> {
+        if !self.next_line()? {
+            return Err(self.wrong(format!("no numbers of rows, columns and entries; {COMPLETE}")));
+        }
+        let text = self.shown();
+        let numbers: Vec<Option<u64>> = self.words().map(|word| word.parse().ok()).collect();
+        let [Some(rows), Some(columns), Some(entries)] = numbers[..] else {
+            return Err(self.wrong(format!("{text} where the numbers of rows, columns and entries stand")));
+        };
+        let (Ok(rows), Ok(columns)) = (u32::try_from(rows), u32::try_from(columns)) else {
+            return Err(self.wrong(format!("{rows} × {columns}: more rows or columns than {}", u32::MAX)));
+        };
+        if rows == 0 || columns == 0 {
+            return Err(self.wrong(format!("{rows} × {columns}: a matrix without entries needs no messages")));
+        }
+        if entries > bytes / ENTRY_BYTES + 1 {
+            return Err(self.wrong(format!(
+                "{entries} entries are promised, for which {bytes} bytes have no room; {COMPLETE}"
+            )));
+        }
+        let reached = entries * if self.header.is_symmetric { 2 } else { 1 };
+        if reached < u64::from(rows) {
+            return Err(self.wrong(format!(
+                "{entries} entries cannot reach all of {rows} rows; remove the rows that have none"
+            )));
+        }
+        self.header = Header { rows, columns, entries, ..self.header };
+        Ok(())
+    }
+
+    fn entry(&self) -> Result<(u32, u32), String> {
+        let mut words = self.words();
+        let mut index = |limit: u32, what: &str| {
+            let word = words.next().ok_or_else(|| format!("no {what} in {}; {COMPLETE}", self.shown()))?;
+            let number = word.parse::<u32>().ok().filter(|number| (1..=limit).contains(number));
+            number
+                .map(|number| number - 1)
+                .ok_or_else(|| format!("`{word}` is no {what}: those are 1 to {limit}"))
+        };
+        let position = (index(self.header.rows, "row")?, index(self.header.columns, "column")?);
+        for _ in 0..self.header.numbers {
+            let word = words.next().ok_or_else(|| format!("no value in {}; {COMPLETE}", self.shown()))?;
+            if !word.parse::<f64>().is_ok_and(f64::is_finite) {
+                return Err(format!("`{word}` is no finite number"));
+            }
+        }
+        words.next().map_or(Ok(position), |word| Err(format!("`{word}` after the entry")))
+    }
+
+    /// The next line that is no comment and not empty; false at the end.
+    fn next_line(&mut self) -> Result<bool, MatrixError> {
+        while self.read_line()? {
+            let is_comment = self.text.first() == Some(&b'%');
+            if !is_comment && !self.text.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn read_line(&mut self) -> Result<bool, MatrixError> {
+        self.text.clear();
+        let read = self.input.read_until(b'\n', &mut self.text);
+        let read =
+            read.map_err(|error: io::Error| self.wrong(format!("{error}; check the file and its disk")))?;
+        self.line += u64::from(read > 0);
+        self.bytes += read as u64;
+        Ok(read > 0)
+    }
+
+    fn words(&self) -> impl Iterator<Item = &str> {
+        std::str::from_utf8(&self.text).unwrap_or("\u{fffd}").split_ascii_whitespace()
+    }
+
+    /// The line as far as an error has room for it.
+    fn shown(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text[..self.text.len().min(60)]);
+        format!("`{}`", text.trim_end().escape_debug())
+    }
+
+    fn wrong(&self, problem: String) -> MatrixError {
+        MatrixError { path: self.path.clone(), line: (self.line > 0).then_some(self.line), problem }
+    }
+}

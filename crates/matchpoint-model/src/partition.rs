@@ -1,0 +1,77 @@
+//! Which process owns which row.
+
+use std::io::BufRead;
+use std::num::NonZeroU32;
+
+/// Owners of rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Partition {
+    /// Consecutive rows, as evenly as can be; the first processes have one more.
+    Contiguous {
+        /// Rows.
+        rows: u32,
+        /// Processes, no more than rows.
+        processes: NonZeroU32,
+    },
+    /// Somebody said so, row by row.
+    Listed(Vec<u32>),
+}
+
+impl Partition {
+    /// Consecutive rows for every process.
+    ///
+    /// # Errors
+    /// There are more processes than rows.
+    pub fn contiguous(rows: u32, processes: NonZeroU32) -> Result<Self, String> {
+        if processes.get() > rows {
+            return Err(format!(
+                "{processes} processes share {rows} rows: some would have none; take fewer processes"
+            ));
+        }
+        Ok(Partition::Contiguous { rows, processes })
+    }
+
+    /// A list: for each row, in order, a line with the number of its process, counted from 0 (as METIS writes).
+    ///
+    /// # Errors
+    /// A line is no number of a process, or there are more or fewer lines than rows; the error says which.
+    pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
+        // A file with fewer lines pays for what is kept.
+        let mut owners = Vec::new();
+        for (at, line) in input.lines().enumerate() {
+            let number = at + 1;
+            let line = line.map_err(|error| format!("line {number}: {error}"))?;
+            if owners.len() == rows as usize {
+                return Err(format!("line {number}: more lines than the {rows} rows of the matrix"));
+            }
+            let owner = line.trim().parse::<u32>().ok().filter(|&owner| owner < processes.get());
+            owners.push(owner.ok_or_else(|| {
+                format!(
+                    "line {number}: `{}` is no process: those are 0 to {}",
+                    line.trim().escape_debug(),
+                    processes.get() - 1
+                )
+            })?);
+        }
+        if owners.len() < rows as usize {
+            return Err(format!(
+                "{} lines, where the matrix has {rows} rows: a line for each is needed",
+                owners.len()
+            ));
+        }
+        Ok(Partition::Listed(owners))
+    }
+
+    /// The process that owns a row.
+    pub fn owner(&self, row: u32) -> u32 {
+        match self {
+            Partition::Listed(owners) => owners[row as usize],
+            Partition::Contiguous { rows, processes } => {
+                let (rows, processes) = (*rows, *processes);
+                let (each, more) = (rows / processes, rows % processes);
+                let first = more * (each + 1);
+                if row < first { row / (each + 1) } else { more + (row - first) / each }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The network: how many links lie between two nodes, and how many bytes pass each.
+//!
+//! Without a file the paper's assumption holds: routers fill a cube of a torus (figure 8), and equation 7 gives the load.
+//! With a file (`docs/predict.md` describes it) every message takes its route, and the loads are counted.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+
+mod fat_tree;
+mod file;
+mod graph;
+mod grid;
+
+pub use file::TopologyError;
+pub use grid::Cube;
+
+use fat_tree::FatTree;
+use graph::Graph;
+use grid::Grid;
+
+/// A link in one direction; what the number means is the network's own business.
+pub type LinkId = (u64, u64);
+
+/// A network as its file describes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Topology {
+    kind: Kind,
+    /// Routes that the file names, by first and last router.
+    routes: HashMap<(u32, u32), Vec<u32>>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Kind {
+    Grid(Grid),
+    FatTree(FatTree),
+    Graph(Graph),
+}
+
+/// The file, as it stands there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    format: u32,
+    kind: KindName,
+    #[serde(default)]
+    dimensions: Vec<u32>,
+    #[serde(default)]
+    nodes_per_router: Option<u32>,
+    #[serde(default)]
+    arity: Option<u32>,
+    #[serde(default)]
+    levels: Option<u32>,
+    #[serde(default)]
+    links: Vec<(u32, u32)>,
+    #[serde(default)]
+    nodes: Vec<u32>,
+    #[serde(default)]
+    routes: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum KindName {
+    Torus,
+    Mesh,
+    FatTree,
+    Graph,
+}
+
+impl Topology {
+    /// Reads the file of a network.
+    ///
+    /// # Errors
+    /// It cannot be read, or describes no network; the error says where.
+    pub fn read(path: &Path) -> Result<Self, TopologyError> {
+        file::read(path)
+    }
+
+    /// Reads a network from the text of a file; `path` is for errors.
+    ///
+    /// # Errors
+    /// As [`read`](Topology::read).
+    pub fn parse(text: &str, path: &Path) -> Result<Self, TopologyError> {
+        file::parse(text, path)
+    }
+
+    /// How many nodes it has room for.
+    pub fn nodes(&self) -> u64 {
+        match &self.kind {
+            Kind::Grid(grid) => grid.nodes(),
+            Kind::FatTree(tree) => tree.nodes(),
+            Kind::Graph(graph) => graph.nodes(),
+        }
+    }
+
+    /// Calls `each` with every link between routers that a message from one node to another passes, in order.
+    ///
+    /// Both nodes are below [`nodes`](Topology::nodes).
+    pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
+        let (first, last) = (self.router(from), self.router(to));
+        match (&self.kind, self.routes.get(&(first, last))) {
+            (_, Some(routers)) => {
+                routers.windows(2).for_each(|pair| each((pair[0].into(), pair[1].into())));
+            }
+            (Kind::Grid(grid), None) => grid.route(first, last, each),
+            (Kind::FatTree(tree), None) => tree.route(from, to, each),
+            (Kind::Graph(graph), None) => graph.route(first, last, each),
+        }
+    }
+
+    fn router(&self, node: u32) -> u32 {
+        match &self.kind {
+            Kind::Grid(grid) => grid.router(node),
+            Kind::FatTree(tree) => tree.router(node),
+            Kind::Graph(graph) => graph.router(node),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The file of a network, checked.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+/// Networks have been drawn link by link in less.
+const BYTES_MAX: u64 = 64 << 20;
+
+/// More dimensions than any network has.
+const DIMENSIONS_MAX: usize = 8;
+
+/// Routers that ids of links can tell apart.
+const ROUTERS_MAX: u64 = 1 << 31;
+
+const ADVICE: &str = "docs/predict.md describes the file";
+
+/// A file that is no network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TopologyError {
+    /// Which file.
+    pub path: PathBuf,
+    /// The line, counted from 1, if one is to blame.
+    pub line: Option<usize>,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+impl fmt::Display for TopologyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        }
+        write!(f, ": {}; {ADVICE}", self.problem)
+    }
+}
+
+impl std::error::Error for TopologyError {}
+
+pub(super) fn read(path: &Path) -> Result<Topology, TopologyError> {
+    let failed = |problem: String| TopologyError { path: path.to_owned(), line: None, problem };
+    let bytes = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
+    if bytes > BYTES_MAX {
+        return Err(failed(format!("{bytes} bytes, more than any network's file has")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    parse(&text, path)
+}
+
+pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> {
+    let failed = |line, problem: String| TopologyError { path: path.to_owned(), line, problem };
+    let file: File = toml::from_str(text).map_err(|error| {
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        failed(line, error.message().trim_end().replace('\n', ", "))
+    })?;
+    build(file).map_err(|problem| failed(None, problem))
+}
+
+fn build(file: File) -> Result<Topology, String> {
+    if file.format != FORMAT {
+        return Err(format!("format = {}, but this version reads format {FORMAT}", file.format));
+    }
+    let kind = match file.kind {
+        KindName::Torus => Kind::Grid(grid(&file, true)?),
+        KindName::Mesh => Kind::Grid(grid(&file, false)?),
+        KindName::FatTree => Kind::FatTree(fat_tree(&file)?),
+        KindName::Graph => Kind::Graph(graph(&file)?),
+    };
+    let routes = match &kind {
+        Kind::Graph(graph) => routes(graph, file.routes)?,
+        _ if !file.routes.is_empty() => return Err("routes are of a graph only".to_owned()),
+        _ => HashMap::new(),
+    };
+    Ok(Topology { kind, routes })
+}
+
+/// Keys that another kind has are mistakes.
+fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), String> {
+    let stray = [
+        (!of_grid && !file.dimensions.is_empty(), "dimensions"),
+        (!of_grid && file.nodes_per_router.is_some(), "nodes_per_router"),
+        (!of_tree && file.arity.is_some(), "arity"),
+        (!of_tree && file.levels.is_some(), "levels"),
+        (!of_graph && !file.links.is_empty(), "links"),
+        (!of_graph && !file.nodes.is_empty(), "nodes"),
+    ];
+    let stray = stray.into_iter().find(|(is_stray, _)| *is_stray);
+    stray.map_or(Ok(()), |(_, key)| Err(format!("`{key}` is of another kind of network")))
+}
+
+fn grid(file: &File, is_torus: bool) -> Result<Grid, String> {
+    nothing_else(file, false, false, true)?;
+    let nodes_per_router = file.nodes_per_router.unwrap_or(1);
+    let dimensions = file.dimensions.clone();
+    if dimensions.is_empty()
+        || dimensions.len() > DIMENSIONS_MAX
+        || dimensions.contains(&0)
+        || nodes_per_router == 0
+    {
+        return Err(format!(
+            "dimensions = {dimensions:?}, nodes_per_router = {nodes_per_router}: 1 to {DIMENSIONS_MAX} dimensions are \
+             needed, each of 1 router at least, with 1 node at least"
+        ));
+    }
+    let grid = Grid { dimensions, is_torus, nodes_per_router };
+    within(grid.nodes(), "the dimensions")?;
+    Ok(grid)
+}
+
+fn fat_tree(file: &File) -> Result<FatTree, String> {
+    nothing_else(file, false, true, false)?;
+    let (arity, levels) = (file.arity.unwrap_or(0), file.levels.unwrap_or(0));
+    if arity < 2 || levels < 1 {
+        return Err("a fat tree needs arity, 2 at least, and levels, 1 at least".to_owned());
+    }
+    let tree = FatTree { arity, levels };
+    within(tree.nodes(), "arity and levels")?;
+    Ok(tree)
+}
+
+fn within(nodes: u64, of: &str) -> Result<(), String> {
+    let is_more = nodes > ROUTERS_MAX;
+    if is_more { Err(format!("{of} make {nodes} nodes, more than {ROUTERS_MAX}")) } else { Ok(()) }
+}
+
+fn graph(file: &File) -> Result<Graph, String> {
+    nothing_else(file, true, false, false)?;
+    if file.nodes.is_empty() {
+        return Err("a graph needs nodes: the router of each node".to_owned());
+    }
+    Graph::new(&file.links, file.nodes.clone())
+}
+
+fn routes(graph: &Graph, listed: Vec<Vec<u32>>) -> Result<HashMap<(u32, u32), Vec<u32>>, String> {
+    let mut routes = HashMap::new();
+    for route in listed {
+        let (Some(&first), Some(&last)) = (route.first(), route.last()) else {
+            return Err("an empty route".to_owned());
+        };
+        if let Some(gap) = route.windows(2).find(|pair| !graph.has_link(pair[0], pair[1])) {
+            return Err(format!("the route {route:?} has no link from {} to {}", gap[0], gap[1]));
+        }
+        if routes.insert((first, last), route).is_some() {
+            return Err(format!("two routes from router {first} to {last}"));
+        }
+    }
+    Ok(routes)
+}

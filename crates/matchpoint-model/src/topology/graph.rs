@@ -1,0 +1,105 @@
+//! Any network: routers, links between them, shortest paths.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, VecDeque};
+
+use super::LinkId;
+
+/// Routers and links.
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    /// By router: those it has a link to, ascending.
+    neighbours: Vec<Vec<u32>>,
+    /// By node: its router.
+    nodes: Vec<u32>,
+    /// By last router: from every router the next on a shortest way there. Found when it is first asked for.
+    next: RefCell<HashMap<u32, Vec<u32>>>,
+}
+
+impl PartialEq for Graph {
+    fn eq(&self, other: &Self) -> bool {
+        self.neighbours == other.neighbours && self.nodes == other.nodes
+    }
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+/// Ways to so many routers are kept.
+const KEPT_MAX: usize = 1024;
+
+impl Graph {
+    /// Of links, which lead both ways, and the router of each node.
+    ///
+    /// # Errors
+    /// Not every router that has nodes can be reached.
+    pub fn new(links: &[(u32, u32)], nodes: Vec<u32>) -> Result<Self, String> {
+        let named = links.iter().flat_map(|&(one, other)| [one, other]).chain(nodes.iter().copied());
+        let routers = named.max().map_or(0, |last| last as usize + 1);
+        // Numbers need not be dense, but what the file lists pays for what is kept.
+        let listed = 2 * links.len() + nodes.len();
+        if routers > listed {
+            return Err(format!(
+                "router {} is named, but only {listed} ends: number routers from 0 on",
+                routers - 1
+            ));
+        }
+        let mut neighbours = vec![Vec::new(); routers];
+        for &(one, other) in links {
+            neighbours[one as usize].push(other);
+            neighbours[other as usize].push(one);
+        }
+        neighbours.iter_mut().for_each(|of| {
+            of.sort_unstable();
+            of.dedup();
+        });
+        let graph = Graph { neighbours, nodes, next: RefCell::default() };
+        let first = graph.nodes.first().copied();
+        let next = first.map(|first| graph.ways_to(first)).unwrap_or_default();
+        let lost = graph.nodes.iter().find(|&&router| next[router as usize] == NOWHERE);
+        lost.map_or(Ok(()), |lost| Err(format!("no way leads from router {lost} to the first node's")))?;
+        Ok(graph)
+    }
+
+    pub fn nodes(&self) -> u64 {
+        self.nodes.len() as u64
+    }
+
+    pub fn router(&self, node: u32) -> u32 {
+        self.nodes[node as usize]
+    }
+
+    /// Whether a link joins the two.
+    pub fn has_link(&self, one: u32, other: u32) -> bool {
+        self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
+    }
+
+    pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
+        let mut kept = self.next.borrow_mut();
+        if kept.len() >= KEPT_MAX && !kept.contains_key(&to) {
+            kept.clear();
+        }
+        let next = kept.entry(to).or_insert_with(|| self.ways_to(to));
+        let mut at = from;
+        while at != to {
+            let then = next[at as usize];
+            each((at.into(), then.into()));
+            at = then;
+        }
+    }
+
+    /// From every router the next one to `to`: breadth first, the router with the lowest number where several are as near.
+    fn ways_to(&self, to: u32) -> Vec<u32> {
+        let mut next = vec![NOWHERE; self.neighbours.len()];
+        next[to as usize] = to;
+        let mut queue = VecDeque::from([to]);
+        while let Some(at) = queue.pop_front() {
+            for &neighbour in &self.neighbours[at as usize] {
+                if next[neighbour as usize] == NOWHERE {
+                    next[neighbour as usize] = at;
+                    queue.push_back(neighbour);
+                }
+            }
+        }
+        next
+    }
+}

@@ -1,0 +1,144 @@
+//! How long a message is under way: the postal model, the max-rate model, and both by where the processes lie (§2, §3).
+
+use crate::estimate::End;
+use crate::machine::{Locality, Machine, Missing, Protocol, Transport};
+
+/// Equation 1: α + s ÷ R_b.
+pub fn postal_s(alpha_s: f64, rate_bytes_per_s: f64, bytes: f64) -> f64 {
+    alpha_s + bytes / rate_bytes_per_s
+}
+
+/// Equation 2: α + ppn s ÷ min(R_N, ppn R_b), where `active` (ppn) processes of the node send as much at once.
+///
+/// It is the postal model while ppn R_b ≤ R_N.
+pub fn max_rate_s(
+    alpha_s: f64,
+    rate_bytes_per_s: f64,
+    node_rate_bytes_per_s: f64,
+    active: f64,
+    bytes: f64,
+) -> f64 {
+    alpha_s + active * bytes / node_rate_bytes_per_s.min(active * rate_bytes_per_s)
+}
+
+/// How much a model of transport knows of the machine.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Knowledge {
+    /// Every message goes between nodes, and no node is a bottleneck: the postal model.
+    Postal,
+    /// Every message goes between nodes: the max-rate model.
+    MaxRate,
+    /// Messages within sockets and within nodes have parameters of their own (§3).
+    NodeAware,
+}
+
+impl Knowledge {
+    /// All, the one that knows least first.
+    pub const ALL: [Knowledge; 3] = [Knowledge::Postal, Knowledge::MaxRate, Knowledge::NodeAware];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Knowledge::Postal => "postal",
+            Knowledge::MaxRate => "max-rate",
+            Knowledge::NodeAware => "node-aware",
+        }
+    }
+}
+
+impl Machine {
+    /// Time of a message between processes that lie so, while `active` processes of the sender's node send such.
+    ///
+    /// # Errors
+    /// The machine lacks a parameter.
+    pub fn message_s(&self, locality: Locality, bytes: f64, active: u32, end: End) -> Result<f64, Missing> {
+        let protocol = self.link(locality).protocol(bytes as u64);
+        let (alpha_s, rate) = self.postal(locality, protocol, end)?;
+        let limit = self.link(locality).transport(protocol).node_rate_bytes_per_s;
+        let is_bounded = locality == Locality::OffNode && active > 1;
+        match limit {
+            Some(limit) => Ok(max_rate_s(alpha_s, rate, limit.rate(end), active.max(1).into(), bytes)),
+            None if is_bounded => {
+                let key = format!("{}.{}.node_rate_bytes_per_s", locality.key(), protocol.key());
+                Err(self.missing(key))
+            }
+            None => Ok(postal_s(alpha_s, rate, bytes)),
+        }
+    }
+
+    /// α and R_b.
+    fn postal(&self, locality: Locality, protocol: Protocol, end: End) -> Result<(f64, f64), Missing> {
+        let Transport { alpha_s, rate_bytes_per_s, .. } = self.link(locality).transport(protocol);
+        let lacks = |key| self.missing(format!("{}.{}.{key}", locality.key(), protocol.key()));
+        let alpha_s = alpha_s.ok_or_else(|| lacks("alpha_s"))?.time(end);
+        let rate = rate_bytes_per_s.ok_or_else(|| lacks("rate_bytes_per_s"))?.rate(end);
+        Ok((alpha_s, rate))
+    }
+
+    /// The same as a model sees it that knows so much.
+    ///
+    /// # Errors
+    /// The machine lacks a parameter.
+    pub fn message_known_s(
+        &self,
+        knowledge: Knowledge,
+        locality: Locality,
+        bytes: f64,
+        active: u32,
+        end: End,
+    ) -> Result<f64, Missing> {
+        match knowledge {
+            Knowledge::Postal => {
+                let protocol = self.off_node.protocol(bytes as u64);
+                let (alpha_s, rate) = self.postal(Locality::OffNode, protocol, end)?;
+                Ok(postal_s(alpha_s, rate, bytes))
+            }
+            Knowledge::MaxRate => self.message_s(Locality::OffNode, bytes, active, end),
+            Knowledge::NodeAware => self.message_s(locality, bytes, active, end),
+        }
+    }
+
+    /// The parameters of LogGP for messages of one protocol.
+    ///
+    /// # Errors
+    /// The machine lacks a parameter.
+    pub fn loggp(&self, locality: Locality, protocol: Protocol, end: End) -> Result<LogGp, Missing> {
+        let (alpha_s, rate) = self.postal(locality, protocol, end)?;
+        let overhead_s = self.logp.overhead_s.ok_or_else(|| self.missing("logp.overhead_s"))?.time(end);
+        let gap_s = self.logp.gap_s.ok_or_else(|| self.missing("logp.gap_s"))?.time(end);
+        let latency_s = (alpha_s - 2.0 * overhead_s).max(0.0);
+        Ok(LogGp { latency_s, overhead_s, gap_s, gap_s_per_byte: 1.0 / rate })
+    }
+}
+
+/// The parameters of LogGP; those of LogP are the first three.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct LogGp {
+    /// L: time in the network, α less what both processors spend.
+    pub latency_s: f64,
+    /// o: time that a processor spends on a message.
+    pub overhead_s: f64,
+    /// g: least time between two messages of one process.
+    pub gap_s: f64,
+    /// G: time per byte of a long message.
+    pub gap_s_per_byte: f64,
+}
+
+impl LogGp {
+    /// LogP: a message of one word, from the call that sends it until it is received.
+    pub fn small_s(&self) -> f64 {
+        self.latency_s + 2.0 * self.overhead_s
+    }
+
+    /// LogGP: a message of so many bytes.
+    pub fn long_s(&self, bytes: u64) -> f64 {
+        self.small_s() + bytes.saturating_sub(1) as f64 * self.gap_s_per_byte
+    }
+
+    /// `messages` of so many bytes, sent one after the other by one process.
+    pub fn several_s(&self, messages: u64, bytes: u64) -> f64 {
+        let long = bytes.saturating_sub(1) as f64 * self.gap_s_per_byte;
+        let between = self.gap_s.max(self.overhead_s).max(long);
+        self.long_s(bytes) + messages.saturating_sub(1) as f64 * between
+    }
+}
