@@ -28,8 +28,11 @@ pub enum Failure {
 impl Failure {
     /// A file could not be written.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
+        // Some name the file that was to have this name once it was whole, which nobody can look at.
+        let said = error.to_string();
+        let why = said.split(" at path \"").next().unwrap_or_default();
         Failure::Message(format!(
-            "cannot write {}: {error}; check that its folder exists and may be written to",
+            "cannot write {}: {why}; check that its folder exists and may be written to",
             path.display()
         ))
     }

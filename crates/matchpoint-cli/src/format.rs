@@ -9,9 +9,13 @@ pub fn count(value: u64) -> String {
     }
 }
 
-/// A count with the word it counts: `1 call`, `2 calls`. The plural is the word and an s.
+/// A count with the word it counts: `1 call`, `2 calls`, `2 processes`.
 pub fn counted(value: u64, word: &str) -> String {
-    let plural = if value == 1 { "" } else { "s" };
+    let plural = match value {
+        1 => "",
+        _ if word.ends_with('s') => "es",
+        _ => "s",
+    };
     format!("{} {word}{plural}", count(value))
 }
 

@@ -6,6 +6,7 @@
 pub mod advice;
 pub mod analyze;
 pub mod bench;
+pub mod calibrate;
 pub mod check;
 pub mod cli;
 pub mod convert;
@@ -19,6 +20,7 @@ pub mod job;
 pub mod live;
 pub mod output;
 pub mod places;
+pub mod predict;
 pub mod profile;
 pub mod progress;
 pub mod record;

@@ -95,9 +95,8 @@ impl Watcher for Live {
             Some(below) => {
                 let (width, height) = terminal_size::terminal_size_of(io::stderr())
                     .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-                let rows = ROWS.min((height / 2).saturating_sub(table::FIXED_LINES));
                 // What fills the last column may wrap.
-                let lines = table::lines(&snapshot, width.saturating_sub(1), rows);
+                let lines = table::page(&snapshot, width.saturating_sub(1), height / 2, ROWS);
                 locked(below).show(lines, width);
             }
             None => {

@@ -4,16 +4,20 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use matchpoint_cli::cli::{Cli, Command};
-use matchpoint_cli::{analyze, bench, check, convert, engines, failure, profile, record, run, top};
+use matchpoint_cli::{
+    analyze, bench, calibrate, check, convert, engines, failure, predict, profile, record, run, top,
+};
 
 fn main() -> ExitCode {
     failure::exit_code(match Cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::AskLibfabric { library } => run::ask_libfabric(&library),
+        Command::Predict(arguments) => predict::run(&arguments),
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),

@@ -1,6 +1,8 @@
 //! `matchpoint record`: runs a job with the recorder loaded into its processes.
 
+use std::collections::BTreeMap;
 use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use matchpoint_record::RecordError;
@@ -16,22 +18,20 @@ use crate::{format, job};
 /// # Errors
 /// The job cannot be started, nothing of it was recorded, or it failed: then with its exit code.
 pub fn run(arguments: &Record) -> Result<(), Failure> {
-    let mut recording = Recording::prepare(Settings {
+    let settings = Settings {
         output: arguments.output.clone(),
         replace: arguments.replace,
         mpicc: arguments.mpicc.clone(),
         limit_per_process: arguments.limit,
         call_sites: arguments.callsites,
         command: arguments.command.clone(),
-    })?;
+    };
+    let mut recording = prepare(settings)?;
     if arguments.dry_run {
         let lines = recording.variables().into_iter();
         let lines = lines.map(|(name, value)| job::export(name, &value.to_string_lossy()));
         let text: String = lines.collect();
         return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
-    }
-    if recording.recorder.compiled {
-        anstream::eprintln!("matchpoint: compiled the recorder for {}", recording.recorder.family.name());
     }
     recording.begins()?;
     let mut command = recording.command();
@@ -43,12 +43,25 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     } else {
         job::run(command, &mut || {})?
     };
-    let recorded = recording.finish(status.code())?;
+    // As a shell would say it.
+    let ended = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    let recorded = recording.finish(ended)?;
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
-    anstream::eprintln!("{}", summary(&recorded));
+    let next = recorded.output.display();
+    anstream::eprintln!("{}\nmatchpoint: next: matchpoint analyze {next}", told(&recorded));
     job::ended(status)
+}
+
+/// Prepares a recording, and says so if that takes a compiler's time.
+///
+/// # Errors
+/// Those of [`Recording::prepare`].
+pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {
+    Recording::prepare(settings, &mut |library| {
+        anstream::eprintln!("matchpoint: compiling the recorder for {library}, once ...");
+    })
 }
 
 fn nothing(status: ExitStatus) -> String {
@@ -64,15 +77,15 @@ fn nothing(status: ExitStatus) -> String {
     )
 }
 
-fn summary(recorded: &Recorded) -> String {
-    let per_call = recorded.bytes as f64 / recorded.calls.max(1) as f64;
+/// What was recorded, and what was not.
+pub(crate) fn told(recorded: &Recorded) -> String {
     let mut lines = vec![format!(
-        "matchpoint: recorded {} calls of {} processes in {} ({}, {} bytes a call)",
-        format::count(recorded.calls),
-        recorded.ranks,
+        "matchpoint: recorded {} of {} in {} ({}{})",
+        format::counted(recorded.calls, "call"),
+        processes(recorded.ranks.into()),
         recorded.output.display(),
         format::bytes(recorded.bytes),
-        format::digits(per_call),
+        per_call(recorded),
     )];
     if !recorded.missing.is_empty() {
         lines.push(format!(
@@ -82,28 +95,29 @@ fn summary(recorded: &Recorded) -> String {
     }
     if recorded.left_out > 0 {
         lines.push(format!(
-            "matchpoint: the limit was reached: {} calls were only counted; analyze tells where the trace ends",
-            format::count(recorded.left_out)
+            "matchpoint: the limit was reached: {} only counted; analyze tells where the trace ends",
+            calls_were(recorded.left_out)
         ));
     } else if !recorded.incomplete.is_empty() {
         lines.push(format!(
             "matchpoint: {} did not reach MPI_Finalize; what was written until then is readable",
             ranks(&recorded.incomplete)
         ));
+        lines.extend(within(&recorded.within));
     }
     if recorded.unseen > 0 {
         lines.push(format!(
-            "matchpoint: {} calls were not recorded: made in callbacks, left by a jump, too long, or without memory",
-            format::count(recorded.unseen)
+            "matchpoint: {} not recorded: made in callbacks, left by a jump, too long, or without memory",
+            calls_were(recorded.unseen)
         ));
     }
     for (folder, processes) in &recorded.spawned {
         let of_job = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("job-"));
         let whose = if of_job { "of a further job" } else { "that it spawned" };
-        let are = if *processes == 1 { "process" } else { "processes" };
-        let verb = if *processes == 1 { "is" } else { "are" };
+        let verb = if *processes == 1 { "is a trace of its own" } else { "are a trace of their own" };
         lines.push(format!(
-            "matchpoint: {processes} {are} {whose} {verb} a trace of their own: {}",
+            "matchpoint: {} {whose} {verb}: {}",
+            self::processes(*processes as u64),
             folder.display()
         ));
     }
@@ -113,8 +127,36 @@ fn summary(recorded: &Recorded) -> String {
             format::duration_ns(recorded.waited_ns as f64)
         ));
     }
-    lines.push(format!("matchpoint: next: matchpoint analyze {}", recorded.output.display()));
     lines.join("\n")
+}
+
+fn processes(number: u64) -> String {
+    format!("{} {}", format::count(number), if number == 1 { "process" } else { "processes" })
+}
+
+fn calls_were(number: u64) -> String {
+    format!("{} {}", format::counted(number, "call"), if number == 1 { "was" } else { "were" })
+}
+
+/// Nothing, if the trace is mostly what each file says of itself: some 4 KiB.
+fn per_call(recorded: &Recorded) -> String {
+    const ENOUGH: u64 = 1000;
+    if recorded.calls < ENOUGH * u64::from(recorded.ranks) {
+        return String::new();
+    }
+    format!(", {} bytes a call", format::digits(recorded.bytes as f64 / recorded.calls as f64))
+}
+
+/// The calls that had not come back when processes died, by function.
+fn within(all: &[(String, u32)]) -> Vec<String> {
+    let mut by_function: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    for (function, rank) in all {
+        by_function.entry(function).or_default().push(*rank);
+    }
+    let line = |(function, of): (&str, Vec<u32>)| {
+        format!("matchpoint: {function} had not returned at {}", ranks(&of))
+    };
+    by_function.into_iter().map(line).collect()
 }
 
 /// `rank 3`, `ranks 0, 1, 2 and 61 more`.

@@ -26,6 +26,17 @@ fn help_has_an_example() {
 }
 
 #[test]
+fn help_fits_a_terminal_of_80_columns() {
+    for command in ["record", "top", "run", "analyze", "bench", "convert", "profile", "check", "engines"] {
+        for help in ["-h", "--help"] {
+            let output = matchpoint(&[command, help]);
+            let wide = stdout(&output).lines().find(|line| line.chars().count() > 80);
+            assert_eq!(wide, None, "{command} {help}");
+        }
+    }
+}
+
+#[test]
 fn the_version_is_told() {
     assert_eq!(stdout(&matchpoint(&["--version"])).trim(), concat!("matchpoint ", env!("CARGO_PKG_VERSION")));
 }

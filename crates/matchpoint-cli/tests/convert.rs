@@ -226,6 +226,20 @@ fn a_name_that_tells_no_format_is_an_error() {
 }
 
 #[test]
+fn a_table_of_either_kind_may_go_to_standard_output() {
+    let folder = tempdir().unwrap();
+    for to in ["csv", "parquet"] {
+        let path = folder.path().join(format!("calls.{to}"));
+        assert!(convert(&bundled()[0], &path, &[]).status.success());
+        let done = convert(&bundled()[0], Path::new("-"), &["--to", to]);
+        assert!(done.status.success(), "{}", str::from_utf8(&done.stderr).unwrap());
+        assert!(done.stdout == fs::read(&path).unwrap(), "{to}");
+    }
+    let done = convert(&bundled()[0], Path::new("-"), &["--to", "native"]);
+    assert!(str::from_utf8(&done.stderr).unwrap().contains("name a folder"));
+}
+
+#[test]
 fn whoever_reads_the_first_lines_only_breaks_nothing() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
     command.arg("convert").arg(&bundled()[0]).args(["-o", "-", "--to", "csv"]);

@@ -129,6 +129,18 @@ fn a_busy_machine_and_implausible_times_are_told() {
 }
 
 #[test]
+fn what_was_never_cold_and_what_was_timed_while_it_counted_are_told() {
+    for title in ["Nothing was played on cold", "timed while they counted"] {
+        assert!(find(&costing(0.2), title).is_none(), "{title}");
+    }
+    let warm = with(|of| of.timings.cold_phases = 0);
+    assert!(find(&warm, "Nothing was played on cold").is_some());
+    let counted = with(|of| of.engines[1].timed_counting = 0.5);
+    let text = find(&counted, "timed while they counted").unwrap().text;
+    assert!(text.contains("50 % of the operations"), "{text}");
+}
+
+#[test]
 fn trifles_get_no_advice() {
     let trifling = with(|of| {
         *of = costing(0.001);

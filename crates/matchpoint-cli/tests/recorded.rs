@@ -53,7 +53,7 @@ fn a_recorded_trace_is_analyzed_as_the_one_that_it_was_made_of() {
     convert("lulesh-8", folder.path());
     for arrivals in ["simulated", "timestamps", "at_wait"] {
         let (theirs, ours) = (json(&bundled("lulesh-8"), arrivals), json(folder.path(), arrivals));
-        assert_eq!(ours["trace"]["format"], "Matchpoint 1");
+        assert_eq!(ours["trace"]["format"], "Matchpoint 2");
         assert_eq!(ours["trace"]["calls"], theirs["trace"]["calls"]);
         for member in ["matched", "unmatched_receives", "unmatched_messages", "disagreements"] {
             assert_eq!(ours["engines"][0][member], theirs["engines"][0][member], "{arrivals}, {member}");

@@ -34,8 +34,9 @@ pub fn busy(case: &Case<'_>) -> Option<Advice> {
         "This machine was busy while engines were timed",
         format!(
             "The timing thread had to wait for a processor {} of the time (in {} of {}), and the same burst took {} \
-             longer in the median of its repetitions than in the shortest, which counts. Where that matters, repeat on \
-             a machine that does nothing else.",
+             longer in the median of its repetitions than in the shortest, which counts. The cold end of every range can be \
+             twice what it is on a machine that does nothing else: a phase is played cold once, so nothing shorter counts \
+             instead. Where that matters, repeat there.",
             format::share(waited),
             format::count(timings.interrupted),
             format::counted(timings.bursts, "burst"),
@@ -119,6 +120,40 @@ pub fn too_large(case: &Case<'_>) -> Option<Advice> {
             named.join(", ")
         ),
         vec![("too_large", named.len() as f64)],
+    )
+}
+
+/// Time on warm and on cold caches is the same then, which looks as if it had been measured.
+pub fn never_cold(case: &Case<'_>) -> Option<Advice> {
+    let timings = case.measurements.timings;
+    if timings.cold_phases > 0 || timings.bursts == 0 {
+        return None;
+    }
+    trust(
+        "Nothing was played on cold caches",
+        "The cold end of every range is the warm one: of phases between which a process computed (20 µs and more) the \
+         trace has none, or too few for one to be drawn. What matching costs may be more."
+            .to_owned(),
+        vec![("bursts", timings.bursts as f64)],
+    )
+}
+
+pub fn timed_counting(case: &Case<'_>) -> Option<Advice> {
+    let engines = case.measurements.engines.iter().filter(|engine| engine.timed_counting > 0.0);
+    let (count, most) = engines
+        .fold((0, 0.0), |(count, most): (u32, f64), engine| (count + 1, most.max(engine.timed_counting)));
+    if count == 0 {
+        return None;
+    }
+    trust(
+        "Engines were timed while they counted",
+        format!(
+            "What an engine holds, at all ranks together, is there once, not once for counting and once for timing, for \
+             it was more than 16 MiB: {} of the operations were timed so. What counting takes was measured on short \
+             queues and taken off, which is right within a few nanoseconds an operation.",
+            format::share(most)
+        ),
+        vec![("timed_counting_share", most)],
     )
 }
 

@@ -11,7 +11,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27 --html report.html
   matchpoint analyze traces/lulesh-27 --engine rank_array --engine all
   matchpoint analyze traces/lulesh-27 --engine list --engine bins:n=256 --json -
-  matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400,S=16384 --compare-arrivals";
+  matchpoint analyze traces/lulesh-27 --loggp L=1500,o=400 --compare-arrivals";
 
 /// `matchpoint analyze`.
 #[derive(Args, Debug)]
@@ -24,7 +24,8 @@ pub struct Analyze {
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
-    /// How the order of arrivals is found, which no trace knows: simulated, timestamps or at_wait
+    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
+    /// recorded
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 

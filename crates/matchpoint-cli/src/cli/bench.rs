@@ -9,8 +9,8 @@ use super::engine_name;
 
 const EXAMPLES: &str = "Examples:
   matchpoint bench
-  matchpoint bench --engine list --engine bins:n=64 --workload last --workload many_sources:1024
-  matchpoint bench --workload masks --workload contexts --engine list --engine hybrid
+  matchpoint bench --engine list --engine bins:n=64 --workload last:1024
+  matchpoint bench --workload masks --engine list --engine hybrid
   matchpoint bench --workload trace:traces/lulesh-27 --cold
   matchpoint bench --budget 10 --json results.json --plot results.html
   matchpoint bench --latency --entries 100000 --engine bins

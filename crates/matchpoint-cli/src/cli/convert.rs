@@ -20,7 +20,7 @@ pub struct Convert {
     /// The trace: a recorded one, a folder of DUMPI files, its .meta file, or text from dumpi2ascii
     pub trace: PathBuf,
 
-    /// Write this: a folder for dumpi and native, a file for tables (- is standard output, for csv)
+    /// Write this: a folder for dumpi and native, a file for tables (- is standard output)
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
 
@@ -49,14 +49,15 @@ impl Convert {
     /// Nothing tells. In words.
     pub fn format(&self) -> Result<Format, String> {
         match self.to.or_else(|| by_name(&self.output)) {
-            Some(Format::Parquet) if is_stdout(&self.output) => {
-                Err("a Parquet file cannot go to standard output: its index is at its end; name a file"
+            Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {
+                Err("a trace is a folder with a file for each rank, and standard output is one file: name a folder, or \
+                     say --to csv or --to parquet"
                     .to_owned())
             }
-            Some(Format::Dumpi | Format::Native) if is_stdout(&self.output) => {
-                Err("a trace is a folder, and cannot go to standard output: name one".to_owned())
-            }
             Some(format) => Ok(format),
+            None if is_stdout(&self.output) => {
+                Err("standard output has no name that tells the format; say --to csv or --to parquet".to_owned())
+            }
             None => Err(format!(
                 "the name {} does not tell the format; say --to dumpi, --to native, --to csv or --to parquet",
                 self.output.display()
@@ -92,10 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn only_text_goes_to_standard_output() {
-        assert_eq!(format("-", Some(Format::Csv)), Ok(Format::Csv));
-        for to in [None, Some(Format::Parquet), Some(Format::Native), Some(Format::Dumpi)] {
-            assert!(format("-", to).is_err());
+    fn what_is_one_file_goes_to_standard_output() {
+        for to in [Format::Csv, Format::Parquet] {
+            assert_eq!(format("-", Some(to)), Ok(to));
+        }
+        for to in [None, Some(Format::Native), Some(Format::Dumpi)] {
+            assert!(format("-", to).unwrap_err().contains("say --to csv or --to parquet"));
         }
     }
 }

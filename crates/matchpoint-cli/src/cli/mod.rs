@@ -2,19 +2,26 @@
 
 mod analyze;
 mod bench;
+mod calibrate;
 mod check;
 mod convert;
+mod predict;
 mod profile;
 mod record;
 mod run;
+mod size;
 mod top;
 
 use clap::{Parser, Subcommand};
 
 pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
+pub use calibrate::Calibrate;
 pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
+pub use predict::{
+    Amg, Exchanged, Figures, On, Predict, PredictTrace, Processes, Spgemm, Spmv, What as PredictWhat,
+};
 pub use profile::Profile;
 pub use record::Record;
 pub use run::Run;
@@ -22,7 +29,7 @@ pub use top::Top;
 
 /// MPI message matching: whether it costs you time, where, and what would help.
 #[derive(Parser, Debug)]
-#[command(name = "matchpoint", version, propagate_version = true)]
+#[command(name = "matchpoint", version, propagate_version = true, max_term_width = 80)]
 #[command(
     after_help = "Start with:\n  matchpoint record -o app.trace -- mpiexec -n 8 ./app\n  matchpoint analyze app.trace --html report.html"
 )]
@@ -56,6 +63,12 @@ pub enum Command {
     /// Measure engines on the standard workloads: time, memory, entries examined
     #[command(after_help = bench::help())]
     Bench(Bench),
+    /// Measure this machine under its MPI, and fit the parameters of the model
+    #[command(after_help = calibrate::EXAMPLES)]
+    Calibrate(Calibrate),
+    /// Predict what messages will cost: of sparse matrix products, of multigrid, of a traced application
+    #[command(after_help = predict::EXAMPLES)]
+    Predict(Predict),
     /// Write a trace in another format: DUMPI, our own, or a table of all calls
     #[command(after_help = convert::EXAMPLES)]
     Convert(Convert),

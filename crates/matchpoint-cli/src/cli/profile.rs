@@ -7,7 +7,8 @@ use matchpoint_replay::{Arrivals, LogGp};
 
 pub(super) const EXAMPLE: &str = "Example:
   matchpoint profile traces/fillboundary-27 -o app.partners
-  matchpoint analyze traces/fillboundary-27 -e list -e partner:mode=static,profile=app.partners
+  matchpoint analyze traces/fillboundary-27 \\
+    -e list -e partner:mode=static,profile=app.partners
 
 Each rank's engine finds its own part of the profile.";
 
@@ -21,7 +22,8 @@ pub struct Profile {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// How the order of arrivals is found, which no trace knows: simulated, timestamps or at_wait
+    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
+    /// recorded
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::size::bytes;
+
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -- mpiexec -n 8 ./app input.dat
   matchpoint record -o app.trace -- mpirun --oversubscribe -n 64 ./app
@@ -48,33 +50,4 @@ pub struct Record {
     /// The launcher with its options, the application with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
-}
-
-/// `2G`, `500M`, `65536`.
-fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "K" | "KB" | "KIB" => 1 << 10,
-        "M" | "MB" | "MIB" => 1 << 20,
-        "G" | "GB" | "GIB" => 1 << 30,
-        _ => return Err("give a number of bytes, or one with K, M or G behind it".to_owned()),
-    };
-    let number: u64 = digits.parse().map_err(|_| "give a number of bytes, as 500M".to_owned())?;
-    number.checked_mul(factor).ok_or_else(|| "no disk is so large".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::bytes;
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(bytes("65536"), Ok(65536));
-        assert_eq!(bytes("2G"), Ok(2 << 30));
-        assert_eq!(bytes("500MiB"), Ok(500 << 20));
-        assert!(bytes("2T").is_err());
-        assert!(bytes("G").is_err());
-        assert!(bytes("99999999999999G").is_err());
-    }
 }

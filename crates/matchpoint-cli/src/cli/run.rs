@@ -9,8 +9,11 @@ use super::engine_name;
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run -- mpiexec -n 8 ./app input.dat
   matchpoint run --engine list --stats -- mpirun --oversubscribe -n 64 ./app
-  matchpoint run --core 'tcp;ofi_rxm' --json app.json -- mpiexec -f hosts -n 64 ./app
-  eval \"$(matchpoint run --dry-run --folder $SCRATCH/run -- srun ./app)\"; srun -n 512 ./app
+  matchpoint run --record app.trace -- mpiexec -n 8 ./app
+  matchpoint analyze --arrivals recorded app.trace
+  matchpoint run --core 'tcp;ofi_rxm' --json f.json -- mpiexec -f hosts -n 64 ./app
+  eval \"$(matchpoint run --dry-run --folder $SCRATCH/run -- srun ./app)\"
+  srun -n 512 ./app
   matchpoint run --results $SCRATCH/run
 
 The MPI must be MPICH or Open MPI with libfabric, 4.1 or later, or Intel MPI; with any other, matchpoint record works.";
@@ -25,6 +28,14 @@ pub struct Run {
     /// What transports messages: a provider of libfabric, as shm or 'tcp;ofi_rxm' (chosen by the hosts of the job)
     #[arg(short, long, value_name = "PROVIDER")]
     pub core: Option<String>,
+
+    /// Record every call as well, and when every message arrived: a trace for matchpoint analyze --arrivals recorded
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["dry_run", "results"])]
+    pub record: Option<PathBuf>,
+
+    /// Replace the trace that is there
+    #[arg(long, requires = "record")]
+    pub replace: bool,
 
     /// Print a row for every rank, rather than for the ten that matching costs most
     #[arg(long)]

@@ -6,7 +6,7 @@ mod folder;
 mod parquet;
 mod ranks;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,6 +45,11 @@ pub fn run(arguments: &Convert) -> Result<(), Failure> {
             let trace = open(&arguments.trace)?;
             let written = folder.fill(trace.as_ref(), to, &progress)?;
             (trace, written)
+        }
+        Format::Parquet if is_stdout(output) && io::stdout().is_terminal() => {
+            let problem =
+                "a Parquet file is nothing for a terminal; name a file, or lead standard output elsewhere";
+            return Err(Failure::Message(problem.to_owned()));
         }
         _ if is_stdout(output) => {
             let trace = open(&arguments.trace)?;

@@ -164,6 +164,7 @@ struct Engine<'a> {
     name: &'a str,
     sampled: f64,
     stopped: Option<&'static str>,
+    timed_counting: f64,
     matched: u64,
     match_ns: f64,
     match_cold_ns: f64,

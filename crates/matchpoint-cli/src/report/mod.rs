@@ -1,9 +1,11 @@
 //! The reports: one format, one file. A report is made of a [`Report`] and nothing else.
 
 pub mod bench;
+pub mod calibrate;
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod predict;
 pub mod run;
 pub mod terminal;
 

@@ -2,6 +2,7 @@
 
 mod news;
 mod queues;
+mod recorder;
 
 use std::io::Write;
 use std::path::Path;
@@ -15,11 +16,12 @@ use serde_json::{Value, json};
 use crate::cli;
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
-use crate::job;
 use crate::output::Outputs;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
+use crate::{format, job};
 use news::{News, news_of};
 use queues::Queues;
+use recorder::Recorder;
 
 /// Runs the command.
 ///
@@ -37,14 +39,20 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if let Some(folder) = &arguments.results {
         let told = told_in(folder)?;
         let run = Run::new(&told, None);
+        if told.is_empty() {
+            return Err(Failure::Message(format!(
+                "{}: no process has reported there yet; run the job with the environment that --dry-run printed",
+                folder.display()
+            )));
+        }
         if run.ranks.is_empty() {
-            return Err(Failure::Message(nothing(&run, told.is_empty())));
+            return Err(Failure::Message(nothing(&run, false)));
         }
         return finish(arguments, outputs, json, &Value::Null, &run);
     }
     let program = std::env::current_exe()
         .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
-    let job = Job::prepare(
+    let mut job = Job::prepare(
         Request {
             engine: arguments.engine.clone(),
             core: arguments.core.clone(),
@@ -58,6 +66,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         let text = dry_run(&job);
         return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
     }
+    let recorder = Recorder::prepare(arguments, &mut job)?;
     anstream::eprintln!("matchpoint: {}", job.describe());
     let mut news = News::default();
     let mut queues = Queues::watch()?;
@@ -65,8 +74,9 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         news.look(&job);
         queues.look(&job);
     })?;
+    let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
     let told = job.processes();
-    let run = Run::new(&told, job.ranks);
+    let run = of(&job, &told);
     if run.ranks.is_empty() {
         let why = nothing(&run, told.is_empty());
         if status.success() {
@@ -79,7 +89,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         anstream::eprintln!("{}", news_of(&job, &told));
     }
     finish(arguments, outputs, json, &about(&job, status), &run)?;
-    job::ended(status)
+    recorded.and_then(|()| job::ended(status))
 }
 
 /// What the processes of an earlier job left in its folder.
@@ -92,6 +102,11 @@ fn told_in(folder: &Path) -> Result<Vec<Process>, Failure> {
         )));
     }
     Ok(reports::read(&reports))
+}
+
+/// What the processes of this job told.
+fn of(job: &Job, told: &[Process]) -> Run {
+    Run::new(told, job.ranks).over(job.hosts.count, &job.folder.path)
 }
 
 fn finish(
@@ -131,14 +146,24 @@ fn nothing(run: &Run, silent: bool) -> String {
             .to_owned();
     }
     if let Some((why, times)) = run.unmatched.first() {
-        let processes = if *times == 1 { "process" } else { "processes" };
-        return format!("libfabric matched the messages itself, in {times} {processes}: {why}");
+        let processes = format::counted(*times, "process");
+        return format!("libfabric matched the messages itself, in {processes}: {why}");
     }
+    if let Some(why) = run.unseen() {
+        return why;
+    }
+    // After a job that was started by hand, nobody knows how many processes and hosts it had.
+    let alone = match run.heard.first() {
+        Some(host) if run.heard.len() == 1 && run.expected.is_none() => {
+            format!(", or processes on other hosts than {host} lacked the folder or the variables")
+        }
+        _ => String::new(),
+    };
     format!(
-        "the MPI did not choose the provider, which {} processes loaded: a setting of its own names another, in a \
-         file or behind the launcher, or it asks libfabric for something that the core lacks; FI_LOG_LEVEL=info lets \
-         libfabric tell, another --core may do",
-        run.idle
+        "the MPI did not choose the provider, which {} loaded: a setting of its own names another, in a \
+         file or behind the launcher, or it asks libfabric for something that the core lacks{alone}; FI_LOG_LEVEL=info \
+         lets libfabric tell, another --core may do",
+        format::counted(run.idle, "process")
     )
 }
 
@@ -154,8 +179,8 @@ fn dry_run(job: &Job) -> String {
         text += &format!("# For other hosts, mpirun must hand these on: {}\n", handed_on.join(" "));
     }
     text += &format!(
-        "# All hosts must see {folder}. Empty {folder}/reports before each run; afterwards: matchpoint run --results \
-         {folder}\n"
+        "# All hosts must see {folder}.\n# Empty {folder}/reports before each run; afterwards:\n#     matchpoint run \
+         --results {folder}\n"
     );
     text
 }

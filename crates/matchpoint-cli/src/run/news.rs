@@ -15,6 +15,8 @@ pub struct News {
     seen: usize,
     changed: Option<Instant>,
     looked: Option<Instant>,
+    /// How long that took.
+    took: Duration,
 }
 
 impl News {
@@ -22,16 +24,20 @@ impl News {
     const PATIENCE: Duration = Duration::from_millis(500);
     /// Where it is known that some are not there yet: a busy machine starts processes seconds apart.
     const LONG_PATIENCE: Duration = Duration::from_secs(10);
-    /// The folder is read no more often than this.
+    /// The folder is read no more often than this,
     const PAUSE: Duration = Duration::from_millis(100);
+    /// and for no more than one part in so many of the time, however many processes have told.
+    const SHARE: u32 = 20;
 
     /// Looks, now and then.
     pub fn look(&mut self, job: &Job) {
-        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < News::PAUSE) {
+        let pause = News::PAUSE.max(self.took * News::SHARE);
+        if self.told || self.looked.is_some_and(|looked| looked.elapsed() < pause) {
             return;
         }
-        self.looked = Some(Instant::now());
+        let begin = Instant::now();
         let told = job.processes();
+        (self.took, self.looked) = (begin.elapsed(), Some(Instant::now()));
         let matched = told.iter().filter(|process| process.is_matched()).count();
         if matched != self.seen {
             (self.seen, self.changed) = (matched, Some(Instant::now()));
@@ -42,6 +48,10 @@ impl News {
         if matched > 0 && (all || settled) {
             self.told = true;
             anstream::eprintln!("{}", news_of(job, &told));
+            // A job of which only some could begin may wait for the others for ever.
+            if let Some(why) = super::of(job, &told).unseen() {
+                anstream::eprintln!("matchpoint: {why}");
+            }
         }
     }
 }

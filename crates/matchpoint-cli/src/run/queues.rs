@@ -53,39 +53,59 @@ impl Queues {
     }
 
     fn tell(&mut self, job: &Job) {
+        let own = own_host();
         for process in job.processes().iter().filter(|process| process.is_matched()) {
-            let path = job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid));
+            let path = answers(job, process);
             let text = fs::read_to_string(&path).unwrap_or_default();
             let told = self.told.entry(path).or_default();
             let fresh = text.get(*told..).unwrap_or_default();
             let name = name(process);
-            if fresh.is_empty() {
-                anstream::eprintln!("matchpoint: {name} has not answered: it is not waiting for messages");
-            } else {
+            if !fresh.is_empty() {
                 anstream::eprint!("matchpoint: {name}: queues, oldest first\n{fresh}");
+            } else if process.host == own {
+                anstream::eprintln!("matchpoint: {name} has not answered: it is not waiting for messages");
             }
             *told = text.len();
         }
     }
 }
 
+fn own_host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// Where a process says what stands in its queues.
+fn answers(job: &Job, process: &Process) -> PathBuf {
+    job.folder.reports().join(format!("queues-{}-{}.txt", process.host, process.pid))
+}
+
 /// Processes elsewhere are out of reach: it is said how to ask them.
 fn ask(job: &Job) {
-    let own = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    for process in job.processes().iter().filter(|process| process.is_matched()) {
+    let own = own_host();
+    for process in job.processes().iter().filter(|process| process.is_open()) {
         let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
-        let (true, Some(pid)) = (process.host == own.trim(), pid) else {
+        let (true, Some(pid)) = (process.host == own, pid) else {
             anstream::eprintln!(
-                "matchpoint: {}: on {}, kill -USR2 {}",
+                "matchpoint: {}: on {}, kill -USR2 {}; it answers in {}",
                 name(process),
                 process.host,
-                process.pid
+                process.pid,
+                answers(job, process).display()
             );
             continue;
         };
-        // It may have ended this moment.
-        let _ = kill_process(pid, Signal::USR2);
+        if is_of(job, process.pid) {
+            // It may have ended this moment.
+            let _ = kill_process(pid, Signal::USR2);
+        }
     }
+}
+
+/// Whether that number is still that process's: another would be ended by the signal.
+fn is_of(job: &Job, pid: u64) -> bool {
+    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    let told = job.folder.reports().into_os_string().into_encoded_bytes();
+    environment.split(|&byte| byte == 0).any(|variable| variable.ends_with(&told))
 }
 
 fn name(process: &Process) -> String {

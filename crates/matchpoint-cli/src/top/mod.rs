@@ -1,9 +1,10 @@
 //! `matchpoint top`: how long the queues of a running job are.
 //!
 //! * [`target`]: from what the user names to the folder of a trace; [`watch`]: all files of it, as they grow.
-//! * [`standing`]: what stands at one rank, as far as its calls tell.
+//! * [`standing`]: what stands at one rank, as far as its calls tell; [`flow`]: messages between ranks, by time.
 //! * [`snapshot`]: plain data; [`table`], [`json`]: what is made of it. [`screen`]: the terminal.
 
+pub mod flow;
 pub mod json;
 pub mod screen;
 pub mod snapshot;
@@ -100,8 +101,8 @@ fn show(watch: &mut Watch, arguments: &Top, stop: &AtomicBool) -> Result<(), Fai
             while watch.read_some() && begun.elapsed() < REFRESH {}
             let snapshot = checked(watch)?;
             let (width, height) = screen.size();
-            let rows = arguments.rows.unwrap_or(usize::MAX).min(height.saturating_sub(table::FIXED_LINES));
-            screen.draw(&table::lines(&snapshot, width, rows)).map_err(|error| Failure::printing(&error))?;
+            let page = table::page(&snapshot, width, height, arguments.rows.unwrap_or(usize::MAX));
+            screen.draw(&page).map_err(|error| Failure::printing(&error))?;
             if snapshot.is_over() || screen.quits_within(REFRESH.saturating_sub(begun.elapsed()), stop) {
                 break snapshot;
             }

@@ -37,7 +37,7 @@ impl Screen {
     pub fn size(&self) -> (usize, usize) {
         let (width, height) = terminal_size::terminal_size()
             .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
-        (width.max(20), height.max(8))
+        (width.max(1), height.max(1))
     }
 
     /// Draws it anew.

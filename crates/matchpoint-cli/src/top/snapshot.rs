@@ -16,6 +16,8 @@ pub struct Snapshot {
     pub library: String,
     /// How far it is.
     pub state: State,
+    /// How the launcher ended, once it has and if it said so.
+    pub exit_status: Option<i64>,
     /// Processes of `MPI_COMM_WORLD`; 0 while that is not known.
     pub ranks: u32,
     /// Messages on communicators whose members are not known, or with other worlds: they are in no estimate.
@@ -59,6 +61,8 @@ pub struct Row {
     /// How long ago its last call returned, in seconds: it computes since then, or is within a call. `None` before the
     /// first.
     pub last_call_s: Option<f64>,
+    /// The function of MPI that it has been within for a second or more.
+    pub within: Option<String>,
     /// How it is.
     pub life: Life,
 }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use matchpoint_trace::Call;
 use matchpoint_trace::call::{Action, CommId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status};
 
+use super::flow::Flow;
+
 /// No more ranks are believed in than a trace may have.
 pub const MOST_RANKS: u32 = 1 << 20;
 
@@ -34,12 +36,12 @@ pub struct Standing {
     pub posted_from: u64,
     /// The same, from any source.
     pub posted_from_any: u64,
-    /// Messages received, from processes of this world.
-    pub received: u64,
     /// Messages sent or received whose other end is not known, or in another world.
     pub elsewhere: u64,
     /// When its last call returned.
     pub left_ns: i64,
+    /// When the call that is taken was entered and left.
+    now_ns: (i64, i64),
 }
 
 #[derive(Clone, Copy)]
@@ -62,29 +64,30 @@ impl Standing {
         Standing { rank, left_ns: i64::MIN, ..Standing::default() }
     }
 
-    /// Takes a call. What it sends is added to `sent`, by the rank that it goes to.
-    pub fn call(&mut self, call: &Call, sent: &mut Vec<u64>) {
+    /// Takes a call. What it sends and receives is added to `flow`.
+    pub fn call(&mut self, call: &Call, flow: &mut Flow) {
         self.left_ns = self.left_ns.max(call.leave_ns);
+        self.now_ns = (call.enter_ns, call.leave_ns);
         match call.action {
-            Action::Send { ref args, .. } => self.send(args, sent),
-            Action::Receive { ref args, request: None, status } => self.receive(args, status),
+            Action::Send { ref args, .. } => self.send(args, flow),
+            Action::Receive { ref args, request: None, status } => self.receive(args, status, flow),
             Action::Receive { ref args, request: Some(id), .. } => self.begin_receive(id, *args),
             Action::SendReceive { ref send, ref receive, request, status } => {
-                self.send(send, sent);
+                self.send(send, flow);
                 match request {
                     Some(id) => self.begin_receive(id, *receive),
-                    None => self.receive(receive, status),
+                    None => self.receive(receive, status, flow),
                 }
             }
             Action::SendInit { ref args, request } => self.keep(request, What::Send(*args), true),
             Action::ReceiveInit { ref args, request } => self.keep(request, What::Receive(*args), true),
-            Action::Start => call.requests.iter().for_each(|id| self.start(*id, sent)),
-            Action::Complete { .. } => self.completions(call, true),
-            Action::RequestStatus => self.completions(call, false),
+            Action::Start => call.requests.iter().for_each(|id| self.start(*id, flow)),
+            Action::Complete { .. } => self.completions(call, true, flow),
+            Action::RequestStatus => self.completions(call, false, flow),
             Action::RequestFree => call.requests.iter().for_each(|id| self.forget(*id)),
             // It takes the message out of the queue; receiving it is another call.
             Action::Probe { ref args, handle: Some(_), found: true, status, .. } => {
-                self.receive(args, status)
+                self.receive(args, status, flow)
             }
             Action::CommCreate { parent, how, comm, .. } => {
                 self.communicator(parent, how, comm, &call.integers)
@@ -94,21 +97,15 @@ impl Standing {
         }
     }
 
-    fn send(&mut self, args: &SendArgs, sent: &mut Vec<u64>) {
+    fn send(&mut self, args: &SendArgs, flow: &mut Flow) {
         let Peer::Rank(to) = args.dest else { return };
         match self.member(args.comm, to).filter(|rank| *rank < MOST_RANKS) {
-            Some(rank) => {
-                let at = rank as usize;
-                if at >= sent.len() {
-                    sent.resize(at + 1, 0);
-                }
-                sent[at] += 1;
-            }
+            Some(rank) => flow.sent(rank, self.now_ns.0),
             None => self.elsewhere += 1,
         }
     }
 
-    fn receive(&mut self, args: &ReceiveArgs, status: Option<Status>) {
+    fn receive(&mut self, args: &ReceiveArgs, status: Option<Status>, flow: &mut Flow) {
         if args.source == Peer::Null || status.is_some_and(|status| status.cancelled) {
             return;
         }
@@ -124,7 +121,11 @@ impl Standing {
             // The call failed, or the trace lacks its status.
             None => self.is_of_world(args.comm),
         };
-        *if known { &mut self.received } else { &mut self.elsewhere } += 1;
+        if known {
+            flow.received(self.rank, self.now_ns.1);
+        } else {
+            self.elsewhere += 1;
+        }
     }
 
     fn begin_receive(&mut self, id: RequestId, args: ReceiveArgs) {
@@ -153,15 +154,15 @@ impl Standing {
         }
     }
 
-    fn start(&mut self, id: RequestId, sent: &mut Vec<u64>) {
+    fn start(&mut self, id: RequestId, flow: &mut Flow) {
         match self.requests.get(id.0 as usize).copied().flatten().map(|request| request.what) {
-            Some(What::Send(args)) => self.send(&args, sent),
+            Some(What::Send(args)) => self.send(&args, flow),
             Some(What::Receive(args)) if args.source != Peer::Null => self.activate(id),
             _ => {}
         }
     }
 
-    fn completions(&mut self, call: &Call, ends: bool) {
+    fn completions(&mut self, call: &Call, ends: bool, flow: &mut Flow) {
         for completion in &call.completions {
             let Some(&id) = call.requests.get(completion.index as usize) else { continue };
             let Some(Some(request)) = self.requests.get_mut(id.0 as usize) else { continue };
@@ -171,7 +172,7 @@ impl Standing {
             }
             if let (What::Receive(args), true) = (kept.what, was) {
                 *self.posted(&args) -= 1;
-                self.receive(&args, completion.status);
+                self.receive(&args, completion.status, flow);
             }
         }
     }
@@ -256,15 +257,20 @@ mod tests {
         Some(Status { source: Peer::Rank(source), tag: TagArg::Is(1), bytes: None, cancelled })
     }
 
+    /// Messages that were sent to it before: what it receives is told by how many are left.
+    const PLENTY: i64 = 100;
+
     /// A rank, 3, that is told of calls one by one.
     struct Told {
         standing: Standing,
-        sent: Vec<u64>,
+        flow: Flow,
     }
 
     impl Told {
         fn new() -> Told {
-            Told { standing: Standing::new(3), sent: Vec::new() }
+            let mut flow = Flow::default();
+            (0..PLENTY).for_each(|_| flow.sent(3, 0));
+            Told { standing: Standing::new(3), flow }
         }
 
         fn call(&mut self, action: Action) {
@@ -286,16 +292,20 @@ mod tests {
                 integers: members.to_vec(),
                 ..Call::default()
             };
-            self.standing.call(&call, &mut self.sent);
+            self.standing.call(&call, &mut self.flow);
         }
 
         fn wait(&mut self, ids: &[u32], completed: &[(u32, Option<Status>)]) {
             self.with(Action::Complete { awaits: Await::All, blocking: true }, ids, completed, &[]);
         }
 
-        fn counts(&self) -> (u64, u64, u64, u64) {
+        fn counts(&self) -> (u64, u64, i64, u64) {
             let of = &self.standing;
-            (of.posted_from, of.posted_from_any, of.received, of.elsewhere)
+            (of.posted_from, of.posted_from_any, PLENTY - self.sent(3), of.elsewhere)
+        }
+
+        fn sent(&self, to: u32) -> i64 {
+            self.flow.standing(to, i64::MAX) as i64
         }
     }
 
@@ -332,7 +342,7 @@ mod tests {
         assert_eq!(told.counts(), (0, 0, 0, 0));
         for round in 1..=3 {
             told.with(Action::Start, &[1, 2], &[], &[]);
-            assert_eq!((told.counts(), told.sent[5]), ((1, 0, round - 1, 0), round));
+            assert_eq!((told.counts(), told.sent(5)), ((1, 0, round - 1, 0), round));
             // Asked about it first: it is complete then, and counts once.
             told.with(Action::RequestStatus, &[1], &[(0, None)], &[]);
             assert_eq!(told.counts(), (0, 0, round, 0));
@@ -365,20 +375,21 @@ mod tests {
         told.call(Action::Send { args: send(THERE, 0), request: None });
         told.call(Action::Send { args: send(THERE, 2), request: None });
         told.call(Action::Send { args: send(CommId::SELF, 0), request: None });
-        assert_eq!((told.sent[6], told.sent[3], told.counts()), (1, 1, (0, 0, 0, 1)));
+        assert_eq!((told.sent(6), told.sent(3) - PLENTY, told.counts().3), (1, 1, 1));
         told.call(Action::Receive { args: receive(THERE, Peer::Any), request: None, status: from(2, false) });
         told.call(Action::Receive { args: receive(THERE, Peer::Rank(0)), request: None, status: None });
-        assert_eq!(told.counts(), (0, 0, 1, 2));
+        // The one to itself, and the one that it received.
+        assert_eq!(told.counts(), (0, 0, 0, 2));
         // Of one with two sides, messages go to the other.
         told.with(made(NewComm::Listed { own: 1, tag: None }, CommId::WORLD), &[], &[], &[3, 8]);
         told.call(Action::Send { args: send(THERE, 0), request: None });
-        assert_eq!(told.sent[8], 1);
+        assert_eq!(told.sent(8), 1);
         // A duplicate has its parent's members; of one that is not explained nothing is said.
         told.call(made(NewComm::Dup, CommId::WORLD));
         told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!(told.sent[1], 1);
+        assert_eq!(told.sent(1), 1);
         told.call(Action::CommFree { comm: THERE });
         told.call(Action::Send { args: send(THERE, 1), request: None });
-        assert_eq!((told.sent[1], told.counts().3), (1, 3));
+        assert_eq!((told.sent(1), told.counts().3), (1, 3));
     }
 }

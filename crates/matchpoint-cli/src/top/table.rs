@@ -11,33 +11,62 @@ pub const WIDTH: usize = 80;
 /// Lines around those of the ranks.
 pub const FIXED_LINES: usize = 7;
 
+/// The same without what explains them.
+const BRIEF_LINES: usize = 4;
+
+/// Where there is no room for more ranks than this, nothing is explained.
+const FEW: usize = 3;
+
+/// Columns that a line of a rank takes, up to its state.
+const WIDE: usize = 70;
+
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
+/// As much as a terminal has room for, and at most so many ranks.
+pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
+    // Ranks matter more than what explains them.
+    let around = if height < FIXED_LINES + FEW { BRIEF_LINES } else { FIXED_LINES };
+    let mut lines = table(snapshot, width, height.saturating_sub(around).min(most), around == FIXED_LINES);
+    lines.truncate(height);
+    lines
+}
+
 /// At most `rows` ranks, the longest queues first; no line is wider than `width`.
 pub fn lines(snapshot: &Snapshot, width: usize, rows: usize) -> Vec<String> {
+    table(snapshot, width, rows, true)
+}
+
+fn table(snapshot: &Snapshot, width: usize, rows: usize, explained: bool) -> Vec<String> {
     let mut lines = vec![styled(BOLD, &cut(&title(snapshot), width))];
     if snapshot.rows.is_empty() {
         lines.push(cut("no process has called MPI_Init yet", width));
         return lines;
     }
-    lines.push(cut(&totals(snapshot), width));
-    lines.push(String::new());
-    lines.push(styled(BOLD, &cut(HEADER, width)));
+    let narrow = width < WIDE;
+    lines.push(cut(&if narrow { few_totals(snapshot) } else { totals(snapshot) }, width));
+    if explained {
+        lines.push(String::new());
+    }
+    lines.push(styled(BOLD, &cut(if narrow { NARROW_HEADER } else { HEADER }, width)));
     let worst = snapshot.worst_first();
     for row in worst.iter().take(rows) {
         let style =
             if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
-        lines.push(styled(style, &cut(&line(row), width)));
+        lines.push(styled(style, &cut(&if narrow { narrow_line(row) } else { line(row) }, width)));
     }
     let rest = &worst[rows.min(worst.len())..];
     lines.push(styled(DIM, &cut(&more(rest, snapshot.elsewhere), width)));
-    lines.extend(LEGEND.iter().map(|text| styled(DIM, &cut(text, width))));
+    if explained {
+        let legend = if narrow { NARROW_LEGEND } else { LEGEND };
+        lines.extend(legend.iter().map(|text| styled(DIM, &cut(text, width))));
+    }
     lines
 }
 
-const HEADER: &str = "  rank       PRQ       UMQ    calls/s        calls last call    data  state";
+const HEADER: &str = "  rank       PRQ       UMQ    calls/s       calls last call    data  state";
+const NARROW_HEADER: &str = "  rank       PRQ       UMQ  state";
 
 /// Within 80 columns.
 const LEGEND: [&str; 2] = [
@@ -45,13 +74,18 @@ const LEGEND: [&str; 2] = [
     "not seen complete; UMQ, messages sent and not received, those on their way too",
 ];
 
+const NARROW_LEGEND: [&str; 2] = ["= counted by the MPI library", "~ estimated from calls"];
+
 fn title(snapshot: &Snapshot) -> String {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
         State::Waiting => "waiting",
         State::Running if snapshot.behind => "running; still reading",
         State::Running => "running",
-        State::Finished => "finished: this is its last state",
+        State::Finished => match snapshot.exit_status {
+            None | Some(0) => "finished: this is its last state",
+            Some(_) => "failed: this is its last state",
+        },
     };
     let library = snapshot.library.split(',').next().unwrap_or_default();
     let library: String = library.chars().take(28).collect();
@@ -89,9 +123,30 @@ pub fn totals(snapshot: &Snapshot) -> String {
     )
 }
 
+/// What a narrow terminal has room for.
+fn few_totals(snapshot: &Snapshot) -> String {
+    let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
+    format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected))
+}
+
+fn narrow_line(row: &Row) -> String {
+    format!("{:>6} {:>9} {:>9}  {}", row.rank, shown(row.posted), shown(row.unexpected), state(row))
+}
+
+/// `running`, `in Recv`, `died in Recv`.
+fn state(row: &Row) -> String {
+    let within = row.within.as_ref().map(|function| function.trim_start_matches("MPI_"));
+    match (&row.life, within) {
+        (Life::Lost(why), _) => why.clone(),
+        (Life::Running, Some(function)) => format!("in {function}"),
+        (Life::Died, Some(function)) => format!("died in {function}"),
+        (life, _) => life.word().to_owned(),
+    }
+}
+
 fn line(row: &Row) -> String {
     format!(
-        "{:>6} {:>9} {:>9} {:>10} {:>12} {:>9} {:>7}  {}",
+        "{:>6} {:>9} {:>9} {:>10} {:>11} {:>9} {:>7}  {}",
         row.rank,
         shown(row.posted),
         shown(row.unexpected),
@@ -99,10 +154,7 @@ fn line(row: &Row) -> String {
         format::count(row.calls),
         row.last_call_s.map_or("-".to_owned(), ago),
         ago(row.age_s),
-        match &row.life {
-            Life::Lost(why) => why,
-            life => life.word(),
-        },
+        state(row),
     )
 }
 
@@ -164,6 +216,7 @@ mod tests {
             calls_per_s: 1_234_567.4,
             age_s: 0.51,
             last_call_s: (rank > 0).then_some(86400.0 * 3.0),
+            within: (rank == 6).then(|| "MPI_Recv".to_owned()),
             life: if rank == 7 { Life::Lost("its file is gone".to_owned()) } else { Life::Running },
         }
     }
@@ -175,6 +228,7 @@ mod tests {
             command: vec![],
             library: "Open MPI v5.0.11, package: Open MPI somebody@somewhere".to_owned(),
             state: State::Running,
+            exit_status: None,
             ranks,
             elsewhere: 0,
             behind: false,
@@ -203,6 +257,37 @@ mod tests {
         assert_eq!(ranks, (1007..1024).rev().collect::<Vec<u32>>());
         assert!(lines[4].contains("~1,023,000") && lines[4].contains("=3 "), "{}", lines[4]);
         assert!(lines[21].contains("1,007 ranks more, none with over 1,006,003"), "{}", lines[21]);
+    }
+
+    #[test]
+    fn small_terminals_have_the_worst_ranks_as_well() {
+        let shown = |width: usize, height: usize| {
+            let page = page(&snapshot(8), width, height, usize::MAX);
+            page.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect::<Vec<_>>()
+        };
+        for (width, height) in [(40, 6), (20, 3), (80, 9), (200, 1), (1, 50)] {
+            let page = shown(width, height);
+            assert!(page.len() <= height, "{page:#?}");
+            assert!(page.iter().all(|line| line.chars().count() <= width), "{page:#?}");
+        }
+        let page = shown(40, 6);
+        let expected = [
+            "halo27.trace: running  (8 ranks, Open MP",
+            "PRQ ~28,000  UMQ =24",
+            "  rank       PRQ       UMQ  state",
+            "     7    ~7,000        =3  its file is ",
+            "     6    =6,000        =3  in Recv",
+            "  and 6 ranks more, none with over 5,003",
+        ];
+        assert_eq!(page, expected);
+        assert!(shown(80, 24).join("\n").contains("MPI_T"));
+    }
+
+    #[test]
+    fn a_job_that_failed_has_not_just_finished() {
+        let ended = |exit_status| Snapshot { state: State::Finished, exit_status, ..snapshot(2) };
+        assert!(plain(&ended(Some(0)), 9)[0].contains("finished"));
+        assert!(plain(&ended(Some(3)), 9)[0].contains("failed"));
     }
 
     #[test]

@@ -61,23 +61,35 @@ fn check(folder: &Path) -> Result<(), String> {
     ))
 }
 
+/// Where a process, or those that it started, write to: the nearest to it, if all that are recorded below write there.
 fn of_process(pid: u32) -> Result<PathBuf, String> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
         return Err(format!("there is no process {pid}; it has ended, or runs on another host"));
     }
     let started = started_by();
     let (mut next, mut refused, mut seen) = (VecDeque::from([pid]), false, 0);
+    let mut found: Vec<(u32, PathBuf)> = Vec::new();
     while let Some(pid) = next.pop_front() {
         match fs::read(format!("/proc/{pid}/environ")) {
             Ok(environment) => {
                 if let Some(folder) = recorded_in(&environment) {
-                    return Ok(as_seen_here(folder, pid));
+                    let folder = as_seen_here(folder, pid);
+                    if found.iter().all(|(_, other)| *other != folder) {
+                        found.push((pid, folder));
+                    }
+                    // What it started is of the same job.
+                    continue;
                 }
             }
             Err(error) => refused |= error.kind() == ErrorKind::PermissionDenied,
         }
         seen += 1;
         next.extend(started.get(&pid).into_iter().flatten());
+    }
+    match &found[..] {
+        [] => {}
+        [(_, folder)] => return Ok(folder.clone()),
+        several => return Err(ask_which(pid, several)),
     }
     if refused {
         return Err(format!(
@@ -88,6 +100,16 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
     Err(format!(
         "process {pid} is not recorded{those}; start the job with matchpoint record, or give the folder of its trace"
     ))
+}
+
+fn ask_which(pid: u32, several: &[(u32, PathBuf)]) -> String {
+    let named: Vec<String> =
+        several.iter().map(|(pid, folder)| format!("{pid} ({})", folder.display())).collect();
+    format!(
+        "process {pid} started {} jobs that are recorded; give one of these: {}",
+        several.len(),
+        named.join(", ")
+    )
 }
 
 /// Processes by who started them.
@@ -145,6 +167,36 @@ mod tests {
         assert_eq!(recorded_in(environment), Some(PathBuf::from("/a b/trace")));
         assert_eq!(recorded_in(b"MATCHPOINT_RECORD_DIR=\0"), None);
         assert_eq!(recorded_in(b""), None);
+    }
+
+    /// One that records nothing itself, and two below it that do.
+    #[test]
+    fn of_several_jobs_none_is_picked() {
+        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let start = |script: &str| std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let of = |folder: &Path| format!("{FOLDER}={} sleep 60 & ", folder.display());
+        let mut one = start(&format!("{} wait", of(folders[0].path())));
+        let mut two = start(&format!("{} {} wait", of(folders[0].path()), of(folders[1].path())));
+        let begun = std::time::Instant::now();
+        let found = |pid: u32, is_found: &dyn Fn(&Result<PathBuf, String>) -> bool| loop {
+            let found = of_process(pid);
+            if is_found(&found) || begun.elapsed().as_secs() > 20 {
+                return found;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        let single = found(one.id(), &|found| found.is_ok());
+        let asked = found(two.id(), &|found| found.as_ref().is_err_and(|said| said.contains("2 jobs")));
+        for shell in [&mut one, &mut two] {
+            let children = started_by().remove(&shell.id()).unwrap_or_default();
+            for child in children {
+                let _ = std::process::Command::new("kill").arg(child.to_string()).status();
+            }
+            shell.wait().unwrap();
+        }
+        assert_eq!(single, Ok(folders[0].path().to_owned()));
+        let said = asked.unwrap_err();
+        assert!(folders.iter().all(|folder| said.contains(folder.path().to_str().unwrap())), "{said}");
     }
 
     #[test]

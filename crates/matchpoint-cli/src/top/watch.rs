@@ -8,6 +8,7 @@ use matchpoint_trace::native::head::Head;
 use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, Follower, Lost, Queues};
 
+use super::flow::Flow;
 use super::snapshot::{Length, Life, Row, Snapshot, State};
 use super::standing::{MOST_RANKS, Standing};
 
@@ -18,12 +19,14 @@ const MEASURED_FOR: Duration = Duration::from_secs(3);
 /// A process writes each second, whether it calls MPI or not.
 const SILENT_S: f64 = 3.0;
 
+/// How long before what all ranks have told of messages are kept apart by their times.
+const SETTLED_NS: i64 = 1_000_000_000;
+
 /// A trace that is looked at again and again.
 pub struct Watch {
     folder: PathBuf,
     ranks: Vec<Rank>,
-    /// Messages sent to each rank, by all.
-    sent: Vec<u64>,
+    flow: Flow,
     world: u32,
     behind: bool,
     own_host: String,
@@ -38,6 +41,8 @@ struct Rank {
     queues: Option<Queues>,
     /// Its process is not there any more, as far as can be seen from here.
     gone: bool,
+    /// It had written nothing for long when all that it wrote was read.
+    silent: bool,
 }
 
 impl Watch {
@@ -47,7 +52,7 @@ impl Watch {
         Watch {
             folder: folder.to_owned(),
             ranks: vec![],
-            sent: vec![],
+            flow: Flow::default(),
             world: 0,
             behind: false,
             own_host,
@@ -68,12 +73,20 @@ impl Watch {
         self.find();
         self.behind = false;
         for rank in &mut self.ranks {
-            self.behind |= rank.read(&mut self.sent, &self.own_host);
+            self.behind |= rank.read(&mut self.flow, &self.own_host);
             if let Some(size) = rank.file.head().map(|head| head.size.min(MOST_RANKS)) {
                 self.world = self.world.max(size);
             }
         }
+        self.flow.settle(self.told_ns().saturating_sub(SETTLED_NS));
         self.behind
+    }
+
+    /// Until when all ranks have told what they did. One that is silent is not waited for.
+    fn told_ns(&self) -> i64 {
+        let tells = |rank: &&Rank| rank.file.head().is_some() && !rank.is_over() && !rank.silent;
+        let until = self.ranks.iter().filter(tells).map(|rank| rank.file.until_ns());
+        until.min().filter(|_| !self.is_finished()).unwrap_or(i64::MAX)
     }
 
     /// Finds files that have been made since. Names count ranks without a gap, but not all hosts begin at once.
@@ -100,7 +113,8 @@ impl Watch {
     /// What it looks like now.
     pub fn snapshot(&self) -> Snapshot {
         let at = SystemTime::now();
-        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, self)).collect();
+        let told_ns = self.told_ns();
+        let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, told_ns, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
         let is_over = |row: &Row| row.life != Life::Running;
@@ -117,6 +131,7 @@ impl Watch {
             command: self.manifest.command.clone(),
             library: library.split_whitespace().collect::<Vec<_>>().join(" "),
             state,
+            exit_status: self.manifest.exit_status.filter(|_| state == State::Finished),
             ranks,
             elsewhere: self.ranks.iter().map(|rank| rank.standing.elsewhere).sum(),
             behind: self.behind,
@@ -134,10 +149,11 @@ impl Rank {
             standing: Standing::new(rank),
             queues: None,
             gone: false,
+            silent: false,
         }
     }
 
-    fn read(&mut self, sent: &mut Vec<u64>, own_host: &str) -> bool {
+    fn read(&mut self, flow: &mut Flow, own_host: &str) -> bool {
         if self.lost.is_some() || self.file.end().is_some() {
             return false;
         }
@@ -145,23 +161,25 @@ impl Rank {
         let gone = self.file.head().is_some_and(|head| is_gone(head, own_host));
         let (standing, queues) = (&mut self.standing, &mut self.queues);
         let more = self.file.read(&mut |entry| match entry {
-            Entry::Call(call) => standing.call(call, sent),
+            Entry::Call(call) => standing.call(call, flow),
             Entry::Queues(said) => *queues = Some(said),
         });
-        self.gone = gone && !matches!(more, Ok(true));
+        let behind = matches!(more, Ok(true));
+        self.gone = gone && !behind;
+        // Not when it is shown: reading the others takes its time.
+        self.silent = !behind && self.age_s(SystemTime::now()) > SILENT_S;
         more.unwrap_or_else(|lost| {
             self.lost = Some(lost);
             false
         })
     }
 
-    fn row(&self, at: SystemTime, watch: &Watch) -> Option<Row> {
+    fn row(&self, at: SystemTime, told_ns: i64, watch: &Watch) -> Option<Row> {
         if self.lost.is_none() {
             self.file.head()?;
         }
         let head = self.file.head();
-        let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
-        let age_s = seconds(since_1970 - self.file.until_wall_ns());
+        let age_s = self.age_s(at);
         let silent_s = seconds(self.file.until_ns().saturating_sub(self.standing.left_ns));
         let has_called = self.standing.left_ns > i64::MIN;
         Some(Row {
@@ -169,13 +187,25 @@ impl Rank {
             host: head.map(|head| head.host.clone()).unwrap_or_default(),
             pid: head.map_or(0, |head| head.pid),
             posted: self.posted(),
-            unexpected: self.unexpected(watch),
+            unexpected: self.unexpected(told_ns, watch),
             calls: self.file.calls(),
             calls_per_s: if self.file.end().is_some() { 0.0 } else { self.file.calls_per_s() },
             age_s,
             last_call_s: has_called.then_some(age_s + silent_s),
+            within: self.file.within().map(str::to_owned),
             life: self.life(age_s, watch.is_finished()),
         })
+    }
+
+    /// How old what it wrote last is.
+    fn age_s(&self, at: SystemTime) -> f64 {
+        let since_1970 = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
+        seconds(since_1970 - self.file.until_wall_ns())
+    }
+
+    /// Nothing more will be read of it.
+    fn is_over(&self) -> bool {
+        self.lost.is_some() || self.gone || self.file.end().is_some()
     }
 
     /// What the library said last, unless that is old.
@@ -199,14 +229,10 @@ impl Rank {
         }
     }
 
-    fn unexpected(&self, watch: &Watch) -> Length {
+    fn unexpected(&self, told_ns: i64, watch: &Watch) -> Length {
         match self.measured().and_then(|queues| queues.unexpected) {
             Some(entries) => Length { entries, measured: true },
-            None => {
-                // A receiver may have reported what a sender has not yet.
-                let sent = watch.sent.get(self.rank as usize).copied().unwrap_or(0);
-                Length { entries: sent.saturating_sub(self.standing.received), measured: false }
-            }
+            None => Length { entries: watch.flow.standing(self.rank, told_ns), measured: false },
         }
     }
 

@@ -42,7 +42,7 @@ impl Setting {
         let output = self.command.arg("--").args(command).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
-        let lines: Vec<&str> = said.lines().filter(|line| !line.contains("compiled the recorder")).collect();
+        let lines: Vec<&str> = said.lines().filter(|line| !line.contains("compiling the recorder")).collect();
         assert!(lines.len() == 1 && lines[0].starts_with("matchpoint: error: "), "{said}");
         assert!(!self.path("has-run").exists(), "it was run: {said}");
         said
@@ -137,6 +137,15 @@ fn no_place_for_a_cache() {
     assert!(said.contains("set HOME or XDG_CACHE_HOME"), "{said}");
 }
 
+/// Nothing is compiled, nor made, for what cannot call MPI.
+#[test]
+fn a_command_that_calls_no_mpi() {
+    let mut setting = Setting::new(&[]);
+    let said = setting.complaint(&[Path::new("ls")]);
+    assert!(said.contains("ls calls no MPI"), "{said}");
+    assert!(!said.contains("compiling") && !setting.path("trace").exists(), "{said}");
+}
+
 /// Nothing is lost on a job that calls no MPI, but the user is told.
 #[test]
 fn a_job_without_mpi() {
@@ -148,6 +157,7 @@ fn a_job_without_mpi() {
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
         let said = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);
         assert!(said.contains("nothing was recorded") && said.contains(words), "{said}");
+        assert!(!setting.path("trace").exists(), "an empty trace is left");
     }
     assert!(env::var_os("MATCHPOINT_RECORD_DIR").is_none());
 }

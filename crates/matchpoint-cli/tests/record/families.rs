@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::job::{Job, MATCHPOINT, is_whole, number};
 use crate::mpi::{self, run, scratch};
 
-const COMPILED: &str = "compiled the recorder";
+const COMPILED: &str = "compiling the recorder";
 
 #[test]
 fn a_recorder_is_compiled_once() {

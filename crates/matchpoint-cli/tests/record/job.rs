@@ -9,6 +9,7 @@ use std::{env, fs, thread};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
+use crate::cluster::{self, Cluster};
 use crate::mpi::{Mpi, scratch};
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
@@ -34,19 +35,33 @@ pub struct Ran {
 
 /// `timeout` ends the job too. Found before a test empties the path.
 pub fn limited(program: &str) -> Command {
-    let folders = env::var_os("PATH").unwrap();
-    let timeout = env::split_paths(&folders).map(|folder| folder.join("timeout")).find(|path| path.is_file());
-    let mut command = Command::new(timeout.expect("coreutils have timeout"));
+    let mut command = Command::new(timeout());
     command.args(["-k", "5", SECONDS, program]);
     command.env("XDG_CACHE_HOME", scratch().join("cache"));
     command
 }
 
+fn timeout() -> PathBuf {
+    let folders = env::var_os("PATH").unwrap();
+    let timeout = env::split_paths(&folders).map(|folder| folder.join("timeout")).find(|path| path.is_file());
+    timeout.expect("coreutils have timeout")
+}
+
 impl Job {
     /// `matchpoint record` with these options. What follows is the command.
     pub fn new(options: &[&str]) -> Job {
-        let folder = tempdir().unwrap();
-        let mut command = limited(MATCHPOINT);
+        Job::made(limited(MATCHPOINT), tempdir().unwrap(), options)
+    }
+
+    /// The same on the first host of these; the trace is where both see it.
+    pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
+        let mut command = cluster.first();
+        command.arg(timeout()).args(["-k", "5", SECONDS, MATCHPOINT]);
+        command.env("XDG_CACHE_HOME", scratch().join("cache"));
+        Job::made(command, cluster::seen_by_all(), options)
+    }
+
+    fn made(mut command: Command, folder: TempDir, options: &[&str]) -> Job {
         command.arg("record").args(options).arg("-o").arg(folder.path().join("trace")).arg("--");
         Job { folder, command, said: options.iter().map(|&word| word.to_owned()).collect() }
     }

@@ -4,6 +4,7 @@
 //! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
 
 mod applications;
+mod cluster;
 mod counts;
 mod endings;
 mod errors;

@@ -8,6 +8,7 @@ use std::{env, fmt, fs};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
+use crate::cluster::{self, Cluster};
 use crate::mpi::Mpi;
 
 pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
@@ -38,8 +39,17 @@ pub struct Ran {
 impl Job {
     /// With these options. What follows is the command.
     pub fn new(options: &[&str]) -> Job {
-        let folder = tempdir().unwrap();
-        let mut command = Command::new("timeout");
+        Job::made(Command::new("timeout"), tempdir().unwrap(), options)
+    }
+
+    /// The same on the first host of these, in a folder that both see.
+    pub fn on(cluster: &Cluster, options: &[&str]) -> Job {
+        let (mut command, folder) = (cluster.first(), cluster::seen_by_all());
+        command.arg("timeout").current_dir(folder.path());
+        Job::made(command, folder, options)
+    }
+
+    fn made(mut command: Command, folder: TempDir, options: &[&str]) -> Job {
         command.args(["-k", "5", SECONDS, MATCHPOINT, "run"]).args(options);
         command.arg("--json").arg(folder.path().join("run.json")).arg("--");
         for name in SETTINGS {
@@ -84,7 +94,8 @@ impl Job {
             stderr: text(output.stderr),
             what: self.said.join(" "),
         };
-        let left: Vec<_> = fs::read_dir(ran.folder.path().join("tmp")).unwrap().flatten().collect();
+        let places = [ran.folder.path().join("tmp"), ran.folder.path().to_owned()];
+        let left: Vec<_> = places.iter().flat_map(|place| fs::read_dir(place).unwrap().flatten()).collect();
         let ours =
             left.iter().filter(|entry| entry.file_name().to_string_lossy().starts_with("matchpoint-run"));
         assert_eq!(ours.count(), 0, "a folder of the run was left: {left:?}\n{ran}");

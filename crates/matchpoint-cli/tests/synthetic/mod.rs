@@ -236,6 +236,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         sampled: 1.0,
         full: false,
         too_large: false,
+        timed_counting: 0.0,
         match_ns: sum(|at| at.match_ns),
         match_cold_ns: sum(|at| at.match_cold_ns),
         matched: messages,

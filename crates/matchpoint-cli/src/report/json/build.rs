@@ -168,6 +168,7 @@ fn engine(of: &EngineMeasurements) -> Engine<'_> {
         name: &of.name,
         sampled: of.sampled,
         stopped: stopped(of),
+        timed_counting: of.timed_counting,
         matched: of.matched,
         match_ns: of.match_ns,
         match_cold_ns: of.match_cold_ns,

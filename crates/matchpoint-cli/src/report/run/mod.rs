@@ -4,6 +4,9 @@ pub mod json;
 pub mod terminal;
 pub mod verdict;
 
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
 use matchpoint_run::report::{Process, Rank};
 
 /// What the processes of one job told.
@@ -18,6 +21,10 @@ pub struct Run {
     pub idle: u64,
     /// How many the command asked for, if it says so.
     pub expected: Option<u64>,
+    /// Hosts on which processes loaded the provider.
+    pub heard: BTreeSet<String>,
+    /// How many hosts the job reaches, and the folder that all of them must see; if that was known.
+    reach: Option<(u64, PathBuf)>,
 }
 
 impl Run {
@@ -42,7 +49,14 @@ impl Run {
             unmatched,
             idle: processes.iter().filter(is_idle).count() as u64,
             expected,
+            heard: processes.iter().map(|process| process.host.clone()).collect(),
+            reach: None,
         }
+    }
+
+    /// Of a job that reaches so many hosts, its reports in this folder.
+    pub fn over(self, hosts: u64, folder: &Path) -> Run {
+        Run { reach: Some((hosts, folder.to_owned())), ..self }
     }
 
     /// Processes that told nothing.
@@ -50,6 +64,19 @@ impl Run {
         let told =
             self.ranks.len() as u64 + self.idle + self.unmatched.iter().map(|(_, times)| times).sum::<u64>();
         self.expected.map_or(0, |expected| expected.saturating_sub(told))
+    }
+
+    /// Processes of the first host were heard of, and none of the others: what must be the matter, in words.
+    pub fn unseen(&self) -> Option<String> {
+        let (hosts, folder) = self.reach.as_ref()?;
+        let expected = self.expected?;
+        let host = self.heard.first().filter(|_| self.heard.len() == 1 && *hosts > 1 && self.silent() > 0)?;
+        Some(format!(
+            "{} of {expected} processes reported nothing, and all that did are on {host}: the other hosts do not see \
+             {}, it seems; name a folder that all hosts see with --folder",
+            self.silent(),
+            folder.display()
+        ))
     }
 
     /// Ranks that did not close their endpoints: killed, aborted, or left by `exit`.

@@ -24,10 +24,16 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     let told: Vec<&Rank> = run.ranks.iter().filter(|rank| rank.complete || rank.searches() > 0).collect();
     if !told.is_empty() {
         let shown = if all { told.len() } else { ROWS.min(told.len()) };
-        let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank)).collect();
+        // Those of spawned processes begin again at 0.
+        let of_several = |rank: &Rank| told.iter().filter(|other| other.rank == rank.rank).count() > 1;
+        let several = told[..shown].iter().any(|rank| of_several(rank));
+        let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
         page.table(&HEADER, &rows);
         let more = told.len() - shown;
-        let more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
+        let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
+        if several {
+            more += " There are several worlds, each with ranks from 0: pid, of which process.";
+        }
         page.footnote(&format!(
             "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and \
              messages. unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives \
@@ -52,8 +58,12 @@ fn style(answer: Answer) -> Style {
     }
 }
 
-fn row(rank: &Rank) -> Vec<String> {
-    let name = rank.rank.map_or_else(|| format!("{}:{}", rank.host, rank.pid), |rank| rank.to_string());
+fn row(rank: &Rank, of_several: bool) -> Vec<String> {
+    let name = match rank.rank {
+        Some(number) if of_several => format!("{number}, pid {}", rank.pid),
+        Some(number) => number.to_string(),
+        None => format!("{}:{}", rank.host, rank.pid),
+    };
     let mean = rank.list_entries() as f64 / rank.searches().max(1) as f64;
     let unexpected = rank.unexpected as f64 / rank.arrivals.max(1) as f64;
     vec![
@@ -85,7 +95,9 @@ fn notes(run: &Run) -> Vec<(String, String)> {
             ),
         );
     }
-    if run.silent() > 0 {
+    if let Some(text) = run.unseen() {
+        note("Not heard of", format!("{text}."));
+    } else if run.silent() > 0 {
         let expected = run.expected.unwrap_or(0);
         note(
             "Not heard of",
@@ -97,10 +109,7 @@ fn notes(run: &Run) -> Vec<(String, String)> {
         );
     }
     for (why, times) in &run.unmatched {
-        note(
-            "Not matched by us",
-            format!("in {}: {why}.", format::counted(*times, "process").replace("processs", "processes")),
-        );
+        note("Not matched by us", format!("in {}: {why}.", format::counted(*times, "process")));
     }
     if run.idle > 0 && !run.ranks.is_empty() {
         let text = "loaded the provider and opened no endpoint with it.";

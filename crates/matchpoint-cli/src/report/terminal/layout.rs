@@ -82,6 +82,13 @@ impl Page {
         }
     }
 
+    /// A wrapped list item.
+    pub fn bullet(&mut self, text: &str) {
+        for (index, line) in wrap(text, self.width - 2).into_iter().enumerate() {
+            let _ = writeln!(self.text, "{}{line}", if index == 0 { "- " } else { "  " });
+        }
+    }
+
     /// A table: the first column to the left, the others to the right.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
         let widths = widths(header, rows);

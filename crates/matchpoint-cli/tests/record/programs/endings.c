@@ -1,5 +1,5 @@
 /* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most, and
- * then ends as it is told to: kill, abort, exit, segfault; or never. */
+ * then ends as it is told to: kill, late (kill while the others wait), abort, exit, segfault; or never. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,7 +23,9 @@ int main(int argc, char **argv)
         MPI_Bcast(&goes_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
         usleep(1000);
     }
-    if (strcmp(ending, "kill") == 0 && rank == 1)
+    if (strcmp(ending, "late") == 0 && rank == 1)
+        sleep(4);
+    if ((strcmp(ending, "kill") == 0 || strcmp(ending, "late") == 0) && rank == 1)
         kill(getpid(), SIGKILL);
     if (strcmp(ending, "segfault") == 0 && rank == 1) {
         signal(SIGSEGV, SIG_DFL);

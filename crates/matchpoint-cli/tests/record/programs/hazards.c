@@ -81,6 +81,8 @@ static void truncate_messages(MPI_Comm comm)
         if (rank == 0) {
             MPI_Barrier(comm);
             send_to(1, 4, 10 + 2 * way, comm);
+            if (way == 4) /* long after it */
+                usleep(100000);
             send_to(1, 4, 11 + 2 * way, comm);
             continue;
         }
@@ -105,7 +107,12 @@ static void truncate_messages(MPI_Comm comm)
         case 3: error = MPI_Waitsome(1, requests, &count, indices, MPI_STATUSES_IGNORE); break;
         case 4:
             error = MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+#ifdef OPEN_MPI /* leaves what is under way, statuses or none */
+            if (requests[1] != MPI_REQUEST_NULL)
+                MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+#else
             check(requests[1] == MPI_REQUEST_NULL, "who ignores statuses waits for all");
+#endif
             break;
         case 5: /* some libraries leave it, others do not */
             while (error == MPI_SUCCESS && !flag)
@@ -253,6 +260,7 @@ static void abort_in_handler(MPI_Comm *comm, int *error, ...)
 
 #ifdef SESSIONS
 static pthread_barrier_t together;
+static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 
 static MPI_Comm session_comm(MPI_Session session, const char *tag)
 {
@@ -267,9 +275,16 @@ static MPI_Comm session_comm(MPI_Session session, const char *tag)
 static void *open_session(void *tag)
 {
     MPI_Session session;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
     pthread_barrier_wait(&together);
-    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session);
+    MPI_Session_init(info, MPI_ERRORS_RETURN, &session);
+    MPI_Info_free(&info);
+    // Open MPI 5.0 never returns from some that are created at once, with or without a recorder.
+    pthread_mutex_lock(&one_by_one);
     MPI_Comm comm = session_comm(session, tag);
+    pthread_mutex_unlock(&one_by_one);
     for (int i = 0, out = 0; i < 10; i++)
         MPI_Send(&out, 1, MPI_INT, MPI_PROC_NULL, i, comm);
     MPI_Comm_free(&comm);

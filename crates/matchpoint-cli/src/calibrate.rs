@@ -1,0 +1,237 @@
+//! `matchpoint calibrate`: measures a machine under its MPI, fits the model, and writes the machine's file.
+
+use std::env;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_calibrate::conversation::Conversation;
+use matchpoint_calibrate::fit::parameters;
+use matchpoint_calibrate::plan::Settings;
+use matchpoint_calibrate::raw::Raw;
+use matchpoint_calibrate::session::{Request, Step};
+use matchpoint_calibrate::{CalibrateError, machine, program};
+
+use crate::cli::Calibrate;
+use crate::delivery::is_stdout;
+use crate::failure::Failure;
+use crate::output::Outputs;
+use crate::report::calibrate::{Calibration, html, json, terminal};
+use crate::{format, job};
+
+const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}  {eta} left";
+
+/// A batch is timed as one, and shorter than the whole measurement by this.
+const BATCHES: f64 = 50.0;
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no compiler or no launcher, the job fails, raw measurements are damaged, or a file cannot be written.
+pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
+    let files = Files::prepare(arguments)?;
+    let raw_path = match &arguments.from {
+        Some(path) => path.clone(),
+        None => measured(arguments)?,
+    };
+    let raw = Raw::read(&raw_path)?;
+    if raw.measured.is_empty() {
+        return Err(Failure::Message(format!(
+            "{}: nothing was measured yet; measure first, with a launcher behind --",
+            raw_path.display()
+        )));
+    }
+    let parameters = parameters::fit(&raw);
+    let name = arguments.name.as_deref().unwrap_or(&raw.head.ranks.0[0].host);
+    let machine = machine::machine(name, &who(), &raw, &parameters);
+    files.finish(&Calibration { raw: &raw, parameters: &parameters, machine: &machine })
+}
+
+fn who() -> String {
+    env::var("USER").or_else(|_| env::var("LOGNAME")).unwrap_or_else(|_| "unknown".to_owned())
+}
+
+/// What is written, and where.
+struct Files {
+    outputs: Outputs,
+    machine: usize,
+    json: Option<usize>,
+    html: Option<usize>,
+    json_to_stdout: bool,
+}
+
+impl Files {
+    /// Makes room for every file, before anything is measured.
+    fn prepare(arguments: &Calibrate) -> Result<Self, Failure> {
+        let mut named = vec![&arguments.output];
+        named.extend(arguments.json.iter().filter(|path| !is_stdout(path)).chain(&arguments.html));
+        named.extend(arguments.raw.iter().chain(&arguments.from));
+        let is_twice = |index: usize| named[index + 1..].contains(&named[index]);
+        if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
+            return Err(Failure::Message(format!(
+                "{}: machine, raw measurements, --json and --html need a file each",
+                named[index].display()
+            )));
+        }
+        let mut outputs = Outputs::default();
+        let machine = outputs.reserve(&arguments.output)?;
+        let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
+        let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
+        let json = json.map(|path| outputs.reserve(path)).transpose()?;
+        let html = arguments.html.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+        Ok(Files { outputs, machine, json, html, json_to_stdout })
+    }
+
+    fn finish(mut self, of: &Calibration<'_>) -> Result<(), Failure> {
+        let text = of.machine.to_toml();
+        self.outputs.fill(self.machine, |out| out.write_all(text.as_bytes()))?;
+        if let Some(index) = self.json {
+            self.outputs.fill(index, |out| json::write(of, out))?;
+        }
+        if let Some(index) = self.html {
+            self.outputs.fill(index, |out| out.write_all(html::render(of).as_bytes()))?;
+        }
+        let written = self.outputs.commit()?;
+        let mut out = anstream::stdout().lock();
+        let printed = match self.json_to_stdout {
+            true => json::write(of, &mut out),
+            false => out.write_all(terminal::render(of).as_bytes()),
+        };
+        printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))?;
+        for path in written {
+            anstream::eprintln!("matchpoint: wrote {}", path.display());
+        }
+        Ok(())
+    }
+}
+
+/// Where raw measurements go: beside the machine, under its name.
+fn raw_path(arguments: &Calibrate) -> PathBuf {
+    arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
+}
+
+/// Has everything measured that is not yet, and tells where it is.
+fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
+    let raw = raw_path(arguments);
+    let request = Request {
+        raw: raw.clone(),
+        replace: arguments.replace,
+        settings: Settings {
+            bytes_max: arguments.max_bytes,
+            messages_max: arguments.max_messages,
+            bytes_total: arguments.total_bytes,
+            batch_s: arguments.seconds / BATCHES,
+            budget_s: arguments.seconds,
+        },
+        command: arguments.command.clone(),
+        host: matchpoint_replay::host::host(),
+    };
+    let earlier = request.earlier()?;
+    if let Some(earlier) = &earlier {
+        let made = format::counted(earlier.measured.len() as u64, "measurement");
+        anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
+    }
+    let mut command = program::command(&arguments.command, arguments.mpicc.as_deref(), &mut |library| {
+        anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
+    })?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut talk = Talk::new(request, earlier);
+    let status = job::run(command, &mut talk)?;
+    match talk.outcome() {
+        Ok(()) if status.success() => Ok(raw),
+        Ok(()) => job::ended(status).map(|()| raw),
+        Err(error) => {
+            let left = Raw::read(&raw).map_or(0, |raw| raw.measured.len());
+            let kept = match left {
+                0 => "see what it said, and whether the launcher runs other MPI programs".to_owned(),
+                _ => format!("the same command goes on after the {left} measurements in {}", raw.display()),
+            };
+            let code = status.code().map_or(String::new(), |code| format!(" (exit code {code})"));
+            Err(Failure::Message(format!("{error}{code}; {kept}")))
+        }
+    }
+}
+
+/// The conversation with the benchmark, in a thread of its own while the job is watched.
+struct Talk {
+    begin: Option<(Request, Option<Raw>)>,
+    thread: Option<JoinHandle<Result<(), CalibrateError>>>,
+    steps: Option<Receiver<Shown>>,
+    bar: Option<ProgressBar>,
+}
+
+/// What the bar shows.
+struct Shown {
+    done: usize,
+    total: usize,
+    next: String,
+}
+
+impl Talk {
+    fn new(request: Request, earlier: Option<Raw>) -> Talk {
+        let bar = io::stderr().is_terminal().then(|| {
+            let style =
+                ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+            ProgressBar::new(0).with_style(style)
+        });
+        Talk { begin: Some((request, earlier)), thread: None, steps: None, bar }
+    }
+
+    fn outcome(self) -> Result<(), CalibrateError> {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+        let said = self.thread.map(JoinHandle::join);
+        match said {
+            Some(Ok(outcome)) => outcome,
+            _ => Err(CalibrateError("the measurement broke off".to_owned())),
+        }
+    }
+}
+
+impl job::Watcher for Talk {
+    fn begins(&mut self, job: &mut Child) {
+        let (Some((request, earlier)), Some(output), Some(input)) =
+            (self.begin.take(), job.stdout.take(), job.stdin.take())
+        else {
+            return;
+        };
+        let (told, steps) = mpsc::channel();
+        self.steps = Some(steps);
+        self.thread = Some(thread::spawn(move || {
+            let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
+            request.run(earlier, benchmark, &mut |step| {
+                // Nobody looks any more once the job has ended.
+                let _ = told.send(shown(step));
+            })
+        }));
+    }
+
+    fn looks(&mut self) {
+        let (Some(bar), Some(steps)) = (&self.bar, &self.steps) else { return };
+        if let Some(last) = steps.try_iter().last() {
+            bar.set_length(last.total as u64);
+            bar.set_position(last.done as u64);
+            bar.set_message(last.next);
+        }
+    }
+}
+
+fn shown(step: Step<'_>) -> Shown {
+    let of = step.next;
+    let where_ = of.placement.map_or("on a node", |placement| placement.name());
+    let what = match of.messages {
+        1 => format!("{where_}, {}", format::bytes(of.bytes.into())),
+        many => format!("{where_}, {} messages", format::count(many.into())),
+    };
+    Shown { done: step.done, total: step.total, next: what }
+}
+
+impl From<CalibrateError> for Failure {
+    fn from(error: CalibrateError) -> Self {
+        Failure::Message(error.to_string())
+    }
+}

@@ -1,0 +1,234 @@
+//! `matchpoint predict`.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use matchpoint_model::Order;
+use matchpoint_replay::{Arrivals, LogGp};
+
+use super::engine_name;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint predict spmv A.mtx --machine blue-waters --processes 512
+  matchpoint predict spmv A.mtx --machine m.toml --scale 64,512,4096 --json -
+  matchpoint predict spgemm A.mtx P.mtx --machine m.toml --processes 512
+  matchpoint predict amg levels/ -m m.toml --processes 512 --html amg.html
+  matchpoint predict trace app.trace --machine m.toml --engine list -e hybrid
+  matchpoint predict figures figures/
+
+`matchpoint calibrate` writes the file of your machine (docs/machine.md);
+docs/predict.md has the models and all options.";
+
+/// `matchpoint predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// Of what.
+    #[command(subcommand)]
+    pub what: What,
+}
+
+/// What can be predicted.
+#[derive(Subcommand, Debug)]
+pub enum What {
+    /// A product of a sparse matrix and a vector, its rows spread over processes
+    Spmv(Spmv),
+    /// A product of two sparse matrices, their rows spread over processes
+    Spgemm(Spgemm),
+    /// Both on every level of a multigrid hierarchy
+    Amg(Amg),
+    /// What a traced application sends and receives, phase by phase
+    Trace(PredictTrace),
+    /// Draw the model curves of the paper's figures 2 to 5, 7 and 9
+    Figures(Figures),
+}
+
+/// Where it runs.
+#[derive(Args, Clone, Debug)]
+pub struct On {
+    /// The machine: the file that matchpoint calibrate wrote, or blue-waters, which is the paper's
+    #[arg(short, long, value_name = "FILE")]
+    pub machine: PathBuf,
+
+    /// Processes per node [default: those of the machine's file]
+    #[arg(long, value_name = "N")]
+    pub ppn: Option<NonZeroU32>,
+
+    /// Sockets per node [default: those of the machine's file]
+    #[arg(long, value_name = "N")]
+    pub sockets: Option<NonZeroU32>,
+
+    /// The network, as docs/predict.md describes its file [default: a cube of a torus, as the paper assumes]
+    #[arg(long, value_name = "FILE")]
+    pub topology: Option<PathBuf>,
+
+    /// Write all results as JSON to this file (- is standard output, instead of the tables)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Write a report as one HTML file that needs no network
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// How many processes.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub struct Processes {
+    /// How many processes share the rows
+    #[arg(short = 'n', long, value_name = "P", value_parser = processes)]
+    pub processes: Option<NonZeroU32>,
+
+    /// Several such numbers, one after the other, and the memory that engines take
+    #[arg(long, value_name = "P1,P2,…", value_delimiter = ',', value_parser = processes)]
+    pub scale: Vec<NonZeroU32>,
+}
+
+impl Processes {
+    /// All numbers, as asked for.
+    pub fn all(&self) -> Vec<NonZeroU32> {
+        self.processes.into_iter().chain(self.scale.iter().copied()).collect()
+    }
+}
+
+/// What an exchange is, beside its matrix.
+#[derive(Args, Clone, Debug)]
+pub struct Exchanged {
+    /// In which order messages find their receives: bound (γ n²), reversed, third (n² ÷ 3 entries) or in_order
+    #[arg(long, value_name = "ORDER", default_value_t = Order::Bound)]
+    pub order: Order,
+
+    /// Bytes of a number
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub value_bytes: u64,
+
+    /// Bytes of the number of a column
+    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub index_bytes: u64,
+}
+
+/// `matchpoint predict spmv`.
+#[derive(Args, Clone, Debug)]
+pub struct Spmv {
+    /// The matrix, a Matrix Market file
+    #[arg(value_name = "A.mtx")]
+    pub matrix: PathBuf,
+
+    /// How many processes.
+    #[command(flatten)]
+    pub processes: Processes,
+
+    /// Which process owns which row: a line for each row with a number from 0 on [default: consecutive rows]
+    #[arg(long, value_name = "FILE", conflicts_with = "scale")]
+    pub partition: Option<PathBuf>,
+
+    /// What is sent, and in which order it is received.
+    #[command(flatten)]
+    pub exchanged: Exchanged,
+
+    /// Where it runs.
+    #[command(flatten)]
+    pub on: On,
+}
+
+/// `matchpoint predict spgemm`.
+#[derive(Args, Clone, Debug)]
+pub struct Spgemm {
+    /// The first matrix, a Matrix Market file
+    #[arg(value_name = "A.mtx")]
+    pub matrix: PathBuf,
+
+    /// The second matrix [default: the first]
+    #[arg(value_name = "B.mtx")]
+    pub second: Option<PathBuf>,
+
+    /// How many processes.
+    #[command(flatten)]
+    pub processes: Processes,
+
+    /// Which process owns which row of A, and of B if it has as many: a line for each row with a number from 0 on [default:
+    /// consecutive rows]
+    #[arg(long, value_name = "FILE", conflicts_with = "scale")]
+    pub partition: Option<PathBuf>,
+
+    /// What is sent, and in which order it is received.
+    #[command(flatten)]
+    pub exchanged: Exchanged,
+
+    /// Where it runs.
+    #[command(flatten)]
+    pub on: On,
+}
+
+/// `matchpoint predict amg`.
+#[derive(Args, Clone, Debug)]
+pub struct Amg {
+    /// A folder with the levels: A0.mtx (the finest), A1.mtx, …, and their interpolations P0.mtx, P1.mtx, …
+    #[arg(value_name = "DIR")]
+    pub levels: PathBuf,
+
+    /// How many processes share the rows of a level; levels with fewer rows are on as many processes as rows
+    #[arg(short = 'n', long, value_name = "P", value_parser = processes)]
+    pub processes: NonZeroU32,
+
+    /// What is sent, and in which order it is received.
+    #[command(flatten)]
+    pub exchanged: Exchanged,
+
+    /// Where it runs.
+    #[command(flatten)]
+    pub on: On,
+}
+
+/// `matchpoint predict trace`.
+#[derive(Args, Clone, Debug)]
+pub struct PredictTrace {
+    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
+    #[arg(value_name = "TRACE")]
+    pub trace: PathBuf,
+
+    /// An engine, as name:key=value,… (repeat for several); the first is the one that the times are of
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_name, default_values = ["list", "hybrid"])]
+    pub engines: Vec<String>,
+
+    /// In how many phases of equal time the run is cut, from its first message to its last
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub phases: u32,
+
+    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
+    /// recorded
+    #[arg(short, long, value_name = "MODE", default_value_t)]
+    pub arrivals: Arrivals,
+
+    /// The network of the replay: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
+    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
+    pub loggp: LogGp,
+
+    /// Other numbers of processes, and the memory that engines take there
+    #[arg(long, value_name = "P1,P2,…", value_delimiter = ',', value_parser = processes)]
+    pub scale: Vec<NonZeroU32>,
+
+    /// Where it runs.
+    #[command(flatten)]
+    pub on: On,
+}
+
+/// `matchpoint predict figures`.
+#[derive(Args, Clone, Debug)]
+pub struct Figures {
+    /// The folder for the figures, one SVG file each
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+
+    /// The machine [default: blue-waters, the paper's]
+    #[arg(short, long, value_name = "FILE", default_value = "blue-waters")]
+    pub machine: PathBuf,
+}
+
+/// More are no machine's.
+const PROCESSES_MAX: u32 = 1 << 20;
+
+fn processes(text: &str) -> Result<NonZeroU32, String> {
+    let number = text.trim().parse::<NonZeroU32>().ok().filter(|number| number.get() <= PROCESSES_MAX);
+    number.ok_or_else(|| format!("give a number of processes, 1 to {PROCESSES_MAX}"))
+}

@@ -1,0 +1,30 @@
+//! Sizes with units.
+
+/// `2G`, `500M`, `65536`.
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let factor = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        _ => return Err("give a number of bytes, or one with K, M or G behind it".to_owned()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "give a number of bytes, as 500M".to_owned())?;
+    number.checked_mul(factor).ok_or_else(|| "no disk is so large".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bytes;
+
+    #[test]
+    fn sizes_have_units() {
+        assert_eq!(bytes("65536"), Ok(65536));
+        assert_eq!(bytes("2G"), Ok(2 << 30));
+        assert_eq!(bytes("500MiB"), Ok(500 << 20));
+        assert!(bytes("2T").is_err());
+        assert!(bytes("G").is_err());
+        assert!(bytes("99999999999999G").is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! What engines would do with an exchange: the real engines, given the messages of the process that receives most.
+
+use std::num::NonZeroU32;
+
+use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
+use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
+use matchpoint_model::{End, Order};
+
+use super::place::Place;
+use super::predicted::{EngineRow, Row};
+use crate::failure::Failure;
+
+/// More messages would take a list too long: it compares n² ÷ 2 entries.
+const MESSAGES_MAX: u64 = 20_000;
+
+/// Every engine of the registry on one exchange.
+pub(super) fn at(place: &Place, row: &Row, order: Order) -> Result<Vec<EngineRow>, Failure> {
+    let of = |name: &str| at_one(place, row, order, name);
+    let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
+    rows.map_err(|error| Failure::Message(error.to_string()))
+}
+
+fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRow, NameError> {
+    let messages = row.prediction.processes.iter().map(|process| process.received).max().unwrap_or(0);
+    let processes = row.layout.processes.get();
+    let full_name = at_process(name, 0, processes.into());
+    let played = messages <= MESSAGES_MAX;
+    let count = |in_order| -> Result<Option<u64>, NameError> {
+        if !played {
+            return Ok(None);
+        }
+        let mut engine = create_counting(&full_name)?;
+        Ok(exchange(engine.as_mut(), messages, in_order).map(|()| {
+            let attempts = engine.attempts();
+            attempts.posted + attempts.unexpected
+        }))
+    };
+    let (attempts_reversed, attempts_in_order) = (count(false)?, count(true)?);
+    let mut engine = create(&full_name)?;
+    // Waiting receives are what takes memory; in which order they are taken does not matter to it.
+    let _ = exchange(engine.as_mut(), messages, true);
+    let per_node = place.per_node(processes);
+    let attempts = match order {
+        Order::Bound | Order::Reversed => attempts_reversed,
+        Order::InOrder => attempts_in_order,
+        Order::Third => None,
+    };
+    let time_at =
+        |attempts: u64, end| place.machine.engine_s(name, 2.0 * messages as f64, attempts as f64, end).ok();
+    let time = attempts.and_then(|attempts| {
+        let [shortest, value, longest] = End::ALL.map(|end| time_at(attempts, end));
+        Some([shortest?, value?, longest?])
+    });
+    Ok(EngineRow {
+        engine: name.to_owned(),
+        processes,
+        messages,
+        attempts_reversed,
+        attempts_in_order,
+        attempts_recorded: None,
+        time_s: time,
+        time_from: time.map(|_| "the machine's file"),
+        node_bytes: Some(engine.footprint().peak_bytes * per_node),
+        node_bytes_all_peers: all_peers(&full_name, processes)?.map(|bytes| bytes * per_node),
+    })
+}
+
+/// The memory of an engine once every process had a message from every other.
+pub(super) fn memory(name: &str, processes: NonZeroU32, per_node: u64) -> Result<EngineRow, Failure> {
+    let full_name = at_process(name, 0, processes.get().into());
+    let bytes =
+        all_peers(&full_name, processes.get()).map_err(|error| Failure::Message(error.to_string()))?;
+    Ok(EngineRow {
+        engine: name.to_owned(),
+        processes: processes.get(),
+        messages: u64::from(processes.get()) - 1,
+        attempts_reversed: None,
+        attempts_in_order: None,
+        attempts_recorded: None,
+        time_s: None,
+        time_from: None,
+        node_bytes: None,
+        node_bytes_all_peers: bytes.map(|bytes| bytes * per_node),
+    })
+}
+
+/// Posts a receive from each of so many sources, and has their messages arrive; nothing if a table is full.
+fn exchange(engine: &mut dyn Engine, messages: u64, in_order: bool) -> Option<()> {
+    for at in 0..messages {
+        engine.post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))).ok()?;
+    }
+    for at in 0..messages {
+        let source = if in_order { at } else { messages - 1 - at };
+        engine.arrive(Message::new(MsgId(at), envelope(source))).ok()?;
+    }
+    Some(())
+}
+
+/// What an engine holds once it has had a message from every other process, one after the other.
+fn all_peers(name: &str, processes: u32) -> Result<Option<u64>, NameError> {
+    let mut engine = create(name)?;
+    for at in 1..u64::from(processes) {
+        let receive = Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
+        let message = Message::new(MsgId(at), envelope(at));
+        if engine.post(receive).is_err() || engine.arrive(message).is_err() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(engine.footprint().peak_bytes))
+}
+
+fn envelope(source: u64) -> Envelope {
+    Envelope::new(ContextId(0), Rank(source), Tag(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_compares_what_the_orders_say() {
+        for messages in [0, 1, 7, 100] {
+            for (in_order, order) in [(false, Order::Reversed), (true, Order::InOrder)] {
+                let mut engine = create_counting("list").unwrap();
+                exchange(engine.as_mut(), messages, in_order).unwrap();
+                // A post looks into an empty queue.
+                assert_eq!(engine.attempts().posted as f64, order.attempts(messages), "{messages} {order}");
+                assert_eq!(engine.posted_len() + engine.unexpected_len(), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn only_engines_with_something_for_each_peer_grow_with_peers() {
+        let bytes = |name, processes| all_peers(name, processes).unwrap().unwrap();
+        assert_eq!(bytes("list", 10), bytes("list", 10_000));
+        let (few, many) = (bytes("rank_array", 10_000), bytes("rank_array", 20_000));
+        assert!(few > 10_000 * 8 && many > few + 10_000 * 8, "{few}, {many}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Matrices, from file to exchanges, in one pass through each file.
+
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_model::matrix_market::{Header, MatrixError, Reader};
+use matchpoint_model::sparse::{Needs, RowSizes, Sizes};
+use matchpoint_model::{Exchange, Partition};
+
+use crate::failure::Failure;
+
+/// A matrix's file, opened and its header read.
+pub struct Matrix {
+    path: PathBuf,
+    bytes: u64,
+    reader: Reader<BufReader<File>>,
+}
+
+/// How large the buffer between file and lines is.
+const BUFFER_BYTES: usize = 1 << 20;
+
+impl Matrix {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no sparse matrix.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let cannot = |error: io::Error| {
+            Failure::Message(format!("{}: {error}; name a Matrix Market file", path.display()))
+        };
+        let file = File::open(path).map_err(cannot)?;
+        let known = file.metadata().map_err(cannot)?;
+        if !known.is_file() {
+            return Err(Failure::Message(format!(
+                "{} is no file; name a Matrix Market file",
+                path.display()
+            )));
+        }
+        let reader = Reader::new(BufReader::with_capacity(BUFFER_BYTES, file), known.len(), path);
+        Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader.map_err(failure)? })
+    }
+
+    /// Rows, columns, entries.
+    pub fn header(&self) -> Header {
+        self.reader.header()
+    }
+
+    /// Fails unless rows and columns are as many.
+    pub fn must_be_square(&self) -> Result<(), Failure> {
+        let Header { rows, columns, .. } = self.header();
+        if rows == columns {
+            return Ok(());
+        }
+        Err(self.wrong(&format!("{rows} rows, {columns} columns: this product needs a square matrix")))
+    }
+
+    /// Owners of this matrix's rows: as a file says, or consecutive rows.
+    pub fn partition(&self, listed: Option<&Path>, processes: NonZeroU32) -> Result<Partition, Failure> {
+        let rows = self.header().rows;
+        let Some(path) = listed else {
+            return Partition::contiguous(rows, processes).map_err(|problem| self.wrong(&problem));
+        };
+        let wrong = |problem: String| Failure::Message(format!("{}: {problem}", path.display()));
+        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        Partition::listed(BufReader::new(file), rows, processes).map_err(wrong)
+    }
+
+    /// Reads all entries: gives them to every gatherer, and counts those of each row.
+    ///
+    /// # Errors
+    /// The file is damaged, or a row has no entry.
+    pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
+        let sizes = self.count(needs)?;
+        match sizes.first_empty() {
+            None => Ok(sizes),
+            Some(row) => {
+                let row = u64::from(row) + 1;
+                Err(self.wrong(&format!("row {row} has no entry: the matrix is singular; remove the row")))
+            }
+        }
+    }
+
+    /// Counts the entries of each row, of which some may have none: in interpolations that is usual.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub fn row_sizes(mut self) -> Result<RowSizes, Failure> {
+        self.count(&mut [])
+    }
+
+    fn count(&mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
+        let mut sizes = RowSizes::new(self.header().rows);
+        let each = |row, column| {
+            sizes.entry(row);
+            needs.iter_mut().for_each(|needs| needs.entry(row, column));
+        };
+        let reading = Reading::new(self.bytes);
+        let is_whole = self.reader.entries(each, |bytes| reading.look(bytes)).map_err(failure)?;
+        if !is_whole {
+            return Err(Failure::Interrupted);
+        }
+        Ok(sizes)
+    }
+
+    fn wrong(&self, problem: &str) -> Failure {
+        Failure::Message(format!("{}: {problem}", self.path.display()))
+    }
+}
+
+/// How far a file has been read: a bar on a terminal, and whether the user interrupted it.
+struct Reading(ProgressBar);
+
+const TEMPLATE: &str = "{bar:20} {percent:>3} %  {bytes} of {total_bytes}  {eta} left";
+
+/// Whether the user interrupted it. There can be one handler only.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+impl Reading {
+    fn new(bytes: u64) -> Self {
+        // Without a handler (a second one is refused) the first remains, which does the same.
+        let _ = ctrlc::set_handler(|| STOPPED.store(true, Relaxed));
+        let bar = if io::stderr().is_terminal() { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
+        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+        Reading(bar.with_style(style))
+    }
+
+    fn look(&self, bytes: u64) -> bool {
+        self.0.set_position(bytes);
+        !STOPPED.load(Relaxed)
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+fn failure(error: MatrixError) -> Failure {
+    Failure::Message(error.to_string())
+}
+
+/// The messages of a matrix-vector product, for each of several partitions.
+pub fn spmv(
+    matrix: Matrix,
+    partitions: Vec<Partition>,
+    sizes: Sizes,
+) -> Result<(Vec<Exchange>, u64), Failure> {
+    let mut needs: Vec<Needs> = partitions.into_iter().map(|rows| Needs::new(rows.clone(), rows)).collect();
+    let entries = matrix.read(&mut needs)?.sum();
+    Ok((needs.into_iter().map(|needs| needs.exchange(|_| sizes.element())).collect(), entries))
+}
+
+/// The messages of a product of two matrices, for each of several pairs of partitions of their rows. Without a second
+/// matrix it is the first.
+pub fn spgemm(
+    first: Matrix,
+    second: Option<Matrix>,
+    partitions: Vec<(Partition, Partition)>,
+    sizes: Sizes,
+) -> Result<(Vec<Exchange>, u64), Failure> {
+    let mut needs: Vec<Needs> =
+        partitions.into_iter().map(|(rows, columns)| Needs::new(rows, columns)).collect();
+    let of_first = first.read(&mut needs)?;
+    let entries = of_first.sum();
+    let of_second = second.map(Matrix::row_sizes).transpose()?.unwrap_or(of_first);
+    let bytes_of = |column| sizes.row(of_second.of(column));
+    Ok((needs.into_iter().map(|needs| needs.exchange(bytes_of)).collect(), entries))
+}

@@ -1,0 +1,68 @@
+//! `matchpoint predict`: what messages will cost, by the models of `matchpoint-model`.
+//!
+//! Every kind of prediction ends in a [`Predicted`], from which all reports are made.
+
+mod amg;
+mod engines;
+mod figures;
+mod matrices;
+pub mod place;
+pub mod predicted;
+mod sparse;
+mod trace;
+
+use std::io::Write;
+
+use crate::cli::{On, Predict, PredictWhat};
+use crate::delivery::is_stdout;
+use crate::failure::Failure;
+use crate::output::Outputs;
+use crate::report::predict::{html, json, terminal};
+
+pub use predicted::Predicted;
+
+/// Runs the command.
+///
+/// # Errors
+/// A file cannot be read or written, the machine lacks what is needed, or the user interrupted it.
+pub fn run(arguments: &Predict) -> Result<(), Failure> {
+    match &arguments.what {
+        PredictWhat::Spmv(arguments) => deliver(&arguments.on, || sparse::spmv(arguments)),
+        PredictWhat::Spgemm(arguments) => deliver(&arguments.on, || sparse::spgemm(arguments)),
+        PredictWhat::Amg(arguments) => deliver(&arguments.on, || amg::amg(arguments)),
+        PredictWhat::Trace(arguments) => deliver(&arguments.on, || trace::trace(arguments)),
+        PredictWhat::Figures(arguments) => figures::draw(arguments),
+    }
+}
+
+/// Makes room for the files, predicts, and writes what was asked for.
+fn deliver(on: &On, predict: impl FnOnce() -> Result<Predicted, Failure>) -> Result<(), Failure> {
+    let same_file = on.json.is_some() && on.json == on.html;
+    if same_file || on.html.as_deref().is_some_and(is_stdout) {
+        let problem =
+            "--html needs a file of its own: only --json can go to standard output, and not both to one file";
+        return Err(Failure::Message(problem.to_owned()));
+    }
+    let mut outputs = Outputs::default();
+    let json_file = on.json.as_deref().filter(|path| !is_stdout(path));
+    let json_file = json_file.map(|path| outputs.reserve(path)).transpose()?;
+    let html_file = on.html.as_deref().map(|path| outputs.reserve(path)).transpose()?;
+    let predicted = predict()?;
+    if let Some(index) = json_file {
+        outputs.fill(index, |out| json::write(&predicted, out))?;
+    }
+    if let Some(index) = html_file {
+        outputs.fill(index, |out| out.write_all(html::render(&predicted).as_bytes()))?;
+    }
+    let written = outputs.commit()?;
+    let mut out = anstream::stdout().lock();
+    let printed = if on.json.as_deref().is_some_and(is_stdout) {
+        json::write(&predicted, &mut out)
+    } else {
+        out.write_all(terminal::render(&predicted).as_bytes())
+    };
+    for path in written {
+        anstream::eprintln!("matchpoint: wrote {}", path.display());
+    }
+    printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))
+}

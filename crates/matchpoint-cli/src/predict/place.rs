@@ -1,0 +1,87 @@
+//! Where it runs: the machine, the network, how processes lie on nodes.
+
+use std::num::NonZeroU32;
+use std::path::Path;
+
+use matchpoint_model::machine::{self, BLUE_WATERS};
+use matchpoint_model::{Layout, Machine, Order, Search, Setting, Topology};
+
+use crate::cli::On;
+use crate::failure::Failure;
+
+/// What `--machine` and the like say, read.
+pub struct Place {
+    /// The parameters.
+    pub machine: Machine,
+    topology: Option<Topology>,
+    ppn: NonZeroU32,
+    sockets: NonZeroU32,
+    network: String,
+}
+
+impl Place {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// One of them cannot be read, or nothing says how processes lie on nodes.
+    pub fn read(on: &On) -> Result<Self, Failure> {
+        let machine = read_machine(&on.machine)?;
+        let lacks = |key: &str, option: &str| {
+            Failure::Message(format!(
+                "the machine `{}` has no {key}: say {option}, or add it to the machine's file",
+                machine.name
+            ))
+        };
+        let ppn = on.ppn.or_else(|| machine.node.processes.and_then(NonZeroU32::new));
+        let sockets = on.sockets.or_else(|| machine.node.sockets.and_then(NonZeroU32::new));
+        let ppn = ppn.ok_or_else(|| lacks("node.processes", "--ppn"))?;
+        let sockets = sockets.ok_or_else(|| lacks("node.sockets", "--sockets"))?;
+        let topology = on.topology.as_deref().map(Topology::read).transpose();
+        let topology = topology.map_err(|error| Failure::Message(error.to_string()))?;
+        let network = match &on.topology {
+            Some(path) => format!("{}, every message on its route", path.display()),
+            None => "a cube of a 3-D torus, as the paper assumes".to_owned(),
+        };
+        Ok(Place { machine, topology, ppn, sockets, network })
+    }
+
+    /// The network, in words.
+    pub fn network(&self) -> String {
+        self.network.clone()
+    }
+
+    /// So many processes, laid out.
+    pub fn layout(&self, processes: NonZeroU32) -> Layout {
+        Layout { processes, ppn: self.ppn, sockets: self.sockets }
+    }
+
+    /// How many of so many processes a node has.
+    pub fn per_node(&self, processes: u32) -> u64 {
+        self.ppn.get().min(processes).into()
+    }
+
+    /// The same, with all else that a prediction needs, queues searched in an order.
+    pub fn setting(&self, processes: NonZeroU32, order: Order) -> Setting<'_> {
+        self.setting_of(processes, Search::Order(order))
+    }
+
+    /// The same, whatever searching takes.
+    pub fn setting_of<'a>(&'a self, processes: NonZeroU32, search: Search<'a>) -> Setting<'a> {
+        Setting {
+            machine: &self.machine,
+            layout: self.layout(processes),
+            topology: self.topology.as_ref(),
+            search,
+        }
+    }
+}
+
+/// Reads a machine's file; the paper's machine needs none.
+pub(super) fn read_machine(path: &Path) -> Result<Machine, Failure> {
+    let read = if path == Path::new(BLUE_WATERS) && !path.exists() {
+        machine::blue_waters()
+    } else {
+        machine::read(path)
+    };
+    read.map_err(|error| Failure::Message(error.to_string()))
+}

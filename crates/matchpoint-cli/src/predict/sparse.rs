@@ -1,0 +1,136 @@
+//! `matchpoint predict spmv` and `spgemm`.
+
+use std::num::NonZeroU32;
+
+use matchpoint_model::sparse::Sizes;
+use matchpoint_model::{Exchange, Order, Partition, predict};
+
+use super::engines;
+use super::matrices::{self, Matrix};
+use super::place::Place;
+use super::predicted::{Predicted, Row};
+use crate::cli::{Exchanged, Spgemm, Spmv};
+use crate::failure::Failure;
+use crate::format::count;
+
+/// A product with a vector.
+pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
+    let place = Place::read(&arguments.on)?;
+    let matrix = Matrix::open(&arguments.matrix)?;
+    matrix.must_be_square()?;
+    let rows = matrix.header().rows;
+    let processes = arguments.processes.all();
+    let partitions: Result<Vec<Partition>, Failure> = processes
+        .iter()
+        .map(|&processes| matrix.partition(arguments.partition.as_deref(), processes))
+        .collect();
+    let (exchanges, entries) = matrices::spmv(matrix, partitions?, sizes(&arguments.exchanged))?;
+    let subject = format!(
+        "product of {} and a vector: {} rows, {} entries",
+        arguments.matrix.display(),
+        count(rows.into()),
+        count(entries)
+    );
+    let order = arguments.exchanged.order;
+    let mut predicted = begin("spmv", subject, &place, order);
+    let of_matrix = (u64::from(rows), entries);
+    add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;
+    Ok(predicted)
+}
+
+/// A product of two matrices.
+pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
+    let place = Place::read(&arguments.on)?;
+    let first = Matrix::open(&arguments.matrix)?;
+    let second = arguments.second.as_deref().map(Matrix::open).transpose()?;
+    must_fit(&first, second.as_ref())?;
+    let rows = first.header().rows;
+    let processes = arguments.processes.all();
+    let listed = arguments.partition.as_deref();
+    let partitions: Result<Vec<(Partition, Partition)>, Failure> = processes
+        .iter()
+        .map(|&processes| {
+            let of_rows = first.partition(listed, processes)?;
+            let of_columns = match &second {
+                Some(second) if second.header().rows != rows => second.partition(None, processes)?,
+                _ => of_rows.clone(),
+            };
+            Ok((of_rows, of_columns))
+        })
+        .collect();
+    let (exchanges, entries) = matrices::spgemm(first, second, partitions?, sizes(&arguments.exchanged))?;
+    let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
+    let subject = format!(
+        "product of {} and {second}: {} rows, {} entries",
+        arguments.matrix.display(),
+        count(rows.into()),
+        count(entries)
+    );
+    let order = arguments.exchanged.order;
+    let mut predicted = begin("spgemm", subject, &place, order);
+    let of_matrix = (u64::from(rows), entries);
+    add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;
+    Ok(predicted)
+}
+
+/// Columns of the first are rows of the second.
+pub(super) fn must_fit(first: &Matrix, second: Option<&Matrix>) -> Result<(), Failure> {
+    let Some(second) = second else { return first.must_be_square() };
+    let (columns, rows) = (first.header().columns, second.header().rows);
+    if columns == rows {
+        return Ok(());
+    }
+    Err(Failure::Message(format!(
+        "the first matrix has {columns} columns, the second {rows} rows: a product needs as many of both"
+    )))
+}
+
+pub(super) fn sizes(exchanged: &Exchanged) -> Sizes {
+    Sizes { value_bytes: exchanged.value_bytes, index_bytes: exchanged.index_bytes }
+}
+
+/// A prediction without rows.
+pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: Order) -> Predicted {
+    Predicted {
+        command,
+        subject,
+        machine: place.machine.clone(),
+        network: place.network(),
+        searched: searched(order).to_owned(),
+        row_name: "processes",
+        rows: Vec::new(),
+        engines: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+fn searched(order: Order) -> &'static str {
+    match order {
+        Order::Bound => {
+            "γ n² (equation 3): an upper bound, of messages in the opposite order of their receives"
+        }
+        Order::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
+        Order::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
+        Order::InOrder => {
+            "n entries, of messages in the order of their receives: the least that a list can do"
+        }
+    }
+}
+
+fn add(
+    predicted: &mut Predicted,
+    place: &Place,
+    processes: &[NonZeroU32],
+    exchanges: &[Exchange],
+    order: Order,
+    of_matrix: (u64, u64),
+) -> Result<(), Failure> {
+    for (&processes, exchange) in processes.iter().zip(exchanges) {
+        let prediction = predict(&place.setting(processes, order), exchange).map_err(Failure::Message)?;
+        let row =
+            Row::new(processes.to_string(), predicted.command, place.layout(processes), exchange, prediction);
+        predicted.engines.extend(engines::at(place, &row, order)?);
+        predicted.rows.push(Row { matrix: Some(of_matrix), ..row });
+    }
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! `matchpoint predict trace`: what a traced application's messages cost on a machine, phase by phase, and what another
+//! engine would change.
+//!
+//! Sends are taken from the trace, matching from real engines that are played its events. A phase takes as long as the
+//! process that takes longest, as if phases began together.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use matchpoint_model::{End, Exchange, Locality, Search, Sent, predict};
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements};
+use matchpoint_replay::traffic::{PhaseTraffic, TrafficOptions, traffic};
+use matchpoint_replay::{Measurements, Options, Progress, replay};
+
+use super::engines;
+use super::place::Place;
+use super::predicted::{EngineRow, Predicted, Row};
+use crate::analyze::{open, stop_on_interrupt};
+use crate::cli::PredictTrace;
+use crate::derived::{between, ratio};
+use crate::failure::Failure;
+use crate::format::{count, seconds, share};
+use crate::progress;
+
+/// Times of matching, by process, at each end.
+type Times = Vec<[f64; 3]>;
+
+/// What an engine's times are from.
+const FROM_MACHINE: &str = "the machine's file";
+const FROM_REPLAY: &str = "the replay on this host, warm to cold";
+const FROM_LIBRARY: &str = "what the machine's MPI library takes for each entry that list compares";
+
+/// The name of the row for the MPI library that the machine was measured under.
+const LIBRARY: &str = "MPI library";
+
+/// The prediction.
+pub(super) fn trace(arguments: &PredictTrace) -> Result<Predicted, Failure> {
+    let place = Place::read(&arguments.on)?;
+    let progress = Arc::new(Progress::default());
+    stop_on_interrupt(&progress);
+    let (measured, phases) = measure(arguments, &place, &progress)?;
+    let of = Traced { arguments, place: &place, measured: &measured, phases: &phases };
+    let predicted = of.predicted()?;
+    if progress.stopped() { Err(Failure::Interrupted) } else { Ok(predicted) }
+}
+
+fn measure(
+    arguments: &PredictTrace,
+    place: &Place,
+    progress: &Progress,
+) -> Result<(Measurements, Vec<PhaseTraffic>), Failure> {
+    let trace = open(&arguments.trace)?;
+    let options = Options {
+        engines: arguments.engines.clone(),
+        sampled: false,
+        arrivals: arguments.arrivals,
+        loggp: arguments.loggp,
+        compare_arrivals: false,
+    };
+    progress::shown(progress, || {
+        let measured = replay(trace.as_ref(), &options, progress)?;
+        let options = TrafficOptions {
+            engines: &arguments.engines,
+            arrivals: arguments.arrivals,
+            loggp: arguments.loggp,
+            phases: arguments.phases,
+            size_limits: &size_limits(place),
+        };
+        let phases = traffic(trace.as_ref(), &options, progress)?;
+        Ok((measured, phases))
+    })
+}
+
+/// The sizes at which a protocol changes, of whatever kind of link.
+fn size_limits(place: &Place) -> Vec<u64> {
+    let links = Locality::ALL.map(|locality| place.machine.link(locality));
+    let mut limits: Vec<u64> =
+        links.iter().flat_map(|link| [link.short_max_bytes, link.eager_max_bytes]).flatten().collect();
+    limits.sort_unstable();
+    limits.dedup();
+    limits
+}
+
+struct Traced<'a> {
+    arguments: &'a PredictTrace,
+    place: &'a Place,
+    measured: &'a Measurements,
+    phases: &'a [PhaseTraffic],
+}
+
+impl Traced<'_> {
+    fn predicted(&self) -> Result<Predicted, Failure> {
+        let first = self.measured.engines.first().ok_or_else(|| Failure::Message("no engine".to_owned()))?;
+        let mut predicted = Predicted {
+            command: "trace",
+            subject: self.subject(),
+            machine: self.place.machine.clone(),
+            network: self.place.network(),
+            searched: format!("engine {}: {}", first.name, self.times(0, 0)?.1),
+            row_name: "phase",
+            rows: Vec::new(),
+            engines: Vec::new(),
+            notes: self.notes(),
+        };
+        for phase in 0..self.phases.len() {
+            predicted.rows.push(self.row(phase)?);
+        }
+        for at in 0..self.measured.engines.len() {
+            let (times, from) = self.times_of_run(at)?;
+            predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, from));
+        }
+        predicted.engines.extend(self.library()?);
+        for &processes in &self.arguments.scale {
+            predicted.engines.extend(self.elsewhere(processes)?);
+        }
+        Ok(predicted)
+    }
+
+    fn subject(&self) -> String {
+        let trace = &self.measured.trace;
+        format!(
+            "{}: {} ranks, {} of run time, of which the replay takes {}",
+            trace.path,
+            count(trace.ranks.into()),
+            seconds(self.measured.elapsed_s),
+            seconds(self.measured.replayed_s)
+        )
+    }
+
+    fn row(&self, phase: usize) -> Result<Row, Failure> {
+        let sent = self.phases[phase].flows.iter().filter(|flow| flow.from != flow.to).map(|flow| Sent {
+            from: flow.from,
+            to: flow.to,
+            messages: flow.messages,
+            bytes: flow.bytes,
+        });
+        let exchange = Exchange { messages: sent.collect() };
+        let ranks = NonZeroU32::new(self.measured.trace.ranks);
+        let ranks = ranks.ok_or_else(|| Failure::Message("the trace has no ranks".to_owned()))?;
+        let known = self.by_rank(&self.times(0, phase)?.0);
+        let setting = self.place.setting_of(ranks, Search::Known(&known));
+        let prediction = predict(&setting, &exchange).map_err(Failure::Message)?;
+        let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
+        Ok(Row::new(name, "trace", self.place.layout(ranks), &exchange, prediction))
+    }
+
+    /// Times of the processes that have a stream, as times of all ranks.
+    fn by_rank(&self, times: &[[f64; 3]]) -> Times {
+        let mut known = vec![[0.0; 3]; self.measured.trace.ranks as usize];
+        for (rank, time) in self.measured.ranks.iter().zip(times) {
+            known[rank.rank as usize] = *time;
+        }
+        known
+    }
+
+    /// What an engine takes in one phase, by process, and where that is from.
+    fn times(&self, engine: usize, phase: usize) -> Result<(Times, &'static str), Failure> {
+        let measured = &self.measured.engines[engine];
+        let name = measured.name.as_str();
+        if self.place.machine.queue_search.engines.contains_key(name) {
+            let times = self.phases[phase].matching.iter().map(|matching| {
+                let attempts = matching.attempts[engine].unwrap_or(0) as f64;
+                let at = |end| self.place.machine.engine_s(name, matching.operations as f64, attempts, end);
+                Ok([at(End::Shortest)?, at(End::Value)?, at(End::Longest)?])
+            });
+            let times: Result<Times, matchpoint_model::Missing> = times.collect();
+            return Ok((times.map_err(|missing| Failure::Message(missing.to_string()))?, FROM_MACHINE));
+        }
+        let times = measured.ranks.iter().enumerate().map(|(process, rank)| {
+            let part = self.part(engine, phase, process);
+            warm_to_cold(rank).map(|time| time * part)
+        });
+        Ok((times.collect(), FROM_REPLAY))
+    }
+
+    /// The share of a process's matching that falls into a phase: of its calls and what it compares in them.
+    fn part(&self, engine: usize, phase: usize, process: usize) -> f64 {
+        let work = |phase: &PhaseTraffic| {
+            let matching = &phase.matching[process];
+            (matching.operations + matching.attempts[engine].unwrap_or(0)) as f64
+        };
+        ratio(work(&self.phases[phase]), self.phases.iter().map(work).sum())
+    }
+
+    /// The same over the whole run.
+    fn times_of_run(&self, engine: usize) -> Result<(Times, &'static str), Failure> {
+        let mut sums = vec![[0.0; 3]; self.measured.ranks.len()];
+        let mut from = FROM_REPLAY;
+        for phase in 0..self.phases.len() {
+            let (times, of) = self.times(engine, phase)?;
+            from = of;
+            sums.iter_mut().zip(times).for_each(|(sum, time)| (0..3).for_each(|at| sum[at] += time[at]));
+        }
+        Ok((sums, from))
+    }
+
+    fn engine_row(&self, engine: &EngineMeasurements, times: &[[f64; 3]], from: &'static str) -> EngineRow {
+        let processes = self.measured.trace.ranks;
+        EngineRow {
+            engine: engine.name.clone(),
+            processes,
+            messages: self.measured.ranks.iter().map(|rank| rank.messages).max().unwrap_or(0),
+            attempts_reversed: None,
+            attempts_in_order: None,
+            attempts_recorded: Some(engine.posted.attempts + engine.unexpected.attempts),
+            time_s: Some(longest(times)),
+            time_from: Some(from),
+            node_bytes: Some(engine.bytes_max * self.place.per_node(processes)),
+            node_bytes_all_peers: None,
+        }
+    }
+
+    /// The MPI library of the machine, which searches as `list` does, if `list` was played.
+    fn library(&self) -> Result<Option<EngineRow>, Failure> {
+        let list = self.measured.engines.iter().find(|engine| engine.name == "list");
+        let (Some(list), Ok(_)) = (list, self.place.machine.attempt_s(End::Value)) else { return Ok(None) };
+        let time = |attempts: u64, end| self.place.machine.attempt_s(end).map(|each| each * attempts as f64);
+        let times: Result<Times, matchpoint_model::Missing> = list
+            .ranks
+            .iter()
+            .map(|rank| {
+                Ok([
+                    time(rank.attempts, End::Shortest)?,
+                    time(rank.attempts, End::Value)?,
+                    time(rank.attempts, End::Longest)?,
+                ])
+            })
+            .collect();
+        let times = times.map_err(|missing| Failure::Message(missing.to_string()))?;
+        let row = self.engine_row(list, &times, FROM_LIBRARY);
+        Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
+    }
+
+    /// The memory of every engine on so many processes that all had messages from one another.
+    fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
+        let of = |name: &String| engines::memory(name, processes, self.place.per_node(processes.get()));
+        self.arguments.engines.iter().map(of).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.measured.trace.notes.clone();
+        if self.measured.totals.sends_without_size > 0 {
+            notes.push(format!(
+                "The trace does not give the size of {}: they count as empty.",
+                crate::format::counted(self.measured.totals.sends_without_size, "message")
+            ));
+        }
+        let known: u64 = self.phases.iter().flat_map(|phase| &phase.flows).map(|flow| flow.messages).sum();
+        if known < self.measured.totals.sends {
+            notes.push(format!(
+                "The trace does not tell who {} were for: they are not in the times.",
+                crate::format::counted(self.measured.totals.sends - known, "message")
+            ));
+        }
+        if !self.measured.trace.missing.is_empty() {
+            notes.push("The trace lacks ranks: what they sent and searched is not in the times.".to_owned());
+        }
+        for engine in self.measured.engines.iter().filter(|engine| engine.sampled < 1.0) {
+            notes.push(format!(
+                "Engine {} was played {} of the searches only; the rest of its times is an estimate.",
+                engine.name,
+                share(engine.sampled)
+            ));
+        }
+        let from_replay = self
+            .measured
+            .engines
+            .iter()
+            .any(|engine| !self.place.machine.queue_search.engines.contains_key(&engine.name));
+        if from_replay {
+            notes.push(format!(
+                "Times of matching that are not from the machine's file were measured on {}, from warm to cold caches; a \
+                 phase has the part of them that its calls and comparisons are.",
+                self.measured.host
+            ));
+        }
+        notes
+    }
+}
+
+/// Seconds on warm caches, between, on cold ones.
+fn warm_to_cold(rank: &EngineAtRank) -> [f64; 3] {
+    let (low, high) = (rank.match_ns.min(rank.match_cold_ns), rank.match_ns.max(rank.match_cold_ns));
+    [low, between(low, high), high].map(|ns| ns * 1e-9)
+}
+
+/// The longest time of any process, at each end.
+fn longest(times: &[[f64; 3]]) -> [f64; 3] {
+    let at = |at: usize| times.iter().map(|time| time[at]).fold(0.0, f64::max);
+    [at(0), at(1), at(2)]
+}

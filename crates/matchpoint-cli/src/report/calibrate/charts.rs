@@ -1,0 +1,177 @@
+//! Which charts a calibration has: what was measured beside what the model says, and what is left between them.
+
+use matchpoint_calibrate::fit::differences::extra_attempts;
+use matchpoint_calibrate::fit::parameters::Link;
+use matchpoint_calibrate::fit::protocols::Segment;
+use matchpoint_calibrate::fit::rates::NodeRate;
+use matchpoint_calibrate::plan::{Order, Part};
+use matchpoint_calibrate::raw::Measured;
+
+use super::Calibration;
+use super::chart::{Chart, Scale, Series};
+use crate::format::{bytes, count, seconds};
+
+/// Of sizes and times, of sizes and residuals, of counts and times, of counts and residuals.
+const SIZES: (Scale, Scale) = (Scale::Logarithmic(16), Scale::Logarithmic(10));
+const SIZES_SIGNED: (Scale, Scale) = (Scale::Logarithmic(16), Scale::Signed);
+const COUNTS: (Scale, Scale) = (Scale::Logarithmic(10), Scale::Logarithmic(10));
+const COUNTS_SIGNED: (Scale, Scale) = (Scale::Logarithmic(10), Scale::Signed);
+
+/// A title, and the charts below it.
+pub(super) struct Group {
+    /// What they are of.
+    pub title: &'static str,
+    /// How to read them.
+    pub text: &'static str,
+    /// As SVG.
+    pub charts: Vec<String>,
+}
+
+/// All there are.
+pub(super) fn groups(of: &Calibration<'_>) -> Vec<Group> {
+    let groups = [
+        Group {
+            title: "One message",
+            text: "Ping-pong of one pair. Dots: measured; lines: α + s ÷ R_b, a line for each protocol that the times tell \
+                   apart. Beside them, what is left: (measured − modelled) ÷ measured.",
+            charts: if of.parameters.links.is_empty() { vec![] } else { vec![sizes(of), size_residuals(of)] },
+        },
+        Group {
+            title: "Several pairs at once",
+            text: "Ping-pong between two nodes; lines: α + max(s ÷ R_b, pairs × s ÷ R_N).",
+            charts: injection(of).into_iter().collect(),
+        },
+        Group {
+            title: "Many messages at once",
+            text: "HighVolumePingPong, the same bytes in any number of messages. The line is what reversed order is modelled \
+                   as: equal order as it was measured, and the cost of each entry compared beyond it.",
+            charts: queue(of).into_iter().chain(queue_residuals(of)).collect(),
+        },
+    ];
+    groups.into_iter().filter(|group| !group.charts.is_empty()).collect()
+}
+
+fn size_label(mark: f64) -> String {
+    bytes(mark as u64)
+}
+
+fn count_label(mark: f64) -> String {
+    count(mark as u64)
+}
+
+fn percent_label(mark: f64) -> String {
+    format!("{:+.0} %", mark * 100.0)
+}
+
+fn dots(name: String, colour: usize, points: Vec<(f64, f64)>) -> Series {
+    Series { name, colour, is_line: false, points }
+}
+
+fn line(colour: usize, points: Vec<(f64, f64)>) -> Series {
+    Series { name: String::new(), colour, is_line: true, points }
+}
+
+/// Sizes from the smallest to the largest of a segment, close enough for a line to look like one.
+fn within(segment: &Segment) -> impl Iterator<Item = f64> {
+    const STEPS: u32 = 24;
+    let (low, high) = (f64::from(segment.bytes.0), f64::from(segment.bytes.1));
+    (0..=STEPS).map(move |step| low * (high / low).powf(f64::from(step) / f64::from(STEPS)))
+}
+
+fn sizes(of: &Calibration<'_>) -> String {
+    let mut series = Vec::new();
+    for (colour, link) in of.parameters.links.iter().enumerate() {
+        let points = link.points.iter().map(|point| (f64::from(point.bytes), point.time_s)).collect();
+        series.push(dots(link.placement.name().to_owned(), colour, points));
+        for segment in &link.segments {
+            let time = |size: f64| segment.alpha_s.value + segment.beta_s_per_byte.value * size;
+            series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
+        }
+    }
+    let (title, axes) = ("Time of a message", ("bytes", "time"));
+    Chart { title, axes, scales: SIZES, series, labels: (size_label, seconds) }.svg()
+}
+
+fn size_residuals(of: &Calibration<'_>) -> String {
+    let series = of.parameters.links.iter().enumerate().map(|(colour, link)| {
+        let residuals = link.segments.iter().flat_map(|segment| &segment.residuals);
+        let points = residuals.map(|(size, residual)| (f64::from(*size), *residual)).collect();
+        dots(link.placement.name().to_owned(), colour, points)
+    });
+    Chart {
+        title: "Residuals",
+        axes: ("bytes", "measured − modelled"),
+        scales: SIZES_SIGNED,
+        series: series.collect(),
+        labels: (size_label, percent_label),
+    }
+    .svg()
+}
+
+fn injection(of: &Calibration<'_>) -> Option<String> {
+    let link = of.parameters.links.iter().find(|link| !link.node_rates.is_empty())?;
+    let measured = || of.raw.measured.iter().filter(|one| one.measurement.part == Part::Injection);
+    let mut counts: Vec<usize> = measured().map(|one| one.measurement.pairs.len()).collect();
+    counts.dedup();
+    let mut series = Vec::new();
+    for (colour, pairs) in counts.into_iter().enumerate() {
+        let here = measured().filter(|one| one.measurement.pairs.len() == pairs);
+        let points: Vec<(f64, f64)> =
+            here.map(|one| (f64::from(one.measurement.bytes), one.typical_s())).collect();
+        series.push(dots(format!("{pairs} pairs"), colour, points));
+        for (index, segment) in link.segments.iter().enumerate() {
+            let time = |size| limited_s(link, index, pairs, size);
+            series.push(line(colour, within(segment).map(|size| (size, time(size))).collect()));
+        }
+    }
+    let (title, axes) = ("Time of a message of each pair", ("bytes", "time"));
+    Some(Chart { title, axes, scales: SIZES, series, labels: (size_label, seconds) }.svg())
+}
+
+/// Equation 2.
+fn limited_s(link: &Link, index: usize, pairs: usize, size: f64) -> f64 {
+    let segment = &link.segments[index];
+    let alone_s = segment.beta_s_per_byte.value * size;
+    let together_s = match &link.node_rates[index] {
+        NodeRate::Limit(rate) => pairs as f64 * size / rate.value,
+        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => 0.0,
+    };
+    segment.alpha_s.value + alone_s.max(together_s)
+}
+
+fn times(of: &Calibration<'_>, order: Order) -> Vec<(f64, f64)> {
+    let is_of = |one: &&Measured| one.measurement.part == Part::Queue && one.measurement.order == order;
+    let here = of.raw.measured.iter().filter(is_of);
+    here.map(|one| (f64::from(one.measurement.messages), one.typical_s())).collect()
+}
+
+fn queue(of: &Calibration<'_>) -> Option<String> {
+    let search = of.parameters.search.as_ref()?;
+    let equal = times(of, Order::Equal);
+    let modelled = equal.iter().map(|(messages, time_s)| {
+        (*messages, time_s + search.attempt_s.value * extra_attempts(*messages as u32))
+    });
+    let series = vec![
+        dots("equal".to_owned(), 0, equal.clone()),
+        dots("random".to_owned(), 2, times(of, Order::Random)),
+        dots("reversed".to_owned(), 1, times(of, Order::Reversed)),
+        line(1, modelled.collect()),
+    ];
+    let (title, axes) = ("Time of all messages, by order of receives", ("messages", "time"));
+    Some(Chart { title, axes, scales: COUNTS, series, labels: (count_label, seconds) }.svg())
+}
+
+fn queue_residuals(of: &Calibration<'_>) -> Option<String> {
+    let search = of.parameters.search.as_ref()?;
+    let series = vec![dots("reversed".to_owned(), 1, search.residuals.clone())];
+    Some(
+        Chart {
+            title: "Residuals",
+            axes: ("entries compared", "measured − modelled"),
+            scales: COUNTS_SIGNED,
+            series,
+            labels: (count_label, percent_label),
+        }
+        .svg(),
+    )
+}

@@ -1,0 +1,105 @@
+//! The calibration for machines. `docs/calibrate.md` describes every member; members never change their meaning or
+//! disappear.
+
+use std::io::{self, Write};
+
+use matchpoint_calibrate::fit::Range;
+use matchpoint_calibrate::fit::parameters::{Link, Search};
+use matchpoint_calibrate::fit::rates::NodeRate;
+use matchpoint_calibrate::fit::robust::CONFIDENCE;
+use matchpoint_calibrate::machine::protocols;
+use serde_json::{Value, json};
+
+use super::Calibration;
+
+/// Raised when a member changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// Writes it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(of: &Calibration<'_>, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &document(of))?;
+    out.write_all(b"\n")
+}
+
+/// The same as a value.
+pub fn document(of: &Calibration<'_>) -> Value {
+    let parameters = of.parameters;
+    json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "machine": of.machine.name,
+        "host": of.raw.head.host,
+        "mpi": of.raw.head.mpi,
+        "started": of.raw.head.started,
+        "command": of.raw.head.command,
+        "ranks": of.raw.head.ranks.0.len(),
+        "nodes": of.raw.head.ranks.nodes().len(),
+        "measurements": of.raw.measured.len(),
+        "complete": of.raw.complete,
+        "confidence": CONFIDENCE,
+        "links": parameters.links.iter().map(link).collect::<Vec<_>>(),
+        "queue_search": parameters.search.as_ref().map(search),
+        "contention": parameters.contention.as_ref().map(|cost| json!({
+            "delta_s_per_byte": range(&cost.each_s),
+            "residuals": pairs("bytes", &cost.residuals),
+        })),
+        "warnings": parameters.warnings,
+    })
+}
+
+fn link(link: &Link) -> Value {
+    let names = protocols(link.segments.len());
+    let segment = |(index, segment): (usize, &matchpoint_calibrate::fit::protocols::Segment)| {
+        let residuals: Vec<(f64, f64)> =
+            segment.residuals.iter().map(|(bytes, residual)| (f64::from(*bytes), *residual)).collect();
+        json!({
+            "protocol": names[index].key(),
+            "bytes_min": segment.bytes.0,
+            "bytes_max": segment.bytes.1,
+            "alpha_s": range(&segment.alpha_s),
+            "beta_s_per_byte": range(&segment.beta_s_per_byte),
+            "node_rate_bytes_per_s": link.node_rates.get(index).map(node_rate),
+            "scatter": segment.scale,
+            "residuals": pairs("bytes", &residuals),
+        })
+    };
+    let points = link.points.iter().map(|point| json!({ "bytes": point.bytes, "time_s": point.time_s }));
+    json!({
+        "placement": link.placement,
+        "protocols": link.segments.iter().enumerate().map(segment).collect::<Vec<_>>(),
+        "measured": points.collect::<Vec<_>>(),
+    })
+}
+
+fn node_rate(rate: &NodeRate) -> Value {
+    match rate {
+        NodeRate::Limit(found) => range(found),
+        NodeRate::NotMet { pairs } => json!({ "not_met_by_pairs": pairs }),
+        NodeRate::NotToBeSeen => json!({ "not_to_be_seen": true }),
+    }
+}
+
+fn search(search: &Search) -> Value {
+    let by_messages = search.by_messages.iter();
+    json!({
+        "gamma_s": range(&search.gamma_s()),
+        "attempt_s": range(&search.attempt_s),
+        "random_share": search.random_share,
+        "by_messages": by_messages
+            .map(|(messages, seconds)| json!({ "messages": messages, "attempt_s": seconds }))
+            .collect::<Vec<_>>(),
+        "residuals": pairs("attempts", &search.residuals),
+    })
+}
+
+fn pairs(name: &str, residuals: &[(f64, f64)]) -> Vec<Value> {
+    residuals.iter().map(|(at, residual)| json!({ name: at, "residual": residual })).collect()
+}
+
+/// An end that is not known is null: JSON has no infinity.
+fn range(range: &Range) -> Value {
+    json!({ "value": range.value, "low": range.low, "high": range.high.is_finite().then_some(range.high) })
+}

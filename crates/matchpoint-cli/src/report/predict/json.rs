@@ -1,0 +1,114 @@
+//! Predictions for machines. `docs/predict.md` describes every member; members never change their meaning or disappear.
+
+use std::io::{self, Write};
+
+use matchpoint_model::{Missing, ProcessCost, Split};
+use serde_json::{Value, json};
+
+use crate::predict::predicted::{EngineRow, Predicted, Row};
+
+/// Raised when a member changes its meaning.
+pub const SCHEMA: u32 = 1;
+
+/// More processes are summed up only.
+const PROCESSES_LISTED: usize = 1 << 16;
+
+/// Writes all of it.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(predicted: &Predicted, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &document(predicted))?;
+    out.write_all(b"\n")
+}
+
+/// The same as a value.
+pub fn document(predicted: &Predicted) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "command": predicted.command,
+        "of": predicted.subject,
+        "machine": {
+            "name": predicted.machine.name,
+            "host": predicted.machine.provenance.host,
+            "mpi": predicted.machine.provenance.mpi,
+            "when": predicted.machine.provenance.when,
+            "confidence": predicted.machine.provenance.confidence,
+        },
+        "network": predicted.network,
+        "queue_search": predicted.searched,
+        "rows": predicted.rows.iter().map(row).collect::<Vec<_>>(),
+        "engines": predicted.engines.iter().map(engine).collect::<Vec<_>>(),
+        "notes": super::table::notes(predicted),
+    })
+}
+
+fn row(row: &Row) -> Value {
+    let prediction = &row.prediction;
+    let [shortest, value, longest] = prediction.longest;
+    let listed = prediction.processes.len() <= PROCESSES_LISTED;
+    json!({
+        "name": row.name,
+        "operation": row.operation,
+        "matrix_rows": row.matrix.map(|of| of.0),
+        "matrix_entries": row.matrix.map(|of| of.1),
+        "processes": row.layout.processes,
+        "ppn": row.layout.ppn,
+        "sockets": row.layout.sockets,
+        "messages": row.messages,
+        "bytes": row.bytes,
+        "hops_mean": prediction.hops_mean,
+        "link_bytes": prediction.link_bytes,
+        "worst_process": prediction.worst,
+        "time": split(&value, &prediction.missing),
+        "time_shortest": split(&shortest, &prediction.missing),
+        "time_longest": split(&longest, &prediction.missing),
+        "transport_postal_s": prediction.postal_s,
+        "transport_max_rate_s": prediction.max_rate_s,
+        "missing": prediction.missing.iter().map(|missing| &missing.parameter).collect::<Vec<_>>(),
+        "per_process": listed.then(|| prediction.processes.iter().map(process).collect::<Vec<_>>()),
+    })
+}
+
+/// A part that the machine could not tell is null.
+fn split(split: &Split, missing: &[Missing]) -> Value {
+    let lacks = |key: &str| missing.iter().any(|missing| missing.parameter.starts_with(key));
+    json!({
+        "transport_s": split.transport_s,
+        "queue_s": (!lacks("queue_search")).then_some(split.queue_s),
+        "contention_s": (!lacks("contention")).then_some(split.contention_s),
+        "total_s": split.total_s(),
+    })
+}
+
+fn process(process: &ProcessCost) -> Value {
+    json!({
+        "sent": process.sent,
+        "sent_bytes": process.sent_bytes,
+        "off_node_bytes": process.off_node_bytes,
+        "hops_mean": process.hops_mean,
+        "received": process.received,
+        "received_bytes": process.received_bytes,
+        "transport_s": process.split.transport_s,
+        "queue_s": process.split.queue_s,
+        "contention_s": process.split.contention_s,
+    })
+}
+
+fn engine(row: &EngineRow) -> Value {
+    json!({
+        "engine": row.engine,
+        "processes": row.processes,
+        "messages": row.messages,
+        "attempts_reversed": row.attempts_reversed,
+        "attempts_in_order": row.attempts_in_order,
+        "attempts_recorded": row.attempts_recorded,
+        "time_s": row.time_s.map(|time| time[1]),
+        "time_shortest_s": row.time_s.map(|time| time[0]),
+        "time_longest_s": row.time_s.map(|time| time[2]),
+        "time_from": row.time_from,
+        "node_bytes": row.node_bytes,
+        "node_bytes_all_peers": row.node_bytes_all_peers,
+    })
+}

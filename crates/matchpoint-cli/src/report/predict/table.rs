@@ -1,0 +1,187 @@
+//! What the terminal and the HTML report both show.
+
+use matchpoint_model::{Prediction, ProcessCost, Split};
+
+use crate::format::{bytes, count, digits, seconds};
+use crate::predict::predicted::{EngineRow, Predicted, Row};
+
+/// The heading of the times.
+pub const TIMES: &str = "Time of the process that takes longest";
+
+/// The columns of the times, after the name of the row.
+pub const TIME_COLUMNS: [&str; 5] = ["transport", "queue search", "contention", "total", "interval"];
+
+/// The columns of the traffic, after the name of the row.
+pub const TRAFFIC_COLUMNS: [&str; 6] = ["messages", "bytes", "sent", "received", "hops", "on a link"];
+
+/// What the columns of the traffic mean.
+pub const TRAFFIC: &str = "messages, bytes: of all processes. sent, received: most messages of one process. hops: links \
+                           that a byte between nodes passes, mean. on a link: bytes that pass the link that most pass.";
+
+/// The name of a row, with what is done if that differs between rows.
+pub fn name(predicted: &Predicted, row: &Row) -> String {
+    let differs = predicted.rows.iter().any(|other| other.operation != row.operation);
+    if differs { format!("{} {}", row.operation, row.name) } else { row.name.clone() }
+}
+
+/// The times of a row.
+pub fn times(row: &Row) -> Vec<String> {
+    let [_, split, _] = row.prediction.longest;
+    let lacks = |key: &str| row.prediction.missing.iter().any(|missing| missing.parameter.starts_with(key));
+    let or_unknown = |is_unknown, time| if is_unknown { "unknown".to_owned() } else { seconds(time) };
+    vec![
+        seconds(split.transport_s),
+        or_unknown(lacks("queue_search"), split.queue_s),
+        or_unknown(lacks("contention"), split.contention_s),
+        seconds(split.total_s()),
+        interval(&row.prediction),
+    ]
+}
+
+/// From the shortest to the longest time that the intervals of the parameters allow.
+pub fn interval(prediction: &Prediction) -> String {
+    let [shortest, value, longest] = prediction.longest.map(|split| split.total_s());
+    if shortest == value && value == longest {
+        return "·".to_owned();
+    }
+    format!("{} to {}", seconds(shortest), seconds(longest))
+}
+
+/// The traffic of a row.
+pub fn traffic(row: &Row) -> Vec<String> {
+    let most = |of: fn(&ProcessCost) -> u64| row.prediction.processes.iter().map(of).max().unwrap_or(0);
+    vec![
+        count(row.messages),
+        bytes(row.bytes),
+        count(most(|process| process.sent)),
+        count(most(|process| process.received)),
+        digits(row.prediction.hops_mean),
+        bytes(row.prediction.link_bytes as u64),
+    ]
+}
+
+/// Least, mean and most over processes: a line each.
+pub fn spread(row: &Row) -> Vec<Vec<String>> {
+    let line = |name: &str, of: &dyn Fn(&ProcessCost) -> f64, shown: &dyn Fn(f64) -> String| {
+        let values = || row.prediction.processes.iter().map(of);
+        let mean = values().sum::<f64>() / row.prediction.processes.len().max(1) as f64;
+        let least = values().fold(f64::INFINITY, f64::min);
+        vec![name.to_owned(), shown(least), shown(mean), shown(values().fold(0.0, f64::max))]
+    };
+    let bytes = |value: f64| bytes(value as u64);
+    let time = |of: fn(&Split) -> f64| move |process: &ProcessCost| of(&process.split);
+    vec![
+        line("messages sent", &|process| process.sent as f64, &digits),
+        line("messages received", &|process| process.received as f64, &digits),
+        line("bytes sent", &|process| process.sent_bytes as f64, &bytes),
+        line("… between nodes", &|process| process.off_node_bytes as f64, &bytes),
+        line("hops of a byte", &|process| process.hops_mean, &digits),
+        line("transport", &time(|split| split.transport_s), &seconds),
+        line("queue search", &time(|split| split.queue_s), &seconds),
+        line("contention", &time(|split| split.contention_s), &seconds),
+        line("total", &time(Split::total_s), &seconds),
+    ]
+}
+
+/// What is shown of engines: a table for each number of processes.
+pub struct Engines {
+    /// What it is about.
+    pub title: String,
+    /// Its columns, the engine's name first.
+    pub columns: Vec<&'static str>,
+    /// A row for each engine.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What its columns mean.
+pub const ENGINES: &str = "reversed, in order: entries that it compares for the messages of the process that receives most, \
+                           if they come in the opposite order of their receives, or in theirs. compared: with what was \
+                           traced, at all ranks. time: of matching, at the process where it is longest. node: memory of \
+                           the engines of a node; all peers: once each process had a message from every other.";
+
+/// A column: its name, and what stands in it, if anything does.
+type Column = (&'static str, fn(&EngineRow) -> Option<String>);
+
+const ENGINE_COLUMNS: [Column; 6] = [
+    ("reversed", |row| row.attempts_reversed.map(count)),
+    ("in order", |row| row.attempts_in_order.map(count)),
+    ("compared", |row| row.attempts_recorded.map(count)),
+    ("time", |row| row.time_s.map(time_range)),
+    ("node", |row| row.node_bytes.map(bytes)),
+    ("all peers", |row| row.node_bytes_all_peers.map(bytes)),
+];
+
+/// The tables of engines. Columns in which nothing stands are left out.
+pub fn engines(predicted: &Predicted) -> Vec<Engines> {
+    let mut numbers: Vec<u32> = predicted.engines.iter().map(|row| row.processes).collect();
+    numbers.dedup();
+    numbers.into_iter().map(|processes| engines_of(predicted, processes)).collect()
+}
+
+fn engines_of(predicted: &Predicted, processes: u32) -> Engines {
+    let of: Vec<&EngineRow> = predicted.engines.iter().filter(|row| row.processes == processes).collect();
+    let columns: Vec<Column> =
+        ENGINE_COLUMNS.into_iter().filter(|(_, cell)| of.iter().any(|row| cell(row).is_some())).collect();
+    let cell = |row: &EngineRow, (_, cell): &Column| cell(row).unwrap_or_else(|| "·".to_owned());
+    let row = |row: &&EngineRow| {
+        [row.engine.clone()].into_iter().chain(columns.iter().map(|column| cell(row, column))).collect()
+    };
+    Engines {
+        title: format!(
+            "Engines, {} processes: {} messages at the process that receives most",
+            count(processes.into()),
+            count(of.first().map_or(0, |row| row.messages))
+        ),
+        columns: ["engine"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect(),
+        rows: of.iter().map(row).collect(),
+    }
+}
+
+fn time_range([shortest, value, longest]: [f64; 3]) -> String {
+    if shortest == longest {
+        seconds(value)
+    } else {
+        format!("{} to {}", seconds(shortest), seconds(longest))
+    }
+}
+
+/// What is true of all rows: the machine, the network, the search.
+pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
+    let provenance = &predicted.machine.provenance;
+    let confidence = provenance.confidence.map_or(String::new(), |confidence| {
+        format!("; its intervals hold with {} % confidence", digits(confidence * 100.0))
+    });
+    vec![
+        ("Of", predicted.subject.clone()),
+        (
+            "Machine",
+            format!(
+                "{}: {}; {}; {}, {}{confidence}",
+                predicted.machine.name, provenance.host, provenance.mpi, provenance.who, provenance.when
+            ),
+        ),
+        ("Nodes", nodes(predicted)),
+        ("Network", predicted.network.clone()),
+        ("Queue search", predicted.searched.clone()),
+    ]
+}
+
+fn nodes(predicted: &Predicted) -> String {
+    let layout = predicted.rows.first().map(|row| row.layout);
+    layout.map_or(String::new(), |layout| {
+        format!("{} processes on {} sockets each, in the order of ranks", layout.ppn, layout.sockets)
+    })
+}
+
+/// What to know before trusting the times: what the machine lacks, and the notes.
+pub fn notes(predicted: &Predicted) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for lack in predicted.rows.iter().flat_map(|row| &row.prediction.missing) {
+        let text = format!("Not in the times: {lack}.");
+        if !missing.contains(&text) {
+            missing.push(text);
+        }
+    }
+    let notes = predicted.machine.provenance.notes.iter().chain(&predicted.notes).cloned();
+    missing.into_iter().chain(notes).collect()
+}

@@ -1,0 +1,125 @@
+//! `--record`: the calls of the job are recorded as `matchpoint record` does it, and beside them when messages arrived, which
+//! the provider sees.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::ExitStatus;
+
+use matchpoint_record::recording::{Recorded, Recording, Settings};
+use matchpoint_replay::Progress;
+use matchpoint_replay::recorded::{Match, Placed, place};
+use matchpoint_run::arrivals;
+use matchpoint_run::environment::{ARRIVALS, Variable};
+use matchpoint_run::job::Job;
+use matchpoint_trace::TraceError;
+use matchpoint_trace::native::{self, Summary};
+
+use crate::cli;
+use crate::failure::Failure;
+use crate::{format, progress, record};
+
+/// A recording that goes with a job.
+pub struct Recorder(Recording);
+
+impl Recorder {
+    /// Prepares one, if it is asked for, and has the job be told.
+    ///
+    /// # Errors
+    /// No recorder can be had for this MPI, or the trace's folder cannot be made.
+    pub fn prepare(arguments: &cli::Run, job: &mut Job) -> Result<Option<Recorder>, Failure> {
+        let Some(output) = &arguments.record else { return Ok(None) };
+        let mut recording = record::prepare(Settings {
+            output: output.clone(),
+            replace: arguments.replace,
+            mpicc: arguments.mpicc.clone(),
+            command: arguments.command.clone(),
+            ..Settings::default()
+        })?;
+        for (name, value) in recording.variables() {
+            let value = value.to_string_lossy().into_owned();
+            job.variables.push(Variable { name, value, why: "calls are recorded" });
+        }
+        let value = job.folder.reports().to_string_lossy().into_owned();
+        job.variables.push(Variable {
+            name: ARRIVALS,
+            value,
+            why: "where processes note when messages arrived",
+        });
+        recording.begins()?;
+        Ok(Some(Recorder(recording)))
+    }
+
+    /// The job has ended: completes the trace, and says what is in it.
+    ///
+    /// # Errors
+    /// The trace cannot be completed.
+    pub fn finish(self, job: &Job, status: ExitStatus) -> Result<(), Failure> {
+        let recorded = self.0.finish(status.code())?;
+        if recorded.ranks == 0 {
+            anstream::eprintln!("matchpoint: nothing was recorded: no process loaded the recorder");
+            return Ok(());
+        }
+        let lines = record::told(&recorded);
+        let placed = write_arrivals(&recorded, &job.folder.reports())?;
+        anstream::eprintln!("{lines}\n{}", said(&recorded, &placed));
+        Ok(())
+    }
+}
+
+/// Writes the arrivals of all ranks beside their calls.
+fn write_arrivals(recorded: &Recorded, reports: &Path) -> Result<Vec<Placed>, Failure> {
+    let folder = &recorded.output;
+    let summaries = native::summaries(folder)?;
+    let trace = matchpoint_trace::open(folder)?;
+    let matches = trace.present().iter().map(|rank| {
+        let summary = summaries.iter().find(|summary| summary.head.rank == *rank);
+        summary.map_or_else(|| Ok(Vec::new()), |summary| seen(summary, reports))
+    });
+    let matches = matches.collect::<Result<Vec<_>, Failure>>()?;
+    let going = Progress::default();
+    let placed = progress::shown(&going, || place(trace.as_ref(), matches, &going))?;
+    for (rank, placed) in trace.present().iter().zip(&placed) {
+        let path = folder.join(native::arrivals::file_name(*rank));
+        let written = write(&path, placed);
+        written.map_err(|error| Failure::Message(TraceError::io(&path, &error).to_string()))?;
+    }
+    Ok(placed)
+}
+
+/// Whole, or not at all.
+fn write(path: &Path, placed: &Placed) -> std::io::Result<()> {
+    let fresh = path.with_extension("mpa.new");
+    let mut file = BufWriter::new(File::create(&fresh)?);
+    native::arrivals::write(&mut file, &placed.arrivals, placed.unknown)?;
+    file.flush()?;
+    drop(file);
+    fs::rename(&fresh, path)
+}
+
+/// What the process behind a rank's file saw.
+fn seen(summary: &Summary, reports: &Path) -> Result<Vec<Match>, Failure> {
+    let head = &summary.head;
+    let Some(seen) = arrivals::of_process(reports, &head.host, head.pid)? else { return Ok(Vec::new()) };
+    if !seen.matches.is_empty() && seen.clock != head.clock.source {
+        return Err(Failure::Message(format!(
+            "{}: its calls were counted by {}, its arrivals by {}; they cannot be put into one order",
+            summary.path.display(),
+            head.clock.source,
+            seen.clock
+        )));
+    }
+    Ok(seen.matches.into_iter().map(|(posted, arrived)| Match { posted, arrived }).collect())
+}
+
+fn said(recorded: &Recorded, placed: &[Placed]) -> String {
+    let known: usize = placed.iter().map(|rank| rank.arrivals.len()).sum();
+    let all = known as u64 + placed.iter().map(|rank| rank.unknown).sum::<u64>();
+    format!(
+        "matchpoint: it is known of {} of {} when their message arrived\n\
+         matchpoint: next: matchpoint analyze --arrivals recorded {}",
+        format::count(known as u64),
+        format::counted(all, "completed receive"),
+        recorded.output.display()
+    )
+}

@@ -1,0 +1,150 @@
+//! Whatever stands in the way is one line that says what to do.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::mpi;
+use crate::setting::{QUICK, Setting};
+
+/// A launcher that is a script of these tests, with a compiler that makes what it is to make without looking.
+fn launcher(setting: &Setting, script: &str) -> String {
+    let bin = setting.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let program = |name: &str, text: &str| {
+        let path = bin.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path.display().to_string()
+    };
+    // Of two launchers the benchmark would be the same; which it is stands in what the header defines.
+    let compiler = format!(
+        "echo '#define MPICH_VERSION \"{}\"'\nwhile [ $# -gt 1 ]; do [ \"$1\" = -o ] && touch \"$2\"; shift; done; true",
+        bin.display()
+    );
+    program("mpicc", &compiler);
+    program("mpiexec", script)
+}
+
+const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
+     for rank in 0 1; do echo \"MPCAL1 rank $rank node=0 package=0 packages=1 cpus=1 host=n0\"; done
+     echo 'MPCAL1 ready'";
+
+#[test]
+fn a_launcher_that_is_not_there() {
+    let complaint = Setting::new().run(&[], ["no-such-mpiexec", "-n", "2"]).complaint();
+    assert!(complaint.contains("no-such-mpiexec: no such command"), "{complaint}");
+}
+
+#[test]
+fn a_launcher_that_fails() {
+    let setting = Setting::new();
+    let mpiexec = launcher(&setting, "echo 'no hosts today' >&2; exit 3");
+    let ran = setting.run(QUICK, [&mpiexec]);
+    assert!(ran.stderr.contains("no hosts today"), "{ran}");
+    let complaint = ran.complaint();
+    assert!(complaint.contains("ended before all was measured (exit code 3)"), "{complaint}");
+    assert!(!setting.path("machine.raw.jsonl").exists() && !setting.path("machine.toml").exists());
+}
+
+#[test]
+fn a_launcher_that_ends_in_the_middle() {
+    let setting = Setting::new();
+    let script = format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 1e-6 1e-6'; read line; exit 9");
+    let complaint = setting.run(QUICK, [launcher(&setting, &script)]).complaint();
+    assert!(
+        complaint.contains("(exit code 9)") && complaint.contains("after the 1 measurements"),
+        "{complaint}"
+    );
+    assert_eq!(setting.raw().lines().count(), 2);
+}
+
+#[test]
+fn a_program_that_is_none_of_ours() {
+    let setting = Setting::new();
+    let mpiexec = launcher(&setting, &format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 nan'; read line"));
+    let complaint = setting.run(QUICK, [&mpiexec]).complaint();
+    assert!(complaint.contains("what cannot be"), "{complaint}");
+    let setting = Setting::new();
+    let mpiexec = launcher(&setting, "echo 'MPCAL1 goodbye'; read line");
+    let complaint = setting.run(QUICK, [&mpiexec]).complaint();
+    assert!(complaint.contains("something else than `goodbye`"), "{complaint}");
+}
+
+#[test]
+fn no_compiler() {
+    let setting = Setting::new();
+    let mpiexec = launcher(&setting, "exit 0");
+    let complaint = setting.run(&["--mpicc", "no-such-mpicc"], [&mpiexec]).complaint();
+    assert!(complaint.contains("no-such-mpicc") && complaint.contains("--mpicc"), "{complaint}");
+    let broken = setting.path("broken").display().to_string();
+    fs::write(
+        &broken,
+        "#!/bin/sh\necho \"$@\" | grep -q -- -dM && exit 0\necho 'mpi.h is odd' >&2; exit 1\n",
+    )
+    .unwrap();
+    fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+    let complaint = setting.run(&["--mpicc", &broken], [&mpiexec]).complaint();
+    let told = "could not compile the benchmark (exit status: 1): mpi.h is odd";
+    assert!(complaint.contains(told), "{complaint}");
+}
+
+#[test]
+fn files_that_are_damaged_or_incomplete() {
+    let setting = Setting::new();
+    let raw = setting.path("other.jsonl").display().to_string();
+    let from = |text: &str| {
+        fs::write(&raw, text).unwrap();
+        setting.run(&["--from", &raw], [""; 0])
+    };
+    assert!(from("").complaint().contains("line 1: there is no whole line"));
+    assert!(from("{}\n").complaint().contains("line 1: missing field"));
+    let head = r#"{"format":"matchpoint calibration","version":1,"command":["mpiexec"],"started":"2026-11-22T00:00:00Z",
+        "mpi":"none 1.0","tick_s":1e-9,"host":"h","settings":{"bytes_max":64,"messages_max":3,"bytes_total":64,
+        "batch_s":0.1,"budget_s":0.1},"ranks":[{"rank":0,"node":0,"host":"n0","package":0,"packages":1,"cpus":1},
+        {"rank":1,"node":0,"host":"n0","package":0,"packages":1,"cpus":1}]}"#
+        .replace('\n', "");
+    assert!(from(&format!("{head}\n")).complaint().contains("nothing was measured yet"));
+    let measured = |bytes: u32, time: &str| {
+        format!(
+            r#"{{"part":"sizes","placement":"on_socket","pairs":[[0,1]],"order":"equal","messages":1,"bytes":{bytes},"seconds":[{time}]}}"#
+        )
+    };
+    let damaged = format!("{head}\n{}\n{}\n", measured(1, "1e-6"), measured(2, "-2e-6"));
+    assert!(from(&damaged).complaint().contains("line 3: -0.000002 s is no time"));
+    // One size, and a line that was cut off: fitted as far as it goes, and told.
+    let one = format!("{head}\n{}\n{}", measured(1, "1e-6"), &measured(2, "2e-6")[..40]);
+    let ran = from(&one).succeed();
+    assert!(ran.stdout.contains("one size alone does not tell latency and rate apart"), "{ran}");
+    assert!(ran.stdout.contains("The calibration was interrupted"), "{ran}");
+    assert!(setting.machine().on_socket.eager.alpha_s.is_none());
+}
+
+#[test]
+fn files_must_be_different_and_writable() {
+    let setting = Setting::new();
+    let machine = setting.path("machine.toml").display().to_string();
+    let complaint = setting.run(&["--html", &machine], ["mpiexec"]).complaint();
+    assert!(complaint.contains("need a file each"), "{complaint}");
+    let nowhere = setting.path("no/such/folder.html").display().to_string();
+    let complaint = setting.run(&["--html", &nowhere], ["mpiexec"]).complaint();
+    assert!(complaint.contains("cannot write"), "{complaint}");
+}
+
+#[test]
+fn wrong_words_are_told_by_usage() {
+    let _alone = mpi::alone();
+    let setting = Setting::new();
+    for (options, told) in [
+        (&["--max-bytes", "0"][..], "give 1 byte to 1G"),
+        (&["--max-bytes", "2G"], "give 1 byte to 1G"),
+        (&["--max-messages", "40000"], "40000 is not in 1..=32767"),
+        (&["--seconds", "nan"], "give seconds"),
+        (&["--from", "x.jsonl", "--replace"], "cannot be used with"),
+    ] {
+        let ran = setting.run(options, ["mpiexec"]);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains(told), "{told}: {ran}");
+    }
+    let ran = setting.run(&[], [""; 0]);
+    assert_eq!(ran.code, Some(2), "{ran}");
+}

@@ -1,0 +1,205 @@
+//! Hosts between which latency and rate are known, for this puts them there: what is fitted must be that.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::cluster::Cluster;
+use crate::mpi::{self, Mpi};
+use crate::setting::{Ran, Setting};
+
+/// Bytes of an Ethernet frame of 1448 bytes of data.
+const FRAME: f64 = 1448.0 / 1514.0;
+
+/// Hosts with a line between the first half of them and the second (`line.c`).
+struct Hosts {
+    cluster: Cluster,
+    line: Option<Child>,
+    number: u32,
+}
+
+/// What lies between them.
+struct Between {
+    delay_ms: f64,
+    /// Of each host.
+    rate_mbit: f64,
+    /// Of the line, which all hosts of a side share.
+    line_mbit: Option<f64>,
+}
+
+/// What limits a rate. Packets pass one by one, as they would on a wire.
+fn limit(interface: &str, rate_mbit: f64) -> String {
+    format!(
+        "ip link set {interface} gso_max_segs 1 && tc qdisc add dev {interface} root tbf rate {rate_mbit}mbit burst 6kb latency 2s"
+    )
+}
+
+impl Hosts {
+    /// Unless none can be made here.
+    fn make(number: u32, between: &Between) -> Option<Hosts> {
+        let mut hosts = Hosts { cluster: Cluster::of(number)?, line: None, number };
+        if !hosts.limit(between.rate_mbit) || !hosts.delay(between) {
+            return None;
+        }
+        Some(hosts)
+    }
+
+    /// What leaves a host takes its time.
+    fn limit(&self, rate_mbit: f64) -> bool {
+        let setup =
+            format!("{} && echo 0 >/proc/sys/net/ipv4/tcp_slow_start_after_idle", limit("eth0", rate_mbit));
+        (0..self.number).all(|host| {
+            let host = format!("host{host}");
+            let done = self.cluster.script().args(["exec", &host, "sh", "-c", &setup]).output().unwrap();
+            if !done.status.success() {
+                eprintln!("left out: no rate can be set: {}", String::from_utf8_lossy(&done.stderr));
+            }
+            done.status.success()
+        })
+    }
+
+    /// From the network that all hosts are connected to, the second half is taken away and connected again by the line.
+    fn delay(&mut self, between: &Between) -> bool {
+        let pid = std::fs::read_to_string(self.cluster.noted().join("pid")).unwrap();
+        let network = format!("--net=/proc/{}/ns/net", pid.trim());
+        let micros = format!("{}", (between.delay_ms * 1e3) as u32);
+        let mut line = Command::new("nsenter")
+            .arg(&network)
+            .arg("--")
+            .arg(line_program())
+            .args(["near", "far", &micros])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(line.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        self.line = Some(line);
+        if said.trim() != "ready" {
+            eprintln!("left out: no network interface can be made here (/dev/net/tun)");
+            return false;
+        }
+        let mut steps = vec![
+            "ip link add beyond type bridge".to_owned(),
+            "ip link set beyond up".to_owned(),
+            "ip link set near master switch up".to_owned(),
+            "ip link set far master beyond up".to_owned(),
+        ];
+        steps.extend(
+            (self.number / 2..self.number).map(|host| format!("ip link set host{host} master beyond")),
+        );
+        steps.extend(
+            between.line_mbit.into_iter().flat_map(|rate| ["near", "far"].map(|end| limit(end, rate))),
+        );
+        mpi::run(Command::new("nsenter").args([&network, "--", "sh", "-c", &steps.join(" && ")]));
+        true
+    }
+
+    fn calibrate(&self, setting: &Setting, mpi: &Mpi, ranks: u32, options: &[&str]) -> Ran {
+        let mut command = self.cluster.script();
+        let cache = format!("XDG_CACHE_HOME={}", mpi::scratch().join("cache").display());
+        command
+            .args(["exec", "host0", "env", &cache])
+            .args(setting.words(options))
+            .arg("--")
+            .arg(mpi.mpiexec());
+        command.arg("-f").arg(self.cluster.noted().join("hostfile"));
+        command.args(["-ppn", &(ranks / self.number).to_string(), "-n", &ranks.to_string()]);
+        Ran::of(command.output().unwrap())
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        if let Some(mut line) = self.line.take() {
+            // It ends with its input.
+            drop(line.stdin.take());
+            let _ = line.wait();
+        }
+    }
+}
+
+fn line_program() -> PathBuf {
+    let program = mpi::scratch().join("line");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calibrate/line.c");
+    mpi::run(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&program).arg(source));
+    program
+}
+
+/// Whether what was found is what was put there; else what it is, in words.
+fn within(share: f64, found: f64, right: f64, what: &str, said: &Ran) -> Result<(), String> {
+    let off = found / right - 1.0;
+    eprintln!("{what}: {found:.4e}, put in {right:.4e}, off by {:+.1} %", off * 100.0);
+    if off.abs() <= share { Ok(()) } else { Err(format!("{what}: {found:e} is not {right:e}: {said}")) }
+}
+
+/// A machine with other work may disturb one measurement, and another: it must come out right in one of three.
+fn recovered(measure: impl Fn() -> Result<(), String>) {
+    let wrong: Vec<String> = (0..3).map_while(|_| measure().err()).collect();
+    assert!(wrong.len() < 3, "{}", wrong.join("\n"));
+}
+
+/// What is enough to see what lies between the hosts.
+const OPTIONS: &[&str] =
+    &["--seconds", "0.03", "--max-bytes", "512K", "--max-messages", "3", "--total-bytes", "16K"];
+
+fn goodput(rate_mbit: f64) -> f64 {
+    rate_mbit / 8.0 * 1e6 * FRAME
+}
+
+#[test]
+fn latency_and_rate_between_hosts_are_recovered() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    // So long that a host with other work, which lets each message wait for a core, adds little.
+    for (delay_ms, rate_mbit) in [(10.0, 40.0), (20.0, 20.0)] {
+        let Some(hosts) = Hosts::make(2, &Between { delay_ms, rate_mbit, line_mbit: None }) else { return };
+        recovered(|| {
+            let setting = Setting::new();
+            let ran = hosts.calibrate(&setting, &mpi, 2, OPTIONS).succeed();
+            let off_node = setting.machine().off_node;
+            let first = off_node.short.alpha_s.or(off_node.eager.alpha_s).unwrap();
+            within(0.1, first.value, delay_ms * 1e-3, "latency", &ran)?;
+            let last = off_node.rendezvous.rate_bytes_per_s.or(off_node.eager.rate_bytes_per_s).unwrap();
+            within(0.1, last.value, goodput(rate_mbit), "rate", &ran)
+        });
+    }
+}
+
+/// Two pairs share what leaves their host: R_N is the rate that was put there.
+#[test]
+fn the_rate_of_a_node_is_recovered() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let between = Between { delay_ms: 2.0, rate_mbit: 40.0, line_mbit: None };
+    let Some(hosts) = Hosts::make(2, &between) else { return };
+    recovered(|| {
+        let setting = Setting::new();
+        let ran = hosts.calibrate(&setting, &mpi, 4, OPTIONS).succeed();
+        let off_node = setting.machine().off_node;
+        // None where the measurements do not show it.
+        let last = off_node.rendezvous.node_rate_bytes_per_s.or(off_node.eager.node_rate_bytes_per_s);
+        let found = last.map_or(f64::NAN, |last| last.value);
+        within(0.1, found, goodput(between.rate_mbit), "rate of a node", &ran)
+    });
+}
+
+/// Figure 6: the first two hosts share the line to the other two. One pair alone takes b ÷ R for its bytes, two take 2 b ÷ R:
+/// the difference, b ÷ R, over the 2 b bytes that pass the line, is 1 ÷ 2 R.
+#[test]
+fn the_cost_of_a_shared_link_is_recovered() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let (line_mbit, rate_mbit) = (40.0, 100.0);
+    let between = Between { delay_ms: 2.0, rate_mbit, line_mbit: Some(line_mbit) };
+    let Some(hosts) = Hosts::make(4, &between) else { return };
+    let options = ["--seconds", "0.03", "--max-bytes", "16", "--max-messages", "1", "--total-bytes", "512K"];
+    recovered(|| {
+        let setting = Setting::new();
+        let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
+        let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
+        // The pair that is done first with one direction begins the other, in which nobody is yet: two that share a link
+        // evenly need 4 b ÷ R for both, two that do not as little as 3 b ÷ R.
+        within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran)
+    });
+}

@@ -1,0 +1,89 @@
+//! Real jobs on this host.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::mpi::{self, Mpi};
+use crate::setting::{MATCHPOINT, QUICK, Setting};
+
+fn launcher(mpi: &Mpi, ranks: &str) -> [String; 3] {
+    [mpi.mpiexec().display().to_string(), "-n".to_owned(), ranks.to_owned()]
+}
+
+#[test]
+fn a_host_is_measured_and_fitted() {
+    mpi::each(|mpi| {
+        let setting = Setting::new();
+        let page = setting.path("machine.html").display().to_string();
+        let ran = setting.run(&[QUICK, &["--html", &page]].concat(), launcher(mpi, "2")).succeed();
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
+        // A pipe sees no progress.
+        let news = ran.stderr.lines().filter(|line| !line.starts_with("matchpoint: ")).collect::<Vec<_>>();
+        assert_eq!(news, [""; 0], "{ran}");
+        let (json, machine) = (setting.json(), setting.machine());
+        assert_eq!((json["ranks"].as_u64(), json["complete"].as_bool()), (Some(2), Some(true)));
+        let library = json["mpi"].as_str().unwrap();
+        let is_right = if mpi.is_open_mpi() { library.contains("Open MPI") } else { library.contains("MPI") };
+        assert!(is_right && machine.provenance.mpi == library, "{library}");
+        // Of how many sockets a test's machine is, nobody knows; that two ranks on it are not on two hosts is known.
+        assert!(machine.off_node.eager.alpha_s.is_none());
+        assert!(json["warnings"].to_string().contains("No off-node parameters"), "{json}");
+        for link in json["links"].as_array().unwrap() {
+            let first = &link["protocols"][0]["alpha_s"]["value"];
+            let alpha = first.as_f64().unwrap();
+            assert!((0.0..0.1).contains(&alpha), "{link}");
+        }
+        let html = std::fs::read_to_string(&page).unwrap();
+        assert!(html.contains("Many messages at once") && !html.contains("NaN"), "{html}");
+        // And once more from the file.
+        let first = std::fs::read_to_string(setting.path("machine.toml")).unwrap();
+        let raw = setting.path("machine.raw.jsonl").display().to_string();
+        let again = setting.run(&["--from", &raw], [""; 0]).succeed();
+        assert_eq!(std::fs::read_to_string(setting.path("machine.toml")).unwrap(), first, "{again}");
+    });
+}
+
+/// What is interrupted says so; the same command measures the rest.
+#[test]
+fn an_interrupt_costs_one_measurement() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let setting = Setting::new();
+    let words = setting.words(QUICK);
+    // Without `timeout`, which has a signal go to itself alone.
+    let mut command = Command::new(MATCHPOINT);
+    command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
+    command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+    let mut job = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begin = Instant::now();
+    let lines = || setting.path("machine.raw.jsonl").exists().then(|| setting.raw().lines().count());
+    while lines().unwrap_or(0) < 8 {
+        assert!(begin.elapsed() < Duration::from_secs(100), "nothing is measured");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    mpi::run(Command::new("kill").args(["-TERM", &job.id().to_string()]));
+    let status = job.wait().unwrap();
+    let mut said = String::new();
+    job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    if status.success() {
+        eprintln!("left out: all was measured before it was told to stop");
+        return;
+    }
+    assert!(said.contains("the same command goes on after the"), "{said}");
+    assert!(!setting.path("machine.toml").exists());
+    let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
+    let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
+    assert!(ran.stderr.contains("going on with"), "{ran}");
+    let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
+    assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
+    assert!(setting.json()["complete"].as_bool().unwrap());
+}
+
+#[test]
+fn one_process_is_too_few() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let complaint = Setting::new().run(QUICK, launcher(&mpi, "1")).complaint();
+    assert!(complaint.contains("takes two to exchange a message"), "{complaint}");
+}

@@ -1,0 +1,106 @@
+//! A folder for the files of a calibration, and the command.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use matchpoint_model::machine::{self, Machine};
+use serde_json::Value;
+use tempfile::{TempDir, tempdir_in};
+
+use crate::mpi;
+
+pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
+
+/// A job that takes longer hangs.
+const SECONDS: &str = "200";
+
+/// Few and short measurements.
+pub const QUICK: &[&str] =
+    &["--seconds", "0.005", "--max-bytes", "32K", "--max-messages", "100", "--total-bytes", "16K"];
+
+pub struct Setting {
+    folder: TempDir,
+}
+
+/// What came of it.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Setting {
+    /// Below the folder of all tests, which every host sees.
+    pub fn new() -> Setting {
+        Setting { folder: tempdir_in(mpi::scratch()).unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The words of the command, with these options.
+    pub fn words(&self, options: &[&str]) -> Vec<Box<OsStr>> {
+        let mut words: Vec<Box<OsStr>> = ["timeout", "-k", "5", SECONDS, MATCHPOINT, "calibrate"]
+            .map(|word| OsStr::new(word).into())
+            .into();
+        words.extend(options.iter().map(|option| OsStr::new(option).into()));
+        words.extend(["-o".as_ref(), self.path("machine.toml").as_os_str()].map(Into::into));
+        words.extend(["--json".as_ref(), self.path("machine.json").as_os_str()].map(Into::into));
+        words
+    }
+
+    pub fn run<T: AsRef<OsStr>>(&self, options: &[&str], launcher: impl IntoIterator<Item = T>) -> Ran {
+        let words = self.words(options);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        let mut launcher = launcher.into_iter().peekable();
+        if launcher.peek().is_some() {
+            command.arg("--").args(launcher);
+        }
+        // The compiled benchmark is kept, but not in anybody's home.
+        command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+        Ran::of(command.output().unwrap())
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&std::fs::read(self.path("machine.json")).unwrap()).unwrap()
+    }
+
+    pub fn machine(&self) -> Machine {
+        machine::read(&self.path("machine.toml")).unwrap()
+    }
+
+    pub fn raw(&self) -> String {
+        std::fs::read_to_string(self.path("machine.raw.jsonl")).unwrap()
+    }
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Ran {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    pub fn succeed(self) -> Ran {
+        assert_eq!(self.code, Some(0), "{self}");
+        self
+    }
+
+    /// What it complains of.
+    pub fn complaint(self) -> String {
+        assert_eq!(self.code, Some(1), "{self}");
+        let errors: Vec<&str> =
+            self.stderr.lines().filter(|line| line.starts_with("matchpoint: error: ")).collect();
+        assert_eq!(errors.len(), 1, "{self}");
+        errors[0].to_owned()
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}\nstdout: {}\nstderr: {}", self.code, self.stdout, self.stderr)
+    }
+}

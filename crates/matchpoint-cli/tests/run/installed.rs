@@ -1,0 +1,33 @@
+//! The command where `scripts/install` puts it finds the provider where that puts it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::job::MATCHPOINT;
+use crate::mpi;
+
+#[test]
+fn an_installed_command_has_its_provider() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let built = Path::new(MATCHPOINT).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(mpi::root()).args(["build", "--locked", "--quiet"]);
+    cargo.args(["--package=matchpoint-capi", "--package=matchpoint-fabric"]);
+    cargo.arg("--target-dir").arg(built.parent().unwrap());
+    if built.ends_with("release") {
+        cargo.arg("--release");
+    }
+    mpi::run(&mut cargo);
+    let prefix = tempfile::tempdir().unwrap();
+    for library in ["lib", "lib64"] {
+        let prefix = prefix.path().join(library).join("usr");
+        let mut install = Command::new(mpi::root().join("scripts/install"));
+        mpi::run(install.arg("--prefix").arg(&prefix).args(["--libdir", library, "--built"]).arg(built));
+        let mut run = Command::new(prefix.join("bin/matchpoint"));
+        run.env_remove("MATCHPOINT_PROVIDER_FILE").args(["run", "--"]).arg(mpi.mpiexec());
+        let output = run.args(["-n", "2"]).arg(mpi.example("halo27")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.contains("matches for 2 ranks over shm"), "{said}");
+    }
+}
