@@ -1,5 +1,6 @@
 /* What a message costs, with nothing else in the queues and with much. Two processes or more; rank 0 prints one line of
- * JSON. Arguments: rounds (medians are over them), and the number of messages that the gather leaves unexpected.
+ * JSON. Arguments: rounds (medians are over them), the number of messages that the gather leaves unexpected, and how many
+ * may be unexpected at most (what needs more is left out: not every stack comes through it).
  *
  * latency, rate: 8 bytes there and back; windows of 64 receives posted before their messages come.
  * posted, unexpected: the same latency while rank 1 has that many receives, or messages, that match nothing.
@@ -7,6 +8,7 @@
  * until rank 0 has received, so that what is measured on few cores is the search. In order: source by source, oldest
  * first. Shuffled: source by source, in an order that no list finds at its front.
  */
+#include <limits.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +118,17 @@ static double with_unexpected_ns(int depth, int times)
     return ns;
 }
 
+/* One figure of the line. */
+static void tell(const char *name, int depth, double value)
+{
+    static int others;
+    if (rank != 0)
+        return;
+    printf("%s\"", others++ ? "," : "{");
+    printf(name, depth);
+    printf("\":%.4f", value);
+}
+
 /* The i-th of n in an order without pattern: a step that shares no factor with n. */
 static int shuffled(int i, int n)
 {
@@ -159,21 +172,21 @@ static double gather_ns(int total, int in_order, volatile int *received)
 /* A word that all processes of this host see. */
 static volatile int *shared_word(void)
 {
-    char path[64] = {0};
+    char name[64] = {0};
     int descriptor = -1;
     if (rank == 0) {
-        strcpy(path, "/tmp/matchpoint-speed-XXXXXX");
-        descriptor = mkstemp(path);
+        snprintf(name, sizeof name, "/matchpoint-speed-%ld", (long)getpid());
+        descriptor = shm_open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
         if (descriptor < 0 || ftruncate(descriptor, 4096) != 0)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Bcast(name, sizeof name, MPI_CHAR, 0, MPI_COMM_WORLD);
     if (rank != 0)
-        descriptor = open(path, O_RDWR);
+        descriptor = shm_open(name, O_RDWR, 0);
     void *word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        unlink(path);
+        shm_unlink(name);
     if (word == MAP_FAILED)
         MPI_Abort(MPI_COMM_WORLD, 1);
     return word;
@@ -187,26 +200,27 @@ int main(int count, char **words)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     rounds = count > 1 ? atoi(words[1]) : 21;
     int many = count > 2 ? atoi(words[2]) : 65536;
-    double latency = latency_ns(200), messages = rate(20), posted[4], unexpected[4], gather[2][2];
+    int most = count > 3 ? atoi(words[3]) : INT_MAX;
+    tell("latency_ns", 0, latency_ns(200));
+    tell("messages_per_us", 0, rate(20));
     for (int i = 0; i < 4; i++)
-        posted[i] = with_posted_ns(depths[i], 50);
+        tell("posted_%d_ns", depths[i], with_posted_ns(depths[i], 50));
     for (int i = 0; i < 4; i++)
-        unexpected[i] = with_unexpected_ns(depths[i], 50);
+        if (depths[i] <= most)
+            tell("unexpected_%d_ns", depths[i], with_unexpected_ns(depths[i], 50));
     volatile int *received = shared_word();
     for (int in_order = 0; in_order < 2; in_order++) {
         double few[9];
+        if (most < 64)
+            continue;
         for (int i = 0; i < 9; i++)
             few[i] = gather_ns(64, in_order, received);
-        gather[in_order][0] = median(few, 9);
-        gather[in_order][1] = gather_ns(many, in_order, received);
+        tell(in_order ? "gather_in_order_64_ns" : "gather_shuffled_64_ns", 0, median(few, 9));
+        if (many <= most)
+            tell(in_order ? "gather_in_order_many_ns" : "gather_shuffled_many_ns", 0, gather_ns(many, in_order, received));
     }
-    if (rank == 0) {
-        printf("{\"latency_ns\":%.1f,\"messages_per_us\":%.4f", latency, messages);
-        for (int i = 0; i < 4; i++)
-            printf(",\"posted_%d_ns\":%.1f,\"unexpected_%d_ns\":%.1f", depths[i], posted[i], depths[i], unexpected[i]);
-        printf(",\"gather_shuffled_64_ns\":%.1f,\"gather_shuffled_many_ns\":%.1f", gather[0][0], gather[0][1]);
-        printf(",\"gather_in_order_64_ns\":%.1f,\"gather_in_order_many_ns\":%.1f}\n", gather[1][0], gather[1][1]);
-    }
+    if (rank == 0)
+        printf("}\n");
     MPI_Finalize();
     return 0;
 }

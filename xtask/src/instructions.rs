@@ -1,7 +1,10 @@
-//! Guards hot paths: instructions per message, counted by valgrind's callgrind and compared with a record. Counts do
-//! not depend on how busy the machine is, as times do; they do depend on the compiler.
+//! Guards hot paths: instructions per message, of engines and of the libfabric provider ([`fabric`]), counted by
+//! valgrind's callgrind and compared with a record. Counts do not depend on how busy the machine is, as times do; they do
+//! depend on the compiler.
 //!
 //! Valgrind knows no AVX-512, so engines are counted with the best kernel that remains (AVX2).
+
+mod fabric;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         println!("instructions: left out: no valgrind (Debian's package is called valgrind)");
         return Ok(());
     }
-    let counts = count()?;
+    let mut counts = count()?;
+    counts.extend(fabric::count()?);
     let path = root().join(RECORD);
     if arguments.record {
         fs::write(&path, text(&counts))?;
@@ -113,24 +117,39 @@ fn cells() -> Vec<(String, String)> {
 }
 
 fn count() -> Result<Counts, Failure> {
-    let binary = build()?;
-    let (cells, folder) = (cells(), tempfile::tempdir()?);
+    let cells = cells();
+    let folder = dumps("matchpoint-bench", FUNCTION, &cells, &[])?;
+    let number = |(at, cell): (usize, (String, String))| -> Result<_, Failure> {
+        let dump = dump(folder.path(), FUNCTION, at + 1)?;
+        let summary = dump.lines().find_map(|line| line.strip_prefix("summary: "));
+        let executed: u64 = summary.ok_or("callgrind sums up nothing")?.trim().parse()?;
+        let per_message = executed as f64 / messages(&cell)?;
+        Ok((cell, per_message))
+    };
+    cells.into_iter().enumerate().map(number).collect()
+}
+
+/// Has callgrind write what it counts whenever `function` of a package's example is left: a file for each cell.
+fn dumps(
+    package: &str,
+    function: &str,
+    cells: &[(String, String)],
+    environment: &[(&str, &str)],
+) -> Result<tempfile::TempDir, Failure> {
+    let (binary, folder) = (build(package)?, tempfile::tempdir()?);
     let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--collect-atstart=no"]);
-    command.arg(format!("--toggle-collect={FUNCTION}")).arg(format!("--dump-after={FUNCTION}"));
+    command.args(["--tool=callgrind", "--collect-atstart=no", "--compress-strings=no"]);
+    command.arg(format!("--toggle-collect={function}")).arg(format!("--dump-after={function}"));
     command.arg(format!("--callgrind-out-file={}", folder.path().join("out").display())).arg(binary);
-    for (engine, workload) in &cells {
-        command.args([engine, workload]);
+    command.envs(environment.iter().copied());
+    for (what, workload) in cells {
+        command.args([what, workload]);
     }
     let output = command.output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
     }
-    let number = |(at, cell): (usize, (String, String))| -> Result<_, Failure> {
-        let per_message = instructions(folder.path(), at + 1)? as f64 / messages(&cell)?;
-        Ok((cell, per_message))
-    };
-    cells.into_iter().enumerate().map(number).collect()
+    Ok(folder)
 }
 
 /// Messages that one cell matches.
@@ -140,18 +159,15 @@ fn messages((engine, workload): &(String, String)) -> Result<f64, Failure> {
 }
 
 /// What callgrind wrote when the function was left for the nth time.
-fn instructions(folder: &Path, nth: usize) -> Result<u64, Failure> {
+fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     let path = folder.join(format!("out.{nth}"));
-    let missing = || format!("callgrind did not see {FUNCTION} return for the {nth}th time");
-    let dump = fs::read_to_string(&path).map_err(|_| missing())?;
-    let summary = dump.lines().find_map(|line| line.strip_prefix("summary: ")).ok_or_else(missing)?;
-    Ok(summary.trim().parse()?)
+    let missing = |_| format!("callgrind did not see {function} return for the {nth}th time");
+    Ok(fs::read_to_string(&path).map_err(missing)?)
 }
 
-fn build() -> Result<PathBuf, Failure> {
+fn build(package: &str) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments =
-        ["build", "--release", "--locked", "--package", "matchpoint-bench", "--example", "instructions"];
+    let arguments = ["build", "--release", "--locked", "--package", package, "--example", "instructions"];
     let output = Command::new(cargo)
         .args(arguments)
         .args(["--message-format", "json"])

@@ -51,7 +51,7 @@ const WAYS: &[Way] = &[
     Way { name: "shared memory", processes: "2", variables: &[], options: &[] },
 ];
 
-const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns"];
+const LOOPS: &[&str] = &["send_ns", "isend_wait_ns", "iprobe_ns", "ping_pong_ns", "long_ping_pong_ns"];
 
 /// Measures and writes the record.
 ///
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     fs::create_dir_all(&work)?;
     let mut results = Vec::new();
     println!(
-        "{:16} {:14} {:14} {:>10} {:>10} {:>10} {:>7}",
+        "{:16} {:14} {:15} {:>10} {:>10} {:>10} {:>7}",
         "library", "way", "loop", "plain ns", "with ns", "added", "ratio"
     );
     for library in &arguments.libraries {
@@ -123,7 +123,7 @@ fn measure(
         bytes_per_call = size(&folder.path().join("trace"))?;
         pairs.push((plain, recorded));
     }
-    let loops = LOOPS.iter().filter(|name| (way.processes == "2") == (**name == "ping_pong_ns"));
+    let loops = LOOPS.iter().filter(|name| (way.processes == "2") == name.ends_with("ping_pong_ns"));
     Ok(loops
         .map(|name| {
             let of = |values: &Value| values[*name].as_f64().unwrap_or(f64::NAN);
@@ -132,7 +132,7 @@ fn measure(
             let added = median(pairs.iter().map(|(plain, recorded)| of(recorded) - of(plain)));
             let ratio = median(pairs.iter().map(|(plain, recorded)| of(recorded) / of(plain)));
             let title = name.trim_end_matches("_ns");
-            println!("{library:16} {:14} {title:14} {plain:10.1} {recorded:10.1} {added:10.1} {ratio:7.3}", way.name);
+            println!("{library:16} {:14} {title:15} {plain:10.1} {recorded:10.1} {added:10.1} {ratio:7.3}", way.name);
             json!({
                 "library": library, "way": way.name, "loop": title, "plain_ns_median": plain,
                 "recorded_ns_median": recorded, "added_ns_median": added, "ratio_median": ratio,

@@ -1,0 +1,74 @@
+//! Instructions of the libfabric provider, per message, on a core that is made up: only what our own functions execute is
+//! counted, and what was inlined into them; not what the core does, nor the C library.
+
+use super::{Counts, dump, dumps};
+use crate::Failure;
+
+const PACKAGE: &str = "matchpoint-fabric";
+const FUNCTION: &str = "instructions::counted_messages";
+
+/// Messages that are expected, or not: one at a time, and many, of which the last is matched first.
+const PATTERNS: [&str; 4] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024"];
+/// Of each pattern, as the example has it.
+const MESSAGES: f64 = 1024.0;
+const FRONT_ENDS: [&str; 2] = ["peer", "layered"];
+
+/// Our code's files and functions have this in their names, and nothing else does.
+const OURS: [&str; 2] = ["matchpoint_fabric::", "matchpoint::"];
+const OUR_FILES: [&str; 2] = ["/matchpoint-fabric/src/", "/matchpoint/src/"];
+
+/// Counts.
+pub(super) fn count() -> Result<Counts, Failure> {
+    let pairs = FRONT_ENDS.iter().flat_map(|end| PATTERNS.map(|pattern| (*end, pattern)));
+    let cells: Vec<(String, String)> =
+        pairs.map(|(end, pattern)| (end.to_owned(), pattern.to_owned())).collect();
+    let environment = [("MATCHPOINT_CORE", "mock"), ("MATCHPOINT_ENGINE", "hybrid:seed=0")];
+    let folder = dumps(PACKAGE, FUNCTION, &cells, &environment)?;
+    let number = |(at, (end, pattern)): (usize, (String, String))| -> Result<_, Failure> {
+        let executed = ours(&dump(folder.path(), FUNCTION, at + 1)?);
+        if executed == 0 {
+            return Err(format!("callgrind saw nothing of ours in {end} {pattern}").into());
+        }
+        Ok(((format!("fabric-{end}"), pattern), executed as f64 / MESSAGES))
+    };
+    cells.into_iter().enumerate().map(number).collect()
+}
+
+/// What functions of ours executed themselves, by callgrind's format of dumps.
+fn ours(dump: &str) -> u64 {
+    let (mut executed, mut by_function, mut by_file, mut is_call) = (0, false, false, false);
+    for line in dump.lines() {
+        if let Some(name) = line.strip_prefix("fn=") {
+            by_function = OURS.iter().any(|ours| name.contains(ours));
+        } else if let Some(file) = ["fl=", "fi=", "fe="].iter().find_map(|key| line.strip_prefix(key)) {
+            by_file = OUR_FILES.iter().any(|ours| file.contains(ours));
+        } else if line.starts_with("calls=") {
+            // The next line is what the callee executed.
+            is_call = true;
+        } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
+            let cost = line.split(' ').nth(1).and_then(|cost| cost.parse::<u64>().ok()).unwrap_or(0);
+            if (by_function || by_file) && !is_call {
+                executed += cost;
+            }
+            is_call = false;
+        }
+    }
+    executed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ours;
+
+    #[test]
+    fn only_our_own_functions_count_and_not_what_they_call() {
+        let dump = "events: Ir\n\
+                    fl=/src/matchpoint-fabric/src/queue.rs\nfn=matchpoint_fabric::queue::read\n10 5\n+1 2\n\
+                    cfn=core_read\ncalls=3 20\n* 1000\n12 1\n\
+                    fi=/rust/library/core/src/ptr.rs\n7 30\n\
+                    fl=/mock.rs\nfn=mock::core_read\n20 900\n\
+                    fl=/rust/library/core/src/iter.rs\nfn=core::iter::fold\n1 50\n\
+                    fi=/src/matchpoint/src/engines/list.rs\n3 4\n";
+        assert_eq!(ours(dump), 5 + 2 + 1 + 30 + 4);
+    }
+}
