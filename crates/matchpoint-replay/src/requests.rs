@@ -4,31 +4,38 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
 
+use crate::growth::make_room;
 use crate::reported::Reported;
+use crate::schedule::NEVER;
 use crate::slab::Slab;
 
 /// Ids below this are looked up by index: tracers number requests from zero, and recycle.
 const DENSE: usize = 4096;
 
-/// A request: 64 bytes that are copied as they are, for every other call begins one or ends one.
+/// A request: 48 bytes that are copied as they are, for every other call begins one or ends one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub what: RequestKind,
-    pub state: RequestState,
+    /// The [state](RequestState), without the ten bytes that an enum of it leaves unused: ends outstanding; if there are
+    /// none, since when it is complete, or [`NEVER`].
+    ends: u8,
+    done_ns: i64,
     /// The lane that waits for it.
     pub waiter: Option<u16>,
     /// What the call that completes it reported.
     pub expected: Option<Reported>,
     /// Source and tag of the message it got, for a receive that left one of them open.
-    pub got: Option<(u32, i32)>,
+    pub got: Option<Reported>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The place is free.
-    None,
+    /// The place is free: the next that is, or [`NONE`].
+    None(u32),
     /// With its message: index of the receiving process, and name.
-    Send(Option<Sent>),
+    Send(Sent),
+    /// Its message went to a process without a stream.
+    LostSend,
     /// A receive whose message waited already.
     Received,
     /// With its place among the receives while it is pending.
@@ -54,6 +61,7 @@ pub(crate) struct Sent {
     pub number: u32,
 }
 
+/// How far a request has come.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
     /// A persistent request that was not started, or whose last start is complete.
@@ -76,7 +84,7 @@ impl Request {
     /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
-        match (self.what, self.state) {
+        match (self.what, self.state()) {
             (
                 RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
                 RequestState::Pending(_),
@@ -87,7 +95,27 @@ impl Request {
 
     #[inline]
     pub fn new(what: RequestKind, state: RequestState) -> Self {
-        Request { what, state, waiter: None, expected: None, got: None }
+        let mut request = Request { what, ends: 0, done_ns: NEVER, waiter: None, expected: None, got: None };
+        request.set_state(state);
+        request
+    }
+
+    #[inline]
+    pub fn state(&self) -> RequestState {
+        match (self.ends, self.done_ns) {
+            (0, NEVER) => RequestState::Inactive,
+            (0, done_ns) => RequestState::Done(done_ns),
+            (ends, _) => RequestState::Pending(ends),
+        }
+    }
+
+    #[inline]
+    pub fn set_state(&mut self, state: RequestState) {
+        (self.ends, self.done_ns) = match state {
+            RequestState::Inactive => (0, NEVER),
+            RequestState::Pending(ends) => (ends, NEVER),
+            RequestState::Done(done_ns) => (0, done_ns),
+        };
     }
 
     /// The place of its arguments, if it is persistent.
@@ -102,17 +130,26 @@ impl Request {
     }
 }
 
+/// No place.
+const NONE: u32 = u32::MAX;
+
 /// The requests that a process has.
-#[derive(Default)]
 pub(crate) struct RequestTable {
     /// By id: one more than the place among `active`, zero for none.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// Places among `active`.
-    free: Vec<u32>,
+    /// The first place among `active` that is free; it knows the next.
+    free: u32,
     /// The arguments of persistent requests.
     pub persistent: Slab<Persistent>,
+}
+
+impl Default for RequestTable {
+    fn default() -> Self {
+        let (dense, sparse, active) = Default::default();
+        RequestTable { dense, sparse, active, free: NONE, persistent: Slab::default() }
+    }
 }
 
 impl RequestTable {
@@ -152,12 +189,14 @@ impl RequestTable {
             self.active[place as usize] = request;
             return;
         }
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.active[place as usize] = request;
-                place
+        let place = match self.active.get_mut(self.free as usize) {
+            Some(at) => {
+                let next = if let RequestKind::None(next) = at.what { next } else { NONE };
+                *at = request;
+                std::mem::replace(&mut self.free, next)
             }
             None => {
+                make_room(&mut self.active);
                 self.active.push(request);
                 (self.active.len() - 1) as u32
             }
@@ -175,6 +214,7 @@ impl RequestTable {
             self.sparse.insert(id, place);
             return;
         }
+        self.dense.reserve_exact((at + 1 + at / 4).next_multiple_of(4) - self.dense.len());
         self.dense.resize(at + 1, 0);
         self.dense[at] = place + 1;
     }
@@ -195,8 +235,8 @@ impl RequestTable {
             None => drop(self.sparse.remove(&id)),
         }
         self.let_go(place);
-        self.active[place as usize].what = RequestKind::None;
-        self.free.push(place);
+        self.active[place as usize].what = RequestKind::None(self.free);
+        self.free = place;
     }
 
     #[inline]
@@ -207,10 +247,10 @@ impl RequestTable {
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None))
+        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None(_)))
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None))
+        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None(_)))
     }
 }
