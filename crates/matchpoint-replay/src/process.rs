@@ -288,7 +288,10 @@ impl<'t> Process<'t> {
 
     /// It is a member of a communicator from now on.
     pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
-        self.comms.insert(comm, seat);
+        // An id that is used again without having been freed stands for its old communicator no longer.
+        if let Some(old) = self.comms.insert(comm, seat).filter(|old| old.context != seat.context) {
+            self.collectives.remove(&old.context);
+        }
         self.recent = (comm, seat);
     }
 

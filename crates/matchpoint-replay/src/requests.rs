@@ -118,6 +118,13 @@ impl Request {
         };
     }
 
+    /// Whether it makes no difference any more who waits for it: it was complete by then, and there is nothing to compare
+    /// with what its call reports.
+    pub fn is_spent(&self, now_ns: i64) -> bool {
+        let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
+        is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
+    }
+
     /// The place of its arguments, if it is persistent.
     #[inline]
     fn persistent(&self) -> Option<u32> {
@@ -141,14 +148,19 @@ pub(crate) struct RequestTable {
     active: Vec<Request>,
     /// The first place among `active` that is free; it knows the next.
     free: u32,
+    /// How many there may be before those are [given up](Self::give_up) that tell nothing any more.
+    enough: usize,
     /// The arguments of persistent requests.
     pub persistent: Slab<Persistent>,
 }
 
+/// Requests that a process may have before any is given up.
+const ENOUGH: usize = 4096;
+
 impl Default for RequestTable {
     fn default() -> Self {
         let (dense, sparse, active) = Default::default();
-        RequestTable { dense, sparse, active, free: NONE, persistent: Slab::default() }
+        RequestTable { dense, sparse, active, free: NONE, enough: ENOUGH, persistent: Slab::default() }
     }
 }
 
@@ -239,11 +251,39 @@ impl RequestTable {
         self.free = place;
     }
 
+    /// Whether another would be one too many, unless some were [given up](Self::give_up).
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.free == NONE && self.active.len() >= self.enough
+    }
+
+    /// Removes those that tell nothing any more. Programs that never complete their requests have ever more of them.
+    pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
+        self.remove_all(tells_nothing);
+        self.enough = ENOUGH.max(2 * self.values().count());
+    }
+
+    /// Removes all of which that is so: looks at every one.
+    pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
+        let dense =
+            (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
+        let all = dense.chain(self.sparse.iter().map(|(&id, &place)| (id, place)));
+        let over: Vec<(RequestId, u32)> =
+            all.filter(|&(_, place)| is_over(&self.active[place as usize])).collect();
+        over.iter().for_each(|&(id, place)| self.remove_at(id, place));
+    }
+
     #[inline]
     fn let_go(&mut self, place: u32) {
         if let Some(args) = self.active[place as usize].persistent() {
             self.persistent.remove(args);
         }
+    }
+
+    /// Requests there are.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.values().count()
     }
 
     pub fn values(&self) -> impl Iterator<Item = &Request> {
@@ -252,5 +292,55 @@ impl RequestTable {
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
         self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_as_small_as_can_be() {
+        assert_eq!(size_of::<Request>(), 48);
+        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Done(-7)] {
+            assert_eq!(Request::new(RequestKind::Received, state).state(), state);
+        }
+    }
+
+    #[test]
+    fn places_are_used_again_whatever_the_id() {
+        let mut table = RequestTable::default();
+        for round in 0..3u32 {
+            for at in 0..100 {
+                let what = RequestKind::Receive(round * 100 + at);
+                table.insert(RequestId(at * 100), Request::new(what, RequestState::Pending(1)));
+            }
+            assert_eq!(table.len(), 100);
+            for at in (0..100).rev() {
+                let request = table.remove(RequestId(at * 100)).unwrap();
+                assert_eq!(request.receive(), Some(round * 100 + at));
+            }
+            assert!(table.get(RequestId(0)).is_none());
+        }
+        assert_eq!((table.len(), table.active.len()), (0, 100));
+    }
+
+    /// Those of which something may still be told stay, and are found.
+    #[test]
+    fn of_requests_that_nobody_completes_few_are_kept() {
+        let mut table = RequestTable::default();
+        let mut most = 0;
+        for at in 0..100_000u32 {
+            if table.is_crowded() {
+                table.give_up(|request| request.is_spent(i64::from(at)));
+            }
+            let state = if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Done(at.into()) };
+            table.insert(RequestId(1 + at), Request::new(RequestKind::Receive(at), state));
+            most = most.max(table.active.len());
+        }
+        assert!(most <= ENOUGH, "{most}");
+        for at in (0..100_000).step_by(1000) {
+            assert_eq!(table.get(RequestId(1 + at)).and_then(Request::receive), Some(at));
+        }
     }
 }

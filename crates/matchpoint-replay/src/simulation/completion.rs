@@ -5,9 +5,9 @@ use matchpoint_trace::call::RequestId;
 use super::Simulation;
 use super::message::Got;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, Reason};
+use crate::process::{Blocked, LaneState, Owner, Probe, Process, Reason};
 use crate::reported::{Completed, Reported};
-use crate::requests::{Request, RequestKind, RequestState, RequestTable};
+use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
 use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
@@ -117,9 +117,26 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// Enters a new request.
     pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
-        if id != RequestId::NULL {
-            self.processes[index].requests.insert(id, request);
+        if id == RequestId::NULL {
+            return;
         }
+        if self.processes[index].requests.is_crowded() {
+            self.give_up_requests(index);
+        }
+        self.processes[index].requests.insert(id, request);
+    }
+
+    /// Of a message that has not been matched, the request of the send is how the traced run may cancel it. One that is
+    /// kept without a record is not followed that far.
+    #[cold]
+    fn give_up_requests(&mut self, index: usize) {
+        let Process { requests, clock_ns, .. } = &mut self.processes[index];
+        let is_under_way =
+            |sent: &Sent| self.flights.get(sent.place).is_some_and(|flight| flight.number == sent.number);
+        requests.give_up(|request| {
+            let may_be_cancelled = matches!(&request.what, RequestKind::Send(sent) if is_under_way(sent));
+            request.is_spent(*clock_ns) && !may_be_cancelled
+        });
     }
 
     /// A call is about to give this id a new meaning, so the old request was complete. If a thread still waits for
