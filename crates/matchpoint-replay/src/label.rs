@@ -156,6 +156,28 @@ impl Label {
         let tag = if self.any_tag() { Wild::Any } else { Wild::Is(Tag(self.tag.into())) };
         Selector::new(ContextId(self.context), source, tag)
     }
+
+    /// Of an [`envelope`](Self::envelope), but that a source or tag that is left open is 0.
+    pub fn of_envelope(envelope: &Envelope) -> Self {
+        let Envelope { context, source, tag } = *envelope;
+        let open_source = if source == Rank::UNKNOWN { SOURCE } else { 0 };
+        let open_tag = if tag == Tag(u64::MAX) { TAG } else { 0 };
+        Label { context: context.0, source: source.0 as u32, tag: tag.0 as u32, open: 0 }
+            .opened(Open(open_source | open_tag))
+    }
+
+    /// Of a [`selector`](Self::selector), likewise.
+    pub fn of_selector(selector: &Selector) -> Self {
+        let (source, open_source) = match selector.source() {
+            Wild::Is(source) => (source.0 as u32, 0),
+            _ => (0, SOURCE),
+        };
+        let (tag, open_tag) = match selector.tag() {
+            Wild::Is(tag) => (tag.0 as u32, 0),
+            _ => (0, TAG),
+        };
+        Label { context: selector.context().0, source, tag, open: open_source | open_tag }
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +221,9 @@ mod tests {
         for asked in &all {
             for message in &all {
                 let expected = asked.selector().matches(&message.envelope());
+                let (selector, envelope) = (asked.selector(), message.envelope());
+                let again = Label::of_selector(&selector).accepts(Label::of_envelope(&envelope));
+                assert_eq!(again, expected, "{asked:?} {message:?}");
                 assert_eq!(asked.accepts(*message), expected, "{asked:?} {message:?}");
                 if asked.is_exact() {
                     assert_eq!(asked == message, expected, "{asked:?} {message:?}");

@@ -13,6 +13,7 @@ mod clocks;
 mod communicators;
 pub mod events;
 mod flush;
+mod growth;
 pub mod host;
 mod in_order;
 mod inbox;

@@ -5,6 +5,8 @@ use std::hash::{BuildHasher, Hash};
 use matchpoint::{Envelope, Message, Receive, Selector};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use crate::growth::make_room;
+use crate::label::Label;
 use crate::measurements::{CONFLICT_BLOCK, RankQueue};
 use crate::peers::Peers;
 use crate::step::{Kind, Step};
@@ -83,11 +85,17 @@ pub(crate) struct Observer {
     tuples_cut: bool,
     run: Option<(Selector, u64)>,
     /// Receives taken in the current block of arrivals.
-    taken: Vec<Receive>,
+    taken: Vec<Taken>,
     in_block: usize,
-    /// The first receive posted since the current block began.
-    first_posted_in_block: Option<Receive>,
+    /// The order of the first receive posted since the current block began.
+    first_posted_in_block: Option<u32>,
     conflicts_in_block: u64,
+}
+
+/// A receive that a message took, in half the bytes of a [`Receive`]: every rank keeps up to a block of them.
+struct Taken {
+    asked: Label,
+    order: u32,
 }
 
 /// The summary of a rank's envelopes.
@@ -107,7 +115,7 @@ impl Observer {
                 self.extend_run(receive.selector, shared);
                 self.note_asked(receive.selector, shared);
                 if self.in_block > 0 {
-                    self.first_posted_in_block.get_or_insert(receive);
+                    self.first_posted_in_block.get_or_insert(order(&receive));
                 }
                 match took {
                     Some(_) => self.unexpected.change(step.at_ns, -1),
@@ -189,16 +197,18 @@ impl Observer {
     fn extend_block(&mut self, message: &Message, took: Option<Receive>, shared: &mut Shared) {
         // A receive that was posted since the block began shows that its messages were not there at once.
         let first = self.first_posted_in_block;
-        if took.is_some_and(|own| first.is_some_and(|first| !posted_before(&own, &first))) {
+        let own = took.map(|own| Taken { asked: Label::of_selector(&own.selector), order: order(&own) });
+        if own.as_ref().is_some_and(|own| first.is_some_and(|first| own.order >= first)) {
             self.end_block(shared);
         }
-        let earlier = |receive: &&Receive| receive.selector.matches(&message.envelope);
-        let conflicts = match took {
-            Some(own) => self.taken.iter().filter(earlier).any(|taken| posted_before(taken, &own)),
-            None => self.taken.iter().any(|taken| earlier(&taken)),
-        };
+        let message = Label::of_envelope(&message.envelope);
+        let before = own.as_ref().map_or(u32::MAX, |own| own.order);
+        let conflicts = self.taken.iter().any(|taken| taken.order < before && taken.asked.accepts(message));
         self.conflicts_in_block += u64::from(conflicts);
-        self.taken.extend(took);
+        if let Some(own) = own {
+            make_room(&mut self.taken);
+            self.taken.push(own);
+        }
         self.in_block += 1;
         if self.in_block == CONFLICT_BLOCK {
             self.end_block(shared);
@@ -244,8 +254,8 @@ fn fingerprint(of: &impl Hash) -> u64 {
 }
 
 /// Receives' ids carry the order of posting in their generation.
-fn posted_before(one: &Receive, other: &Receive) -> bool {
-    (one.id.0 >> 32) < (other.id.0 >> 32)
+fn order(receive: &Receive) -> u32 {
+    (receive.id.0 >> 32) as u32
 }
 
 fn ratio(part: u64, whole: u64) -> f64 {

@@ -84,6 +84,8 @@ impl AnySources {
             }
             Action::RequestFree => call.requests.iter().for_each(|request| {
                 self.persistent.remove(request);
+                // Nobody will be told how it completed.
+                self.open.remove(request);
             }),
             Action::Start if !self.persistent.is_empty() => {
                 for &request in &call.requests {

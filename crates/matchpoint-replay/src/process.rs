@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use matchpoint::RecvId;
-use matchpoint_trace::call::{CommId, HandleId, RequestId};
+use matchpoint_trace::call::{CommId, Completion, HandleId, RequestId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use crate::in_order::InOrder;
 use crate::inbox::Inbox;
 use crate::label::Label;
 use crate::matcher::{Linked, Matcher, NIL};
-use crate::reported::Reported;
+use crate::reported::{Completed, Reported};
 use crate::requests::RequestTable;
 use crate::slab::Slab;
 
@@ -27,7 +27,7 @@ pub(crate) struct Process<'t> {
     exhausted: bool,
     /// Calls that were made, for reuse: boxed, because they travel from queue to queue.
     #[allow(clippy::vec_box)]
-    spare: Vec<Box<Call>>,
+    spare: Vec<Box<ReadCall>>,
     /// The replay's own matcher.
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
@@ -70,9 +70,16 @@ pub(crate) struct Lane {
     /// The probe that it last waited in: not a part of the state, which is written at every call.
     pub probe: Option<Probe>,
     /// Its next call.
-    pub next: Option<Box<Call>>,
+    pub next: Option<Box<ReadCall>>,
     /// Calls behind that which were read already: none while the next is not known, and none of an only thread.
-    pub later: VecDeque<Box<Call>>,
+    pub later: VecDeque<Box<ReadCall>>,
+}
+
+/// A call that was read. Its completions are kept in less than the 48 bytes each that a trace has for them.
+#[derive(Default)]
+pub(crate) struct ReadCall {
+    pub call: Call,
+    pub completed: Vec<Completed>,
 }
 
 /// What a thread is doing.
@@ -210,6 +217,25 @@ impl Seat {
     }
 }
 
+impl ReadCall {
+    #[inline]
+    fn read(
+        &mut self,
+        reader: &mut dyn RankReader,
+        completions: &mut Vec<Completion>,
+    ) -> Result<bool, TraceError> {
+        std::mem::swap(&mut self.call.completions, completions);
+        let is_there = reader.read(&mut self.call);
+        std::mem::swap(&mut self.call.completions, completions);
+        self.completed.clear();
+        if !completions.is_empty() {
+            self.completed.reserve_exact(completions.len());
+            self.completed.extend(completions.iter().map(Completed::of));
+        }
+        is_there
+    }
+}
+
 impl<'t> Process<'t> {
     pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher) -> Self {
         let comms = [
@@ -262,7 +288,10 @@ impl<'t> Process<'t> {
 
     /// It is a member of a communicator from now on.
     pub fn take_seat(&mut self, comm: CommId, seat: Seat) {
-        self.comms.insert(comm, seat);
+        // An id that is used again without having been freed stands for its old communicator no longer.
+        if let Some(old) = self.comms.insert(comm, seat).filter(|old| old.context != seat.context) {
+            self.collectives.remove(&old.context);
+        }
         self.recent = (comm, seat);
     }
 
@@ -277,47 +306,48 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
+    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach. `completions`
+    /// is room to read into, one for all processes.
     #[inline]
-    pub fn look_ahead(&mut self) -> Result<(), TraceError> {
+    pub fn look_ahead(&mut self, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
             if lane.next.is_some() || matches!(lane.state, LaneState::Blocked(_)) {
                 return Ok(());
             }
             if !self.exhausted {
-                let mut call = self.spare.pop().unwrap_or_default();
-                let is_there = self.reader.read(&mut call)?;
-                if is_there && call.thread == lane.thread {
+                let mut read = self.spare.pop().unwrap_or_default();
+                let is_there = read.read(&mut *self.reader, completions)?;
+                if is_there && read.call.thread == lane.thread {
                     self.calls += 1;
-                    lane.next = Some(call);
+                    lane.next = Some(read);
                     return Ok(());
                 }
-                self.file(call, is_there);
+                self.file(read, is_there);
             }
         }
-        self.look_further_ahead()
+        self.look_further_ahead(completions)
     }
 
-    fn look_further_ahead(&mut self) -> Result<(), TraceError> {
+    fn look_further_ahead(&mut self, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
         if self.lanes.is_empty() {
-            self.read_one()?;
+            self.read_one(completions)?;
         }
         for lane in 0..self.lanes.len() {
             if self.lanes[lane].next.is_none() && matches!(self.lanes[lane].state, LaneState::Ready) {
-                self.read_for(lane)?;
+                self.read_for(lane, completions)?;
             }
         }
         // Nobody can go on, but the stream does: only a thread that is not known yet can be next.
         while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
-            self.read_one()?;
+            self.read_one(completions)?;
         }
         Ok(())
     }
 
-    fn read_for(&mut self, lane: usize) -> Result<(), TraceError> {
+    fn read_for(&mut self, lane: usize, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
         let limit = if self.lanes.len() == 1 { usize::MAX } else { READ_AHEAD };
         for _ in 0..limit {
-            if !self.read_one()? || self.lanes[lane].next.is_some() {
+            if !self.read_one(completions)? || self.lanes[lane].next.is_some() {
                 break;
             }
         }
@@ -328,25 +358,25 @@ impl<'t> Process<'t> {
     }
 
     /// Reads one call and hands it to the lane of its thread; false at the end of the stream.
-    fn read_one(&mut self) -> Result<bool, TraceError> {
+    fn read_one(&mut self, completions: &mut Vec<Completion>) -> Result<bool, TraceError> {
         if self.exhausted {
             return Ok(false);
         }
-        let mut call = self.spare.pop().unwrap_or_default();
-        let is_there = self.reader.read(&mut call)?;
-        Ok(self.file(call, is_there))
+        let mut read = self.spare.pop().unwrap_or_default();
+        let is_there = read.read(&mut *self.reader, completions)?;
+        Ok(self.file(read, is_there))
     }
 
     /// Hands a call to the lane of its thread, if it is there; else the stream has ended.
-    fn file(&mut self, call: Box<Call>, is_there: bool) -> bool {
+    fn file(&mut self, read: Box<ReadCall>, is_there: bool) -> bool {
         self.exhausted = !is_there;
         if is_there {
             self.calls += 1;
-            let lane = self.lane_of(&call);
+            let lane = self.lane_of(&read.call);
             let lane = &mut self.lanes[lane];
             match lane.next {
-                None => lane.next = Some(call),
-                Some(_) => lane.later.push_back(call),
+                None => lane.next = Some(read),
+                Some(_) => lane.later.push_back(read),
             }
             if matches!(lane.state, LaneState::Idle) {
                 lane.state = LaneState::Ready;
@@ -363,15 +393,15 @@ impl<'t> Process<'t> {
     #[inline]
     pub fn first_to_enter(&self) -> Option<(usize, &Call)> {
         if let [lane] = &self.lanes[..] {
-            let call = lane.next.as_deref().filter(|_| matches!(lane.state, LaneState::Ready))?;
-            return Some((0, call));
+            let read = lane.next.as_deref().filter(|_| matches!(lane.state, LaneState::Ready))?;
+            return Some((0, &read.call));
         }
         self.first_of_all_to_enter()
     }
 
     fn first_of_all_to_enter(&self) -> Option<(usize, &Call)> {
         let ready = self.lanes.iter().enumerate().filter(|(_, lane)| matches!(lane.state, LaneState::Ready));
-        let calls = ready.filter_map(|(at, lane)| Some((at, lane.next.as_deref()?)));
+        let calls = ready.filter_map(|(at, lane)| Some((at, &lane.next.as_deref()?.call)));
         let (at, first) = calls.min_by_key(|&(at, call)| (call.enter_ns, at))?;
         let unfinished = self.lanes.iter().filter(|lane| matches!(lane.state, LaneState::Blocked(_)));
         let is_free = unfinished.into_iter().all(|lane| lane.left_ns >= first.enter_ns);
@@ -391,19 +421,19 @@ impl<'t> Process<'t> {
 
     /// A lane makes its next call.
     #[inline]
-    pub fn take_next(&mut self, lane: usize) -> Option<Box<Call>> {
+    pub fn take_next(&mut self, lane: usize) -> Option<Box<ReadCall>> {
         let lane = &mut self.lanes[lane];
-        let call = lane.next.take();
+        let read = lane.next.take();
         if !lane.later.is_empty() {
             lane.next = lane.later.pop_front();
         }
-        call
+        read
     }
 
     /// Takes back a call that was made.
     #[inline]
-    pub fn give_back(&mut self, call: Box<Call>) {
-        self.spare.push(call);
+    pub fn give_back(&mut self, read: Box<ReadCall>) {
+        self.spare.push(read);
     }
 
     /// The lane of the thread that made `call`; a new one begins where the process has come to.
@@ -413,6 +443,8 @@ impl<'t> Process<'t> {
         }
         let latest = self.lanes.iter().max_by_key(|lane| lane.now_ns);
         let (now_ns, left_ns) = latest.map_or((0, call.enter_ns), |lane| (lane.now_ns, lane.left_ns));
+        // Mostly there is one, and a vector would make room for four.
+        self.lanes.reserve_exact(1);
         self.lanes.push(Lane {
             thread: call.thread,
             now_ns,

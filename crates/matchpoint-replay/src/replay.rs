@@ -301,7 +301,7 @@ impl Found<'_> {
         used.map(|(context, (communicator, &messages))| CommunicatorFacts {
             context: context as u32,
             origin: match self.communicators.times[context] {
-                1 => communicator.origin.clone(),
+                1 => communicator.origin.to_string(),
                 times => format!("{} ({times} times, one after the other)", communicator.origin),
             },
             size: communicator.size(),

@@ -1,34 +1,84 @@
 //! What a traced receive or probe reported of its message.
 
-use matchpoint_trace::call::{Peer, Status, TagArg};
+use std::num::NonZeroU32;
 
-/// The part of a status that matching is about: 12 bytes, since every pending request and receive keeps one.
+use matchpoint_trace::call::{Completion, Peer, Status, TagArg};
+
+/// The part of a status that matching is about: 8 bytes, or none, since every pending request and receive keeps one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Reported {
-    source: u32,
+    /// One more than the source.
+    source: NonZeroU32,
     tag: i32,
-    has_source: bool,
-    has_tag: bool,
 }
+
+/// In place of a source, one more than which is no number of 32 bits, or of a tag that no process may use.
+const NO_SOURCE: NonZeroU32 = NonZeroU32::MAX;
+const NO_TAG: i32 = i32::MIN;
 
 impl Reported {
     /// `None`: the status was ignored, or speaks of a call that was cancelled.
     #[inline]
     pub fn of(status: Option<Status>) -> Option<Self> {
         let status = status.filter(|status| !status.cancelled)?;
-        let (source, has_source) =
-            if let Peer::Rank(source) = status.source { (source, true) } else { (0, false) };
-        let (tag, has_tag) = if let TagArg::Is(tag) = status.tag { (tag, true) } else { (0, false) };
-        Some(Reported { source, tag, has_source, has_tag })
+        let source = if let Peer::Rank(source) = status.source { Some(source) } else { None };
+        let tag = if let TagArg::Is(tag) = status.tag { tag } else { NO_TAG };
+        Some(Reported { source: source.map_or(NO_SOURCE, one_more), tag })
+    }
+
+    /// Of a message with that source and tag.
+    #[inline]
+    pub fn message((source, tag): (u32, i32)) -> Self {
+        Reported { source: one_more(source), tag }
     }
 
     #[inline]
     pub fn source(self) -> Option<u32> {
-        self.has_source.then_some(self.source)
+        (self.source != NO_SOURCE).then(|| self.source.get() - 1)
     }
 
     #[inline]
     pub fn tag(self) -> Option<i32> {
-        self.has_tag.then_some(self.tag)
+        (self.tag != NO_TAG).then_some(self.tag)
+    }
+}
+
+#[inline]
+fn one_more(source: u32) -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(source)
+}
+
+/// What the replay needs to know of a [`Completion`], in a third of the bytes: every process keeps its next call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Completed {
+    /// Which of the call's requests.
+    pub index: u32,
+    pub cancelled: bool,
+    pub reported: Option<Reported>,
+}
+
+impl Completed {
+    #[inline]
+    pub fn of(&Completion { index, status }: &Completion) -> Self {
+        let cancelled = status.is_some_and(|status| status.cancelled);
+        Completed { index, cancelled, reported: Reported::of(status) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_open_is_not_reported() {
+        let of =
+            |source, tag| Reported::of(Some(Status { source, tag, bytes: None, cancelled: false })).unwrap();
+        let exact = of(Peer::Rank(0), TagArg::Is(-1));
+        assert_eq!((exact.source(), exact.tag()), (Some(0), Some(-1)));
+        assert_eq!(exact, Reported::message((0, -1)));
+        let open = of(Peer::Any, TagArg::Any);
+        assert_eq!((open.source(), open.tag()), (None, None));
+        assert_eq!(size_of::<Option<Reported>>(), 8);
+        assert_eq!(size_of::<Completed>(), 16);
     }
 }

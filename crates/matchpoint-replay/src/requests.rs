@@ -4,31 +4,38 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, ReceiveArgs, RequestId, SendArgs};
 use rustc_hash::FxHashMap;
 
+use crate::growth::make_room;
 use crate::reported::Reported;
+use crate::schedule::NEVER;
 use crate::slab::Slab;
 
 /// Ids below this are looked up by index: tracers number requests from zero, and recycle.
 const DENSE: usize = 4096;
 
-/// A request: 64 bytes that are copied as they are, for every other call begins one or ends one.
+/// A request: 48 bytes that are copied as they are, for every other call begins one or ends one.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub what: RequestKind,
-    pub state: RequestState,
+    /// The [state](RequestState), without the ten bytes that an enum of it leaves unused: ends outstanding; if there are
+    /// none, since when it is complete, or [`NEVER`].
+    ends: u8,
+    done_ns: i64,
     /// The lane that waits for it.
     pub waiter: Option<u16>,
     /// What the call that completes it reported.
     pub expected: Option<Reported>,
     /// Source and tag of the message it got, for a receive that left one of them open.
-    pub got: Option<(u32, i32)>,
+    pub got: Option<Reported>,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum RequestKind {
-    /// The place is free.
-    None,
+    /// The place is free: the next that is, or [`NONE`].
+    None(u32),
     /// With its message: index of the receiving process, and name.
-    Send(Option<Sent>),
+    Send(Sent),
+    /// Its message went to a process without a stream.
+    LostSend,
     /// A receive whose message waited already.
     Received,
     /// With its place among the receives while it is pending.
@@ -54,6 +61,7 @@ pub(crate) struct Sent {
     pub number: u32,
 }
 
+/// How far a request has come.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum RequestState {
     /// A persistent request that was not started, or whose last start is complete.
@@ -76,7 +84,7 @@ impl Request {
     /// Where its receive is, as long as that is outstanding: afterwards the place may be another's.
     #[inline]
     pub fn receive(&self) -> Option<u32> {
-        match (self.what, self.state) {
+        match (self.what, self.state()) {
             (
                 RequestKind::Receive(place) | RequestKind::PersistentReceive(_, place),
                 RequestState::Pending(_),
@@ -87,7 +95,34 @@ impl Request {
 
     #[inline]
     pub fn new(what: RequestKind, state: RequestState) -> Self {
-        Request { what, state, waiter: None, expected: None, got: None }
+        let mut request = Request { what, ends: 0, done_ns: NEVER, waiter: None, expected: None, got: None };
+        request.set_state(state);
+        request
+    }
+
+    #[inline]
+    pub fn state(&self) -> RequestState {
+        match (self.ends, self.done_ns) {
+            (0, NEVER) => RequestState::Inactive,
+            (0, done_ns) => RequestState::Done(done_ns),
+            (ends, _) => RequestState::Pending(ends),
+        }
+    }
+
+    #[inline]
+    pub fn set_state(&mut self, state: RequestState) {
+        (self.ends, self.done_ns) = match state {
+            RequestState::Inactive => (0, NEVER),
+            RequestState::Pending(ends) => (ends, NEVER),
+            RequestState::Done(done_ns) => (0, done_ns),
+        };
+    }
+
+    /// Whether it makes no difference any more who waits for it: it was complete by then, and there is nothing to compare
+    /// with what its call reports.
+    pub fn is_spent(&self, now_ns: i64) -> bool {
+        let is_over = matches!(self.state(), RequestState::Done(done_ns) if done_ns <= now_ns);
+        is_over && self.persistent().is_none() && self.got.is_none() && self.waiter.is_none()
     }
 
     /// The place of its arguments, if it is persistent.
@@ -102,17 +137,31 @@ impl Request {
     }
 }
 
+/// No place.
+const NONE: u32 = u32::MAX;
+
 /// The requests that a process has.
-#[derive(Default)]
 pub(crate) struct RequestTable {
     /// By id: one more than the place among `active`, zero for none.
     dense: Vec<u32>,
     sparse: FxHashMap<RequestId, u32>,
     active: Vec<Request>,
-    /// Places among `active`.
-    free: Vec<u32>,
+    /// The first place among `active` that is free; it knows the next.
+    free: u32,
+    /// How many there may be before those are [given up](Self::give_up) that tell nothing any more.
+    enough: usize,
     /// The arguments of persistent requests.
     pub persistent: Slab<Persistent>,
+}
+
+/// Requests that a process may have before any is given up.
+const ENOUGH: usize = 4096;
+
+impl Default for RequestTable {
+    fn default() -> Self {
+        let (dense, sparse, active) = Default::default();
+        RequestTable { dense, sparse, active, free: NONE, enough: ENOUGH, persistent: Slab::default() }
+    }
 }
 
 impl RequestTable {
@@ -152,12 +201,14 @@ impl RequestTable {
             self.active[place as usize] = request;
             return;
         }
-        let place = match self.free.pop() {
-            Some(place) => {
-                self.active[place as usize] = request;
-                place
+        let place = match self.active.get_mut(self.free as usize) {
+            Some(at) => {
+                let next = if let RequestKind::None(next) = at.what { next } else { NONE };
+                *at = request;
+                std::mem::replace(&mut self.free, next)
             }
             None => {
+                make_room(&mut self.active);
                 self.active.push(request);
                 (self.active.len() - 1) as u32
             }
@@ -175,6 +226,7 @@ impl RequestTable {
             self.sparse.insert(id, place);
             return;
         }
+        self.dense.reserve_exact((at + 1 + at / 4).next_multiple_of(4) - self.dense.len());
         self.dense.resize(at + 1, 0);
         self.dense[at] = place + 1;
     }
@@ -195,8 +247,30 @@ impl RequestTable {
             None => drop(self.sparse.remove(&id)),
         }
         self.let_go(place);
-        self.active[place as usize].what = RequestKind::None;
-        self.free.push(place);
+        self.active[place as usize].what = RequestKind::None(self.free);
+        self.free = place;
+    }
+
+    /// Whether another would be one too many, unless some were [given up](Self::give_up).
+    #[inline]
+    pub fn is_crowded(&self) -> bool {
+        self.free == NONE && self.active.len() >= self.enough
+    }
+
+    /// Removes those that tell nothing any more. Programs that never complete their requests have ever more of them.
+    pub fn give_up(&mut self, tells_nothing: impl Fn(&Request) -> bool) {
+        self.remove_all(tells_nothing);
+        self.enough = ENOUGH.max(2 * self.values().count());
+    }
+
+    /// Removes all of which that is so: looks at every one.
+    pub fn remove_all(&mut self, is_over: impl Fn(&Request) -> bool) {
+        let dense =
+            (0..).zip(&self.dense).filter_map(|(id, place)| Some((RequestId(id), place.checked_sub(1)?)));
+        let all = dense.chain(self.sparse.iter().map(|(&id, &place)| (id, place)));
+        let over: Vec<(RequestId, u32)> =
+            all.filter(|&(_, place)| is_over(&self.active[place as usize])).collect();
+        over.iter().for_each(|&(id, place)| self.remove_at(id, place));
     }
 
     #[inline]
@@ -206,11 +280,67 @@ impl RequestTable {
         }
     }
 
+    /// Requests there are.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.values().count()
+    }
+
     pub fn values(&self) -> impl Iterator<Item = &Request> {
-        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None))
+        self.active.iter().filter(|request| !matches!(request.what, RequestKind::None(_)))
     }
 
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Request> {
-        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None))
+        self.active.iter_mut().filter(|request| !matches!(request.what, RequestKind::None(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_as_small_as_can_be() {
+        assert_eq!(size_of::<Request>(), 48);
+        for state in [RequestState::Inactive, RequestState::Pending(2), RequestState::Done(-7)] {
+            assert_eq!(Request::new(RequestKind::Received, state).state(), state);
+        }
+    }
+
+    #[test]
+    fn places_are_used_again_whatever_the_id() {
+        let mut table = RequestTable::default();
+        for round in 0..3u32 {
+            for at in 0..100 {
+                let what = RequestKind::Receive(round * 100 + at);
+                table.insert(RequestId(at * 100), Request::new(what, RequestState::Pending(1)));
+            }
+            assert_eq!(table.len(), 100);
+            for at in (0..100).rev() {
+                let request = table.remove(RequestId(at * 100)).unwrap();
+                assert_eq!(request.receive(), Some(round * 100 + at));
+            }
+            assert!(table.get(RequestId(0)).is_none());
+        }
+        assert_eq!((table.len(), table.active.len()), (0, 100));
+    }
+
+    /// Those of which something may still be told stay, and are found.
+    #[test]
+    fn of_requests_that_nobody_completes_few_are_kept() {
+        let mut table = RequestTable::default();
+        let mut most = 0;
+        for at in 0..100_000u32 {
+            if table.is_crowded() {
+                table.give_up(|request| request.is_spent(i64::from(at)));
+            }
+            let state = if at % 1000 == 0 { RequestState::Pending(1) } else { RequestState::Done(at.into()) };
+            table.insert(RequestId(1 + at), Request::new(RequestKind::Receive(at), state));
+            most = most.max(table.active.len());
+        }
+        assert!(most <= ENOUGH, "{most}");
+        for at in (0..100_000).step_by(1000) {
+            assert_eq!(table.get(RequestId(1 + at)).and_then(Request::receive), Some(at));
+        }
     }
 }

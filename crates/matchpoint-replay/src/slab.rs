@@ -1,5 +1,7 @@
 //! A table whose places are reused.
 
+use crate::growth::make_room;
+
 /// Places that are reused, each use with a generation of its own.
 pub(crate) struct Slab<T> {
     places: Vec<Option<T>>,
@@ -50,6 +52,7 @@ impl<T> Slab<T> {
                 place
             }
             None => {
+                make_room(&mut self.places);
                 self.places.push(Some(value));
                 (self.places.len() - 1) as u32
             }

@@ -59,15 +59,42 @@ pub(crate) struct Membership {
 /// Reads every rank that is present, ascending.
 pub(crate) fn survey(trace: &dyn Trace, progress: &Progress) -> Result<Vec<RankSurvey>, ReplayError> {
     let lists = Lists::default();
-    trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress)).collect()
+    let ranks = trace.present().par_iter().map(|&rank| survey_rank(trace, rank, &lists, progress));
+    let mut surveys: Vec<RankSurvey> = ranks.collect::<Result<_, _>>()?;
+    // If those of one rank were too many, all are read again: nobody looks at the others'.
+    if surveys.iter().any(|survey| survey.membership.is_none()) {
+        surveys.iter_mut().for_each(|survey| survey.membership = None);
+    }
+    Ok(surveys)
 }
 
 /// Lists of members, each kept once: where all of thousands of ranks list all of them, that is all the memory there is.
 #[derive(Default)]
 pub(crate) struct Lists {
-    lists: Mutex<FxHashSet<Arc<[i32]>>>,
+    lists: Mutex<Known>,
     /// Calls that are kept.
     calls: AtomicUsize,
+}
+
+/// Lists that somebody has, and some that nobody has any more.
+#[derive(Default)]
+struct Known {
+    lists: FxHashSet<Arc<[i32]>>,
+    /// How many somebody had when it was last asked.
+    in_use: usize,
+}
+
+/// Lists that nobody has, at most, beside as many as there are.
+const LISTS_UNUSED: usize = 1024;
+
+impl Known {
+    fn insert(&mut self, list: Arc<[i32]>) {
+        if self.lists.len() >= 2 * self.in_use + LISTS_UNUSED {
+            self.lists.retain(|list| Arc::strong_count(list) > 1);
+            self.in_use = self.lists.len();
+        }
+        self.lists.insert(list);
+    }
 }
 
 impl Lists {
@@ -81,7 +108,7 @@ impl Lists {
             return Arc::default();
         }
         let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = lists.get(list) {
+        if let Some(known) = lists.lists.get(list) {
             return known.clone();
         }
         let new: Arc<[i32]> = list.into();

@@ -190,15 +190,15 @@ impl Tally {
             return;
         }
         if let (Some(expected), Some(got)) = (expected, got) {
-            self.reproduced_as(expected, got);
+            self.reproduced_as(expected, Reported::message(got));
         }
     }
 
     /// The same, of one that is known to have left something open.
-    pub fn reproduced_as(&mut self, expected: Reported, got: (u32, i32)) {
-        if let (Some(source), Some(tag)) = (expected.source(), expected.tag()) {
+    pub fn reproduced_as(&mut self, expected: Reported, got: Reported) {
+        if let (Some(_), Some(_)) = (expected.source(), expected.tag()) {
             self.totals.recorded_wildcards += 1;
-            self.totals.reproduced_wildcards += u64::from((source, tag) == got);
+            self.totals.reproduced_wildcards += u64::from(expected == got);
         }
     }
 

@@ -267,7 +267,7 @@ fn cases() -> Vec<Case> {
     use Taking::*;
     let waiting =
         [1, 64].map(|pairs| [None, InOrder, ByTag, Steadily].map(|taking| Case::Waiting(pairs, taking)));
-    let cubes = [(4, 100), (4, 400), (10, 12), (16, 3), (20, 3)].map(|(edge, times)| Case::Cube(edge, times));
+    let cubes = [(4, 100), (4, 400), (10, 12), (16, 3), (25, 2)].map(|(edge, times)| Case::Cube(edge, times));
     let communicators = [50_000, 500_000].map(Case::Communicators);
     [vec![Case::Profile, Case::Posted], communicators.to_vec(), waiting.concat(), cubes.to_vec()].concat()
 }
@@ -367,6 +367,8 @@ fn run(case: Case, messages: u64) {
         }
     };
     let limit = (64 << 20) + u64::from(ranks) * (16 << 10) + in_flight * 64;
+    // Where ranks are most of it, to the limit there is room for what an allocator leaves unused.
+    let limit = if matches!(case, Case::Cube(..)) { limit / 100 * 85 } else { limit };
     println!("{ranks} ranks, {in_flight} messages of 64 bytes each: {} of {} KiB", most >> 10, limit >> 10);
     assert!(most <= limit || engines().is_some(), "{case:?}: {} of {} KiB", most >> 10, limit >> 10);
 }

@@ -7,7 +7,8 @@ use matchpoint_trace::Function;
 use matchpoint_trace::call::{CommId, NewComm};
 use rustc_hash::FxHashMap;
 
-use super::{Communicator, Context, Resolver, listed};
+use super::contexts::Taken;
+use super::{Communicator, Context, Origin, Resolver, listed};
 
 /// What one member brings to a creation.
 pub(super) struct Deposit<'a> {
@@ -116,7 +117,7 @@ impl Resolver<'_> {
         let outcome = match deposits[0].how {
             NewComm::Dup => {
                 let copy = self.found.all[parent as usize].clone();
-                let copy = Communicator { origin: format!("MPI_Comm_dup of {parent}"), ..copy };
+                let copy = Communicator { origin: of("MPI_Comm_dup", parent), ..copy };
                 let members = self.own_members(parent, &deposits);
                 self.one_for_all(Communicator { members, ..copy }, deposits, |_, _| true)
             }
@@ -124,7 +125,8 @@ impl Resolver<'_> {
             NewComm::Group(_) => self.by_group(parent, deposits),
             NewComm::Cart { .. } => self.grid(parent, deposits),
             NewComm::Graph { nodes, .. } => {
-                self.first_ranks(parent, nodes, "MPI_Graph_create", Vec::new(), deposits)
+                let origin = of("MPI_Graph_create", parent);
+                self.first_ranks(parent, nodes, origin, Vec::new(), deposits)
             }
             NewComm::CartSub => self.slices(parent, deposits),
             NewComm::Inter { .. } => return self.join_sides(parent, deposits),
@@ -155,13 +157,16 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn add(&mut self, mut communicator: Communicator) -> Context {
+    /// A new communicator, which the rank of that index is among the first to have.
+    pub(super) fn add(&mut self, mut communicator: Communicator, first: usize) -> Context {
         let both =
             communicator.members.iter().chain(communicator.remote.iter().flat_map(|remote| remote.iter()));
         communicator.complete =
             communicator.resolved && both.into_iter().all(|rank| self.present.contains_key(rank));
-        if let Some(context) = self.contexts.again(&communicator) {
+        if let Taken::Again(context) = self.contexts.take(&communicator, first) {
             self.found.times[context as usize] += 1;
+            let color = &mut self.found.all[context as usize].origin.color;
+            *color = color.filter(|&color| Some(color) == communicator.origin.color);
             return context;
         }
         self.found.all.push(communicator);
@@ -169,7 +174,7 @@ impl Resolver<'_> {
         (self.found.all.len() - 1) as Context
     }
 
-    pub(super) fn plain(&self, origin: String, members: Arc<[u32]>) -> Communicator {
+    pub(super) fn plain(&self, origin: Origin, members: Arc<[u32]>) -> Communicator {
         Communicator { origin, members, remote: None, resolved: true, complete: false, dims: Vec::new() }
     }
 
@@ -181,7 +186,8 @@ impl Resolver<'_> {
         belongs: impl Fn(&Communicator, u32) -> bool,
     ) -> Outcome {
         let kept = communicator.clone();
-        let context = self.add(communicator);
+        let first = deposits.first().map_or(0, |deposited| deposited.index);
+        let context = self.add(communicator, first);
         let views = &self.views;
         let outcome = deposits.into_iter().map(|deposited| {
             let rank = views[deposited.index].rank;
@@ -193,7 +199,7 @@ impl Resolver<'_> {
     pub(super) fn unknown(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
         self.found.unresolved += 1;
         let world = self.found.all[super::WORLD as usize].members.clone();
-        let origin = format!("derived from {parent}, not determined by the trace");
+        let origin = Origin { by: None, of: [Some(parent), None], color: None };
         let communicator = Communicator { resolved: false, ..self.plain(origin, world) };
         self.one_for_all(communicator, deposits, |_, _| true)
     }
@@ -206,6 +212,7 @@ impl Resolver<'_> {
         }
         let position: FxHashMap<u32, usize> =
             members.iter().enumerate().map(|(at, &rank)| (rank, at)).collect();
+        let first = deposits[0].index;
         let mut colors: BTreeMap<i32, Vec<(i32, usize, u32)>> = BTreeMap::new();
         for deposited in &deposits {
             if let NewComm::Split { color: Some(color), key } = deposited.how {
@@ -218,8 +225,9 @@ impl Resolver<'_> {
         for (color, mut of_color) in colors {
             of_color.sort_unstable();
             let members = of_color.into_iter().map(|(_, _, rank)| rank).collect();
-            let origin = format!("MPI_Comm_split of {parent}, color {color}");
-            contexts.insert(color, self.add(Communicator { resolved, ..self.plain(origin, members) }));
+            let origin = Origin { color: Some(color), ..of("MPI_Comm_split", parent) };
+            let communicator = Communicator { resolved, ..self.plain(origin, members) };
+            contexts.insert(color, self.add(communicator, first));
         }
         let outcome = deposits.into_iter().map(|deposited| {
             let NewComm::Split { color: Some(color), .. } = deposited.how else { return (deposited, None) };
@@ -241,8 +249,8 @@ impl Resolver<'_> {
                 continue;
             };
             let context = contexts.get(&group).copied().unwrap_or_else(|| {
-                let communicator = self.plain(format!("MPI_Comm_create of {parent}"), group.clone());
-                self.add(communicator)
+                let communicator = self.plain(of("MPI_Comm_create", parent), group.clone());
+                self.add(communicator, deposited.index)
             });
             contexts.insert(group, context);
             outcome.push((deposited, Some(context)));
@@ -254,13 +262,13 @@ impl Resolver<'_> {
         &mut self,
         parent: Context,
         count: u32,
-        name: &str,
+        origin: Origin,
         dims: Vec<u32>,
         deposits: Vec<Deposited>,
     ) -> Outcome {
         let members = self.own_members(parent, &deposits);
         let members = members.iter().take(count as usize).copied().collect();
-        let communicator = Communicator { dims, ..self.plain(format!("{name} of {parent}"), members) };
+        let communicator = Communicator { dims, ..self.plain(origin, members) };
         self.one_for_all(communicator, deposits, |communicator, rank| communicator.members.contains(&rank))
     }
 
@@ -269,7 +277,7 @@ impl Resolver<'_> {
             deposits[0].integers.iter().map(|&dim| u32::try_from(dim).ok()).collect();
         let dims = dims.unwrap_or_default();
         let count = dims.iter().try_fold(1u32, |product, &dim| product.checked_mul(dim));
-        self.first_ranks(parent, count.unwrap_or(0), "MPI_Cart_create", dims, deposits)
+        self.first_ranks(parent, count.unwrap_or(0), of("MPI_Cart_create", parent), dims, deposits)
     }
 
     fn slices(&mut self, parent: Context, deposits: Vec<Deposited>) -> Outcome {
@@ -287,8 +295,8 @@ impl Resolver<'_> {
             dims.iter().zip(&keeps).filter(|(_, keep)| **keep).map(|(&dim, _)| dim).collect();
         let mut of_rank = FxHashMap::default();
         for slice in slices.into_values() {
-            let communicator = self.plain(format!("MPI_Cart_sub of {parent}"), slice.as_slice().into());
-            let context = self.add(Communicator { dims: kept.clone(), ..communicator });
+            let communicator = self.plain(of("MPI_Cart_sub", parent), slice.as_slice().into());
+            let context = self.add(Communicator { dims: kept.clone(), ..communicator }, deposits[0].index);
             of_rank.extend(slice.into_iter().map(|rank| (rank, context)));
         }
         let views = &self.views;
@@ -310,7 +318,8 @@ impl Resolver<'_> {
             self.sides.insert((own, other, tag), Side { parent, members, deposits });
             return;
         };
-        let origin = format!("MPI_Intercomm_create of {} and {parent}", waiting.parent);
+        let both = [Some(waiting.parent), Some(parent)];
+        let origin = Origin { of: both, ..of("MPI_Intercomm_create", parent) };
         let communicator = Communicator { remote: Some(members), ..self.plain(origin, waiting.members) };
         let both = waiting.deposits.into_iter().chain(deposits).collect();
         let outcome = self.one_for_all(communicator, both, |_, _| true);
@@ -343,7 +352,7 @@ impl Resolver<'_> {
         });
         let (low, high) = if first_is_high { (remote, members) } else { (members, remote) };
         let merged = low.iter().chain(high.iter()).copied().collect();
-        let communicator = self.plain(format!("MPI_Intercomm_merge of {parent}"), merged);
+        let communicator = self.plain(of("MPI_Intercomm_merge", parent), merged);
         self.one_for_all(communicator, deposits, |_, _| true)
     }
 
@@ -353,6 +362,11 @@ impl Resolver<'_> {
         let remote = communicator.remote.clone()?;
         Some(if communicator.members.contains(&rank) { remote } else { communicator.members.clone() })
     }
+}
+
+/// What was made of another by that function.
+pub(super) fn of(by: &'static str, parent: Context) -> Origin {
+    Origin { by: Some(by), of: [Some(parent), None], color: None }
 }
 
 /// A rank's coordinates in those dimensions of a grid (row-major, MPI-4.1 §8.5.1) that a slice leaves out.

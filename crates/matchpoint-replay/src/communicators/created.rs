@@ -1,16 +1,19 @@
 //! What each rank's creations came to, in their order.
 //!
 //! Codes that make and free communicators in a loop make millions. Their contexts are used again and again
-//! ([`Contexts`](super::contexts)), at all members alike, so rows of them are kept once, whoever has them and how often.
+//! ([`Contexts`](super::contexts)), at all members alike, so rows of them are kept once, whoever has them and how often;
+//! and so are rows of such rows. What a loop takes does not grow with its length then, but for a row each time that it
+//! is so many times as long.
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 
 use super::Context;
 
-/// Creations in a row: a multiple of the number of contexts that take turns.
-const ROW: usize = 1024;
+/// Creations in a row, and rows in one of those. Mostly as many contexts take turns, or one more, of which there are as
+/// many rows.
+const ROW: usize = 64;
 
 /// The rank is not a member.
 const NONE: Context = Context::MAX;
@@ -18,46 +21,68 @@ const NONE: Context = Context::MAX;
 /// See the [module's documentation](self).
 #[derive(Debug)]
 pub(crate) struct Created {
-    ranks: Vec<Rank>,
-    rows: FxHashSet<Arc<[Context]>>,
-}
-
-#[derive(Clone, Default, Debug)]
-struct Rank {
-    rows: Vec<Arc<[Context]>>,
-    /// The last, which is not full.
-    open: Vec<Context>,
+    /// By rank, then level: what is not a full row yet. Of the lowest level contexts, else numbers of rows of the level
+    /// below, which are earlier.
+    ranks: Vec<Vec<Vec<u32>>>,
+    rows: Vec<Arc<[u32]>>,
+    numbers: FxHashMap<Arc<[u32]>, u32>,
 }
 
 impl Created {
     pub fn new(ranks: usize) -> Self {
-        Created { ranks: vec![Rank::default(); ranks], rows: FxHashSet::default() }
+        Created { ranks: vec![Vec::new(); ranks], rows: Vec::new(), numbers: FxHashMap::default() }
     }
 
     /// The next creation of a rank came to this.
     pub fn push(&mut self, rank: usize, context: Option<Context>) {
-        let rank = &mut self.ranks[rank];
-        rank.open.push(context.unwrap_or(NONE));
-        if rank.open.len() == ROW {
-            let row = self.rows.get(&rank.open[..]).cloned().unwrap_or_else(|| {
-                let row: Arc<[Context]> = rank.open[..].into();
-                self.rows.insert(row.clone());
-                row
-            });
-            rank.rows.push(row);
-            rank.open.clear();
+        let levels = &mut self.ranks[rank];
+        let mut next = context.unwrap_or(NONE);
+        for level in 0.. {
+            if level == levels.len() {
+                levels.reserve_exact(1);
+                levels.push(Vec::new());
+            }
+            let open = &mut levels[level];
+            open.push(next);
+            if open.len() < ROW {
+                return;
+            }
+            next = number(&mut self.rows, &mut self.numbers, open);
+            open.clear();
         }
     }
 
     /// What the so-many-th creation of a rank came to; `None` as well if there are not so many.
     pub fn get(&self, rank: usize, creation: usize) -> Option<Context> {
-        let rank = self.ranks.get(rank)?;
-        let row = rank
-            .rows
-            .get(creation / ROW)
-            .map_or(if creation / ROW == rank.rows.len() { &rank.open[..] } else { &[] }, |row| &row[..]);
-        row.get(creation % ROW).copied().filter(|&context| context != NONE)
+        let mut left = creation;
+        for (level, open) in self.ranks.get(rank)?.iter().enumerate().rev() {
+            let each = ROW.pow(level as u32);
+            if left < open.len() * each {
+                return self.within(open, level, left);
+            }
+            left -= open.len() * each;
+        }
+        None
     }
+
+    fn within(&self, row: &[u32], level: usize, at: usize) -> Option<Context> {
+        let each = ROW.pow(level as u32);
+        let entry = row[at / each];
+        match level {
+            0 => Some(entry).filter(|&context| context != NONE),
+            _ => self.within(&self.rows[entry as usize], level - 1, at % each),
+        }
+    }
+}
+
+fn number(rows: &mut Vec<Arc<[u32]>>, numbers: &mut FxHashMap<Arc<[u32]>, u32>, row: &[u32]) -> u32 {
+    if let Some(&number) = numbers.get(row) {
+        return number;
+    }
+    let (number, row): (u32, Arc<[u32]>) = (rows.len() as u32, row.into());
+    rows.push(row.clone());
+    numbers.insert(row, number);
+    number
 }
 
 #[cfg(test)]
@@ -66,17 +91,19 @@ mod tests {
 
     #[test]
     fn rows_are_shared_and_give_back_what_was_put_in() {
+        const MANY: usize = 2 * ROW * ROW + 3 * ROW + 7;
         let mut created = Created::new(2);
-        for creation in 0..5000u32 {
+        for creation in 0..MANY as u32 {
             created.push(0, (creation % 3 > 0).then_some(creation % 64));
             created.push(1, Some(creation % 64));
         }
-        for creation in 0..5000 {
+        for creation in 0..MANY {
             let context = creation as u32 % 64;
             assert_eq!(created.get(0, creation), (creation % 3 > 0).then_some(context));
             assert_eq!(created.get(1, creation), Some(context));
         }
-        assert_eq!((created.get(0, 5000), created.get(1, 9000)), (None, None));
-        assert_eq!(created.rows.len(), 3 + 1);
+        assert_eq!((created.get(0, MANY), created.get(1, MANY + 9000)), (None, None));
+        // Of contexts three and one, since 64 is no multiple of 3; of rows of those two and one.
+        assert_eq!(created.rows.len(), 3 + 1 + 2 + 1);
     }
 }

@@ -13,6 +13,7 @@ mod created;
 mod groups;
 mod listed;
 
+use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use matchpoint_trace::call::{Action, CommId};
@@ -25,6 +26,7 @@ use contexts::Contexts;
 use create::{Deposit, Pending};
 use created::Created;
 use groups::Groups;
+use listed::Gatherings;
 
 /// Number of a communicator in [`Communicators`]: the context that engines see.
 pub(crate) type Context = u32;
@@ -40,8 +42,8 @@ pub(crate) const ELSEWHERE: u32 = u32::MAX;
 /// A communicator. Ranks are ranks of `MPI_COMM_WORLD`.
 #[derive(Clone, Debug)]
 pub(crate) struct Communicator {
-    /// How it came to be, in words.
-    pub origin: String,
+    /// How it came to be.
+    pub origin: Origin,
     /// Its processes by rank (the first side's, of an inter-communicator).
     pub members: Arc<[u32]>,
     /// The other side's, of an inter-communicator.
@@ -52,6 +54,33 @@ pub(crate) struct Communicator {
     pub complete: bool,
     /// The dimensions of a grid.
     dims: Vec<u32>,
+}
+
+/// How a communicator came to be. As text: `MPI_Comm_split of 0, color 7`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    /// The function that made it, or its own name; `None`: the trace does not determine it.
+    pub by: Option<&'static str>,
+    /// Of which others.
+    pub of: [Option<Context>; 2],
+    /// The colour of a split, if it was the same each time.
+    pub color: Option<i32>,
+}
+
+impl Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.by.unwrap_or("derived"))?;
+        match self.of {
+            [Some(first), Some(second)] => write!(f, " of {first} and {second}")?,
+            [Some(parent), None] if self.by.is_none() => write!(f, " from {parent}")?,
+            [Some(parent), None] => write!(f, " of {parent}")?,
+            [None, _] => {}
+        }
+        if let Some(color) = self.color {
+            write!(f, ", color {color}")?;
+        }
+        f.write_str(if self.by.is_none() { ", not determined by the trace" } else { "" })
+    }
 }
 
 impl Communicator {
@@ -110,10 +139,10 @@ struct View<'a> {
     comms: FxHashMap<CommId, Context>,
     groups: Groups,
     creations: FxHashMap<Context, u32>,
-    /// The same of those that only their members make.
-    gatherings: FxHashMap<listed::Gathering, u32>,
     /// It has made its deposit for this creation, and waits for the others.
     waits: bool,
+    /// It might go on, but the others of what it has joined last are behind.
+    is_ahead: bool,
 }
 
 struct Resolver<'a> {
@@ -124,7 +153,7 @@ struct Resolver<'a> {
     /// Deposits so far: gives creations an age.
     begun: usize,
     /// Those that only their members make.
-    gathered: FxHashMap<listed::Gathering, Context>,
+    gatherings: Gatherings,
     /// Sides of inter-communicators that wait for the other, by (own leader, other leader, tag).
     sides: FxHashMap<(u32, u32, i32), create::Side>,
     contexts: Contexts,
@@ -141,14 +170,14 @@ impl<'a> Resolver<'a> {
             comms: [(CommId::WORLD, WORLD), (CommId::SELF, SELF)].into_iter().collect(),
             groups: Groups::default(),
             creations: FxHashMap::default(),
-            gatherings: FxHashMap::default(),
             waits: false,
+            is_ahead: false,
         };
         let calls = Calls::of(trace, surveys, lists)?;
         let views = surveys.iter().zip(calls).map(view);
         let complete = surveys.len() == world as usize;
-        let predefined = |origin: &str, members: Arc<[u32]>, complete| Communicator {
-            origin: origin.to_owned(),
+        let predefined = |name, members: Arc<[u32]>, complete| Communicator {
+            origin: Origin { by: Some(name), of: [None; 2], color: None },
             members,
             remote: None,
             resolved: true,
@@ -160,7 +189,7 @@ impl<'a> Resolver<'a> {
             present: surveys.iter().enumerate().map(|(index, survey)| (survey.rank, index)).collect(),
             pending: FxHashMap::default(),
             begun: 0,
-            gathered: FxHashMap::default(),
+            gatherings: Gatherings::default(),
             sides: FxHashMap::default(),
             contexts: Contexts::default(),
             found: Communicators {
@@ -187,7 +216,7 @@ impl<'a> Resolver<'a> {
                     moved = true;
                 }
             }
-            if !moved && !self.decide_a_stuck_creation() {
+            if !moved && !self.catch_up() && !self.decide_a_stuck_creation() {
                 return Ok(());
             }
         }
@@ -196,7 +225,7 @@ impl<'a> Resolver<'a> {
     /// Plays one call of a rank; false if it has to wait, or has none left.
     fn step(&mut self, index: usize) -> Result<bool, TraceError> {
         let view = &mut self.views[index];
-        if view.waits {
+        if view.waits || view.is_ahead {
             return Ok(false);
         }
         if view.now.is_none() {
@@ -228,7 +257,7 @@ impl<'a> Resolver<'a> {
         if context > SELF {
             self.views[index].creations.remove(&context);
         }
-        self.contexts.freed(context, &self.found.all[context as usize]);
+        self.contexts.freed(context);
     }
 
     fn check_size(&mut self, index: usize, comm: CommId, size: u32) {

@@ -87,7 +87,7 @@ pub(crate) struct Spread {
 struct AtRank {
     live: Option<Live>,
     /// What remains of it once the engine was stopped.
-    counts: Counts,
+    counts: Option<Box<Counts>>,
     bytes: u64,
     held_bytes: u64,
     bursts: u64,
@@ -451,7 +451,8 @@ fn note_site(sites: &mut Vec<(Compared, Compared)>, step: &Step, attempts: u64) 
 
 impl AtRank {
     fn counts(&self) -> Counts {
-        self.live.as_ref().map_or(self.counts, |live| *live.counted.counts())
+        let live = self.live.as_ref().map(|live| live.counted.counts());
+        live.or(self.counts.as_deref()).copied().unwrap_or_default()
     }
 
     fn peak_bytes(&self) -> u64 {
@@ -459,7 +460,7 @@ impl AtRank {
     }
 
     fn retire(&mut self) {
-        (self.counts, self.bytes, self.live) = (self.counts(), self.peak_bytes(), None);
+        (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 
     /// What it was asked, in entries.

@@ -10,7 +10,7 @@ use super::collective::Joining;
 use super::message::End;
 use crate::label::Label;
 use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
-use crate::reported::Reported;
+use crate::reported::{Completed, Reported};
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{Point, Sink};
 
@@ -44,11 +44,12 @@ impl<S: Sink> Simulation<'_, S> {
     /// The lane makes its next call, at `now_ns`.
     pub(super) fn make_call(&mut self, index: usize, lane: usize, now_ns: i64) {
         let process = &mut self.processes[index];
-        let Some(call) = process.take_next(lane) else { return };
+        let Some(read) = process.take_next(lane) else { return };
+        let call = &read.call;
         process.clock_ns = now_ns;
         self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
-        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &call);
+        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, call, &read.completed);
         if self.setting.arrivals.by_clock() {
             blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
         }
@@ -64,10 +65,10 @@ impl<S: Sink> Simulation<'_, S> {
                 lane.deadline_ns = self.setting.clocks.common(index, call.leave_ns).max(now_ns);
             }
         }
-        process.give_back(call);
+        process.give_back(read);
     }
 
-    fn act(&mut self, at: At, call: &Call) -> Blocked {
+    fn act(&mut self, at: At, call: &Call, completed: &[Completed]) -> Blocked {
         match call.action {
             Action::Send { ref args, request } => self.act_send(at, args, request),
             Action::Receive { ref args, request: None, status } => {
@@ -92,7 +93,7 @@ impl<S: Sink> Simulation<'_, S> {
             Action::MatchedReceive { handle, request, .. } => self.matched_receive(at, handle, request),
             Action::Complete { .. } => {
                 let times = (at.now_ns, at.recorded_ns);
-                self.await_requests(at.index, at.lane, times, &call.requests, &call.completions)
+                self.await_requests(at.index, at.lane, times, &call.requests, completed)
             }
             Action::Cancel => {
                 call.requests.iter().for_each(|&id| self.cancel(at, id));
@@ -144,7 +145,8 @@ impl<S: Sink> Simulation<'_, S> {
         };
         self.replace(at.index, id);
         let sent = self.send(at.index, at.now_ns, args, Owner::Request(id));
-        let request = Request::new(RequestKind::Send(sent.message), state(sent.end, 1));
+        let what = sent.message.map_or(RequestKind::LostSend, RequestKind::Send);
+        let request = Request::new(what, state(sent.end, 1));
         self.begin_request(at.index, id, request);
         self.soon(at)
     }
@@ -153,7 +155,8 @@ impl<S: Sink> Simulation<'_, S> {
         self.replace(at.index, id);
         let posted = self.receive(at.index, at.now_ns, function, args, Owner::Request(id), None);
         let what = posted.place.map_or(RequestKind::Received, RequestKind::Receive);
-        let request = Request { got: posted.got, ..Request::new(what, state(posted.end, 1)) };
+        let mut request = Request::new(what, state(posted.end, 1));
+        request.got = posted.got.map(Reported::message);
         self.begin_request(at.index, id, request);
         self.soon(at)
     }
@@ -257,19 +260,20 @@ impl<S: Sink> Simulation<'_, S> {
         match requests.persistent[args] {
             Persistent::Send(args) => {
                 let end = self.send(at.index, at.now_ns, &args, Owner::Request(id)).end;
-                self.processes[at.index].requests.at(place).state = state(end, 1);
+                self.processes[at.index].requests.at(place).set_state(state(end, 1));
             }
             Persistent::Receive(begins) => {
                 let posted = self.receive(at.index, at.now_ns, function, &begins, Owner::Request(id), None);
                 let request = self.processes[at.index].requests.at(place);
                 request.what = RequestKind::PersistentReceive(args, posted.place.unwrap_or(u32::MAX));
-                (request.got, request.state) = (posted.got, state(posted.end, 1));
+                request.got = posted.got.map(Reported::message);
+                request.set_state(state(posted.end, 1));
             }
             Persistent::Collective { function, comm, root, bytes } => {
                 let owner = Owner::Request(id);
                 let joining = Joining { function, comm, root, bytes, recorded_ns: at.recorded_ns, owner };
                 let end = self.join(at.index, at.now_ns, joining);
-                self.processes[at.index].requests.at(place).state = state(end, 1);
+                self.processes[at.index].requests.at(place).set_state(state(end, 1));
             }
         }
     }

@@ -1,13 +1,13 @@
 //! The ends of sends, receives and collectives, and who waits for them.
 
-use matchpoint_trace::call::{Completion, RequestId, Status};
+use matchpoint_trace::call::RequestId;
 
 use super::Simulation;
 use super::message::Got;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, Reason};
-use crate::reported::Reported;
-use crate::requests::{Request, RequestKind, RequestState, RequestTable};
+use crate::process::{Blocked, LaneState, Owner, Probe, Process, Reason};
+use crate::reported::{Completed, Reported};
+use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
 use crate::step::{Point, Sink};
 use crate::tally::Tally;
 
@@ -25,11 +25,11 @@ impl<S: Sink> Simulation<'_, S> {
         let requests = &mut self.processes[index].requests;
         let Some(place) = requests.place(id) else { return };
         let request = requests.at(place);
-        request.got = got.or(request.got);
-        match request.state {
-            RequestState::Pending(ends) if ends > 1 => request.state = RequestState::Pending(ends - 1),
+        request.got = got.map(Reported::message).or(request.got);
+        match request.state() {
+            RequestState::Pending(ends) if ends > 1 => request.set_state(RequestState::Pending(ends - 1)),
             RequestState::Pending(_) => {
-                request.state = RequestState::Done(at_ns);
+                request.set_state(RequestState::Done(at_ns));
                 if let Some(lane) = request.waiter.take() {
                     retire(requests, &mut self.tally, id, place);
                     self.unblock(index, lane, at_ns);
@@ -60,20 +60,20 @@ impl<S: Sink> Simulation<'_, S> {
         lane: usize,
         (now_ns, waited_ns): (i64, i64),
         requests: &[RequestId],
-        completions: &[Completion],
+        completed: &[Completed],
     ) -> Blocked {
         let mut blocked =
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
-        for completion in completions {
-            let Some(&id) = requests.get(completion.index as usize) else { continue };
-            if let Some(Status { cancelled: true, .. }) = completion.status {
+        for completed in completed {
+            let Some(&id) = requests.get(completed.index as usize) else { continue };
+            if completed.cancelled {
                 self.withdraw_request(index, id, now_ns);
             }
             let requests = &mut self.processes[index].requests;
             let Some(place) = requests.place(id) else { continue };
             let request = requests.at(place);
-            request.expected = Reported::of(completion.status);
-            match request.state {
+            request.expected = completed.reported;
+            match request.state() {
                 RequestState::Inactive => {}
                 RequestState::Done(at_ns) => {
                     blocked.leave_ns = blocked.leave_ns.max(at_ns);
@@ -96,8 +96,8 @@ impl<S: Sink> Simulation<'_, S> {
     /// The traced run found this request cancelled: if it was a send, that is over.
     fn withdraw_request(&mut self, index: usize, id: RequestId, now_ns: i64) {
         let Some(request) = self.processes[index].requests.get_mut(id) else { return };
-        if let RequestKind::Send(Some(sent)) = request.what {
-            request.state = RequestState::Done(now_ns);
+        if let RequestKind::Send(sent) = request.what {
+            request.set_state(RequestState::Done(now_ns));
             self.withdraw(now_ns, sent);
         }
     }
@@ -117,9 +117,26 @@ impl<S: Sink> Simulation<'_, S> {
 
     /// Enters a new request.
     pub(super) fn begin_request(&mut self, index: usize, id: RequestId, request: Request) {
-        if id != RequestId::NULL {
-            self.processes[index].requests.insert(id, request);
+        if id == RequestId::NULL {
+            return;
         }
+        if self.processes[index].requests.is_crowded() {
+            self.give_up_requests(index);
+        }
+        self.processes[index].requests.insert(id, request);
+    }
+
+    /// Of a message that has not been matched, the request of the send is how the traced run may cancel it. One that is
+    /// kept without a record is not followed that far.
+    #[cold]
+    fn give_up_requests(&mut self, index: usize) {
+        let Process { requests, clock_ns, .. } = &mut self.processes[index];
+        let is_under_way =
+            |sent: &Sent| self.flights.get(sent.place).is_some_and(|flight| flight.number == sent.number);
+        requests.give_up(|request| {
+            let may_be_cancelled = matches!(&request.what, RequestKind::Send(sent) if is_under_way(sent));
+            request.is_spent(*clock_ns) && !may_be_cancelled
+        });
     }
 
     /// A call is about to give this id a new meaning, so the old request was complete. If a thread still waits for
@@ -138,7 +155,7 @@ impl<S: Sink> Simulation<'_, S> {
                 receive.owner = heir;
                 receive.expected = old.expected;
             }
-        } else if matches!(old.state, RequestState::Pending(_)) && self.processes[index].waited_sends > 0 {
+        } else if matches!(old.state(), RequestState::Pending(_)) && self.processes[index].waited_sends > 0 {
             let rank = self.processes[index].rank;
             let flights = self.flights.iter_mut().filter(|flight| flight.from == rank);
             for flight in flights.filter(|flight| flight.sender == Owner::Request(id)) {
@@ -209,7 +226,7 @@ fn retire(requests: &mut RequestTable, tally: &mut Tally, id: RequestId, place: 
         RequestKind::PersistentSend(_)
         | RequestKind::PersistentReceive(..)
         | RequestKind::PersistentCollective(_) => {
-            request.state = RequestState::Inactive;
+            request.set_state(RequestState::Inactive);
         }
         _ => requests.remove_at(id, place),
     }

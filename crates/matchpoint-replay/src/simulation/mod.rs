@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_trace::Trace;
+use matchpoint_trace::call::Completion;
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
@@ -75,6 +76,8 @@ pub(crate) struct Simulation<'t, S> {
     own_ns: i64,
     /// Messages, and receives, begun so far.
     sequence: u64,
+    /// What the call that was read last found complete.
+    completions: Vec<Completion>,
     sink: S,
     tally: Tally,
 }
@@ -104,6 +107,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             flights: Slab::default(),
             meetings: FxHashMap::default(),
             sequence: 0,
+            completions: Vec::new(),
             sink,
         })
     }
@@ -145,7 +149,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
     }
 
     fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
-        self.processes[index].look_ahead()?;
+        self.processes[index].look_ahead(&mut self.completions)?;
         if self.setting.arrivals.by_clock() {
             let clocks = self.setting.clocks;
             let process = &mut self.processes[index];
@@ -185,7 +189,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             let (lane, call_ns) = if process.waits() {
                 (0, NEVER)
             } else {
-                process.look_ahead()?;
+                process.look_ahead(&mut self.completions)?;
                 next_call(self.setting, index, process)
             };
             let arrival_ns = process.inbox.next_ns();

@@ -8,6 +8,7 @@
 use crate::in_order::InOrder;
 use crate::process::{Blocked, LaneState, Owner, Process, Reason};
 use crate::reported::Reported;
+use crate::requests::{Request, RequestKind};
 use crate::schedule::NEVER;
 use crate::step::Sink;
 
@@ -150,7 +151,24 @@ impl<S: Sink> Simulation<'_, S> {
             Reason::Probe => "probes whose message does not come",
             Reason::Collective => "collectives that not all members reach",
         });
-        self.let_go(index, lane)
+        let is_let_go = self.let_go(index, lane);
+        self.forget_abandoned();
+        is_let_go
+    }
+
+    /// Collectives of which all who have not come have no more calls to make: a program that goes on without a process
+    /// that has ended leaves one behind each time.
+    fn forget_abandoned(&mut self) {
+        let (processes, present) = (&self.processes, &self.present);
+        self.meetings.retain(|&(context, number), _| {
+            let communicator = &self.setting.communicators.all[context as usize];
+            let remote = communicator.remote.iter().flat_map(|remote| remote.iter());
+            let of_rank = |&rank: &u32| Some(&processes[(*present.get(rank as usize)?)? as usize]);
+            let mut members = communicator.members.iter().chain(remote).filter_map(of_rank);
+            let has_come =
+                |process: &Process<'_>| process.collectives.get(&context).is_some_and(|&made| made > number);
+            members.any(|process| !has_come(process) && !process.is_finished())
+        });
     }
 
     fn let_go(&mut self, index: usize, lane: usize) -> bool {
@@ -159,11 +177,11 @@ impl<S: Sink> Simulation<'_, S> {
         for meeting in self.meetings.values_mut() {
             meeting.waiting.retain(|&waiting| waiting != (index as u32, owner));
         }
-        for request in self.processes[index].requests.values_mut() {
-            if request.waiter == Some(lane as u16) {
-                request.waiter = None;
-            }
-        }
+        let requests = &mut self.processes[index].requests;
+        // Of what else a request may stand for, a message may still come.
+        let waits = |request: &Request| request.waiter == Some(lane as u16);
+        requests.remove_all(|request| waits(request) && matches!(request.what, RequestKind::Collective));
+        requests.values_mut().filter(|request| waits(request)).for_each(|request| request.waiter = None);
         let leave_ns = state.leave_ns.max(self.latest_ns()).min(NEVER - 1);
         let lane = &mut self.processes[index].lanes[lane];
         lane.now_ns = leave_ns;
