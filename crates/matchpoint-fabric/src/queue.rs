@@ -26,7 +26,7 @@ use crate::patch::{Patch, owner};
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
 
-/// Milliseconds that are slept at once in the core where something may happen in another queue as well.
+/// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
 const NAP_MS: c_int = 1;
 
 /// One completion of ours.
@@ -329,6 +329,12 @@ impl Queue {
         }
     }
 
+    /// A front end has something to try again, and tries when the queue is read.
+    fn is_waited_for(&self) -> bool {
+        // SAFETY: what is not null is a front end that is open.
+        self.above.iter().any(|above| unsafe { above.front.as_ref() }.is_some_and(FrontEnd::is_waiting))
+    }
+
     /// The same where entries are of another format, or may be ours.
     unsafe fn read_one_by_one(fid: *mut FidCq, room: &mut Room) -> isize {
         loop {
@@ -532,7 +538,7 @@ unsafe extern "C" fn wait_read_from(
         let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: queue.entry_bytes };
         let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
         // SAFETY: as above.
-        if unsafe { Queue::progress_others(fid) } {
+        if unsafe { Queue::progress_others(fid) || Queue::of(fid).is_waited_for() } {
             left = NAP_MS;
         }
         let mut entries = Entries::new();

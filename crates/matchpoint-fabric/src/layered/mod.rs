@@ -231,7 +231,7 @@ impl FrontEnd {
         }
         // SAFETY: the info is complete.
         let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
-        let longest = wire::LONGEST + self.eager_bytes.max(inject_bytes).max(credit::FREE);
+        let longest = (wire::LONGEST + credit::FREE).max(self.eager_bytes).max(inject_bytes);
         for _ in 0..BOUNCES {
             self.new_buffer(Kind::Bounce, longest)?;
         }
@@ -302,10 +302,15 @@ impl FrontEnd {
     /// The endpoint is open.
     #[inline]
     pub unsafe fn progress(&mut self) {
-        if !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty() {
+        if self.is_waiting() {
             // SAFETY: the caller's.
             unsafe { self.catch_up() };
         }
+    }
+
+    /// Something is to be tried again, of which nobody says when.
+    pub fn is_waiting(&self) -> bool {
+        !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty()
     }
 
     #[cold]

@@ -75,7 +75,8 @@ impl FrontEnd {
             let wanted = entry.bytes.min(entry.room());
             if wanted == 0 {
                 self.waiting.take_first();
-                self.ask_for_none(receive);
+                self.request_none(receive);
+                self.complete(receive, 0);
                 continue;
             }
             // Before it is asked for: if nobody can be asked, its end comes at once.
@@ -89,16 +90,9 @@ impl FrontEnd {
         }
     }
 
-    /// A message of which nothing is wanted is received, or dropped if its entry is no receive. Its sender is told.
-    pub(crate) fn ask_for_none(&mut self, receive: *mut Entry) {
-        self.request(receive, 0, 0, ptr::null_mut());
-        // SAFETY: an entry that is in no queue.
-        if unsafe { (*receive).context }.is_null() && unsafe { (*receive).flags } == 0 {
-            // SAFETY: nobody refers to it any more.
-            unsafe { self.pool.give_back(receive) };
-        } else {
-            self.complete(receive, 0);
-        }
+    /// Tells the sender of a message that was announced that nothing of it is wanted.
+    pub(crate) fn request_none(&mut self, message: *mut Entry) {
+        self.request(message, 0, 0, ptr::null_mut());
     }
 
     /// Posts a receive for the data, and asks for it. False: the core or we are busy.

@@ -42,7 +42,7 @@ unsafe fn send(
             bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
         }
         let target = &mut *world().endpoints[to as usize];
-        target.inbox.push_back(Message { from: from.at, tag, tagged: true, bytes, data });
+        target.inbox.push_back(Message { from: from.at, tag, tagged: true, bytes, data, flags });
         let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
         if tells && flags & flags::INJECT == 0 {
             let entry = CqTaggedEntry {
@@ -184,6 +184,27 @@ pub unsafe extern "C" fn readfrom(
             (read, _) => read as isize,
         }
     }
+}
+
+/// As if as long had passed as may be slept: whoever was busy is not any more. The third time a signal comes.
+pub unsafe extern "C" fn sreadfrom(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+    _: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: the caller's.
+    let read = unsafe { readfrom(fid, buf, count, sources) };
+    if read == AGAIN {
+        world().slept.push(timeout);
+        world().busy_to = None;
+        if world().slept.len() == 3 {
+            return -(libc::EINTR as isize);
+        }
+    }
+    read
 }
 
 pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -> isize {

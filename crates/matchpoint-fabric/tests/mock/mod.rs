@@ -48,6 +48,10 @@ pub struct World {
     pub busy_to: Option<Addr>,
     /// Messages with this tag are refused for good.
     pub refused_tag: Option<u64>,
+    /// What may be injected, in bytes.
+    pub inject_bytes: usize,
+    /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
+    pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
     /// What the provider on top has learned of: endpoint, sender, tag.
     pub arrivals: VecDeque<(usize, usize, u64)>,
@@ -77,6 +81,8 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         busy_percent,
         busy_to: None,
         refused_tag: None,
+        inject_bytes: 64,
+        slept: Vec::new(),
         endpoints: Vec::new(),
         arrivals: VecDeque::new(),
         srx: ptr::null_mut(),
@@ -92,6 +98,8 @@ pub struct Message {
     pub tagged: bool,
     pub bytes: Vec<u8>,
     pub data: Option<u64>,
+    /// What it was sent with.
+    pub flags: u64,
 }
 
 /// A receive in the core's own queue.
@@ -289,9 +297,9 @@ impl Ep {
         }
     }
 
-    /// The tag of what was sent to here last.
-    pub fn sent_last(&self) -> Option<u64> {
-        self.inbox.back().map(|message| message.tag)
+    /// What was sent to here last, and is under way.
+    pub fn sent_last(&self) -> Option<&Message> {
+        self.inbox.back()
     }
 
     /// Some of what is under way arrives.

@@ -75,7 +75,7 @@ unsafe extern "C" fn getinfo(
         let info = dupinfo(hints);
         (*(*info).tx_attr).iov_limit = 8;
         (*(*info).rx_attr).iov_limit = 8;
-        (*(*info).tx_attr).inject_size = 64;
+        (*(*info).tx_attr).inject_size = world().inject_bytes;
         (*(*info).ep_attr).mem_tag_format = u64::MAX;
         *to = info;
     }
@@ -231,7 +231,7 @@ unsafe extern "C" fn open_cq(
         let mut fid: FidCq = zeroed();
         fid.fid.class = CLASS_CQ;
         fid.fid.ops = fid_ops();
-        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr);
+        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr, sreadfrom: sreadfrom);
         *to = Box::into_raw(Box::new(Cq { fid, ring: VecDeque::new(), endpoints: Vec::new() })).cast();
     }
     0
