@@ -22,15 +22,16 @@ unsafe fn send(
     ep: *mut FidEp,
     iov: &[iovec],
     to: Addr,
-    tag: u64,
+    tag: Option<u64>,
     data: Option<u64>,
     context: *mut c_void,
     flags: u64,
 ) -> isize {
+    let (tag, tagged) = (tag.unwrap_or(0), tag.is_some());
     if is_busy() || world().busy_to == Some(to) {
         return AGAIN;
     }
-    if world().refused_tag == Some(tag) {
+    if tagged && world().refused_tag == Some(tag) {
         return -(errno::EIO as isize);
     }
     // SAFETY: an endpoint of ours, with buffers as the caller says.
@@ -42,12 +43,12 @@ unsafe fn send(
             bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
         }
         let target = &mut *world().endpoints[to as usize];
-        target.inbox.push_back(Message { from: from.at, tag, tagged: true, bytes, data, flags });
+        target.inbox.push_back(Message { from: from.at, tag, tagged, bytes, data, flags });
         let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
         if tells && flags & flags::INJECT == 0 {
             let entry = CqTaggedEntry {
                 op_context: context,
-                flags: flags::SEND | flags::TAGGED,
+                flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
                 len: 0,
                 buf: ptr::null_mut(),
                 data: 0,
@@ -58,6 +59,19 @@ unsafe fn send(
         }
     }
     0
+}
+
+pub unsafe extern "C" fn untagged_send(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    to: Addr,
+    context: *mut c_void,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, None, None, context, 0) }
 }
 
 pub unsafe extern "C" fn tsend(
@@ -71,7 +85,7 @@ pub unsafe extern "C" fn tsend(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, None, context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), None, context, 0) }
 }
 
 pub unsafe extern "C" fn tsenddata(
@@ -86,7 +100,7 @@ pub unsafe extern "C" fn tsenddata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, Some(data), context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), context, 0) }
 }
 
 pub unsafe extern "C" fn tinject(
@@ -98,7 +112,7 @@ pub unsafe extern "C" fn tinject(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, None, ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), None, ptr::null_mut(), flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tinjectdata(
@@ -111,7 +125,7 @@ pub unsafe extern "C" fn tinjectdata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, Some(data), ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), ptr::null_mut(), flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -119,7 +133,7 @@ pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: 
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, msg.tag, data, msg.context, flags)
+        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, msg.context, flags)
     }
 }
 

@@ -244,7 +244,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
         fid.ops = table!(OpsEp; cancel: cancel);
         fid.cm = table!(OpsCm; getname: getname);
-        fid.msg = table!(OpsMsg;);
+        fid.msg = table!(OpsMsg; send: untagged_send);
         fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata,
             inject: tinject, injectdata: tinjectdata);
         let at = world().endpoints.len();
