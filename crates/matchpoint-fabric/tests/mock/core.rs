@@ -17,14 +17,14 @@ unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
 
-/// One of the sending calls.
+/// One of the sending calls; those that inject are told of nothing, and have no context.
 unsafe fn send(
     ep: *mut FidEp,
     iov: &[iovec],
     to: Addr,
     tag: Option<u64>,
     data: Option<u64>,
-    context: *mut c_void,
+    context: Option<*mut c_void>,
     flags: u64,
 ) -> isize {
     let (tag, tagged) = (tag.unwrap_or(0), tag.is_some());
@@ -45,7 +45,7 @@ unsafe fn send(
         let target = &mut *world().endpoints[to as usize];
         target.inbox.push_back(Message { from: from.at, tag, tagged, bytes, data, flags });
         let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
-        if tells && flags & flags::INJECT == 0 {
+        if let Some(context) = context.filter(|_| tells) {
             let entry = CqTaggedEntry {
                 op_context: context,
                 flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn untagged_send(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, None, None, context, 0) }
+    unsafe { send(ep, &iov, to, None, None, Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tsend(
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn tsend(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, Some(tag), None, context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), None, Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tsenddata(
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn tsenddata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, Some(tag), Some(data), context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tinject(
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tinject(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, Some(tag), None, ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), None, None, flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tinjectdata(
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn tinjectdata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, Some(tag), Some(data), ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), None, flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: 
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, msg.context, flags)
+        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, Some(msg.context), flags)
     }
 }
 
