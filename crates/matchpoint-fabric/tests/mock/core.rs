@@ -38,14 +38,8 @@ unsafe fn send(
     unsafe {
         let from = &mut *ep.cast::<Ep>();
         assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
-        let mut bytes = Vec::new();
-        for part in iov.iter().filter(|part| part.iov_len > 0) {
-            bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
-        }
-        let target = &mut *world().endpoints[to as usize];
-        target.inbox.push_back(Message { from: from.at, tag, tagged, bytes, data, flags });
         let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
-        if let Some(context) = context.filter(|_| tells) {
+        let completion = context.filter(|_| tells).map(|context| {
             let entry = CqTaggedEntry {
                 op_context: context,
                 flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
@@ -54,9 +48,15 @@ unsafe fn send(
                 data: 0,
                 tag: 0,
             };
-            let item = Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0, arrival: None };
-            (*from.tx_cq).ring.push_back(item);
+            Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0, arrival: None }
+        });
+        let parts = iov.to_vec();
+        let (from, bytes) = (from.at, Vec::new());
+        let mut message = Message { from, tag, tagged, bytes, parts, data, flags, completion };
+        if flags & flags::INJECT != 0 {
+            message.fetch();
         }
+        (*world().endpoints[to as usize]).inbox.push_back(message);
     }
     0
 }

@@ -1,6 +1,7 @@
 //! A core provider for one thread of one process: endpoints that send to each other, tagged matching of its own, and
 //! shared queues of peers if it is told to take them. Messages arrive when a completion queue is read, in the order of
-//! their sender but at random otherwise; calls are refused at random with `FI_EAGAIN`.
+//! their sender but at random otherwise; calls are refused at random with `FI_EAGAIN`. A message lies in its sender's
+//! buffers until it arrives, and only then is the send complete, sooner or later.
 #![allow(unsafe_code, dead_code)]
 
 pub mod core;
@@ -97,9 +98,32 @@ pub struct Message {
     pub tag: u64,
     pub tagged: bool,
     pub bytes: Vec<u8>,
+    /// The sender's buffers, until it leaves.
+    pub parts: Vec<iovec>,
     pub data: Option<u64>,
     /// What it was sent with.
     pub flags: u64,
+    /// What its sender is told, some time after it has left.
+    pub completion: Option<Item>,
+}
+
+impl Message {
+    /// It leaves its sender's buffers.
+    ///
+    /// # Safety
+    /// They are the core's until the send is complete.
+    pub unsafe fn fetch(&mut self) {
+        for part in self.parts.drain(..).filter(|part| part.iov_len > 0) {
+            // SAFETY: the caller's.
+            let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
+            self.bytes.extend_from_slice(part);
+        }
+    }
+
+    /// In bytes.
+    pub fn length(&self) -> usize {
+        self.bytes.len() + self.parts.iter().map(|part| part.iov_len).sum::<usize>()
+    }
 }
 
 /// A receive in the core's own queue.
@@ -150,6 +174,8 @@ pub struct Ep {
     inbox: VecDeque<Message>,
     /// Messages of peers that were started, to be completed later: entry as the peer knows it, and message.
     started: VecDeque<(*mut c_void, Message)>,
+    /// Completions of sends, to be told in any order.
+    sent: Vec<Item>,
 }
 
 /// Whether this call is refused.
@@ -185,7 +211,13 @@ impl Ep {
         }
         let chosen = self.inbox[world().random.below(some)].from;
         let at = self.inbox.iter().position(|message| message.from == chosen)?;
-        self.inbox.remove(at)
+        let mut message = self.inbox.remove(at)?;
+        // SAFETY: the send is not complete.
+        unsafe {
+            message.fetch();
+            (*world().endpoints[message.from]).sent.extend(message.completion.take());
+        }
+        Some(message)
     }
 
     /// A message reaches this endpoint.
@@ -309,6 +341,12 @@ impl Ep {
             // SAFETY: open.
             unsafe { self.arrive(message) };
         }
+        while !self.sent.is_empty() && world().random.percent(80) {
+            let some = world().random.below(self.sent.len());
+            let item = self.sent.swap_remove(some);
+            // SAFETY: bound, and open.
+            unsafe { (*self.tx_cq).ring.push_back(item) };
+        }
         for _ in 0..world().random.below(6) {
             let some = self.started.len();
             if some == 0 {
@@ -322,6 +360,6 @@ impl Ep {
 
     /// Nothing is under way to here.
     pub fn is_quiet(&self) -> bool {
-        self.inbox.is_empty() && self.started.is_empty()
+        self.inbox.is_empty() && self.started.is_empty() && self.sent.is_empty()
     }
 }

@@ -261,6 +261,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
             unexpected: VecDeque::new(),
             inbox: VecDeque::new(),
             started: VecDeque::new(),
+            sent: Vec::new(),
         }));
         world().endpoints.push(ep);
         *to = ep.cast();
