@@ -188,6 +188,43 @@ fn data_that_cannot_be_asked_for_is_an_error() {
     assert_eq!((complete, failed), (vec![], vec![21]));
 }
 
+/// The core may say so when the message has long been received, and its place is another's.
+#[test]
+fn what_fails_late_is_not_taken_for_what_came_after_it() {
+    // The announcement of a message; the request for its data.
+    for tag in [ANNOUNCED | 1, ANNOUNCED | 2] {
+        let all = endpoints(2, BOTH);
+        let (to, from) = acquainted(&all[0], &all[1]);
+        known(&all[0], &all[1], to);
+        let look_at_both = |times: usize| {
+            let (mut complete, mut failed) = (Vec::new(), Vec::new());
+            for at in all.iter().cycle().take(2 * times) {
+                let (more, less) = look(at, 1);
+                complete.extend(more);
+                failed.extend(less);
+            }
+            complete.sort_unstable();
+            (complete, failed)
+        };
+        look_at_both(100);
+        let (mut one, mut two) = (vec![0; LONG], vec![0; LONG]);
+        (world().failing_tag, world().keeps_failures) = (Some(tag), true);
+        receive(&all[1], from, 5, &mut one, 21);
+        send(&all[0], to, 5, &[7; LONG], 11);
+        assert_eq!(look_at_both(100), (vec![11, 21], vec![]));
+        assert_eq!(world().failing_tag, None);
+        // The sender's private endpoint: the second message is asked for, but not yet.
+        world().busy_to = Some(number(&all[0]) + 2);
+        receive(&all[1], from, 6, &mut two, 22);
+        send(&all[0], to, 6, &[8; LONG], 12);
+        assert_eq!(look_at_both(100), (vec![], vec![]));
+        world().keeps_failures = false;
+        assert_eq!(look_at_both(100), (vec![], vec![]));
+        world().busy_to = None;
+        assert_eq!(look_at_both(200), (vec![12, 22], vec![]));
+    }
+}
+
 #[test]
 fn a_peer_that_does_not_answer_keeps_back_no_other() {
     let all = endpoints(3, BOTH);

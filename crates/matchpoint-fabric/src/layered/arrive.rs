@@ -83,7 +83,7 @@ impl FrontEnd {
     fn introduced(&mut self, source: Addr, private: Addr, name: Address) -> Addr {
         if source != ADDR_UNSPEC {
             if self.acquaintance.is_to_be_told(source) {
-                self.send_control(self.ep, source, KNOWN, &[], ptr::null_mut());
+                self.send_control(self.ep, source, KNOWN, &[], 0);
             }
             return source;
         }
@@ -249,7 +249,7 @@ impl FrontEnd {
     pub fn consumed(&mut self, from: Addr, bytes: usize) {
         if let Some(owed) = self.credit.received(from, bytes) {
             if from != ADDR_UNSPEC {
-                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), ptr::null_mut());
+                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), 0);
             }
         }
     }

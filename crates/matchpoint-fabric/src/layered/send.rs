@@ -96,8 +96,9 @@ impl FrontEnd {
             return -(errno::EAGAIN as isize);
         }
         let payload = if is_whole { gathered(iov, bytes) } else { Vec::new() };
+        let of = if send.is_null() { 0 } else { self.arena().name(send) };
         let announce = Announce {
-            operation: if is_whole { 0 } else { self.arena().name(send) },
+            operation: if is_whole { 0 } else { of },
             tag,
             bytes: bytes as u64,
             data,
@@ -107,7 +108,7 @@ impl FrontEnd {
             payload: &payload,
         };
         let more = if is_whole { WHOLE | flags & LEVELS } else { 0 } | flags & flags::FENCE;
-        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), send.cast(), more);
+        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), of, more);
         if rc != 0 && !send.is_null() {
             self.done(send);
         }
@@ -146,7 +147,7 @@ impl FrontEnd {
     }
 
     /// Sends a control message on the application's endpoint, in the order of its messages, or not at all.
-    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: *mut c_void, flags: u64) -> isize {
+    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: u64, flags: u64) -> isize {
         let Some(operation) = self.new_control(to, tag, message, of, flags) else {
             return -(errno::EAGAIN as isize);
         };
@@ -159,14 +160,7 @@ impl FrontEnd {
     }
 
     /// Sends a control message, now or as soon as the core can.
-    pub fn send_control(
-        &mut self,
-        ep: *mut FidEp,
-        to: Addr,
-        tag: u64,
-        message: &[u8],
-        of: *mut c_void,
-    ) -> bool {
+    pub fn send_control(&mut self, ep: *mut FidEp, to: Addr, tag: u64, message: &[u8], of: u64) -> bool {
         let flags = if ep == self.ep { 0 } else { PRIVATE };
         let Some(operation) = self.new_control(to, tag, message, of, flags) else { return false };
         // SAFETY: just made.
@@ -179,7 +173,7 @@ impl FrontEnd {
         to: Addr,
         tag: u64,
         message: &[u8],
-        of: *mut c_void,
+        of: u64,
         flags: u64,
     ) -> Option<*mut Operation> {
         let operation = self.arena().get(Kind::Control)?;
@@ -192,7 +186,7 @@ impl FrontEnd {
             ptr::copy_nonoverlapping(message.as_ptr(), buffer, message.len());
             let control = &mut *operation;
             (control.buffer, control.bytes) = (buffer, message.len());
-            (control.addr, control.tag, control.context) = (to, tag, of);
+            (control.addr, control.tag, control.of) = (to, tag, of);
             control.flags = flags;
         }
         Some(operation)

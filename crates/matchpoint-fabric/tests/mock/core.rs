@@ -48,7 +48,9 @@ unsafe fn send(
                 data: 0,
                 tag: 0,
             };
-            Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0, arrival: None }
+            let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
+            let error = if fails { errno::EIO } else { 0 };
+            Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None }
         });
         let parts = iov.to_vec();
         let (from, bytes) = (from.at, Vec::new());

@@ -49,6 +49,10 @@ pub struct World {
     pub busy_to: Option<Addr>,
     /// Messages with this tag are refused for good.
     pub refused_tag: Option<u64>,
+    /// The next send with this tag is told to have failed, though its message arrives.
+    pub failing_tag: Option<u64>,
+    /// But not yet.
+    pub keeps_failures: bool,
     /// What may be injected, in bytes.
     pub inject_bytes: usize,
     /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
@@ -82,6 +86,8 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         busy_percent,
         busy_to: None,
         refused_tag: None,
+        failing_tag: None,
+        keeps_failures: false,
         inject_bytes: 64,
         slept: Vec::new(),
         endpoints: Vec::new(),
@@ -343,6 +349,9 @@ impl Ep {
         }
         while !self.sent.is_empty() && world().random.percent(80) {
             let some = world().random.below(self.sent.len());
+            if self.sent[some].error != 0 && world().keeps_failures {
+                continue;
+            }
             let item = self.sent.swap_remove(some);
             // SAFETY: bound, and open.
             unsafe { (*self.tx_cq).ring.push_back(item) };
