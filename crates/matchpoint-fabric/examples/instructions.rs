@@ -124,8 +124,16 @@ fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// As many at a time as the queue is long, the last of them first.
+/// As many at a time as the queue is long, the last of them first; among receives that stand, one at a time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
+    if pattern == "among" {
+        for _ in 0..MESSAGES {
+            pair.receive(0, 0);
+            pair.send(0);
+            pair.drain(1);
+        }
+        return;
+    }
     for _ in 0..MESSAGES / length {
         if pattern == "expected" {
             (0..length).for_each(|at| pair.receive(at, at as u64));
@@ -147,6 +155,9 @@ fn main() {
         let (name, length) = pattern.split_once(':').expect("PATTERN:LENGTH");
         let length = length.parse().expect("the length of a queue");
         let mut pair = Pair::new(front_end == "peer");
+        if name == "among" {
+            (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
+        }
         // Once before, so that memory is there.
         messages(&mut pair, name, length);
         counted_messages(&mut pair, name, length);

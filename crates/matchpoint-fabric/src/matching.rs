@@ -50,8 +50,6 @@ pub struct Matching {
     /// Both queues, while they are short; then the engine is empty.
     short: Short,
     is_short: bool,
-    /// The engine has little left to do.
-    is_calm: bool,
     engine: Box<dyn Engine>,
     /// Cleared from all tags that the engine sees: what every receive in it ignores, and every one lately.
     base: u64,
@@ -74,7 +72,6 @@ impl Matching {
         Ok(Matching {
             short: Short::new(),
             is_short: true,
-            is_calm: false,
             engine: engines::create(engine)?,
             base: 0,
             lately: (u64::MAX, 0),
@@ -109,7 +106,7 @@ impl Matching {
         started: u64,
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
-        self.need_engine(asked.ignore, known)?;
+        let is_calm = self.need_engine(asked.ignore, known)?;
         let receive = Receive::new(RecvId(id), self.selector(asked));
         let outcome = match self.engine.post(receive) {
             Err(Refused::Full) => {
@@ -120,7 +117,7 @@ impl Matching {
         }?;
         let outcome = outcome.map(|message| message.0);
         self.posted(started, id, outcome);
-        if self.is_calm {
+        if is_calm {
             self.shorten(known);
         }
         Ok(outcome)
@@ -196,10 +193,13 @@ impl Matching {
         let found = match self.is_short.then(|| self.short.probe(asked, take)) {
             Some(Ok(found)) => found,
             _ => {
-                self.need_engine(asked.ignore, known)?;
+                let is_calm = self.need_engine(asked.ignore, known)?;
                 let selector = self.selector(asked);
                 let found =
                     if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
+                if is_calm {
+                    self.shorten(known);
+                }
                 found.map(|message| message.0)
             }
         };
@@ -280,13 +280,14 @@ impl Matching {
         Selector::new(CONTEXT, source, tag)
     }
 
-    /// A receive or probe with that mask is for the engine.
+    /// A receive or probe with that mask is for the engine. True: the engine has little left to do, and this may be the
+    /// last of it.
     ///
     /// One that heeds a bit of the base narrows it at once. That costs a pass over the queues, so it becomes wide again
     /// only after four times as many posts have agreed on it: O(1) a post, whatever the order. (Open MPI ignores one bit
     /// everywhere but in the acknowledgement of a synchronous send.)
     #[inline]
-    fn need_engine(&mut self, ignore: u64, known: &impl Remember) -> Result<(), Refused> {
+    fn need_engine(&mut self, ignore: u64, known: &impl Remember) -> Result<bool, Refused> {
         if self.is_short {
             self.lengthen()?;
         }
@@ -296,23 +297,21 @@ impl Matching {
         let narrower = self.base & !ignore != 0;
         let queued = self.tally.posted_now + self.tally.unexpected_now;
         if narrower || *posts >= PATIENCE && *posts >= 4 * queued {
-            self.look_again(ignore, narrower, known)?;
+            return self.look_again(ignore, narrower, known);
         }
-        Ok(())
+        Ok(false)
     }
 
     #[cold]
-    fn look_again(&mut self, ignore: u64, narrower: bool, known: &impl Remember) -> Result<(), Refused> {
+    fn look_again(&mut self, ignore: u64, narrower: bool, known: &impl Remember) -> Result<bool, Refused> {
         let agreed = std::mem::replace(&mut self.lately, (u64::MAX, 0)).0;
-        // This very call is still the engine's.
-        self.is_calm = !narrower && self.engine.posted_len() + self.engine.unexpected_len() <= FEW;
-        if self.is_calm {
-            return Ok(());
+        if !narrower && self.engine.posted_len() + self.engine.unexpected_len() <= FEW {
+            return Ok(true);
         }
         let base = if narrower {
             self.base & ignore
         } else if agreed & !self.base == 0 {
-            return Ok(());
+            return Ok(false);
         } else {
             let mut all = agreed;
             self.visit(Queue::Posted, |receive| all &= known.asked(receive).ignore);
@@ -321,7 +320,7 @@ impl Matching {
         if base != self.base {
             self.move_to(None, base, known)?;
         }
-        Ok(())
+        Ok(false)
     }
 
     #[cold]
@@ -372,7 +371,6 @@ impl Matching {
     /// It was a burst: the few that are left go back into short lines.
     #[cold]
     fn shorten(&mut self, known: &impl Remember) {
-        self.is_calm = false;
         let short = &mut self.short;
         self.engine.visit(Queue::Posted, &mut |entry| {
             if let Entry::Receive(receive) = entry {

@@ -26,7 +26,7 @@ use crate::patch::{Patch, owner};
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
 
-/// Milliseconds that are slept at once in the core where something may happen in another queue as well.
+/// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
 const NAP_MS: c_int = 1;
 
 /// One completion of ours.
@@ -161,8 +161,8 @@ impl Queue {
             let mut ops = Patch::new(&raw mut (*fid).ops, queue, lock)?;
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, queue, lock)?;
             let table = ops.table();
-            table.read = Some(read);
-            table.readfrom = Some(read_from);
+            table.read = Some(if lock.is_none() { read::<false> } else { read::<true> });
+            table.readfrom = Some(if lock.is_none() { read_from::<false> } else { read_from::<true> });
             table.readerr = Some(read_error);
             table.sread = Some(wait_read);
             table.sreadfrom = Some(wait_read_from);
@@ -253,43 +253,83 @@ impl Queue {
     /// # Safety
     /// That of `fi_cq_readfrom`. The core may call back into endpoints, and these push here: so no reference to the
     /// queue is held while it is called.
-    #[inline]
+    ///
+    /// Applications that wait do nothing else, and mostly there is nothing: so that is what costs least.
+    #[inline(always)]
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told {
-            queue.told = dump::asked();
-            dump::write(&queue.endpoints);
-        }
-        let entry_bytes = queue.entry_bytes;
-        let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes };
-        if count > 0 && !queue.now.is_empty() {
-            return queue.take_now(&mut room);
-        }
-        if !queue.above.is_empty() || entry_bytes != size_of::<CqTaggedEntry>() {
+        if dump::asked() != queue.told || !queue.now.is_empty() {
             // SAFETY: as above.
-            let read = unsafe { Queue::read_one_by_one(fid, &mut room) };
+            if let Some(read) = unsafe { Queue::read_ours(fid, buf, count, sources) } {
+                return read;
+            }
+        }
+        if queue.is_sorted_out() {
             // SAFETY: as above.
-            return if count > 0 && read == -(errno::EAGAIN as isize) && unsafe { Queue::progress_others(fid) }
-            {
-                // SAFETY: as above.
-                unsafe { Queue::of(fid) }.take_now(&mut room)
-            } else {
-                read
-            };
+            return unsafe { Queue::read_sorted_out(fid, buf, count, sources) };
         }
         let core = queue.ops.core().readfrom.expect("every core can read");
         // SAFETY: the application's arguments, passed on.
         let read = unsafe { core(fid, buf, count, sources) };
         // SAFETY: as above; the core is done.
         let queue = unsafe { Queue::of(fid) };
-        if queue.late.is_empty() || read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize))
-        {
+        if queue.late.is_empty() { read } else { queue.read_late(read, buf, count, sources) }
+    }
+
+    /// Whether what the core delivers has to be looked at.
+    #[inline(always)]
+    fn is_sorted_out(&self) -> bool {
+        !self.above.is_empty() || self.entry_bytes != size_of::<CqTaggedEntry>()
+    }
+
+    /// What there is to be said before the core is asked; `None`: nothing.
+    #[cold]
+    unsafe fn read_ours(
+        fid: *mut FidCq,
+        buf: *mut c_void,
+        count: usize,
+        sources: *mut Addr,
+    ) -> Option<isize> {
+        // SAFETY: an open queue.
+        let queue = unsafe { Queue::of(fid) };
+        if dump::asked() != queue.told {
+            queue.told = dump::asked();
+            dump::write(&queue.endpoints);
+        }
+        let mut room = queue.room(buf, count, sources);
+        (count > 0 && !queue.now.is_empty()).then(|| queue.take_now(&mut room))
+    }
+
+    /// The core has delivered so many, or nothing; then it is time for what comes late.
+    #[cold]
+    fn read_late(&mut self, read: isize, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+        if read >= count as isize || (read < 0 && read != -(errno::EAGAIN as isize)) {
             return read;
         }
+        let mut room = self.room(buf, count, sources);
         room.taken = read.max(0) as usize;
-        room.put_all(&mut queue.late);
+        room.put_all(&mut self.late);
         if room.taken == 0 { read } else { room.taken as isize }
+    }
+
+    #[inline(never)]
+    unsafe fn read_sorted_out(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+        // SAFETY: an open queue.
+        let mut room = unsafe { Queue::of(fid) }.room(buf, count, sources);
+        // SAFETY: as above.
+        let read = unsafe { Queue::read_one_by_one(fid, &mut room) };
+        // SAFETY: as above.
+        if count > 0 && read == -(errno::EAGAIN as isize) && unsafe { Queue::progress_others(fid) } {
+            // SAFETY: as above.
+            unsafe { Queue::of(fid) }.take_now(&mut room)
+        } else {
+            read
+        }
+    }
+
+    fn room(&self, buf: *mut c_void, count: usize, sources: *mut Addr) -> Room {
+        Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: self.entry_bytes }
     }
 
     /// Ours, up to the first error.
@@ -329,6 +369,19 @@ impl Queue {
         }
     }
 
+    /// Nobody here has anything to say or to do.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.now.is_empty() && self.late.is_empty() && !self.is_waited_for()
+    }
+
+    /// A front end has something to try again, and tries when the queue is read.
+    #[inline]
+    fn is_waited_for(&self) -> bool {
+        // SAFETY: what is not null is a front end that is open.
+        self.above.iter().any(|above| unsafe { above.front.as_ref() }.is_some_and(FrontEnd::is_waiting))
+    }
+
     /// The same where entries are of another format, or may be ours.
     unsafe fn read_one_by_one(fid: *mut FidCq, room: &mut Room) -> isize {
         loop {
@@ -338,6 +391,10 @@ impl Queue {
             let (to, sources) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
             // SAFETY: room for as many as are asked for.
             let read = unsafe { core(fid, to.cast(), AT_ONCE, sources.cast()) };
+            // SAFETY: an open queue.
+            if read == -(errno::EAGAIN as isize) && unsafe { Queue::of(fid) }.is_idle() {
+                return if room.count == 0 { 0 } else { read };
+            }
             // SAFETY: as the core says.
             let rc = unsafe { Queue::sort_out(fid, read, &entries, room) };
             if room.taken > 0 || rc != 0 || read < AT_ONCE as isize {
@@ -390,8 +447,10 @@ impl Queue {
         // SAFETY: as above; and the room is the caller's, which waits.
         let (queue, room) = unsafe { (Queue::of(fid), &mut *room) };
         queue.room = ptr::null_mut();
-        room.put_all(&mut queue.now);
-        if queue.now.is_empty() && read < AT_ONCE as isize {
+        if !queue.now.is_empty() {
+            room.put_all(&mut queue.now);
+        }
+        if !queue.late.is_empty() && queue.now.is_empty() && read < AT_ONCE as isize {
             room.put_all(&mut queue.late);
         }
         let error_is_next = rc == 0 && room.taken == 0 && room.count > 0 && !queue.now.is_empty();
@@ -443,18 +502,23 @@ enum Whose {
     Closed,
 }
 
-unsafe extern "C" fn read(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
+unsafe extern "C" fn read<const IS_LOCKED: bool>(fid: *mut FidCq, buf: *mut c_void, count: usize) -> isize {
     // SAFETY: the application's call, passed on.
     unsafe {
-        let _guard = lock::wait((*fid).ops);
+        let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
         Queue::read(fid, buf, count, ptr::null_mut())
     }
 }
 
-unsafe extern "C" fn read_from(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
+unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+) -> isize {
     // SAFETY: the application's call, passed on.
     unsafe {
-        let _guard = lock::wait((*fid).ops);
+        let _guard = if IS_LOCKED { lock::wait((*fid).ops) } else { None };
         Queue::read(fid, buf, count, sources)
     }
 }
@@ -525,14 +589,14 @@ unsafe extern "C" fn wait_read_from(
         }
         // SAFETY: as above.
         let queue = unsafe { Queue::of(fid) };
-        if queue.above.is_empty() && queue.entry_bytes == size_of::<CqTaggedEntry>() {
+        if !queue.is_sorted_out() {
             // SAFETY: the application's arguments, passed on.
             return unsafe { core(fid, buf, count, sources, condition, timeout) };
         }
-        let mut room = Room { buf: buf.cast(), sources, count, taken: 0, entry_bytes: queue.entry_bytes };
+        let mut room = queue.room(buf, count, sources);
         let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
         // SAFETY: as above.
-        if unsafe { Queue::progress_others(fid) } {
+        if unsafe { Queue::progress_others(fid) || Queue::of(fid).is_waited_for() } {
             left = NAP_MS;
         }
         let mut entries = Entries::new();

@@ -123,6 +123,7 @@ fn bits() {
         (flags::MULTI_RECV, 16),
         (flags::REMOTE_CQ_DATA, 17),
         (flags::PEEK, 19),
+        (flags::FENCE, 21),
         (flags::COMPLETION, 24),
         (flags::INJECT, 25),
         (flags::TRANSMIT_COMPLETE, 27),

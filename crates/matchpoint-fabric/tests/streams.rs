@@ -50,7 +50,8 @@ fn streams(version: u32, takes_peers: bool) {
             busy_percent: [0, 20, 80][seed as usize % 3],
             steps: 3000,
             depth: [4, 40, 400][seed as usize / 3 % 3],
-            is_late: seed % 2 == 1,
+            inject_bytes: [64, 20_000][seed as usize % 2],
+            is_late: seed % 4 > 1,
         };
         Stream::new(wanted).run();
     }

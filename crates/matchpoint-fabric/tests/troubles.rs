@@ -15,13 +15,25 @@ use mock::world;
 const VERSION: u32 = version(2, 5);
 /// More than goes as it is.
 const LONG: usize = 50_000;
+/// What may go as it is, at most.
+const SHORT: usize = 16 << 10;
+/// Set in the tags of messages that do not go as they are (`layered::wire`).
+const ANNOUNCED: u64 = 1 << 63;
+/// What is under way, and not received, as it is.
+const WINDOW: usize = 1 << 20;
 
 fn endpoints(count: usize, directions: &[u64]) -> Vec<Opened> {
+    endpoints_that_inject(64, count, directions)
+}
+
+/// Up to so many bytes.
+fn endpoints_that_inject(bytes: usize, count: usize, directions: &[u64]) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: nothing but Rust's own functions reads the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
     mock::objects::give(VERSION);
     mock::begin(5, false, VERSION, 0);
+    world().inject_bytes = bytes;
     // SAFETY: a core that has begun.
     unsafe { open(count, CQ_FORMAT_TAGGED, directions) }
 }
@@ -54,12 +66,28 @@ fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
 }
 
 fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
-    // SAFETY: an enabled endpoint; the tests keep the bytes until the message has arrived.
+    let bytes = bytes.to_vec().leak();
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
     let rc = unsafe {
         let send = (*(*from.ep).tagged).send.expect("it sends");
         send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, tag, context as *mut c_void)
     };
     assert_eq!(rc, 0);
+}
+
+fn inject(from: &Opened, to: Addr, tag: u64, bytes: &[u8]) {
+    // SAFETY: an enabled endpoint.
+    let rc = unsafe {
+        let inject = (*(*from.ep).tagged).inject.expect("it sends");
+        inject(from.ep, bytes.as_ptr().cast(), bytes.len(), to, tag)
+    };
+    assert_eq!(rc, 0);
+}
+
+/// What was sent to there last, and is under way.
+fn sent_last(to: &Opened) -> &'static mock::Message {
+    // SAFETY: an endpoint of the core's; tests look at it before they go on.
+    unsafe { (*world().endpoints[number(to) as usize]).sent_last() }.expect("something is under way")
 }
 
 fn receive(at: &Opened, from: Addr, tag: u64, room: &mut [u8], context: usize) {
@@ -94,19 +122,18 @@ fn look(at: &Opened, times: usize) -> (Vec<usize>, Vec<usize>) {
 }
 
 /// A short message; the tag that it travels under.
-fn travels_as(from: &Opened, at: &Opened, to: Addr) -> Option<u64> {
+fn travels_as(from: &Opened, at: &Opened, to: Addr) -> u64 {
     look(from, 50);
     look(at, 50);
     send(from, to, 1, &[7; 8], 1);
-    // SAFETY: an endpoint of the core's.
-    unsafe { (*world().endpoints[number(at) as usize]).sent_last() }
+    sent_last(at).tag
 }
 
 #[test]
 fn an_endpoint_that_only_sends_is_left_alone() {
     let all = endpoints(2, &[flags::SEND]);
     let to = insert(&all[0], &all[1]);
-    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "not announced to who would not understand");
+    assert_eq!(travels_as(&all[0], &all[1], to), 1, "not announced to who would not understand");
 }
 
 #[test]
@@ -116,13 +143,18 @@ fn a_peer_that_forgets_learns_again() {
     for _ in 0..10 {
         travels_as(&all[0], &all[1], to);
     }
-    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "goes as it is by now");
+    assert_eq!(travels_as(&all[0], &all[1], to), 1, "goes as it is by now");
     remove(&all[0], to);
     let to = insert(&all[0], &all[1]);
     for _ in 0..500 {
         travels_as(&all[0], &all[1], to);
     }
-    assert_eq!(travels_as(&all[0], &all[1], to), Some(1), "and again");
+    assert_eq!(travels_as(&all[0], &all[1], to), 1, "and again");
+}
+
+/// Until a short message goes as it is.
+fn known(from: &Opened, at: &Opened, to: Addr) {
+    assert!((0..100).any(|_| travels_as(from, at, to) & ANNOUNCED == 0), "it never does");
 }
 
 /// The request for its data reaches a sender in its queue of receives.
@@ -154,6 +186,43 @@ fn data_that_cannot_be_asked_for_is_an_error() {
     world().refused_tag = Some(1 << 63 | 2);
     let (complete, failed) = look(&all[1], 300);
     assert_eq!((complete, failed), (vec![], vec![21]));
+}
+
+/// The core may say so when the message has long been received, and its place is another's.
+#[test]
+fn what_fails_late_is_not_taken_for_what_came_after_it() {
+    // The announcement of a message; the request for its data.
+    for tag in [ANNOUNCED | 1, ANNOUNCED | 2] {
+        let all = endpoints(2, BOTH);
+        let (to, from) = acquainted(&all[0], &all[1]);
+        known(&all[0], &all[1], to);
+        let look_at_both = |times: usize| {
+            let (mut complete, mut failed) = (Vec::new(), Vec::new());
+            for at in all.iter().cycle().take(2 * times) {
+                let (more, less) = look(at, 1);
+                complete.extend(more);
+                failed.extend(less);
+            }
+            complete.sort_unstable();
+            (complete, failed)
+        };
+        look_at_both(100);
+        let (mut one, mut two) = (vec![0; LONG], vec![0; LONG]);
+        (world().failing_tag, world().keeps_failures) = (Some(tag), true);
+        receive(&all[1], from, 5, &mut one, 21);
+        send(&all[0], to, 5, &[7; LONG], 11);
+        assert_eq!(look_at_both(100), (vec![11, 21], vec![]));
+        assert_eq!(world().failing_tag, None);
+        // The sender's private endpoint: the second message is asked for, but not yet.
+        world().busy_to = Some(number(&all[0]) + 2);
+        receive(&all[1], from, 6, &mut two, 22);
+        send(&all[0], to, 6, &[8; LONG], 12);
+        assert_eq!(look_at_both(100), (vec![], vec![]));
+        world().keeps_failures = false;
+        assert_eq!(look_at_both(100), (vec![], vec![]));
+        world().busy_to = None;
+        assert_eq!(look_at_both(200), (vec![12, 22], vec![]));
+    }
 }
 
 #[test]
@@ -223,4 +292,168 @@ fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
         remove(&all[0], to);
         insert(&all[0], &all[1]);
     }
+}
+
+#[test]
+fn messages_whose_sender_is_named_late_keep_their_order() {
+    let all = endpoints(2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    // What is given back last is used first: of the messages below, the first has not the first place.
+    let mut rooms = [[0; 8]; 3];
+    for (tag, room) in rooms.iter_mut().enumerate() {
+        receive(&all[1], from, tag as u64, room, 1);
+    }
+    for tag in 0..rooms.len() {
+        send(&all[0], to, tag as u64, &[7; 8], 2);
+    }
+    assert_eq!(look(&all[1], 200).0, [1; 3]);
+    let (mut first, mut second) = ([0; 8], [0_u8; 8]);
+    receive(&all[1], from, 9, &mut first, 21);
+    remove(&all[1], from);
+    remove(&all[0], to);
+    insert(&all[0], &all[1]);
+    for (tag, what) in [(9, 1), (9, 2), (8, 3)] {
+        send(&all[0], to, tag, &[what; 8], 11);
+    }
+    look(&all[1], 200);
+    assert_eq!(insert(&all[1], &all[0]), from);
+    let (_, ignore) = (look(&all[1], 10), 0xFF);
+    // SAFETY: an enabled endpoint; the room outlives the call.
+    let rc = unsafe {
+        let receive = (*(*all[1].ep).tagged).recv.expect("it receives");
+        let (room, context) = (second.as_mut_ptr().cast(), 22 as *mut c_void);
+        receive(all[1].ep, room, second.len(), ptr::null_mut(), from, 0, ignore, context)
+    };
+    assert_eq!(rc, 0);
+    look(&all[1], 200);
+    assert_eq!((first, second), ([1; 8], [2; 8]));
+}
+
+#[test]
+fn what_is_injected_is_accounted_for() {
+    let all = endpoints_that_inject(4096, 2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    known(&all[0], &all[1], to);
+    let (sent, mut room) = (vec![7; SHORT], vec![0; 2048]);
+    let goes_as_it_is = || {
+        send(&all[0], to, 5, &sent, 11);
+        let is = sent_last(&all[1]).tag & ANNOUNCED == 0;
+        look(&all[1], 20);
+        look(&all[0], 20);
+        is
+    };
+    for _ in 0..WINDOW / SHORT {
+        assert!(goes_as_it_is());
+    }
+    assert!(!goes_as_it_is(), "nothing of that was received");
+    for _ in 0..WINDOW / 2048 {
+        receive(&all[1], from, 6, &mut room, 21);
+        inject(&all[0], to, 6, &sent[..2048]);
+        look(&all[1], 20);
+        look(&all[0], 20);
+    }
+    assert!(!goes_as_it_is(), "still nothing");
+}
+
+#[test]
+fn what_is_injected_and_too_long_to_be_within_its_announcement_is_kept() {
+    let longest = SHORT + 4000;
+    let all = endpoints_that_inject(longest, 2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let (mut sent, mut room) = (vec![7; longest], vec![0; longest]);
+    receive(&all[1], from, 5, &mut room, 21);
+    inject(&all[0], to, 5, &sent);
+    assert!(sent_last(&all[1]).length() < SHORT, "not in pieces, which others could overtake");
+    sent.fill(8);
+    let mut complete = Vec::new();
+    for _ in 0..200 {
+        complete.extend(look(&all[1], 1).0);
+        complete.extend(look(&all[0], 1).0);
+    }
+    assert_eq!(complete, [21], "and the sender is told nothing");
+    assert!(room.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn what_nobody_in_particular_has_sent_narrows_no_window() {
+    let all = endpoints(2, BOTH);
+    let to = insert(&all[0], &all[1]);
+    let (sent, mut room) = (vec![7; SHORT], vec![0; SHORT]);
+    for _ in 0..2 * WINDOW / SHORT {
+        receive(&all[1], ADDR_UNSPEC, 5, &mut room, 21);
+        send(&all[0], to, 5, &sent, 11);
+        let mut complete = Vec::new();
+        for _ in 0..100 {
+            complete.extend(look(&all[1], 1).0);
+            look(&all[0], 1);
+        }
+        assert_eq!(complete, [21]);
+    }
+    insert(&all[1], &all[0]);
+    known(&all[0], &all[1], to);
+    send(&all[0], to, 5, &sent, 11);
+    assert_eq!(sent_last(&all[1]).tag, 5);
+}
+
+/// Nothing else wakes it up: the core says nothing when it has room again.
+#[test]
+fn a_program_that_sleeps_does_not_sleep_through_what_is_deferred() {
+    let all = endpoints(2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let (sent, mut room) = (vec![7; LONG], vec![0; LONG]);
+    receive(&all[1], from, 5, &mut room, 21);
+    send(&all[0], to, 5, &sent, 11);
+    // The sender's private endpoint.
+    world().busy_to = Some(number(&all[0]) + 2);
+    look(&all[1], 100);
+    // SAFETY: zeros are an entry; an open queue, and room for one.
+    let rc = unsafe {
+        let mut entry: CqTaggedEntry = zeroed();
+        let sleep = (*(*all[1].cq).ops).sreadfrom.expect("it sleeps");
+        sleep(all[1].cq, (&raw mut entry).cast(), 1, ptr::null_mut(), ptr::null(), -1)
+    };
+    assert_eq!(rc, -(libc::EINTR as isize));
+    assert!(world().slept[0] >= 0, "for ever");
+    look(&all[0], 100);
+    assert_eq!(look(&all[1], 100).0, [21]);
+}
+
+#[test]
+fn an_announcement_has_the_fence_of_its_message() {
+    const FENCE: u64 = 1 << 21;
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    let sent = vec![7_u8; LONG];
+    for bytes in [8, LONG] {
+        let iov = libc::iovec { iov_base: sent.as_ptr().cast_mut().cast(), iov_len: bytes };
+        let mut msg: MsgTagged = MsgTagged {
+            msg_iov: &raw const iov,
+            desc: ptr::null_mut(),
+            iov_count: 1,
+            addr: to,
+            tag: 5,
+            ignore: 0,
+            context: 11 as *mut c_void,
+            data: 0,
+        };
+        // SAFETY: an enabled endpoint; the bytes outlive the test.
+        let rc = unsafe { (*(*all[0].ep).tagged).sendmsg.expect("it sends")(all[0].ep, &raw mut msg, FENCE) };
+        assert_eq!(rc, 0);
+        assert!(sent_last(&all[1]).tag & ANNOUNCED != 0 && sent_last(&all[1]).flags & FENCE != 0);
+    }
+}
+
+#[test]
+fn a_receive_without_context_and_room_is_told_that_it_is_too_short() {
+    let all = endpoints(2, &[BOTH[0] | flags::SELECTIVE_COMPLETION]);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let sent = vec![7; LONG];
+    receive(&all[1], from, 5, &mut [], 0);
+    send(&all[0], to, 5, &sent, 11);
+    let mut failed = Vec::new();
+    for _ in 0..100 {
+        failed.extend(look(&all[1], 1).1);
+        look(&all[0], 1);
+    }
+    assert_eq!(failed, [0]);
 }

@@ -7,8 +7,9 @@ use crate::Failure;
 const PACKAGE: &str = "matchpoint-fabric";
 const FUNCTION: &str = "instructions::counted_messages";
 
-/// Messages that are expected, or not: one at a time, and many, of which the last is matched first.
-const PATTERNS: [&str; 4] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024"];
+/// Messages that are expected, or not: one at a time, and many, of which the last is matched first; and one at a time
+/// among many receives that nothing matches.
+const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024", "among:8192"];
 /// Of each pattern, as the example has it.
 const MESSAGES: f64 = 1024.0;
 const FRONT_ENDS: [&str; 2] = ["peer", "layered"];

@@ -20,6 +20,8 @@ pub const MULTI_RECV: u64 = 1 << 16;
 pub const REMOTE_CQ_DATA: u64 = 1 << 17;
 /// `FI_PEEK`
 pub const PEEK: u64 = 1 << 19;
+/// `FI_FENCE`
+pub const FENCE: u64 = 1 << 21;
 /// `FI_COMPLETION`
 pub const COMPLETION: u64 = 1 << 24;
 /// `FI_EVENT`, of an address vector

@@ -86,9 +86,9 @@ impl Acquaintance {
         self.strangers.insert(private, name);
     }
 
-    /// Those of them that `find` finds now: they are none any more.
-    pub fn named(&mut self, mut find: impl FnMut(&Address) -> Option<Addr>) -> Vec<(Addr, Addr)> {
-        let mut named = Vec::new();
+    /// Those of them that `find` finds now, and what it finds: they are none any more.
+    pub fn named(&mut self, mut find: impl FnMut(&Address) -> Option<Addr>) -> HashMap<Addr, Addr> {
+        let mut named = HashMap::new();
         self.strangers.retain(|&private, name| {
             let addr = find(name);
             named.extend(addr.map(|addr| (private, addr)));
@@ -126,8 +126,8 @@ mod tests {
         known.met(3, Address(vec![1]));
         known.met(4, Address(vec![2]));
         assert!(known.named(|_| None).is_empty());
-        assert_eq!(known.named(|name| (name.0 == [2]).then_some(9)), [(4, 9)]);
-        assert_eq!(known.named(|_| Some(7)), [(3, 7)]);
+        assert_eq!(known.named(|name| (name.0 == [2]).then_some(9)), HashMap::from([(4, 9)]));
+        assert_eq!(known.named(|_| Some(7)), HashMap::from([(3, 7)]));
         assert!(known.named(|_| Some(7)).is_empty());
     }
 

@@ -2,13 +2,15 @@
 
 use std::ptr;
 
+use matchpoint::Queue;
+
 use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno, flags};
 use crate::address_vector::{Address, AddressVector};
 use crate::layered::FrontEnd;
 use crate::layered::entry::{ByAddress, Entry, State};
 use crate::layered::operation::Operation;
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL, CREDIT, KNOWN};
-use crate::queue::{Completion, Queue};
+use crate::queue::{self, Completion};
 
 /// What a message says of itself, however it came.
 struct Arrival<'a> {
@@ -81,7 +83,7 @@ impl FrontEnd {
     fn introduced(&mut self, source: Addr, private: Addr, name: Address) -> Addr {
         if source != ADDR_UNSPEC {
             if self.acquaintance.is_to_be_told(source) {
-                self.send_control(self.ep, source, KNOWN, &[], ptr::null_mut());
+                self.send_control(self.ep, source, KNOWN, &[], 0);
             }
             return source;
         }
@@ -96,24 +98,27 @@ impl FrontEnd {
     /// The application has put addresses into the vector: of senders, perhaps, of whom messages wait.
     pub fn peers_are_known(&mut self, av: &mut AddressVector) {
         let named = self.acquaintance.named(|name| Some(av.find(name)).filter(|&addr| addr != ADDR_UNSPEC));
-        let mut again = Vec::new();
-        for (private, addr) in named {
-            for entry in self.pool.all() {
-                // SAFETY: entries live as long as the pool.
-                let entry = unsafe { &mut *entry };
-                let is_its = entry.private == private && entry.addr == ADDR_UNSPEC;
-                if !is_its || matches!(entry.state, State::Free | State::Posted) {
-                    continue;
-                }
-                entry.addr = addr;
-                let id = ptr::from_mut(entry) as u64;
-                if entry.state == State::Unexpected && !self.matching.readdress(id, addr) {
-                    again.push(ptr::from_mut(entry));
-                }
-            }
+        if named.is_empty() {
+            return;
         }
-        for message in again {
-            self.arrive_anew(message);
+        // Those that wait, oldest first: the messages of one sender keep their order.
+        let mut messages: Vec<*mut Entry> = Vec::new();
+        self.matching.visit(Queue::Unexpected, |id| messages.push(id as *mut Entry));
+        // SAFETY: entries live as long as the pool.
+        let is_taken =
+            |&entry: &*mut Entry| matches!(unsafe { (*entry).state }, State::Claimed | State::Receiving);
+        messages.extend(self.pool.all().filter(is_taken));
+        for message in messages {
+            // SAFETY: as above.
+            let entry = unsafe { &mut *message };
+            let Some(&addr) = named.get(&entry.private).filter(|_| entry.addr == ADDR_UNSPEC) else {
+                continue;
+            };
+            entry.addr = addr;
+            // One at a time: what does not take the receive that was posted stays where it is in the queue.
+            if entry.state == State::Unexpected && !self.matching.readdress(message as u64, addr) {
+                self.arrive_anew(message);
+            }
         }
     }
 
@@ -197,7 +202,7 @@ impl FrontEnd {
         (completion.entry.tag, completion.entry.len) = (tag, bytes);
         completion.error = error;
         // SAFETY: the endpoint is bound to this queue.
-        unsafe { Queue::of(self.rx_cq) }.push(completion);
+        unsafe { queue::Queue::of(self.rx_cq) }.push(completion);
     }
 
     /// A message goes into its receive's buffers; both are done with.
@@ -230,7 +235,7 @@ impl FrontEnd {
         }
         if completion.error != 0 || entry.flags & flags::COMPLETION != 0 {
             // SAFETY: the endpoint is bound to this queue.
-            unsafe { Queue::of(self.rx_cq) }.push(completion);
+            unsafe { queue::Queue::of(self.rx_cq) }.push(completion);
         }
         if entry.announced == 0 {
             self.consumed(entry.addr, entry.bytes);
@@ -244,7 +249,7 @@ impl FrontEnd {
     pub fn consumed(&mut self, from: Addr, bytes: usize) {
         if let Some(owed) = self.credit.received(from, bytes) {
             if from != ADDR_UNSPEC {
-                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), ptr::null_mut());
+                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), 0);
             }
         }
     }

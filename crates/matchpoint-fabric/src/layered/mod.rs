@@ -231,7 +231,7 @@ impl FrontEnd {
         }
         // SAFETY: the info is complete.
         let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
-        let longest = wire::LONGEST + self.eager_bytes.max(inject_bytes).max(credit::FREE);
+        let longest = (wire::LONGEST + credit::FREE).max(self.eager_bytes).max(inject_bytes);
         for _ in 0..BOUNCES {
             self.new_buffer(Kind::Bounce, longest)?;
         }
@@ -302,10 +302,15 @@ impl FrontEnd {
     /// The endpoint is open.
     #[inline]
     pub unsafe fn progress(&mut self) {
-        if !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty() {
+        if self.is_waiting() {
             // SAFETY: the caller's.
             unsafe { self.catch_up() };
         }
+    }
+
+    /// Something is to be tried again, of which nobody says when.
+    pub fn is_waiting(&self) -> bool {
+        !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty()
     }
 
     #[cold]
@@ -362,17 +367,15 @@ impl FrontEnd {
     /// What an operation was to send cannot be: so what it is for fails.
     fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that the core is done with, or never had.
-        let (kind, of) = unsafe { ((*operation).kind, (*operation).context.cast::<Operation>()) };
+        let (kind, of) = unsafe { ((*operation).kind, (*operation).of) };
         if kind == Kind::Send {
             return self.sent(operation, error);
         }
-        if !of.is_null() {
-            // SAFETY: an announcement is of a send, a request of a receive's data.
-            match unsafe { (*of).kind } {
-                Kind::Send => self.sent(of, error),
-                Kind::Data => self.abandoned(of, error),
-                _ => {}
-            }
+        // An announcement is of a send, a request of a receive's data.
+        match self.arena().find(of) {
+            Some((Kind::Send, send)) => self.sent(send, error),
+            Some((Kind::Data, data)) => self.abandoned(data, error),
+            _ => {}
         }
         self.done(operation);
     }
@@ -426,9 +429,11 @@ impl FrontEnd {
     /// A control message is on its way; if the application's message was in it, its send is complete.
     fn control_sent(&mut self, control: *mut Operation) {
         // SAFETY: an operation that has come to its end.
-        let (send, flags) = unsafe { ((*control).context.cast::<Operation>(), (*control).flags) };
-        if flags & WHOLE != 0 && !send.is_null() {
-            self.sent(send, 0);
+        let (of, flags) = unsafe { ((*control).of, (*control).flags) };
+        if flags & WHOLE != 0 {
+            if let Some((Kind::Send, send)) = self.arena().find(of) {
+                self.sent(send, 0);
+            }
         }
         self.done(control);
     }

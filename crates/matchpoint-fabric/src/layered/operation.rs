@@ -56,8 +56,11 @@ pub struct Operation {
     pub buffer: *mut u8,
     /// Bytes there.
     pub bytes: usize,
-    /// A send: the application's context. A control message: the send that it is of, if it is.
+    /// A send: the application's context.
     pub context: *mut c_void,
+    /// A control message: the name of the send or of the data that it is of, if it is; else 0. That may have come to its
+    /// end, and its place be another's, before the core says what became of the control message.
+    pub of: u64,
     /// A send: when it is complete, and with `FI_COMPLETION`, that the application's queue tells. A control message:
     /// [`PRIVATE`], [`WHOLE`].
     pub flags: u64,
@@ -182,8 +185,8 @@ impl Arena {
         u64::from(unsafe { (*operation).generation }) << 32 | at as u64
     }
 
-    /// The operation with that name, if it is still this one and of this kind.
-    pub fn find(&self, name: u64, kind: Kind) -> Option<*mut Operation> {
+    /// The operation with that name, if it is still this one.
+    pub fn find(&self, name: u64) -> Option<(Kind, *mut Operation)> {
         let at = (name & u64::from(u32::MAX)) as usize;
         if at >= self.used.get() {
             return None;
@@ -191,7 +194,7 @@ impl Arena {
         let operation = self.base.wrapping_add(at);
         // SAFETY: within what was used.
         let (is, generation) = unsafe { ((*operation).kind, (*operation).generation) };
-        (is == kind && u64::from(generation) == name >> 32).then_some(operation)
+        (is != Kind::Free && u64::from(generation) == name >> 32).then_some((is, operation))
     }
 }
 

@@ -99,13 +99,12 @@ impl FrontEnd {
         let entry = unsafe { &mut *message };
         if entry.announced != 0 {
             // Its sender waits for a request all the same: of nothing.
-            (entry.context, entry.flags) = (std::ptr::null_mut(), 0);
-            self.ask_for_none(message);
-            return;
+            self.request_none(message);
+        } else {
+            let (from, bytes) = (entry.addr, entry.bytes);
+            self.forget(message);
+            self.consumed(from, bytes);
         }
-        let (from, bytes) = (entry.addr, entry.bytes);
-        self.forget(message);
-        self.consumed(from, bytes);
         // SAFETY: nobody refers to it any more.
         unsafe { self.pool.give_back(message) };
     }

@@ -1,5 +1,6 @@
 //! The application sends: a short message goes as it is, a long one is announced. To a peer that may not know who sends
-//! ([`acquaintance`](super::acquaintance)) all are announced, the short ones whole.
+//! ([`acquaintance`](super::acquaintance)) all are announced, the tiny ones whole: what costs credit is not, for from
+//! there none comes back.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -8,9 +9,9 @@ use libc::iovec;
 
 use crate::abi::{Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
 use crate::address_vector::Address;
-use crate::layered::FrontEnd;
 use crate::layered::operation::{Kind, Operation, PRIVATE, WHOLE, new_bytes};
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL};
+use crate::layered::{FrontEnd, credit};
 use crate::lock::{self, Guard};
 use crate::patch::owner;
 use crate::tagged::IOV_LIMIT;
@@ -24,6 +25,9 @@ pub fn exchange(table: &mut OpsTagged) {
     table.sendmsg = Some(sendmsg);
     table.senddata = Some(senddata);
 }
+
+/// What says when a send is complete.
+const LEVELS: u64 = flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE;
 
 /// What the application is told of a message once it is sent.
 enum Telling {
@@ -42,25 +46,26 @@ impl FrontEnd {
     /// Whether a message may go as it is; then it is accounted for.
     #[inline]
     fn goes_as_it_is(&mut self, to: Addr, bytes: usize, flags: u64) -> bool {
-        if !self.acquaintance.is_known_to(to) {
+        if !self.acquaintance.is_known_to(to) || flags & flags::MATCH_COMPLETE != 0 {
             return false;
         }
         if flags & flags::INJECT != 0 {
+            self.credit.overspend(to, bytes);
             return true;
         }
-        bytes <= self.eager_bytes && flags & flags::MATCH_COMPLETE == 0 && self.credit.spend(to, bytes)
+        bytes <= self.eager_bytes && self.credit.spend(to, bytes)
     }
 
     /// What the core has said of a message that was to go as it is.
     #[inline]
-    fn gone(&mut self, rc: isize, to: Addr, bytes: usize, flags: u64) -> isize {
-        if rc != 0 && flags & flags::INJECT == 0 {
+    fn gone(&mut self, rc: isize, to: Addr, bytes: usize) -> isize {
+        if rc != 0 {
             self.credit.unspend(to, bytes);
         }
         rc
     }
 
-    /// Announces a message; its data follows when it is asked for, or is there if it is short and the peer may not know
+    /// Announces a message; its data follows when it is asked for, or is there if it is tiny and the peer may not know
     /// us.
     ///
     /// # Safety
@@ -76,20 +81,24 @@ impl FrontEnd {
         let Some(private) = &self.private else { return -(errno::EINVAL as isize) };
         let (address, is_known) = (private.address.clone(), self.acquaintance.is_known_to(to));
         let name = if is_known { Address::default() } else { self.acquaintance.name.clone() };
+        let is_tiny = bytes <= self.eager_bytes.min(credit::FREE);
+        let is_whole = !is_known && is_tiny && flags & flags::MATCH_COMPLETE == 0;
         let send = match telling {
-            Telling::Nothing => ptr::null_mut(),
+            Telling::Nothing if is_whole => ptr::null_mut(),
             // SAFETY: the caller's.
-            Telling::Completion => match unsafe { self.new_send(message, flags) } {
+            _ => match unsafe { self.new_send(message, flags, &telling) } {
                 Some(send) => send,
                 None => return -(errno::EAGAIN as isize),
             },
         };
-        let is_injected = flags & flags::INJECT != 0;
-        let is_short = bytes <= self.eager_bytes && flags & flags::MATCH_COMPLETE == 0;
-        let is_whole = !is_known && (is_injected || is_short && self.credit.spend(to, bytes));
+        if flags & flags::INJECT != 0 && !is_whole && !keep(send, iov, bytes) {
+            self.done(send);
+            return -(errno::EAGAIN as isize);
+        }
         let payload = if is_whole { gathered(iov, bytes) } else { Vec::new() };
+        let of = if send.is_null() { 0 } else { self.arena().name(send) };
         let announce = Announce {
-            operation: if is_whole { 0 } else { self.arena().name(send) },
+            operation: if is_whole { 0 } else { of },
             tag,
             bytes: bytes as u64,
             data,
@@ -98,16 +107,10 @@ impl FrontEnd {
             name,
             payload: &payload,
         };
-        let levels = flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE);
-        let more = if is_whole { WHOLE | levels } else { 0 };
-        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), send.cast(), more);
-        if rc != 0 {
-            if is_whole && !is_injected {
-                self.credit.unspend(to, bytes);
-            }
-            if !send.is_null() {
-                self.done(send);
-            }
+        let more = if is_whole { WHOLE | flags & LEVELS } else { 0 } | flags & flags::FENCE;
+        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), of, more);
+        if rc != 0 && !send.is_null() {
+            self.done(send);
         }
         rc
     }
@@ -116,7 +119,12 @@ impl FrontEnd {
     ///
     /// # Safety
     /// As of `announce`; and no more buffers than [`IOV_LIMIT`].
-    unsafe fn new_send(&mut self, message: &MsgTagged, flags: u64) -> Option<*mut Operation> {
+    unsafe fn new_send(
+        &mut self,
+        message: &MsgTagged,
+        flags: u64,
+        telling: &Telling,
+    ) -> Option<*mut Operation> {
         let &MsgTagged { desc, context, .. } = message;
         let operation = self.arena().get(Kind::Send)?;
         // SAFETY: just taken; the application's registrations are as many as its buffers.
@@ -129,14 +137,17 @@ impl FrontEnd {
             }
             send.count = iov.len();
             send.context = context;
-            send.flags =
-                flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE) | self.sends.completion(flags);
+            send.flags = flags & LEVELS
+                | match telling {
+                    Telling::Completion => self.sends.completion(flags),
+                    Telling::Nothing => 0,
+                };
         }
         Some(operation)
     }
 
     /// Sends a control message on the application's endpoint, in the order of its messages, or not at all.
-    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: *mut c_void, flags: u64) -> isize {
+    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: u64, flags: u64) -> isize {
         let Some(operation) = self.new_control(to, tag, message, of, flags) else {
             return -(errno::EAGAIN as isize);
         };
@@ -149,14 +160,7 @@ impl FrontEnd {
     }
 
     /// Sends a control message, now or as soon as the core can.
-    pub fn send_control(
-        &mut self,
-        ep: *mut FidEp,
-        to: Addr,
-        tag: u64,
-        message: &[u8],
-        of: *mut c_void,
-    ) -> bool {
+    pub fn send_control(&mut self, ep: *mut FidEp, to: Addr, tag: u64, message: &[u8], of: u64) -> bool {
         let flags = if ep == self.ep { 0 } else { PRIVATE };
         let Some(operation) = self.new_control(to, tag, message, of, flags) else { return false };
         // SAFETY: just made.
@@ -169,7 +173,7 @@ impl FrontEnd {
         to: Addr,
         tag: u64,
         message: &[u8],
-        of: *mut c_void,
+        of: u64,
         flags: u64,
     ) -> Option<*mut Operation> {
         let operation = self.arena().get(Kind::Control)?;
@@ -182,7 +186,7 @@ impl FrontEnd {
             ptr::copy_nonoverlapping(message.as_ptr(), buffer, message.len());
             let control = &mut *operation;
             (control.buffer, control.bytes) = (buffer, message.len());
-            (control.addr, control.tag, control.context) = (to, tag, of);
+            (control.addr, control.tag, control.of) = (to, tag, of);
             control.flags = flags;
         }
         Some(operation)
@@ -214,7 +218,7 @@ impl FrontEnd {
             context: operation.cast(),
             data: 0,
         };
-        let level = sending.flags & (flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE);
+        let level = sending.flags & (LEVELS | flags::FENCE);
         // SAFETY: the core's functions, on its endpoints; the buffers live until the operation completes.
         unsafe {
             if is_control && sending.flags & PRIVATE == 0 {
@@ -245,7 +249,7 @@ unsafe extern "C" fn send(
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
-        return front.gone(rc, to, len, flags);
+        return front.gone(rc, to, len);
     }
     let (iov, mut desc) = (iovec { iov_base: buf.cast_mut(), iov_len: len }, desc);
     let message = message(&iov, &raw mut desc, to, tag, 0, context);
@@ -270,7 +274,7 @@ unsafe extern "C" fn senddata(
         let core = front.core().senddata.expect("every core sends");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, desc, data, to, tag, context) };
-        return front.gone(rc, to, len, flags);
+        return front.gone(rc, to, len);
     }
     let (iov, mut desc) = (iovec { iov_base: buf.cast_mut(), iov_len: len }, desc);
     let message = message(&iov, &raw mut desc, to, tag, data, context);
@@ -281,11 +285,11 @@ unsafe extern "C" fn senddata(
 unsafe extern "C" fn inject(ep: *mut FidEp, buf: *const c_void, len: usize, to: Addr, tag: u64) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.acquaintance.is_known_to(to) {
+    if front.goes_as_it_is(to, len, flags::INJECT) {
+        let core = front.core().inject.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
-        return unsafe {
-            front.core().inject.expect("only what is there is exchanged")(ep, buf, len, to, tag)
-        };
+        let rc = unsafe { core(ep, buf, len, to, tag) };
+        return front.gone(rc, to, len);
     }
     let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
     let message = message(&iov, ptr::null_mut(), to, tag, 0, ptr::null_mut());
@@ -303,10 +307,11 @@ unsafe extern "C" fn inject_data(
 ) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.acquaintance.is_known_to(to) {
+    if front.goes_as_it_is(to, len, flags::INJECT) {
         let core = front.core().injectdata.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
-        return unsafe { core(ep, buf, len, data, to, tag) };
+        let rc = unsafe { core(ep, buf, len, data, to, tag) };
+        return front.gone(rc, to, len);
     }
     let iov = iovec { iov_base: buf.cast_mut(), iov_len: len };
     let message = message(&iov, ptr::null_mut(), to, tag, data, ptr::null_mut());
@@ -338,6 +343,24 @@ fn gathered(iov: &[iovec], bytes: usize) -> Vec<u8> {
     whole
 }
 
+/// Has a send keep its message, for its buffers are the application's again as soon as it is called. False: there is no
+/// memory.
+fn keep(send: *mut Operation, iov: &[iovec], bytes: usize) -> bool {
+    let Some(memory) = new_bytes(bytes) else { return false };
+    let mut done = 0;
+    for part in iov.iter().filter(|part| part.iov_len > 0) {
+        // SAFETY: the application's buffers are as it says, and `bytes` long in all.
+        unsafe { ptr::copy_nonoverlapping(part.iov_base.cast(), memory.add(done), part.iov_len) };
+        done += part.iov_len;
+    }
+    // SAFETY: an operation that was just taken; its memory is freed when it is given back.
+    let send = unsafe { &mut *send };
+    (send.buffer, send.bytes) = (memory, bytes);
+    (send.iov[0], send.desc[0]) = (iovec { iov_base: memory.cast(), iov_len: bytes }, ptr::null_mut());
+    send.count = 1;
+    true
+}
+
 fn total(iov: &[iovec]) -> usize {
     iov.iter().map(|part| part.iov_len).sum()
 }
@@ -367,7 +390,7 @@ unsafe extern "C" fn sendv(
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
-        return front.gone(rc, to, bytes, flags);
+        return front.gone(rc, to, bytes);
     }
     let message =
         MsgTagged { msg_iov: iov, desc, iov_count: count, addr: to, tag, ignore: 0, context, data: 0 };
@@ -384,7 +407,7 @@ unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     if front.goes_as_it_is(to, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { front.core().sendmsg.expect("every core sends")(ep, msg, flags) };
-        return front.gone(rc, to, bytes, flags);
+        return front.gone(rc, to, bytes);
     }
     // SAFETY: the application's message.
     unsafe { front.announce(msg, flags, Telling::Completion) }

@@ -1,7 +1,6 @@
 //! The data of long messages, which have been announced: asked for by the receiver, sent by the sender.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::ptr;
 
 use crate::abi::{ADDR_UNSPEC, Addr, MsgTagged, errno, flags};
@@ -75,7 +74,8 @@ impl FrontEnd {
             let wanted = entry.bytes.min(entry.room());
             if wanted == 0 {
                 self.waiting.take_first();
-                self.ask_for_none(receive);
+                self.request_none(receive);
+                self.complete(receive, 0);
                 continue;
             }
             // Before it is asked for: if nobody can be asked, its end comes at once.
@@ -89,16 +89,9 @@ impl FrontEnd {
         }
     }
 
-    /// A message of which nothing is wanted is received, or dropped if its entry is no receive. Its sender is told.
-    pub(crate) fn ask_for_none(&mut self, receive: *mut Entry) {
-        self.request(receive, 0, 0, ptr::null_mut());
-        // SAFETY: an entry that is in no queue.
-        if unsafe { (*receive).context }.is_null() && unsafe { (*receive).flags } == 0 {
-            // SAFETY: nobody refers to it any more.
-            unsafe { self.pool.give_back(receive) };
-        } else {
-            self.complete(receive, 0);
-        }
+    /// Tells the sender of a message that was announced that nothing of it is wanted.
+    pub(crate) fn request_none(&mut self, message: *mut Entry) {
+        self.request(message, 0, 0, 0);
     }
 
     /// Posts a receive for the data, and asks for it. False: the core or we are busy.
@@ -128,18 +121,20 @@ impl FrontEnd {
             self.done(operation);
             return false;
         }
-        self.request(receive, data_tag(name), wanted, operation.cast());
+        self.request(receive, data_tag(name), wanted, name);
         true
     }
 
-    fn request(&mut self, receive: *mut Entry, tag: u64, bytes: usize, of: *mut c_void) {
+    fn request(&mut self, receive: *mut Entry, tag: u64, bytes: usize, of: u64) {
         let Some(private) = &self.private else { return };
         // SAFETY: the caller's: an entry that lives.
         let (operation, to) = unsafe { ((*receive).announced, (*receive).private) };
         let request = Request { operation, tag, bytes: bytes as u64, address: private.address.clone() };
         let ep = private.ep;
-        if !self.send_control(ep, to, REQUEST, &request.encode(), of) && !of.is_null() {
-            self.abandoned(of.cast(), errno::ENOMEM);
+        if !self.send_control(ep, to, REQUEST, &request.encode(), of) {
+            if let Some((Kind::Data, data)) = self.arena().find(of) {
+                self.abandoned(data, errno::ENOMEM);
+            }
         }
     }
 
@@ -151,7 +146,7 @@ impl FrontEnd {
         // SAFETY: the caller's.
         let message = unsafe { std::slice::from_raw_parts((*buffer).buffer, bytes) };
         let Some(request) = Request::decode(message) else { return };
-        let Some(send) = self.arena().find(request.operation, Kind::Send) else { return };
+        let Some((Kind::Send, send)) = self.arena().find(request.operation) else { return };
         if request.bytes == 0 {
             return self.sent(send, 0);
         }

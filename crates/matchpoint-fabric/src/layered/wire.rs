@@ -12,7 +12,7 @@
 //! ```
 //!
 //! To a peer that may not know the sender ([`acquaintance`](super::acquaintance)) all messages are announced, with the
-//! sender's own address; a short one is in its announcement. The first of them is answered ([`KNOWN`]) if the
+//! sender's own address; a tiny one is in its announcement. The first of them is answered ([`KNOWN`]) if the
 //! receiver's core knows whom it is from.
 //!
 //! Processes of one job run the same library on processors of one byte order.

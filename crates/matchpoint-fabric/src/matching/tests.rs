@@ -164,3 +164,31 @@ fn short_queues_come_back_after_a_burst() {
     }
     assert!(matching.is_short);
 }
+
+/// A master that asks again and again whether somebody has something to say, and then everybody has.
+#[test]
+fn a_burst_after_many_probes_is_kept() {
+    let mut matching = Matching::new("hybrid").expect("it is one");
+    let mut book = Book::default();
+    for id in 0..100 {
+        let asked = Asked { addr: 0, tag: id, ignore: 0 };
+        book.receives.insert(id, asked);
+        assert_eq!(matching.post(id, asked, &book), Ok(None));
+    }
+    for id in 0..100 {
+        assert!(matching.cancel(id));
+    }
+    let nothing = Asked { addr: 0, tag: 7, ignore: 0 };
+    for _ in 0..2 * PATIENCE {
+        assert_eq!(matching.probe(nothing, false, &book), Ok(None));
+    }
+    for id in 0..200 {
+        book.messages.insert(id, id);
+        assert_eq!(matching.arrive(id, 0, id, &book), Ok(None));
+    }
+    for id in 0..200 {
+        let asked = Asked { addr: 0, tag: id, ignore: 0 };
+        book.receives.insert(1000 + id, asked);
+        assert_eq!(matching.post(1000 + id, asked, &book), Ok(Some(id)));
+    }
+}

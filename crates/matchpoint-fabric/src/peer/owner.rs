@@ -222,7 +222,13 @@ impl Owner {
         // SAFETY: it waits, so it lives.
         let entry = unsafe { &mut *message };
         entry.peer.addr = addr;
-        if !self.terms.directed || !entry.tagged || self.matching.readdress(message as u64, addr) {
+        if !self.terms.directed {
+            return Next::Done;
+        }
+        if !entry.tagged {
+            return self.name_untagged(message, addr);
+        }
+        if self.matching.readdress(message as u64, addr) {
             return Next::Done;
         }
         // A receive that names this source is posted already.
@@ -234,7 +240,7 @@ impl Owner {
     }
 
     /// A message that waited takes a posted receive: its entry gets the receive's buffers.
-    fn hand_over(&mut self, receive: *mut Entry, message: *mut Entry) -> Next {
+    pub(crate) fn hand_over(&mut self, receive: *mut Entry, message: *mut Entry) -> Next {
         // SAFETY: both are in no queue any more, and differ.
         unsafe {
             let from = &mut (*receive).peer;

@@ -52,7 +52,30 @@ impl Untagged {
     }
 }
 
+/// A receive that is posted is a buffer for several messages.
+fn is_shared(receive: *mut Entry) -> bool {
+    // SAFETY: what is queued is an entry that lives.
+    unsafe { (*receive).peer.flags & flags::MULTI_RECV != 0 }
+}
+
 impl Owner {
+    /// The sender of a message that waits is known now: a receive that names it may be posted already.
+    pub(crate) fn name_untagged(&mut self, message: *mut Entry, addr: Addr) -> Next {
+        let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
+        let Some((at, receive)) = at.and_then(|at| Some((at, *self.untagged.posted.get(at)?))) else {
+            return Next::Done;
+        };
+        self.untagged.retract(message);
+        if !is_shared(receive) {
+            self.untagged.posted.remove(at);
+            return self.hand_over(receive, message);
+        }
+        if self.carve(receive, message) {
+            self.untagged.posted.remove(at);
+        }
+        Next::Start(message)
+    }
+
     /// An untagged message: the receive that it takes and `FI_SUCCESS`, or an entry for itself and `-FI_ENOENT`.
     pub(crate) fn untagged_message(
         &mut self,
@@ -61,8 +84,6 @@ impl Owner {
     ) -> Result<(*mut Entry, c_int), c_int> {
         let at = Untagged::position(&self.untagged.posted, |named| named == ADDR_UNSPEC || named == addr);
         let receive = at.and_then(|at| self.untagged.posted.get(at).copied().map(|receive| (at, receive)));
-        // SAFETY: what is queued is an entry that lives.
-        let is_shared = |entry: *mut Entry| unsafe { (*entry).peer.flags } & flags::MULTI_RECV != 0;
         match receive {
             Some((at, receive)) if is_shared(receive) => {
                 let part = self.new_message(addr, bytes)?;

@@ -85,6 +85,10 @@ impl Stream {
         assert!(operation.tells, "{wanted:?}: {id}, {:?}, tells without being asked to", operation.what);
         assert!(!operation.is_done, "{wanted:?}: {id}, {:?}, ends twice", operation.what);
         operation.is_done = true;
+        if operation.what == What::Send {
+            // They are the application's again.
+            operation.buffers.iter_mut().for_each(|buffer| buffer.fill(0xAB));
+        }
         let Operation { what, message, ends, .. } = operation;
         assert_eq!(*ends, Some(with), "{wanted:?}: {id}, {what:?}, message {message:?}, ends with {with}");
     }

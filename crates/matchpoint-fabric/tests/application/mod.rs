@@ -27,6 +27,8 @@ pub struct Wanted {
     pub steps: usize,
     /// Entries that a queue may hold before a stream rather empties it.
     pub depth: usize,
+    /// What may be injected, in bytes.
+    pub inject_bytes: usize,
     /// Endpoints are told of each other as the stream goes on, and one of two before the other.
     pub is_late: bool,
 }
@@ -97,6 +99,7 @@ pub struct Stream {
 impl Stream {
     pub fn new(wanted: Wanted) -> Self {
         mock::begin(wanted.seed, wanted.takes_peers, wanted.version, 0);
+        world().inject_bytes = wanted.inject_bytes;
         let mut stream = Stream {
             wanted,
             random: Random(wanted.seed.wrapping_mul(31) + 17),
@@ -312,8 +315,9 @@ impl Stream {
         let number = self.messages.len();
         let bytes: Vec<u8> = (0..length).map(|at| (number * 7 + at * 13 + at / 256) as u8).collect();
         let data = self.random.percent(50).then(|| self.random.next() & 0xFFFF_FFFF);
-        let is_injected = length <= 64 && self.random.percent(20);
-        let tells = !is_injected && (!self.wanted.is_selective || self.random.percent(50));
+        let is_injected = length <= self.wanted.inject_bytes && self.random.percent(30);
+        let is_silent = is_injected && self.random.percent(50);
+        let tells = !is_silent && (!self.wanted.is_selective || self.random.percent(50));
         let flagged = if tells { flags::COMPLETION } else { 0 };
         let id = self.new_operation(What::Send, from, vec![bytes.clone()], tells, tag);
         let (context, target, ep) = (self.context(id), self.core_number(to), self.endpoints[from].ep);
@@ -324,8 +328,8 @@ impl Stream {
             iovec { iov_base: buffer.cast::<u8>().wrapping_add(half).cast(), iov_len: length - half },
         ];
         let way = match () {
-            () if is_injected => 3,
-            () if self.wanted.is_selective => 2,
+            () if is_silent => 3,
+            () if is_injected || self.wanted.is_selective => 2,
             () => self.random.below(3),
         };
         // SAFETY: an enabled endpoint; the buffers live until the stream ends.
@@ -348,7 +352,8 @@ impl Stream {
                 (3, None) => ops.inject.expect("it sends")(ep, buffer, length, target, tag),
                 (3, Some(data)) => ops.injectdata.expect("it sends")(ep, buffer, length, data, target, tag),
                 _ => {
-                    let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 };
+                    let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 }
+                        | if is_injected { flags::INJECT } else { 0 };
                     let msg = MsgTagged {
                         msg_iov: iov.as_ptr(),
                         desc: ptr::null_mut(),
@@ -366,6 +371,10 @@ impl Stream {
         if rc != 0 {
             assert_eq!(rc, -(errno::EAGAIN as isize), "{:?}: a send is refused", self.wanted);
             return self.forget(id);
+        }
+        if is_injected {
+            // It is the application's again.
+            self.operations[id].buffers[0].fill(0xAA);
         }
         self.operations[id].ends = Some(0);
         self.messages.push(Sent { from, tag, bytes, data });

@@ -17,47 +17,63 @@ unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
     if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(iov, count) } }
 }
 
-/// One of the sending calls.
+/// One of the sending calls; those that inject are told of nothing, and have no context.
 unsafe fn send(
     ep: *mut FidEp,
     iov: &[iovec],
     to: Addr,
-    tag: u64,
+    tag: Option<u64>,
     data: Option<u64>,
-    context: *mut c_void,
+    context: Option<*mut c_void>,
     flags: u64,
 ) -> isize {
+    let (tag, tagged) = (tag.unwrap_or(0), tag.is_some());
     if is_busy() || world().busy_to == Some(to) {
         return AGAIN;
     }
-    if world().refused_tag == Some(tag) {
+    if tagged && world().refused_tag == Some(tag) {
         return -(errno::EIO as isize);
     }
     // SAFETY: an endpoint of ours, with buffers as the caller says.
     unsafe {
         let from = &mut *ep.cast::<Ep>();
         assert!((*from.av).knows.contains(&to), "an application sends to peers that it has named");
-        let mut bytes = Vec::new();
-        for part in iov.iter().filter(|part| part.iov_len > 0) {
-            bytes.extend_from_slice(std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len));
-        }
-        let target = &mut *world().endpoints[to as usize];
-        target.inbox.push_back(Message { from: from.at, tag, tagged: true, bytes, data });
         let tells = !from.tx_selective || flags & flags::COMPLETION != 0;
-        if tells && flags & flags::INJECT == 0 {
+        let completion = context.filter(|_| tells).map(|context| {
             let entry = CqTaggedEntry {
                 op_context: context,
-                flags: flags::SEND | flags::TAGGED,
+                flags: flags::SEND | if tagged { flags::TAGGED } else { flags::MSG },
                 len: 0,
                 buf: ptr::null_mut(),
                 data: 0,
                 tag: 0,
             };
-            let item = Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0, arrival: None };
-            (*from.tx_cq).ring.push_back(item);
+            let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
+            let error = if fails { errno::EIO } else { 0 };
+            Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None }
+        });
+        let parts = iov.to_vec();
+        let (from, bytes) = (from.at, Vec::new());
+        let mut message = Message { from, tag, tagged, bytes, parts, data, flags, completion };
+        if flags & flags::INJECT != 0 {
+            message.fetch();
         }
+        (*world().endpoints[to as usize]).inbox.push_back(message);
     }
     0
+}
+
+pub unsafe extern "C" fn untagged_send(
+    ep: *mut FidEp,
+    buf: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    to: Addr,
+    context: *mut c_void,
+) -> isize {
+    let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
+    // SAFETY: the caller's buffer.
+    unsafe { send(ep, &iov, to, None, None, Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tsend(
@@ -71,7 +87,7 @@ pub unsafe extern "C" fn tsend(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, None, context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), None, Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tsenddata(
@@ -86,7 +102,7 @@ pub unsafe extern "C" fn tsenddata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, Some(data), context, 0) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), Some(context), 0) }
 }
 
 pub unsafe extern "C" fn tinject(
@@ -98,7 +114,7 @@ pub unsafe extern "C" fn tinject(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, None, ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), None, None, flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tinjectdata(
@@ -111,7 +127,7 @@ pub unsafe extern "C" fn tinjectdata(
 ) -> isize {
     let iov = [iovec { iov_base: buf.cast_mut(), iov_len: len }];
     // SAFETY: the caller's buffer.
-    unsafe { send(ep, &iov, to, tag, Some(data), ptr::null_mut(), flags::INJECT) }
+    unsafe { send(ep, &iov, to, Some(tag), Some(data), None, flags::INJECT) }
 }
 
 pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
@@ -119,7 +135,7 @@ pub unsafe extern "C" fn tsendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: 
     unsafe {
         let msg = &*msg;
         let data = (flags & flags::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, msg.tag, data, msg.context, flags)
+        send(ep, parts(msg.msg_iov, msg.iov_count), msg.addr, Some(msg.tag), data, Some(msg.context), flags)
     }
 }
 
@@ -184,6 +200,27 @@ pub unsafe extern "C" fn readfrom(
             (read, _) => read as isize,
         }
     }
+}
+
+/// As if as long had passed as may be slept: whoever was busy is not any more. The third time a signal comes.
+pub unsafe extern "C" fn sreadfrom(
+    fid: *mut FidCq,
+    buf: *mut c_void,
+    count: usize,
+    sources: *mut Addr,
+    _: *const c_void,
+    timeout: c_int,
+) -> isize {
+    // SAFETY: the caller's.
+    let read = unsafe { readfrom(fid, buf, count, sources) };
+    if read == AGAIN {
+        world().slept.push(timeout);
+        world().busy_to = None;
+        if world().slept.len() == 3 {
+            return -(libc::EINTR as isize);
+        }
+    }
+    read
 }
 
 pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -> isize {

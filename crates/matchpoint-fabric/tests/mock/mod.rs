@@ -1,6 +1,7 @@
 //! A core provider for one thread of one process: endpoints that send to each other, tagged matching of its own, and
 //! shared queues of peers if it is told to take them. Messages arrive when a completion queue is read, in the order of
-//! their sender but at random otherwise; calls are refused at random with `FI_EAGAIN`.
+//! their sender but at random otherwise; calls are refused at random with `FI_EAGAIN`. A message lies in its sender's
+//! buffers until it arrives, and only then is the send complete, sooner or later.
 #![allow(unsafe_code, dead_code)]
 
 pub mod core;
@@ -48,6 +49,14 @@ pub struct World {
     pub busy_to: Option<Addr>,
     /// Messages with this tag are refused for good.
     pub refused_tag: Option<u64>,
+    /// The next send with this tag is told to have failed, though its message arrives.
+    pub failing_tag: Option<u64>,
+    /// But not yet.
+    pub keeps_failures: bool,
+    /// What may be injected, in bytes.
+    pub inject_bytes: usize,
+    /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
+    pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
     /// What the provider on top has learned of: endpoint, sender, tag.
     pub arrivals: VecDeque<(usize, usize, u64)>,
@@ -77,6 +86,10 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         busy_percent,
         busy_to: None,
         refused_tag: None,
+        failing_tag: None,
+        keeps_failures: false,
+        inject_bytes: 64,
+        slept: Vec::new(),
         endpoints: Vec::new(),
         arrivals: VecDeque::new(),
         srx: ptr::null_mut(),
@@ -91,7 +104,32 @@ pub struct Message {
     pub tag: u64,
     pub tagged: bool,
     pub bytes: Vec<u8>,
+    /// The sender's buffers, until it leaves.
+    pub parts: Vec<iovec>,
     pub data: Option<u64>,
+    /// What it was sent with.
+    pub flags: u64,
+    /// What its sender is told, some time after it has left.
+    pub completion: Option<Item>,
+}
+
+impl Message {
+    /// It leaves its sender's buffers.
+    ///
+    /// # Safety
+    /// They are the core's until the send is complete.
+    pub unsafe fn fetch(&mut self) {
+        for part in self.parts.drain(..).filter(|part| part.iov_len > 0) {
+            // SAFETY: the caller's.
+            let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
+            self.bytes.extend_from_slice(part);
+        }
+    }
+
+    /// In bytes.
+    pub fn length(&self) -> usize {
+        self.bytes.len() + self.parts.iter().map(|part| part.iov_len).sum::<usize>()
+    }
 }
 
 /// A receive in the core's own queue.
@@ -142,6 +180,8 @@ pub struct Ep {
     inbox: VecDeque<Message>,
     /// Messages of peers that were started, to be completed later: entry as the peer knows it, and message.
     started: VecDeque<(*mut c_void, Message)>,
+    /// Completions of sends, to be told in any order.
+    sent: Vec<Item>,
 }
 
 /// Whether this call is refused.
@@ -177,7 +217,13 @@ impl Ep {
         }
         let chosen = self.inbox[world().random.below(some)].from;
         let at = self.inbox.iter().position(|message| message.from == chosen)?;
-        self.inbox.remove(at)
+        let mut message = self.inbox.remove(at)?;
+        // SAFETY: the send is not complete.
+        unsafe {
+            message.fetch();
+            (*world().endpoints[message.from]).sent.extend(message.completion.take());
+        }
+        Some(message)
     }
 
     /// A message reaches this endpoint.
@@ -289,9 +335,9 @@ impl Ep {
         }
     }
 
-    /// The tag of what was sent to here last.
-    pub fn sent_last(&self) -> Option<u64> {
-        self.inbox.back().map(|message| message.tag)
+    /// What was sent to here last, and is under way.
+    pub fn sent_last(&self) -> Option<&Message> {
+        self.inbox.back()
     }
 
     /// Some of what is under way arrives.
@@ -300,6 +346,15 @@ impl Ep {
             let Some(message) = self.next_arrival() else { break };
             // SAFETY: open.
             unsafe { self.arrive(message) };
+        }
+        while !self.sent.is_empty() && world().random.percent(80) {
+            let some = world().random.below(self.sent.len());
+            if self.sent[some].error != 0 && world().keeps_failures {
+                continue;
+            }
+            let item = self.sent.swap_remove(some);
+            // SAFETY: bound, and open.
+            unsafe { (*self.tx_cq).ring.push_back(item) };
         }
         for _ in 0..world().random.below(6) {
             let some = self.started.len();
@@ -314,6 +369,6 @@ impl Ep {
 
     /// Nothing is under way to here.
     pub fn is_quiet(&self) -> bool {
-        self.inbox.is_empty() && self.started.is_empty()
+        self.inbox.is_empty() && self.started.is_empty() && self.sent.is_empty()
     }
 }

@@ -75,7 +75,7 @@ unsafe extern "C" fn getinfo(
         let info = dupinfo(hints);
         (*(*info).tx_attr).iov_limit = 8;
         (*(*info).rx_attr).iov_limit = 8;
-        (*(*info).tx_attr).inject_size = 64;
+        (*(*info).tx_attr).inject_size = world().inject_bytes;
         (*(*info).ep_attr).mem_tag_format = u64::MAX;
         *to = info;
     }
@@ -231,7 +231,7 @@ unsafe extern "C" fn open_cq(
         let mut fid: FidCq = zeroed();
         fid.fid.class = CLASS_CQ;
         fid.fid.ops = fid_ops();
-        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr);
+        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr, sreadfrom: sreadfrom);
         *to = Box::into_raw(Box::new(Cq { fid, ring: VecDeque::new(), endpoints: Vec::new() })).cast();
     }
     0
@@ -244,7 +244,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
         fid.ops = table!(OpsEp; cancel: cancel);
         fid.cm = table!(OpsCm; getname: getname);
-        fid.msg = table!(OpsMsg;);
+        fid.msg = table!(OpsMsg; send: untagged_send);
         fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata,
             inject: tinject, injectdata: tinjectdata);
         let at = world().endpoints.len();
@@ -261,6 +261,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
             unexpected: VecDeque::new(),
             inbox: VecDeque::new(),
             started: VecDeque::new(),
+            sent: Vec::new(),
         }));
         world().endpoints.push(ep);
         *to = ep.cast();

@@ -1,0 +1,151 @@
+//! The owner of a receive queue, asked for untagged messages: buffers for one, and for several.
+#![allow(unsafe_code)]
+
+mod mock;
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Once;
+
+use libc::iovec;
+use matchpoint_fabric::abi::*;
+use mock::opened::{BOTH, Opened, open};
+
+const VERSION: u32 = version(2, 5);
+
+/// One that sends, one that receives.
+fn endpoints(seed: u64) -> (Opened, Opened) {
+    static CHOICE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
+    mock::objects::give(VERSION);
+    mock::begin(seed, true, VERSION, 0);
+    // SAFETY: a core that has begun.
+    let both = unsafe { open(2, CQ_FORMAT_TAGGED, BOTH) };
+    (both[0], both[1])
+}
+
+fn number(of: &Opened) -> u64 {
+    // SAFETY: an endpoint of the core's.
+    unsafe { (*of.ep.cast::<mock::Ep>()).at as u64 }
+}
+
+fn insert(at: &Opened, of: &Opened) -> Addr {
+    let (address, mut addr) = (number(of), ADDR_UNSPEC);
+    // SAFETY: an open vector, and an address of the core's.
+    let rc = unsafe {
+        let insert = (*(*at.av).ops).insert.expect("it takes addresses");
+        insert(at.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
+    };
+    assert_eq!(rc, 1);
+    addr
+}
+
+fn remove(at: &Opened, mut addr: Addr) {
+    // SAFETY: an open vector.
+    let rc = unsafe { (*(*at.av).ops).remove.expect("it gives back")(at.av, &raw mut addr, 1, 0) };
+    assert_eq!(rc, 0);
+}
+
+fn send(from: &Opened, to: Addr, bytes: &[u8]) {
+    let bytes = bytes.to_vec().leak();
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    let rc = unsafe {
+        let send = (*(*from.ep).msg).send.expect("it sends");
+        send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, ptr::null_mut())
+    };
+    assert_eq!(rc, 0);
+}
+
+fn receive(at: &Opened, from: Addr, room: &mut [u8], context: usize, flags: u64) {
+    let iov = iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let context = context as *mut c_void;
+    let msg =
+        Msg { msg_iov: &raw const iov, desc: ptr::null_mut(), iov_count: 1, addr: from, context, data: 0 };
+    // SAFETY: an enabled endpoint; the tests keep the room.
+    let rc = unsafe { (*(*at.ep).msg).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) };
+    assert_eq!(rc, 0);
+}
+
+/// What is complete after many looks: contexts, and whether a buffer is released.
+fn look(at: &Opened) -> Vec<(usize, bool)> {
+    let mut complete = Vec::new();
+    for _ in 0..200 {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let mut entries: [CqTaggedEntry; 2] = zeroed();
+            let read = (*(*at.cq).ops).readfrom.expect("it reads");
+            let rc = read(at.cq, entries.as_mut_ptr().cast(), 2, ptr::null_mut());
+            let read = usize::try_from(rc).unwrap_or(0);
+            let told =
+                |entry: &CqTaggedEntry| (entry.op_context as usize, entry.flags & flags::MULTI_RECV != 0);
+            complete.extend(entries[..read].iter().map(told));
+        }
+    }
+    complete
+}
+
+#[test]
+fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
+    let (sender, receiver) = endpoints(1);
+    let (to, from) = (insert(&sender, &receiver), insert(&receiver, &sender));
+    let (mut first, mut second) = ([0; 8], [0; 8]);
+    receive(&receiver, from, &mut first, 21, 0);
+    receive(&receiver, from, &mut second, 22, 0);
+    remove(&receiver, from);
+    for what in 1..=3 {
+        send(&sender, to, &[what; 8]);
+    }
+    assert_eq!(look(&receiver), []);
+    assert_eq!(insert(&receiver, &sender), from);
+    let mut complete = look(&receiver);
+    complete.sort_unstable();
+    assert_eq!(complete, [(21, false), (22, false)]);
+    let mut third = [0; 8];
+    receive(&receiver, from, &mut third, 23, 0);
+    assert_eq!(look(&receiver), [(23, false)]);
+    assert_eq!((first, second, third), ([1; 8], [2; 8], [3; 8]));
+}
+
+#[test]
+fn a_late_name_finds_buffers_for_several() {
+    let (sender, receiver) = endpoints(1);
+    let (to, from) = (insert(&sender, &receiver), insert(&receiver, &sender));
+    let mut room = [0; 100];
+    receive(&receiver, from, &mut room, 21, flags::MULTI_RECV);
+    remove(&receiver, from);
+    send(&sender, to, &[1; 20]);
+    send(&sender, to, &[2; 40]);
+    assert_eq!(look(&receiver), []);
+    insert(&receiver, &sender);
+    // The least room is 64: the first message leaves more, the second does not.
+    assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
+    assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
+}
+
+#[test]
+fn a_buffer_for_several_is_released_after_the_last_of_them() {
+    for seed in 1..20 {
+        let (sender, receiver) = endpoints(seed);
+        let to = insert(&sender, &receiver);
+        insert(&receiver, &sender);
+        let (mut one, mut two) = ([0; 200], [0; 200]);
+        // Some wait, some come to a buffer that is there.
+        send(&sender, to, &[1; 50]);
+        look(&receiver);
+        receive(&receiver, ADDR_UNSPEC, &mut one, 21, flags::MULTI_RECV);
+        receive(&receiver, ADDR_UNSPEC, &mut two, 22, flags::MULTI_RECV);
+        send(&sender, to, &[2; 60]);
+        send(&sender, to, &[3; 70]);
+        send(&sender, to, &[4; 80]);
+        let complete = look(&receiver);
+        let of = |context| {
+            complete.iter().filter(move |(own, _)| *own == context).map(|(_, is_released)| *is_released)
+        };
+        assert!(of(21).eq([false, false, false, true]), "{complete:?}");
+        assert!(of(22).eq([false]), "{complete:?}");
+        assert!(one[..50] == [1; 50] && one[50..110] == [2; 60] && one[110..180] == [3; 70]);
+        assert!(one[180..] == [0; 20] && two[..80] == [4; 80]);
+    }
+}
