@@ -5,13 +5,14 @@
 //! ([`layered`](crate::layered)) what it reports is either the application's own, or an operation of ours, which may
 //! complete one of the application's.
 
+mod sleep;
+
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
 use std::ptr;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
@@ -25,9 +26,6 @@ use crate::patch::{Patch, owner};
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
-
-/// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
-const NAP_MS: c_int = 1;
 
 /// One completion of ours.
 pub struct Completion {
@@ -164,8 +162,8 @@ impl Queue {
             table.read = Some(if lock.is_none() { read::<false> } else { read::<true> });
             table.readfrom = Some(if lock.is_none() { read_from::<false> } else { read_from::<true> });
             table.readerr = Some(read_error);
-            table.sread = Some(wait_read);
-            table.sreadfrom = Some(wait_read_from);
+            table.sread = Some(sleep::wait_read);
+            table.sreadfrom = Some(sleep::wait_read_from);
             fid_ops.table().close = Some(object::close::<Queue>);
             Some(Queue {
                 entry_bytes,
@@ -545,71 +543,4 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
     }
     // SAFETY: the application's arguments, passed on.
     unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) }
-}
-
-unsafe extern "C" fn wait_read(
-    fid: *mut FidCq,
-    buf: *mut c_void,
-    count: usize,
-    condition: *const c_void,
-    timeout: c_int,
-) -> isize {
-    // SAFETY: the application's call, passed on.
-    unsafe { wait_read_from(fid, buf, count, ptr::null_mut(), condition, timeout) }
-}
-
-unsafe extern "C" fn wait_read_from(
-    fid: *mut FidCq,
-    buf: *mut c_void,
-    count: usize,
-    sources: *mut Addr,
-    condition: *const c_void,
-    timeout: c_int,
-) -> isize {
-    // SAFETY: the application's call on an open queue.
-    let Some(core) = (unsafe { Queue::of(fid) }).ops.core().sreadfrom else {
-        return -(errno::ENOSYS as isize);
-    };
-    let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
-    loop {
-        // Ours first; what the core wakes up for may be ours as well.
-        // SAFETY: the application's call, passed on.
-        let (read, is_locked) = unsafe {
-            let guard = lock::wait((*fid).ops);
-            (Queue::read(fid, buf, count, sources), guard.is_some())
-        };
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) {
-            return read;
-        }
-        if is_locked {
-            // To sleep in the core with the lock held would keep all others from work.
-            std::thread::yield_now();
-            continue;
-        }
-        // SAFETY: as above.
-        let queue = unsafe { Queue::of(fid) };
-        if !queue.is_sorted_out() {
-            // SAFETY: the application's arguments, passed on.
-            return unsafe { core(fid, buf, count, sources, condition, timeout) };
-        }
-        let mut room = queue.room(buf, count, sources);
-        let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
-        // SAFETY: as above.
-        if unsafe { Queue::progress_others(fid) || Queue::of(fid).is_waited_for() } {
-            left = NAP_MS;
-        }
-        let mut entries = Entries::new();
-        let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
-        // SAFETY: the core's function, with room for one.
-        let read = unsafe { core(fid, to.cast(), 1, froms.cast(), ptr::null(), left) };
-        // SAFETY: as the core says.
-        let rc = unsafe { Queue::sort_out(fid, read, &entries, &mut room) };
-        if room.taken > 0 {
-            return room.taken as isize;
-        }
-        if rc != 0 {
-            return rc;
-        }
-    }
 }
