@@ -65,6 +65,7 @@ pub(crate) struct AnySources {
 
 impl AnySources {
     /// Notes what a call says of them; the number of the receive it begins, if it begins one.
+    #[inline(always)]
     pub fn note(&mut self, call: &Call, mut begun: impl FnMut(u32, RequestId)) {
         match call.action {
             Action::Receive { ref args, request: Some(request), .. } if args.source == Peer::Any => {
@@ -82,11 +83,7 @@ impl AnySources {
             {
                 self.persistent.remove(&request);
             }
-            Action::RequestFree => call.requests.iter().for_each(|request| {
-                self.persistent.remove(request);
-                // Nobody will be told how it completed.
-                self.open.remove(request);
-            }),
+            Action::RequestFree => self.forget(&call.requests),
             Action::Start if !self.persistent.is_empty() => {
                 for &request in &call.requests {
                     if self.persistent.contains(&request) {
@@ -96,6 +93,15 @@ impl AnySources {
             }
             Action::Complete { .. } if !self.open.is_empty() => self.complete(call),
             _ => {}
+        }
+    }
+
+    /// Nobody will be told how they completed.
+    #[cold]
+    fn forget(&mut self, requests: &[RequestId]) {
+        for request in requests {
+            self.persistent.remove(request);
+            self.open.remove(request);
         }
     }
 

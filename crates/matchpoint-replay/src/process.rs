@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use matchpoint::RecvId;
-use matchpoint_trace::call::{CommId, Completion, HandleId, RequestId};
+use matchpoint_trace::call::{CommId, HandleId, RequestId};
 use matchpoint_trace::{Call, RankReader, TraceError};
 use rustc_hash::FxHashMap;
 
@@ -20,6 +20,9 @@ use crate::slab::Slab;
 /// many is left aside until one turns up.
 const READ_AHEAD: usize = 4096;
 
+/// Completions that the calls of all processes keep room for: 3 MiB.
+const COMPLETIONS: usize = 1 << 16;
+
 /// A process.
 pub(crate) struct Process<'t> {
     pub rank: u32,
@@ -28,6 +31,8 @@ pub(crate) struct Process<'t> {
     /// Calls that were made, for reuse: boxed, because they travel from queue to queue.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<ReadCall>>,
+    /// Completions that a call keeps room for while it waits to be made, or to be used again.
+    few: usize,
     /// The replay's own matcher.
     pub matcher: Matcher,
     comms: FxHashMap<CommId, Seat>,
@@ -218,26 +223,33 @@ impl Seat {
 }
 
 impl ReadCall {
-    #[inline]
-    fn read(
-        &mut self,
-        reader: &mut dyn RankReader,
-        completions: &mut Vec<Completion>,
-    ) -> Result<bool, TraceError> {
-        std::mem::swap(&mut self.call.completions, completions);
-        let is_there = reader.read(&mut self.call);
-        std::mem::swap(&mut self.call.completions, completions);
+    /// Reads the next call, whose room for completions is kept if it is for no more than a few.
+    #[inline(always)]
+    fn read(&mut self, reader: &mut dyn RankReader, few: usize) -> Result<bool, TraceError> {
         self.completed.clear();
-        if !completions.is_empty() {
-            self.completed.reserve_exact(completions.len());
-            self.completed.extend(completions.iter().map(Completed::of));
+        let is_there = reader.read(&mut self.call)?;
+        if !self.call.completions.is_empty() {
+            self.condense(few);
         }
-        is_there
+        Ok(is_there)
+    }
+
+    /// One vector for all processes, lent to whoever reads, took 30 instructions at every other call.
+    #[inline(never)]
+    fn condense(&mut self, few: usize) {
+        let completions = &mut self.call.completions;
+        self.completed.reserve_exact(completions.len());
+        self.completed.extend(completions.iter().map(Completed::of));
+        if completions.capacity() > few {
+            *completions = Vec::new();
+        }
+        completions.clear();
     }
 }
 
 impl<'t> Process<'t> {
-    pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher) -> Self {
+    /// One of so many.
+    pub fn new(rank: u32, reader: Box<dyn RankReader + 't>, matcher: Matcher, processes: usize) -> Self {
         let comms = [
             (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
             (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
@@ -247,6 +259,7 @@ impl<'t> Process<'t> {
             reader,
             exhausted: false,
             spare: Vec::new(),
+            few: COMPLETIONS / processes.max(1),
             matcher,
             comms: comms.into_iter().collect(),
             recent: comms[0],
@@ -306,17 +319,16 @@ impl<'t> Process<'t> {
         self.recent = (CommId::WORLD, self.comms[&CommId::WORLD]);
     }
 
-    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach. `completions`
-    /// is room to read into, one for all processes.
-    #[inline]
-    pub fn look_ahead(&mut self, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
+    /// Makes sure that every lane that is not blocked knows its next call, as far as that is within reach.
+    #[inline(always)]
+    pub fn look_ahead(&mut self) -> Result<(), TraceError> {
         if let [lane] = &mut self.lanes[..] {
             if lane.next.is_some() || matches!(lane.state, LaneState::Blocked(_)) {
                 return Ok(());
             }
             if !self.exhausted {
                 let mut read = self.spare.pop().unwrap_or_default();
-                let is_there = read.read(&mut *self.reader, completions)?;
+                let is_there = read.read(&mut *self.reader, self.few)?;
                 if is_there && read.call.thread == lane.thread {
                     self.calls += 1;
                     lane.next = Some(read);
@@ -325,29 +337,29 @@ impl<'t> Process<'t> {
                 self.file(read, is_there);
             }
         }
-        self.look_further_ahead(completions)
+        self.look_further_ahead()
     }
 
-    fn look_further_ahead(&mut self, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
+    fn look_further_ahead(&mut self) -> Result<(), TraceError> {
         if self.lanes.is_empty() {
-            self.read_one(completions)?;
+            self.read_one()?;
         }
         for lane in 0..self.lanes.len() {
             if self.lanes[lane].next.is_none() && matches!(self.lanes[lane].state, LaneState::Ready) {
-                self.read_for(lane, completions)?;
+                self.read_for(lane)?;
             }
         }
         // Nobody can go on, but the stream does: only a thread that is not known yet can be next.
         while !self.exhausted && self.lanes.iter().all(|lane| matches!(lane.state, LaneState::Idle)) {
-            self.read_one(completions)?;
+            self.read_one()?;
         }
         Ok(())
     }
 
-    fn read_for(&mut self, lane: usize, completions: &mut Vec<Completion>) -> Result<(), TraceError> {
+    fn read_for(&mut self, lane: usize) -> Result<(), TraceError> {
         let limit = if self.lanes.len() == 1 { usize::MAX } else { READ_AHEAD };
         for _ in 0..limit {
-            if !self.read_one(completions)? || self.lanes[lane].next.is_some() {
+            if !self.read_one()? || self.lanes[lane].next.is_some() {
                 break;
             }
         }
@@ -358,12 +370,12 @@ impl<'t> Process<'t> {
     }
 
     /// Reads one call and hands it to the lane of its thread; false at the end of the stream.
-    fn read_one(&mut self, completions: &mut Vec<Completion>) -> Result<bool, TraceError> {
+    fn read_one(&mut self) -> Result<bool, TraceError> {
         if self.exhausted {
             return Ok(false);
         }
         let mut read = self.spare.pop().unwrap_or_default();
-        let is_there = read.read(&mut *self.reader, completions)?;
+        let is_there = read.read(&mut *self.reader, self.few)?;
         Ok(self.file(read, is_there))
     }
 

@@ -400,6 +400,19 @@ fn messages_and_requests_that_are_over_leave_nothing() {
     hold(OTHERS, TURNS, SLACK, simulated);
 }
 
+#[test]
+fn communicators_that_are_never_freed_cost_little() {
+    let _alone = ALONE.lock();
+    let body: Body = |turn| {
+        turn.made(Function::Comm_dup, NewComm::Dup);
+        turn.ring(turn.comm(0), turn.rank, RANKS);
+    };
+    let [shorter, longer] = [TURNS, 4 * TURNS].map(|turns| Loop::new(body, turns).most(simulated));
+    let each = (longer - shorter) as f64 / f64::from(3 * TURNS);
+    println!("a communicator that {RANKS} ranks have and never free: {each:.0} bytes");
+    assert!(each <= 700.0, "{each}");
+}
+
 /// With what is observed and measured. Steps wait for that in up to ten chunks, of 230 kB here, as it happens: what is
 /// allocated is known but for that.
 #[test]

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_trace::Trace;
-use matchpoint_trace::call::Completion;
 use rustc_hash::FxHashMap;
 
 use crate::ReplayError;
@@ -76,8 +75,6 @@ pub(crate) struct Simulation<'t, S> {
     own_ns: i64,
     /// Messages, and receives, begun so far.
     sequence: u64,
-    /// What the call that was read last found complete.
-    completions: Vec<Completion>,
     sink: S,
     tally: Tally,
 }
@@ -88,7 +85,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
         let mut processes = Vec::new();
         for (index, &rank) in trace.present().iter().enumerate() {
             present[rank as usize] = Some(index as u32);
-            let mut process = Process::new(rank, trace.rank(rank)?, Matcher::new());
+            let mut process = Process::new(rank, trace.rank(rank)?, Matcher::new(), trace.present().len());
             if setting.arrivals == Arrivals::Recorded {
                 process.in_order = Some(InOrder::of(trace, rank)?.ok_or(ReplayError::NoArrivals)?);
             }
@@ -107,7 +104,6 @@ impl<'t, S: Sink> Simulation<'t, S> {
             flights: Slab::default(),
             meetings: FxHashMap::default(),
             sequence: 0,
-            completions: Vec::new(),
             sink,
         })
     }
@@ -149,7 +145,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
     }
 
     fn begin(&mut self, index: usize) -> Result<(), ReplayError> {
-        self.processes[index].look_ahead(&mut self.completions)?;
+        self.processes[index].look_ahead()?;
         if self.setting.arrivals.by_clock() {
             let clocks = self.setting.clocks;
             let process = &mut self.processes[index];
@@ -189,7 +185,7 @@ impl<'t, S: Sink> Simulation<'t, S> {
             let (lane, call_ns) = if process.waits() {
                 (0, NEVER)
             } else {
-                process.look_ahead(&mut self.completions)?;
+                process.look_ahead()?;
                 next_call(self.setting, index, process)
             };
             let arrival_ns = process.inbox.next_ns();
