@@ -4,8 +4,8 @@ use super::validated::{Application, Judgement, Off, Row, Step};
 use crate::derived::ratio;
 use crate::format::digits;
 
-/// Errors closer than this are the same.
-const SAME: f64 = 0.0005;
+/// Errors closer than this, half of what is shown, are the same.
+const SAME: f64 = 0.005;
 
 /// Every application that has rows.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
@@ -54,14 +54,23 @@ fn reason(rows: &[&Row], at: usize, before: Off) -> String {
     let title = step.title();
     match step {
         Step::Queue => format!("{title}: {state}{}.", entries(rows)),
-        Step::Attempts => format!(
-            "{title}: fewer entries than γ n² takes ({}), so less time; what γ n² says too much had made up for what \
-             transport says too little.",
-            compared(rows)
-        ),
+        Step::Attempts => {
+            format!("{title}: {}, {} of those that γ n² takes.", less_or_more(rows, at), compared(rows))
+        }
         // Each of these adds time, or takes some away.
         _ if before.signed > 0.0 => format!("{title}: {state}, and this adds to it."),
         _ => format!("{title}: it takes messages for faster than they were, by its parameters."),
+    }
+}
+
+/// What counted entries do to the time, and why that is worse.
+fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
+    let sum = |at: usize| rows.iter().filter_map(|row| row.modelled[at]).sum::<f64>();
+    match sum(at) < sum(at - 1) {
+        true => {
+            "what γ n² says too much had made up for what is missing elsewhere, and there were fewer entries"
+        }
+        false => "there were more entries, and the time was too long already",
     }
 }
 
@@ -130,6 +139,6 @@ mod tests {
         );
         assert!(contention.starts_with("+ contention: the time before was above"), "{contention}");
         let hidden = judge(&[row(1.0, [0.2, 0.2, 0.2, 1.0, 1.0, 0.6].map(Some))]);
-        assert!(hidden[0].reasons[0].starts_with("+ attempts: fewer entries"), "{hidden:?}");
+        assert!(hidden[0].reasons[0].starts_with("+ attempts: what γ n² says too much"), "{hidden:?}");
     }
 }

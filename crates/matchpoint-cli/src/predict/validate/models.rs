@@ -2,7 +2,7 @@
 
 use matchpoint_model::queue::Order;
 use matchpoint_model::transport::Knowledge;
-use matchpoint_model::{End, Exchange, Missing, Prediction, Search, Setting, Split, predict};
+use matchpoint_model::{End, Exchange, Missing, Prediction, Search, Sent, Setting, Split, predict};
 
 use super::validated::Modelled;
 use crate::failure::Failure;
@@ -68,29 +68,30 @@ pub(super) fn volume(
         let each_s = machine.message_known_s(knowledge, locality, bytes as f64, 1, end)?;
         Ok::<f64, Missing>(each_s * messages as f64)
     };
-    let sent = matchpoint_model::Sent { from: 0, to: 1, messages, bytes: messages * bytes };
-    let alone = predict(setting, &Exchange { messages: vec![sent] }).map_err(Failure::Message)?;
-    let at = |at: usize| {
-        let end = End::ALL[at];
-        let transport_s = transport(Knowledge::NodeAware, end).ok()?;
+    let all = Exchange { messages: vec![Sent { from: 0, to: 1, messages, bytes: messages * bytes }] };
+    let told = predict(setting, &all).map_err(Failure::Message)?;
+    let at = |end| {
+        let transport_s = transport(Knowledge::NodeAware, end)?;
         let queue_s = machine.search_s(Order::Bound, messages, end).unwrap_or(0.0);
-        Some(Split { transport_s, queue_s, contention_s: alone.processes[0].split.contention_s })
+        Ok::<Split, Missing>(Split { transport_s, queue_s, ..told.processes[0].split })
     };
-    let [shortest, split, longest] = [0, 1, 2].map(|end| at(end).unwrap_or_default());
-    let searches = !lacks(&alone, "queue_search");
+    let lacking = |missing: Missing| Failure::Message(missing.to_string());
+    let split = at(End::Value).map_err(lacking)?;
+    let interval =
+        (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());
     let attempts_s = machine.attempt_s(End::Value).map(|each| each * attempts as f64).ok();
-    let is_told = alone.missing.is_empty();
+    let is_told = told.missing.is_empty();
     Ok(Told {
         modelled: [
             transport(Knowledge::Postal, End::Value).ok(),
             transport(Knowledge::MaxRate, End::Value).ok(),
             Some(split.transport_s),
-            searches.then_some(split.transport_s + split.queue_s),
+            (!lacks(&told, "queue_search")).then_some(split.transport_s + split.queue_s),
             is_told.then_some(split.total_s()),
             attempts_s.filter(|_| is_told).map(|queue_s| Split { queue_s, ..split }.total_s()),
         ],
         split,
-        interval: (shortest.total_s(), longest.total_s()),
+        interval,
     })
 }
 
@@ -98,8 +99,8 @@ pub(super) fn volume(
 mod tests {
     use std::num::NonZeroU32;
 
+    use matchpoint_model::Layout;
     use matchpoint_model::machine::blue_waters;
-    use matchpoint_model::{Layout, Sent};
 
     use super::*;
 

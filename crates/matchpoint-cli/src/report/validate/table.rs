@@ -129,16 +129,10 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer in a sentence: what the best models of the products on levels come to.
+/// The answer in a sentence: what models of the products on levels come to.
 pub fn answer(validated: &Validated) -> String {
-    let of = |judgement: &Judgement| {
-        let told = Step::ALL.into_iter().zip(judgement.errors).filter_map(|(step, off)| Some((step, off?)));
-        let (step, off) = told.min_by(|one, other| one.1.absolute.total_cmp(&other.1.absolute))?;
-        let title = judgement.application.title();
-        Some(format!("{title}: off by {}, {}", percent(off.absolute, false), closest(step)))
-    };
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
-    let answers: Vec<String> = products.filter_map(of).collect();
+    let answers: Vec<String> = products.filter_map(answer_of).collect();
     if answers.is_empty() {
         "Nothing of the levels needs a message.".to_owned()
     } else {
@@ -146,8 +140,22 @@ pub fn answer(validated: &Validated) -> String {
     }
 }
 
-fn closest(step: Step) -> String {
-    format!("by the model that is closest ({})", step.title())
+fn answer_of(judgement: &Judgement) -> Option<String> {
+    // Of models that say the same, the one that knows most.
+    let told = Step::ALL
+        .into_iter()
+        .zip(judgement.errors)
+        .rev()
+        .filter_map(|(step, off)| Some((step, off?.absolute)));
+    let (step, least) = told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)?;
+    let all = judgement.errors[Step::Contention as usize].map(|off| percent(off.absolute, false));
+    Some(format!(
+        "{}: off by {} with all parameters, by {} under the model that is closest, {}",
+        judgement.application.title(),
+        all.unwrap_or_else(|| "an unknown part".to_owned()),
+        percent(least, false),
+        step.title()
+    ))
 }
 
 /// Why models are no better than those that know less, application by application.
