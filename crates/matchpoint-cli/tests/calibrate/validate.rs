@@ -18,7 +18,7 @@ fn machine(setting: &Setting, host: &str) -> String {
     let path = setting.path("machine.toml");
     let text = format!(
         "format = 1\nname = \"made up\"\n[provenance]\nwho = \"a test\"\nwhen = \"2026-11-22\"\nhost = \"{host}\"\n\
-         mpi = \"none 1.0\"\nhow = \"made up\"\n[on_socket.eager]\nalpha_s = 1e-6\nrate_bytes_per_s = 1e10\n\
+         mpi = \"none 1.0\"\nhow = \"made up\"\nnotes = [\"Times scatter.\"]\n[on_socket.eager]\nalpha_s = 1e-6\nrate_bytes_per_s = 1e10\n\
          [queue_search]\ngamma_s = 1e-9\n"
     );
     fs::write(&path, text).unwrap();
@@ -90,7 +90,7 @@ fn operations_of_two_ranks_are_measured_and_modelled() {
         assert_eq!(of["errors"].as_array().unwrap().len(), 6);
         let notes = of["notes"].to_string();
         assert!(notes.contains("another machine's") && notes.contains("under none 1.0"), "{notes}");
-        assert!(notes.contains("there is no contention"), "{notes}");
+        assert!(notes.contains("there is no contention") && notes.contains("Times scatter."), "{notes}");
         let page = fs::read_to_string(&page).unwrap();
         assert!(page.contains("measured above, modelled below") && !page.contains("NaN"), "{page}");
         assert!(page.ends_with("</html>\n") && !page.contains("http://"));

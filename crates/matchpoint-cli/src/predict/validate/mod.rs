@@ -85,7 +85,8 @@ impl Validation {
             processes: processes.get(),
             judgements: judged::judge(&rows),
             rows,
-            notes: [notes, warnings(&place, &hello, &layout)].concat(),
+            notes: [notes, warnings(&place, &hello, &layout), place.machine.provenance.notes.clone()]
+                .concat(),
             job: self.job(hello, load, ranks),
         })
     }
