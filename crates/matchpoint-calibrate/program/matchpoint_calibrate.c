@@ -1,8 +1,8 @@
 /*
- * The benchmark of `matchpoint calibrate`. It decides nothing: rank 0 says on standard output where every rank is, and
- * then reads one measurement after the other from standard input, which launchers hand on to rank 0. All ranks take part
- * in reading them; those that a measurement does not name sleep meanwhile, so that they disturb nobody where there are
- * fewer cores than ranks.
+ * The benchmark of `matchpoint calibrate` and `matchpoint predict validate`. It decides nothing: rank 0 says on standard
+ * output where every rank is, and then reads one measurement after the other from standard input, which launchers hand on
+ * to rank 0. All ranks take part in reading them; those that a measurement does not name sleep meanwhile, so that they
+ * disturb nobody where there are fewer cores than ranks.
  *
  *   says:   MPCAL1 hello ranks=4 tick_s=1e-09 mpi=MPICH Version: 5.0.2 ...
  *           MPCAL1 rank 0 node=0 package=0 packages=2 cpus=1 host=n001        one line for each rank
@@ -10,6 +10,13 @@
  *   reads:  measure 7 high_volume reversed 1000 64 0.005 0.2 0-1,2-3          number, test, order, messages, bytes of
  *                                                                            each, seconds of a batch and of all, pairs
  *   says:   MPCAL1 measured 7 1.2e-05 1.1e-05 ...                             seconds in one direction, batch by batch
+ *   reads:  forget                                                           the messages of the exchange before
+ *           messages 0>1:800@0 1>0:64@0 ...                                  adds some: from, to, bytes, place of the receive
+ *           exchange 8 0.2                                                   number, seconds of all repetitions
+ *   says:   MPCAL1 exchanged 8 1.2e-05 1.1e-05 ...                            of the slowest rank, one by one
+ *   reads:  arrivals 9
+ *   says:   MPCAL1 arrived 9 0 2 0 1                                          number, rank, receives as messages came; one
+ *                                                                            line for each rank that receives
  *   reads:  quit, or the end of the input
  *
  * What cannot be done is said as `MPCAL1 refused WHY`, and ends the job.
@@ -48,6 +55,7 @@ static void *memory(size_t bytes) {
 #include "place.h"
 #include "measurement.h"
 #include "exchange.h"
+#include "irregular.h"
 #include "input.h"
 
 static void say_hello(void) {
@@ -69,6 +77,30 @@ static void say_hello(void) {
     }
 }
 
+/* Does what a line asks for; tells whether it can be done. */
+static int follow(const char *line) {
+    if (strncmp(line, "forget", 6) == 0) {
+        forget_messages();
+        return 1;
+    }
+    if (strncmp(line, "messages ", 9) == 0) {
+        return add_messages(line + 9);
+    }
+    if (strncmp(line, "exchange ", 9) == 0) {
+        return measure_exchange(line);
+    }
+    if (strncmp(line, "arrivals ", 9) == 0) {
+        return tell_arrivals(line);
+    }
+    struct measurement asked;
+    if (!parse(line, &asked)) {
+        return 0;
+    }
+    measure(&asked);
+    free(asked.pairs);
+    return 1;
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -77,14 +109,12 @@ int main(int argc, char **argv) {
     say_hello();
     char *line = memory(LINE_MAX_BYTES);
     while (next_line(line)) {
-        struct measurement asked;
-        if (!parse(line, &asked)) {
+        if (!follow(line)) {
             refuse("not a measurement: ", line);
         }
-        measure(&asked);
-        free(asked.pairs);
     }
     free(line);
+    free(said);
     MPI_Comm_free(&control);
     MPI_Finalize();
     return 0;

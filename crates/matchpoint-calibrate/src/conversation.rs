@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::error::CalibrateError;
+use crate::irregular::{Arrived, Irregular, arrived};
 use crate::plan::Measurement;
 use crate::topology::{RankPlace, Topology};
 
@@ -93,11 +94,54 @@ impl Conversation {
         batch_s: f64,
         budget_s: f64,
     ) -> Result<Vec<f64>, CalibrateError> {
-        let line = request(number, measurement, batch_s, budget_s);
-        self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())?;
+        self.ask(&request(number, measurement, batch_s, budget_s))?;
+        self.seconds("measured", number)
+    }
+
+    /// Has an exchange carried out again and again, for `budget_s` or so: what the rank took that took longest, in the order
+    /// of repetitions. A rank begins as a barrier lets it go.
+    ///
+    /// # Errors
+    /// As [`measure`](Conversation::measure).
+    pub fn exchange(
+        &mut self,
+        number: usize,
+        exchange: &Irregular,
+        budget_s: f64,
+    ) -> Result<Vec<f64>, CalibrateError> {
+        self.ask(&format!("{}exchange {number} {budget_s}\n", exchange.lines()))?;
+        self.seconds("exchanged", number)
+    }
+
+    /// Has an exchange carried out once, with no receives posted, and its messages received as they come: in which order
+    /// that is, for every rank that receives any, ascending.
+    ///
+    /// # Errors
+    /// As [`measure`](Conversation::measure).
+    pub fn arrivals(&mut self, number: usize, exchange: &Irregular) -> Result<Vec<Arrived>, CalibrateError> {
+        let receivers = exchange.receivers();
+        if receivers.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.ask(&format!("{}arrivals {number}\n", exchange.lines()))?;
+        receivers.into_iter().map(|rank| self.arrived(number, exchange, rank)).collect()
+    }
+
+    fn arrived(&mut self, number: usize, of: &Irregular, rank: u32) -> Result<Arrived, CalibrateError> {
+        let answer = self.next()?;
+        let arrived = answer.strip_prefix("arrived ").and_then(|words| arrived(words, number, of));
+        arrived.filter(|arrived| arrived.rank == rank).ok_or_else(|| unexpected(&answer))
+    }
+
+    fn ask(&mut self, lines: &str) -> Result<(), CalibrateError> {
+        self.input.write_all(lines.as_bytes()).and_then(|()| self.input.flush()).map_err(|_| ended())
+    }
+
+    /// The answer `WHAT NUMBER` and times.
+    fn seconds(&mut self, what: &str, number: usize) -> Result<Vec<f64>, CalibrateError> {
         let answer = self.next()?;
         let mut words = answer.split(' ');
-        let is_answer = words.next() == Some("measured") && words.next() == Some(&number.to_string());
+        let is_answer = words.next() == Some(what) && words.next() == Some(&number.to_string());
         let seconds: Result<Vec<f64>, _> = words.map(str::parse).collect();
         seconds.ok().filter(|seconds| is_answer && !seconds.is_empty()).ok_or_else(|| unexpected(&answer))
     }
@@ -181,6 +225,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::irregular::Message;
     use crate::plan::{Order, Part};
 
     const HELLO: &str = "MPCAL1 hello ranks=2 tick_s=1.000e-09 mpi=MPICH Version:      5.0.2  MPICH Release date: x\n\
@@ -240,6 +285,20 @@ mod tests {
             let error = asked(said).unwrap_err().to_string();
             assert!(error.contains(told), "{said:?}: {error}");
         }
+    }
+
+    #[test]
+    fn exchanges_are_told_and_answered() {
+        let message = |from, to, place| Message { from, to, bytes: 8, place };
+        let three = Irregular { messages: vec![message(0, 1, 1), message(2, 1, 0), message(1, 0, 0)] };
+        assert_eq!(heard("MPCAL1 exchanged 7 1e-6 2e-6\n").exchange(7, &three, 0.1).unwrap(), [1e-6, 2e-6]);
+        assert!(heard("MPCAL1 measured 7 1e-6\n").exchange(7, &three, 0.1).is_err());
+        let both = heard("MPCAL1 arrived 7 0 0\nMPCAL1 arrived 7 1 1 0\n").arrivals(7, &three).unwrap();
+        assert_eq!(both[1], Arrived { rank: 1, places: vec![1, 0] });
+        for said in ["MPCAL1 arrived 7 1 1 0\n", "MPCAL1 arrived 7 0 0\nMPCAL1 arrived 7 1 0 0\n", ""] {
+            assert!(heard(said).arrivals(7, &three).is_err(), "{said}");
+        }
+        assert_eq!(heard("").arrivals(7, &Irregular::default()).unwrap(), []);
     }
 
     #[test]

@@ -1,28 +1,22 @@
 //! `matchpoint calibrate`: measures a machine under its MPI, fits the model, and writes the machine's file.
 
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
-use std::sync::mpsc::{self, Receiver};
-use std::thread::{self, JoinHandle};
 
-use indicatif::{ProgressBar, ProgressStyle};
-use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::fit::parameters;
 use matchpoint_calibrate::plan::Settings;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
-use matchpoint_calibrate::{CalibrateError, machine, program};
+use matchpoint_calibrate::{CalibrateError, machine};
 
+use crate::benchmark::{self, Shown};
 use crate::cli::Calibrate;
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::report::calibrate::{Calibration, html, json, terminal};
 use crate::{format, job};
-
-const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}  {eta} left";
 
 /// A batch is timed as one, and shorter than the whole measurement by this.
 const BATCHES: f64 = 50.0;
@@ -134,13 +128,11 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
         anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
     }
-    let mut command = program::command(&arguments.command, arguments.mpicc.as_deref(), &mut |library| {
-        anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
-    })?;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut talk = Talk::new(request, earlier);
-    let status = job::run(command, &mut talk)?;
-    match talk.outcome() {
+    let (outcome, status) =
+        benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, tells| {
+            request.run(earlier, job, &mut |step| tells.show(shown(step)))
+        })?;
+    match outcome {
         Ok(()) if status.success() => Ok(raw),
         Ok(()) => job::ended(status).map(|()| raw),
         Err(error) => {
@@ -151,71 +143,6 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
             };
             let code = status.code().map_or(String::new(), |code| format!(" (exit code {code})"));
             Err(Failure::Message(format!("{error}{code}; {kept}")))
-        }
-    }
-}
-
-/// The conversation with the benchmark, in a thread of its own while the job is watched.
-struct Talk {
-    begin: Option<(Request, Option<Raw>)>,
-    thread: Option<JoinHandle<Result<(), CalibrateError>>>,
-    steps: Option<Receiver<Shown>>,
-    bar: Option<ProgressBar>,
-}
-
-/// What the bar shows.
-struct Shown {
-    done: usize,
-    total: usize,
-    next: String,
-}
-
-impl Talk {
-    fn new(request: Request, earlier: Option<Raw>) -> Talk {
-        let bar = io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(0).with_style(style)
-        });
-        Talk { begin: Some((request, earlier)), thread: None, steps: None, bar }
-    }
-
-    fn outcome(self) -> Result<(), CalibrateError> {
-        if let Some(bar) = self.bar {
-            bar.finish_and_clear();
-        }
-        let said = self.thread.map(JoinHandle::join);
-        match said {
-            Some(Ok(outcome)) => outcome,
-            _ => Err(CalibrateError("the measurement broke off".to_owned())),
-        }
-    }
-}
-
-impl job::Watcher for Talk {
-    fn begins(&mut self, job: &mut Child) {
-        let (Some((request, earlier)), Some(output), Some(input)) =
-            (self.begin.take(), job.stdout.take(), job.stdin.take())
-        else {
-            return;
-        };
-        let (told, steps) = mpsc::channel();
-        self.steps = Some(steps);
-        self.thread = Some(thread::spawn(move || {
-            let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
-            request.run(earlier, benchmark, &mut |step| {
-                // Nobody looks any more once the job has ended.
-                let _ = told.send(shown(step));
-            })
-        }));
-    }
-
-    fn looks(&mut self) {
-        let (Some(bar), Some(steps)) = (&self.bar, &self.steps) else { return };
-        if let Some(last) = steps.try_iter().last() {
-            bar.set_length(last.total as u64);
-            bar.set_position(last.done as u64);
-            bar.set_message(last.next);
         }
     }
 }

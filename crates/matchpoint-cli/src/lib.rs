@@ -6,6 +6,7 @@
 pub mod advice;
 pub mod analyze;
 pub mod bench;
+pub mod benchmark;
 pub mod calibrate;
 pub mod check;
 pub mod cli;

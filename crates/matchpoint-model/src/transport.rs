@@ -24,9 +24,9 @@ pub fn max_rate_s(
 /// How much a model of transport knows of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Knowledge {
-    /// Every message goes between nodes, and no node is a bottleneck: the postal model.
+    /// Every message goes as far as one can ([`Machine::farthest`]), and no node is a bottleneck: the postal model.
     Postal,
-    /// Every message goes between nodes: the max-rate model.
+    /// Every message goes as far as one can: the max-rate model.
     MaxRate,
     /// Messages within sockets and within nodes have parameters of their own (§3).
     NodeAware,
@@ -66,6 +66,15 @@ impl Machine {
         }
     }
 
+    /// What models that know of no nodes take every message for: one between nodes; on a machine of one node, where there is
+    /// none, one between sockets, or within one.
+    pub fn farthest(&self) -> Locality {
+        let is_measured = |locality: &Locality| {
+            Protocol::ALL.iter().any(|&protocol| self.link(*locality).transport(protocol).alpha_s.is_some())
+        };
+        Locality::ALL.into_iter().rev().find(is_measured).unwrap_or(Locality::OffNode)
+    }
+
     /// α and R_b.
     fn postal(&self, locality: Locality, protocol: Protocol, end: End) -> Result<(f64, f64), Missing> {
         let Transport { alpha_s, rate_bytes_per_s, .. } = self.link(locality).transport(protocol);
@@ -89,11 +98,12 @@ impl Machine {
     ) -> Result<f64, Missing> {
         match knowledge {
             Knowledge::Postal => {
-                let protocol = self.off_node.protocol(bytes as u64);
-                let (alpha_s, rate) = self.postal(Locality::OffNode, protocol, end)?;
+                let farthest = self.farthest();
+                let protocol = self.link(farthest).protocol(bytes as u64);
+                let (alpha_s, rate) = self.postal(farthest, protocol, end)?;
                 Ok(postal_s(alpha_s, rate, bytes))
             }
-            Knowledge::MaxRate => self.message_s(Locality::OffNode, bytes, active, end),
+            Knowledge::MaxRate => self.message_s(self.farthest(), bytes, active, end),
             Knowledge::NodeAware => self.message_s(locality, bytes, active, end),
         }
     }

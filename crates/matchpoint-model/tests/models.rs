@@ -42,6 +42,19 @@ fn what_less_knows_takes_all_for_messages_between_nodes() {
     assert!(close(node_aware, 1.7e-6 + 1e5 / 6.2e9));
 }
 
+/// On one node there is nothing to be unaware of.
+#[test]
+fn on_a_machine_of_one_socket_all_know_the_same() {
+    let mut machine = blue_waters();
+    (machine.on_node, machine.off_node) = Default::default();
+    assert_eq!(machine.farthest(), Locality::OnSocket);
+    let of = |knowledge| machine.message_known_s(knowledge, Locality::OnSocket, 1e5, 16, End::Value).unwrap();
+    let [postal, max_rate, node_aware] = Knowledge::ALL.map(of);
+    assert!(close(postal, max_rate) && close(max_rate, node_aware));
+    machine.on_node = blue_waters().on_node;
+    assert_eq!(machine.farthest(), Locality::OnNode);
+}
+
 #[test]
 fn entries_that_orders_compare() {
     assert_eq!(Order::ALL.map(|order| order.attempts(9)), [40.5, 45.0, 27.0, 9.0]);

@@ -20,7 +20,7 @@ use crate::measurements::*;
 use crate::proc_null::{self, NullReceives};
 use crate::progress::Progress;
 use crate::simulation::{Setting, Simulation};
-use crate::step::{Brief, Sink};
+use crate::step::{Brief, Sent, Sink};
 use crate::survey::{RankSurvey, survey};
 use crate::tally::Tally;
 use crate::{Options, ReplayError, at_wait};
@@ -34,6 +34,18 @@ pub fn replay(
     options: &Options,
     progress: &Progress,
 ) -> Result<Measurements, ReplayError> {
+    replayed(trace, options, progress, Ignore, 0).map(|(measurements, ..)| measurements)
+}
+
+/// The same, with what happens told to `beside` as well, which comes back with what the first pass found out: `more` passes
+/// through the trace are to follow.
+pub(crate) fn replayed<S: Sink>(
+    trace: &dyn Trace,
+    options: &Options,
+    progress: &Progress,
+    beside: S,
+    more: u64,
+) -> Result<(Measurements, S, Prepared), ReplayError> {
     let mut measurer =
         Measurer::new(&options.engines, options.sampled, trace.present(), trace.description().ranks)?;
     let others = Arrivals::ALL.into_iter().filter(|mode| {
@@ -42,11 +54,11 @@ pub fn replay(
             && (*mode != Arrivals::Recorded || has_arrivals(trace))
     });
     let others: Vec<Arrivals> = others.collect();
-    progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64), Relaxed);
+    progress.bytes_total.store(trace.description().bytes * (2 + others.len() as u64 + more), Relaxed);
     let prepared = Prepared::new(trace, progress)?;
     measurer.expect(prepared.surveys.iter().map(|survey| survey.calls).sum());
     let setting = |arrivals| prepared.setting(arrivals, options.loggp);
-    let (measurer, tally) = measured(trace, &setting(options.arrivals), measurer, progress)?;
+    let (measurer, beside, tally) = measured(trace, &setting(options.arrivals), measurer, beside, progress)?;
     let mut compared = vec![(options.arrivals, unexpected_share(&tally))];
     for mode in others {
         let ((), tally) = run(trace, &setting(mode), Ignore, progress).map(|(_, tally)| ((), tally))?;
@@ -56,7 +68,8 @@ pub fn replay(
     let Prepared { surveys, communicators, clocks, null_receives, undecided, .. } = &prepared;
     let proc_null = (null_receives.iter().map(NullReceives::len).sum(), *undecided);
     let found = Found { trace, options, surveys, communicators, clocks, proc_null };
-    Ok(found.measurements(&measurer, tally, compared))
+    let measurements = found.measurements(&measurer, tally, compared);
+    Ok((measurements, beside, prepared))
 }
 
 /// What the first pass finds out.
@@ -98,12 +111,13 @@ impl Prepared {
 }
 
 /// Simulates on this thread, and measures on another.
-fn measured(
+fn measured<S: Sink>(
     trace: &dyn Trace,
     setting: &Setting<'_>,
     measurer: Measurer,
+    beside: S,
     progress: &Progress,
-) -> Result<(Measurer, Tally), ReplayError> {
+) -> Result<(Measurer, S, Tally), ReplayError> {
     let (full, filled) = mpsc::sync_channel(chunks_in_flight(trace.present().len()));
     let (give_back, returned) = mpsc::channel();
     std::thread::scope(|scope| {
@@ -113,13 +127,31 @@ fn measured(
             .map_err(|error| ReplayError::Thread(error.to_string()))?;
         let batcher = Batcher::new(trace.present().len(), full, returned);
         // The batcher goes with the simulation, whatever comes of it, so the measuring thread always ends.
-        let simulated = run(trace, setting, batcher, progress).map(|(batcher, tally)| {
+        let simulated = run(trace, setting, Both(batcher, beside), progress).map(|(both, tally)| {
+            let Both(batcher, beside) = both;
             batcher.flush();
-            tally
+            (beside, tally)
         });
         let measurer = measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        Ok((measurer, simulated?))
+        simulated.map(|(beside, tally)| (measurer, beside, tally))
     })
+}
+
+/// Two that are told the same.
+struct Both<A, B>(A, B);
+
+impl<A: Sink, B: Sink> Sink for Both<A, B> {
+    #[inline(always)]
+    fn step(&mut self, step: Brief) {
+        self.0.step(step);
+        self.1.step(step);
+    }
+
+    #[inline(always)]
+    fn sent(&mut self, sent: Sent) {
+        self.0.sent(sent);
+        self.1.sent(sent);
+    }
 }
 
 /// The second pass.
@@ -146,6 +178,7 @@ fn has_arrivals(trace: &dyn Trace) -> bool {
 struct Ignore;
 
 impl Sink for Ignore {
+    #[inline(always)]
     fn step(&mut self, _: Brief) {}
 }
 

@@ -2,7 +2,6 @@
 //! trace.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint::engines::{at_process, create_counting};
 use matchpoint::event::Outcome;
@@ -11,19 +10,13 @@ use matchpoint_trace::Trace;
 use rustc_hash::FxHashMap;
 
 use crate::events::event;
-use crate::replay::{Prepared, run};
+use crate::replay::{replayed, run};
 use crate::step::{Brief, Kind, Sent, Sink};
-use crate::{Arrivals, LogGp, Progress, ReplayError};
+use crate::{Measurements, Options, Progress, ReplayError};
 
-/// What to find out.
-#[derive(Clone, Debug)]
-pub struct TrafficOptions<'a> {
-    /// Engines whose comparisons are counted.
-    pub engines: &'a [String],
-    /// In which order messages arrive.
-    pub arrivals: Arrivals,
-    /// The network of the replay.
-    pub loggp: LogGp,
+/// How what happens is told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Classes<'a> {
     /// Phases of equal time, 1 at least, between the first message and the last that is sent or received.
     pub phases: u32,
     /// Sizes beyond which messages are sent otherwise, ascending: those between two of them are added up.
@@ -63,23 +56,22 @@ pub struct Matching {
     pub attempts: Vec<Option<u64>>,
 }
 
-/// Replays `trace` twice, first for when messages begin and end, then to count. Memory is bounded by phases × pairs of ranks that exchange messages, and by what is
-/// queued.
+/// Replays `trace`, and once more to count: phases are known only when the last message is. Memory is bounded by phases × pairs
+/// of ranks that exchange messages, and by what is queued.
 ///
 /// # Errors
 /// The trace is damaged, an engine's name is wrong, or [`Progress::stop`] was called.
 pub fn traffic(
     trace: &dyn Trace,
-    options: &TrafficOptions<'_>,
+    options: &Options,
+    classes: Classes<'_>,
     progress: &Progress,
-) -> Result<Vec<PhaseTraffic>, ReplayError> {
-    progress.bytes_total.fetch_add(trace.description().bytes * 3, Relaxed);
-    let prepared = Prepared::new(trace, progress)?;
-    let (extent, _) =
-        run(trace, &prepared.setting(options.arrivals, options.loggp), Extent::default(), progress)?;
-    let counter = Counter::new(trace, options, &extent)?;
-    let (counter, _) = run(trace, &prepared.setting(options.arrivals, options.loggp), counter, progress)?;
-    Ok(counter.phases())
+) -> Result<(Measurements, Vec<PhaseTraffic>), ReplayError> {
+    let (measurements, extent, prepared) = replayed(trace, options, progress, Extent::default(), 1)?;
+    let counter = Counter::new(trace, &options.engines, classes, &extent)?;
+    let setting = prepared.setting(options.arrivals, options.loggp);
+    let (counter, _) = run(trace, &setting, counter, progress)?;
+    Ok((measurements, counter.phases()))
 }
 
 /// When the first message begins, and when the last ends.
@@ -133,19 +125,24 @@ struct Counted {
 }
 
 impl<'a> Counter<'a> {
-    fn new(trace: &dyn Trace, options: &TrafficOptions<'a>, extent: &Extent) -> Result<Self, ReplayError> {
+    fn new(
+        trace: &dyn Trace,
+        names: &[String],
+        classes: Classes<'a>,
+        extent: &Extent,
+    ) -> Result<Self, ReplayError> {
         let world = trace.description().ranks;
         let counted = |name: &String, rank: u32| {
             let engine = create_counting(&at_process(name, rank.into(), world.into()))?;
             Ok(Counted { engine: Some(engine), before: 0 })
         };
-        let of_rank = |&rank: &u32| options.engines.iter().map(|name| counted(name, rank)).collect();
+        let of_rank = |&rank: &u32| names.iter().map(|name| counted(name, rank)).collect();
         let engines: Result<Vec<Vec<Counted>>, ReplayError> = trace.present().iter().map(of_rank).collect();
-        let nothing = Matching { operations: 0, attempts: vec![Some(0); options.engines.len()] };
-        let phases = options.phases.max(1);
+        let nothing = Matching { operations: 0, attempts: vec![Some(0); names.len()] };
+        let phases = classes.phases.max(1);
         let (begin_ns, end_ns) = extent.times_ns.unwrap_or_default();
         Ok(Counter {
-            size_limits: options.size_limits,
+            size_limits: classes.size_limits,
             phases,
             begin_ns,
             length_ns: (end_ns - begin_ns).max(1) as f64,

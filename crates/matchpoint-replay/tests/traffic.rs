@@ -4,7 +4,7 @@
 #[path = "../../matchpoint-trace/tests/dumpi/traces.rs"]
 mod traces;
 
-use matchpoint_replay::traffic::{PhaseTraffic, TrafficOptions, traffic};
+use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress, replay};
 use traces::{REAL, opened};
 
@@ -20,10 +20,12 @@ fn both(name: &str, arrivals: Arrivals, phases: u32) -> (Measurements, Vec<Phase
         loggp: LogGp::default(),
         compare_arrivals: false,
     };
-    let measured = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
-    let options =
-        TrafficOptions { engines: &engines, arrivals, loggp: LogGp::default(), phases, size_limits: &LIMITS };
-    let phases = traffic(trace.as_ref(), &options, &Progress::default()).unwrap();
+    let classes = Classes { phases, size_limits: &LIMITS };
+    let (measured, phases) = traffic(trace.as_ref(), &options, classes, &Progress::default()).unwrap();
+    // What is counted beside changes nothing.
+    let alone = replay(trace.as_ref(), &options, &Progress::default()).unwrap();
+    assert_eq!(measured.totals.sends, alone.totals.sends);
+    assert_eq!(measured.engines[0].posted.attempts, alone.engines[0].posted.attempts);
     (measured, phases)
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::size::bytes;
+use super::size::{bytes, seconds};
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint calibrate -- mpiexec -n 2
@@ -82,11 +82,4 @@ fn size(text: &str) -> Result<u32, String> {
         .ok()
         .filter(|_| (1..=SIZE_MAX).contains(&size))
         .ok_or_else(|| "give 1 byte to 1G".to_owned())
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: Option<f64> = text.parse().ok();
-    seconds
-        .filter(|seconds| (0.001..=60.0).contains(seconds))
-        .ok_or_else(|| "give seconds, 0.001 to 60".to_owned())
 }

@@ -20,7 +20,8 @@ pub use calibrate::Calibrate;
 pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
 pub use predict::{
-    Amg, Exchanged, Figures, On, Predict, PredictTrace, Processes, Spgemm, Spmv, What as PredictWhat,
+    Amg, Exchanged, Figures, Numbers, On, Predict, PredictTrace, Processes, Spgemm, Spmv, Validate,
+    What as PredictWhat,
 };
 pub use profile::Profile;
 pub use record::Record;

@@ -8,6 +8,7 @@ use matchpoint_model::Order;
 use matchpoint_replay::{Arrivals, LogGp};
 
 use super::engine_name;
+use super::size::seconds;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict spmv A.mtx --machine blue-waters --processes 512
@@ -16,6 +17,7 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict amg levels/ -m m.toml --processes 512 --html amg.html
   matchpoint predict trace app.trace --machine m.toml --engine list -e hybrid
   matchpoint predict figures figures/
+  matchpoint predict validate levels/ -m m.toml -n 64 -- mpiexec -n 2
 
 `matchpoint calibrate` writes the file of your machine (docs/machine.md);
 docs/predict.md has the models and all options.";
@@ -41,6 +43,8 @@ pub enum What {
     Trace(PredictTrace),
     /// Draw the model curves of the paper's figures 2 to 5, 7 and 9
     Figures(Figures),
+    /// Have the products of a multigrid hierarchy, gathers and HighVolumePingPong carried out, and compare
+    Validate(Validate),
 }
 
 /// Where it runs.
@@ -98,6 +102,14 @@ pub struct Exchanged {
     #[arg(long, value_name = "ORDER", default_value_t = Order::Bound)]
     pub order: Order,
 
+    /// What is sent.
+    #[command(flatten)]
+    pub sizes: Numbers,
+}
+
+/// Sizes of what is sent.
+#[derive(Args, Clone, Debug)]
+pub struct Numbers {
     /// Bytes of a number
     #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub value_bytes: u64,
@@ -223,6 +235,43 @@ pub struct Figures {
     /// The machine [default: blue-waters, the paper's]
     #[arg(short, long, value_name = "FILE", default_value = "blue-waters")]
     pub machine: PathBuf,
+}
+
+/// `matchpoint predict validate`.
+#[derive(Args, Clone, Debug)]
+pub struct Validate {
+    /// A folder with the levels, as of amg
+    #[arg(value_name = "DIR")]
+    pub levels: PathBuf,
+
+    /// How many processes share the rows of a level; where the job has fewer ranks, two of them exchange the messages of the
+    /// process that receives most [default: as many as the job has ranks]
+    #[arg(short = 'n', long, value_name = "P", value_parser = processes)]
+    pub processes: Option<NonZeroU32>,
+
+    /// Seconds for each operation; there are some fifty
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.4, value_parser = seconds)]
+    pub seconds: f64,
+
+    /// The largest number of messages of HighVolumePingPong
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=5000))]
+    pub max_messages: u32,
+
+    /// The C compiler of the MPI, where the launcher does not tell (as srun)
+    #[arg(long, value_name = "PATH")]
+    pub mpicc: Option<PathBuf>,
+
+    /// What is sent.
+    #[command(flatten)]
+    pub sizes: Numbers,
+
+    /// The machine, as calibrate measured it under this launcher.
+    #[command(flatten)]
+    pub on: On,
+
+    /// The launcher with its options, and no program
+    #[arg(last = true, value_name = "LAUNCHER", required = true)]
+    pub command: Vec<String>,
 }
 
 /// More are no machine's.

@@ -1,4 +1,4 @@
-//! Sizes with units.
+//! Sizes with units, and times without.
 
 /// `2G`, `500M`, `65536`.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
@@ -12,6 +12,14 @@ pub(super) fn bytes(text: &str) -> Result<u64, String> {
     };
     let number: u64 = digits.parse().map_err(|_| "give a number of bytes, as 500M".to_owned())?;
     number.checked_mul(factor).ok_or_else(|| "no disk is so large".to_owned())
+}
+
+/// How long something is measured, in seconds: `0.1`.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .filter(|seconds| (0.001..=60.0).contains(seconds))
+        .ok_or_else(|| "give seconds, 0.001 to 60".to_owned())
 }
 
 #[cfg(test)]

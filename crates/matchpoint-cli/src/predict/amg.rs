@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use matchpoint_model::sparse::Sizes;
-use matchpoint_model::{Exchange, Order, Partition, predict};
+use matchpoint_model::{Exchange, Partition, predict};
 
 use super::matrices::{self, Matrix};
 use super::place::Place;
@@ -20,30 +20,19 @@ const LEVELS_MAX: usize = 64;
 /// The prediction.
 pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     let place = Place::read(&arguments.on)?;
-    let levels = levels(&arguments.levels)?;
+    let hierarchy = Hierarchy::find(&arguments.levels)?;
     let order = arguments.exchanged.order;
-    let subject = format!("{} levels in {}", levels.len(), arguments.levels.display());
+    let subject = format!("{} levels in {}", hierarchy.levels.len(), arguments.levels.display());
     let mut predicted = begin("amg", subject, &place, order);
     predicted.row_name = "level";
-    let mut products = Vec::new();
-    for (number, level) in levels.iter().enumerate() {
-        let with = Level {
-            number,
-            level,
-            place: &place,
-            processes: arguments.processes,
-            order,
-            sizes: sizes(&arguments.exchanged),
-        };
-        predicted.rows.push(with.spmv()?);
-        products.push(with.spgemm()?);
-        if with.level.interpolation.is_none() && number + 1 < levels.len() {
-            predicted.notes.push(format!(
-                "Level {number} has no interpolation P{number}.mtx: its matrix product is of the matrix with itself."
-            ));
-        }
+    for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
+        let setting = place.setting(product.processes, order);
+        let prediction = predict(&setting, &product.exchange).map_err(Failure::Message)?;
+        let (name, layout) = (product.level.to_string(), place.layout(product.processes));
+        let row = Row::new(name, product.operation, layout, &product.exchange, prediction);
+        predicted.rows.push(Row { matrix: Some(product.of_matrix), ..row });
     }
-    predicted.rows.extend(products);
+    predicted.notes.extend(hierarchy.notes());
     let fewer = predicted.rows.iter().filter(|row| row.layout.processes != arguments.processes).count();
     if fewer > 0 {
         predicted.notes.push(format!(
@@ -60,51 +49,98 @@ struct Files {
     interpolation: Option<PathBuf>,
 }
 
-fn levels(folder: &Path) -> Result<Vec<Files>, Failure> {
-    let file = |letter: char, number: usize| {
-        let path = folder.join(format!("{letter}{number}.mtx"));
-        path.is_file().then_some(path)
-    };
-    let of = |number: usize| Some(Files { matrix: file('A', number)?, interpolation: file('P', number) });
-    let levels: Vec<Files> = (0..LEVELS_MAX).map_while(of).collect();
-    if levels.is_empty() {
-        return Err(Failure::Message(format!(
-            "{}: no A0.mtx in it: a hierarchy is a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
-             examples/python/amg_levels.py writes it",
-            folder.display()
-        )));
+/// The files of a hierarchy, the finest level first.
+pub(super) struct Hierarchy {
+    levels: Vec<Files>,
+}
+
+/// A product on a level.
+pub(super) struct Product {
+    /// The level, 0 is the finest.
+    pub level: usize,
+    /// `spmv` or `spgemm`.
+    pub operation: &'static str,
+    /// On how many processes: no more than the level has rows.
+    pub processes: NonZeroU32,
+    /// Its messages.
+    pub exchange: Exchange,
+    /// Rows and entries of the matrix.
+    pub of_matrix: (u64, u64),
+}
+
+impl Hierarchy {
+    /// Looks which levels there are.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(folder: &Path) -> Result<Self, Failure> {
+        let file = |letter: char, number: usize| {
+            let path = folder.join(format!("{letter}{number}.mtx"));
+            path.is_file().then_some(path)
+        };
+        let of = |number: usize| Some(Files { matrix: file('A', number)?, interpolation: file('P', number) });
+        let levels: Vec<Files> = (0..LEVELS_MAX).map_while(of).collect();
+        if levels.is_empty() {
+            return Err(Failure::Message(format!(
+                "{}: no A0.mtx in it: a hierarchy is a folder with A0.mtx, A1.mtx, … and P0.mtx, P1.mtx, …, as \
+                 examples/python/amg_levels.py writes it",
+                folder.display()
+            )));
+        }
+        Ok(Hierarchy { levels })
     }
-    Ok(levels)
+
+    /// The products of all levels: those with vectors, then those with interpolations.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is not what it has to be.
+    pub fn products(&self, processes: NonZeroU32, sizes: Sizes) -> Result<Vec<Product>, Failure> {
+        let level = |(number, files)| Level { number, files, processes, sizes };
+        let levels: Vec<Level<'_>> = self.levels.iter().enumerate().map(level).collect();
+        let spmv = levels.iter().map(Level::spmv);
+        spmv.chain(levels.iter().map(Level::spgemm)).collect()
+    }
+
+    /// What to know of these products.
+    pub fn notes(&self) -> Vec<String> {
+        let last = self.levels.len() - 1;
+        let lacks = self.levels[..last].iter().enumerate().filter(|(_, files)| files.interpolation.is_none());
+        lacks
+            .map(|(number, _)| {
+                format!(
+                    "Level {number} has no interpolation P{number}.mtx: its matrix product is of the matrix with itself."
+                )
+            })
+            .collect()
+    }
 }
 
 struct Level<'a> {
     number: usize,
-    level: &'a Files,
-    place: &'a Place,
+    files: &'a Files,
     processes: NonZeroU32,
-    order: Order,
     sizes: Sizes,
 }
 
 impl Level<'_> {
-    fn spmv(&self) -> Result<Row, Failure> {
-        let matrix = Matrix::open(&self.level.matrix)?;
+    fn spmv(&self) -> Result<Product, Failure> {
+        let matrix = Matrix::open(&self.files.matrix)?;
         matrix.must_be_square()?;
         let rows = matrix.header().rows;
         let (exchanges, entries) = matrices::spmv(matrix, vec![self.partition(rows)?], self.sizes)?;
-        self.row("spmv", &exchanges, (rows.into(), entries))
+        Ok(self.product("spmv", exchanges, rows, entries))
     }
 
     /// A P, the first half of the product that makes the next level; A A on the last one.
-    fn spgemm(&self) -> Result<Row, Failure> {
-        let matrix = Matrix::open(&self.level.matrix)?;
+    fn spgemm(&self) -> Result<Product, Failure> {
+        let matrix = Matrix::open(&self.files.matrix)?;
         let rows = matrix.header().rows;
-        let second = self.level.interpolation.as_deref().map(Matrix::open).transpose()?;
+        let second = self.files.interpolation.as_deref().map(Matrix::open).transpose()?;
         must_fit(&matrix, second.as_ref())?;
         let partition = self.partition(rows)?;
         let partitions = vec![(partition.clone(), partition)];
         let (exchanges, entries) = matrices::spgemm(matrix, second, partitions, self.sizes)?;
-        self.row("spgemm", &exchanges, (rows.into(), entries))
+        Ok(self.product("spgemm", exchanges, rows, entries))
     }
 
     fn partition(&self, rows: u32) -> Result<Partition, Failure> {
@@ -115,18 +151,14 @@ impl Level<'_> {
         NonZeroU32::new(rows).map_or(self.processes, |rows| rows.min(self.processes))
     }
 
-    fn row(
-        &self,
-        operation: &'static str,
-        exchanges: &[Exchange],
-        of_matrix: (u64, u64),
-    ) -> Result<Row, Failure> {
-        let processes = self.processes(of_matrix.0 as u32);
-        let exchange = &exchanges[0];
-        let prediction =
-            predict(&self.place.setting(processes, self.order), exchange).map_err(Failure::Message)?;
-        let row =
-            Row::new(self.number.to_string(), operation, self.place.layout(processes), exchange, prediction);
-        Ok(Row { matrix: Some(of_matrix), ..row })
+    fn product(&self, operation: &'static str, exchanges: Vec<Exchange>, rows: u32, entries: u64) -> Product {
+        Product {
+            level: self.number,
+            operation,
+            processes: self.processes(rows),
+            // There is one partition, so there is one exchange.
+            exchange: exchanges.into_iter().next().unwrap_or_default(),
+            of_matrix: (rows.into(), entries),
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::engines;
 use super::matrices::{self, Matrix};
 use super::place::Place;
 use super::predicted::{Predicted, Row};
-use crate::cli::{Exchanged, Spgemm, Spmv};
+use crate::cli::{Numbers, Spgemm, Spmv};
 use crate::failure::Failure;
 use crate::format::count;
 
@@ -24,7 +24,7 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
         .iter()
         .map(|&processes| matrix.partition(arguments.partition.as_deref(), processes))
         .collect();
-    let (exchanges, entries) = matrices::spmv(matrix, partitions?, sizes(&arguments.exchanged))?;
+    let (exchanges, entries) = matrices::spmv(matrix, partitions?, sizes(&arguments.exchanged.sizes))?;
     let subject = format!(
         "product of {} and a vector: {} rows, {} entries",
         arguments.matrix.display(),
@@ -58,7 +58,8 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
             Ok((of_rows, of_columns))
         })
         .collect();
-    let (exchanges, entries) = matrices::spgemm(first, second, partitions?, sizes(&arguments.exchanged))?;
+    let (exchanges, entries) =
+        matrices::spgemm(first, second, partitions?, sizes(&arguments.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
     let subject = format!(
         "product of {} and {second}: {} rows, {} entries",
@@ -85,8 +86,8 @@ pub(super) fn must_fit(first: &Matrix, second: Option<&Matrix>) -> Result<(), Fa
     )))
 }
 
-pub(super) fn sizes(exchanged: &Exchanged) -> Sizes {
-    Sizes { value_bytes: exchanged.value_bytes, index_bytes: exchanged.index_bytes }
+pub(super) fn sizes(numbers: &Numbers) -> Sizes {
+    Sizes { value_bytes: numbers.value_bytes, index_bytes: numbers.index_bytes }
 }
 
 /// A prediction without rows.

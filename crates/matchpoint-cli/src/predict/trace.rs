@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use matchpoint_model::{End, Exchange, Locality, Search, Sent, predict};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements};
-use matchpoint_replay::traffic::{PhaseTraffic, TrafficOptions, traffic};
-use matchpoint_replay::{Measurements, Options, Progress, replay};
+use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
+use matchpoint_replay::{Measurements, Options, Progress};
 
 use super::engines;
 use super::place::Place;
@@ -57,18 +57,9 @@ fn measure(
         loggp: arguments.loggp,
         compare_arrivals: false,
     };
-    progress::shown(progress, || {
-        let measured = replay(trace.as_ref(), &options, progress)?;
-        let options = TrafficOptions {
-            engines: &arguments.engines,
-            arrivals: arguments.arrivals,
-            loggp: arguments.loggp,
-            phases: arguments.phases,
-            size_limits: &size_limits(place),
-        };
-        let phases = traffic(trace.as_ref(), &options, progress)?;
-        Ok((measured, phases))
-    })
+    let size_limits = size_limits(place);
+    let classes = Classes { phases: arguments.phases, size_limits: &size_limits };
+    progress::shown(progress, || Ok(traffic(trace.as_ref(), &options, classes, progress)?))
 }
 
 /// The sizes at which a protocol changes, of whatever kind of link.

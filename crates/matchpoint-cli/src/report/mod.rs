@@ -8,6 +8,7 @@ pub mod json;
 pub mod predict;
 pub mod run;
 pub mod terminal;
+pub mod validate;
 
 use matchpoint_replay::Measurements;
 

@@ -7,7 +7,7 @@ use crate::mpi;
 use crate::setting::{QUICK, Setting};
 
 /// A launcher that is a script of these tests, with a compiler that makes what it is to make without looking.
-fn launcher(setting: &Setting, script: &str) -> String {
+pub fn launcher(setting: &Setting, script: &str) -> String {
     let bin = setting.path("bin");
     fs::create_dir_all(&bin).unwrap();
     let program = |name: &str, text: &str| {

@@ -12,3 +12,4 @@ mod jobs;
 #[allow(dead_code)]
 mod mpi;
 mod setting;
+mod validate;

@@ -17,7 +17,7 @@ const STYLE: &str = include_str!("style.css");
 type Part = (&'static str, &'static str, fn(&Split) -> f64);
 
 /// What times go to.
-const PARTS: [Part; 3] = [
+pub(in crate::report) const PARTS: [Part; 3] = [
     ("k0", "transport", |split| split.transport_s),
     ("k2", "queue search", |split| split.queue_s),
     ("k4", "contention", |split| split.contention_s),
@@ -26,20 +26,23 @@ const PARTS: [Part; 3] = [
 /// The whole file.
 pub fn render(predicted: &Predicted) -> String {
     let lead = terminal::longest(predicted).map(|row| terminal::answer(predicted, row)).unwrap_or_default();
+    let sections = [bars(predicted), tables(predicted), engines(predicted), method(predicted)].join("\n");
+    page(&predicted.subject, "What will messages cost?", &lead, &sections)
+}
+
+/// A page that needs nothing else: its subject, the question and its answer, and sections, which are HTML.
+pub(in crate::report) fn page(subject: &str, question: &str, answer: &str, sections: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <title>Matchpoint: {title}</title>\n<style>\n{SHARED_STYLE}{STYLE}</style>\n</head>\n<body>\n\
          <header class=\"top\"><p class=\"brand\">Matchpoint</p><p class=\"trace\"><b>{title}</b></p></header>\n\
-         <main id=\"main\">\n<section class=\"hero\"><h1>What will messages cost?</h1>\n\
-         <p class=\"lead\">{lead}</p></section>\n{bars}\n{tables}\n{engines}\n{method}\n</main>\n</body>\n</html>\n",
-        title = escape(&predicted.subject),
-        lead = escape(&lead),
-        bars = bars(predicted),
-        tables = tables(predicted),
-        engines = engines(predicted),
-        method = method(predicted),
+         <main id=\"main\">\n<section class=\"hero\"><h1>{}</h1>\n\
+         <p class=\"lead\">{}</p></section>\n{sections}\n</main>\n</body>\n</html>\n",
+        escape(question),
+        escape(answer),
+        title = escape(subject),
     )
 }
 
@@ -60,30 +63,36 @@ fn bars(predicted: &Predicted) -> String {
     html + "</ul></section>"
 }
 
+/// The parts of a time, one after the other, of which `whole` seconds fill the width.
+pub(in crate::report) fn strip(split: &Split, whole: f64) -> String {
+    let mut strip = String::new();
+    for (class, name, of) in PARTS {
+        let _ = write!(
+            strip,
+            "<i class=\"{class}\" style=\"width:{:.3}%\" title=\"{name}: {}\"></i>",
+            ratio(of(split), whole) * 100.0,
+            seconds(of(split))
+        );
+    }
+    strip
+}
+
+/// A line over the parts, from one time to another, if they differ.
+pub(in crate::report) fn reach(from_s: f64, to_s: f64, whole: f64) -> String {
+    let [from, to] = [from_s, to_s].map(|time| ratio(time, whole) * 100.0);
+    match to > from {
+        true => format!("<span class=\"reach\" style=\"left:{from:.3}%;width:{:.3}%\"></span>", to - from),
+        false => String::new(),
+    }
+}
+
 fn chart(predicted: &Predicted, rows: &[&Row]) -> String {
     let longest = |row: &&Row| row.prediction.longest[2].total_s().max(row.prediction.longest[1].total_s());
     let scale = rows.iter().map(longest).fold(0.0, f64::max);
-    let percent = |time: f64| ratio(time, scale) * 100.0;
     let mut html = "<table class=\"bars split\"><tbody>".to_owned();
     for row in rows {
         let [shortest, split, longest] = &row.prediction.longest;
-        let mut strip = String::new();
-        for (class, name, of) in PARTS {
-            let _ = write!(
-                strip,
-                "<i class=\"{class}\" style=\"width:{:.3}%\" title=\"{name}: {}\"></i>",
-                percent(of(split)),
-                seconds(of(split))
-            );
-        }
-        let (from, to) = (percent(shortest.total_s()), percent(longest.total_s()));
-        if to > from {
-            let _ = write!(
-                strip,
-                "<span class=\"reach\" style=\"left:{from:.3}%;width:{:.3}%\"></span>",
-                to - from
-            );
-        }
+        let strip = strip(split, scale) + &reach(shortest.total_s(), longest.total_s(), scale);
         let _ = write!(
             html,
             "<tr><th scope=\"row\">{} {}</th><td class=\"n\">{}</td><td class=\"b\"><span class=\"parts\">{strip}\
@@ -96,7 +105,8 @@ fn chart(predicted: &Predicted, rows: &[&Row]) -> String {
     html + "</tbody></table>"
 }
 
-fn grid(columns: &[&str], rows: &[Vec<String>]) -> String {
+/// A table, its rows named by their first cells.
+pub(in crate::report) fn grid(columns: &[&str], rows: &[Vec<String>]) -> String {
     let mut html = "<div class=\"scroll\"><table class=\"grid\"><thead><tr>".to_owned();
     for column in columns {
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(column));

@@ -1,0 +1,238 @@
+/* An exchange among several ranks, as sparse matrix products have them: each rank posts the receives of all that comes to
+   it, sends all that goes from it, and waits for both. */
+
+enum { REPETITIONS_MIN = 20, REPETITIONS_MAX = 400 };
+
+struct message {
+    int from, to, bytes;
+    int place; /* of its receive, among the receives of its receiver */
+};
+
+/* What was said of the next exchange, in the order in which it is sent; every rank has all of it. */
+static struct message *said;
+static int said_count, said_room;
+
+/* A rank's part: a message that it sends or receives. */
+struct end_of_message {
+    int other, tag, bytes, place;
+};
+
+struct part {
+    struct end_of_message *sends, *receives; /* in the order in which they are begun */
+    int send_count, receive_count;
+    char *sent, *received; /* room for all of them */
+    MPI_Request *requests;
+};
+
+static void forget_messages(void) {
+    said_count = 0;
+}
+
+/* Adds the messages of a line, as `0>1:800@3`: sender, receiver, bytes, place. Tells whether all of them can be. */
+static int add_messages(const char *text) {
+    for (int used; *text != '\0' && *text != '\n'; text += used + (text[used] == ' ')) {
+        struct message one;
+        if (sscanf(text, "%d>%d:%d@%d%n", &one.from, &one.to, &one.bytes, &one.place, &used) != 4) {
+            return 0;
+        }
+        int are_ranks = one.from >= 0 && one.from < ranks && one.to >= 0 && one.to < ranks && one.from != one.to;
+        if (!are_ranks || one.bytes < 0) {
+            return 0;
+        }
+        if (said_count == said_room) {
+            said_room = said_room > 0 ? 2 * said_room : 64;
+            said = realloc(said, said_room * sizeof *said);
+            if (said == NULL) {
+                refuse("there is no memory for so many messages", "");
+            }
+        }
+        said[said_count++] = one;
+    }
+    return 1;
+}
+
+static int by_place(const void *one, const void *other) {
+    int first = ((const struct end_of_message *)one)->place, second = ((const struct end_of_message *)other)->place;
+    return (first > second) - (first < second);
+}
+
+static char *room_for(const struct end_of_message *ends, int count) {
+    size_t all = 0;
+    for (int at = 0; at < count; at++) {
+        all += ends[at].bytes;
+    }
+    char *room = memory(all);
+    /* Pages that are there before the clock runs. */
+    memset(room, 1, all);
+    return room;
+}
+
+static struct part own_part(void) {
+    struct part own = {0};
+    /* The tag is the number of the message among those of the same two ranks: at most 32767 (MPI-4.1 §9.1.1). */
+    int *to = memory(ranks * sizeof *to), *from = memory(ranks * sizeof *from);
+    own.sends = memory(said_count * sizeof *own.sends);
+    own.receives = memory(said_count * sizeof *own.receives);
+    for (int at = 0; at < said_count; at++) {
+        struct message one = said[at];
+        if (one.from == rank) {
+            own.sends[own.send_count++] = (struct end_of_message){one.to, to[one.to]++, one.bytes, 0};
+        } else if (one.to == rank) {
+            own.receives[own.receive_count++] =
+                (struct end_of_message){one.from, from[one.from]++, one.bytes, one.place};
+        }
+    }
+    free(to);
+    free(from);
+    qsort(own.receives, own.receive_count, sizeof *own.receives, by_place);
+    own.sent = room_for(own.sends, own.send_count);
+    own.received = room_for(own.receives, own.receive_count);
+    own.requests = memory((own.send_count + own.receive_count) * sizeof *own.requests);
+    return own;
+}
+
+static void end_part(struct part *own) {
+    free(own->sends);
+    free(own->receives);
+    free(own->sent);
+    free(own->received);
+    free(own->requests);
+}
+
+static void begin_sends(struct part *own, MPI_Request *requests) {
+    char *from = own->sent;
+    for (int at = 0; at < own->send_count; from += own->sends[at++].bytes) {
+        struct end_of_message one = own->sends[at];
+        MPI_Isend(from, one.bytes, MPI_BYTE, one.other, one.tag, MPI_COMM_WORLD, &requests[at]);
+    }
+}
+
+/* Seconds that this rank needs. A rank that the barrier lets go first waits for the others: that is in it. */
+static double exchanged_s(struct part *own, MPI_Comm taking_part) {
+    MPI_Barrier(taking_part);
+    double begin = MPI_Wtime();
+    char *into = own->received;
+    for (int at = 0; at < own->receive_count; into += own->receives[at++].bytes) {
+        struct end_of_message one = own->receives[at];
+        MPI_Irecv(into, one.bytes, MPI_BYTE, one.other, one.tag, MPI_COMM_WORLD, &own->requests[at]);
+    }
+    begin_sends(own, own->requests + own->receive_count);
+    MPI_Waitall(own->receive_count + own->send_count, own->requests, MPI_STATUSES_IGNORE);
+    return MPI_Wtime() - begin;
+}
+
+/* Those with messages, and rank 0, which tells; all others sleep. */
+static MPI_Comm those_taking_part(const struct part *own) {
+    MPI_Comm taking_part;
+    int takes_part = rank == 0 || own->send_count > 0 || own->receive_count > 0;
+    MPI_Comm_split(control, takes_part ? 0 : MPI_UNDEFINED, rank, &taking_part);
+    return taking_part;
+}
+
+/* exchange NUMBER SECONDS: how long the rank takes that takes longest, repetition by repetition. */
+static int measure_exchange(const char *line) {
+    int number;
+    double budget_s, seconds[REPETITIONS_MAX], longest[REPETITIONS_MAX];
+    if (sscanf(line, "exchange %d %lf", &number, &budget_s) != 2) {
+        return 0;
+    }
+    struct part own = own_part();
+    MPI_Comm taking_part = those_taking_part(&own);
+    if (taking_part != MPI_COMM_NULL) {
+        /* The first makes connections, the second tells how long one takes. */
+        exchanged_s(&own, taking_part);
+        double once = slowest(exchanged_s(&own, taking_part), taking_part);
+        int count = bounded(budget_s / (once < 1e-9 ? 1e-9 : once), REPETITIONS_MIN, REPETITIONS_MAX);
+        for (int at = 0; at < count; at++) {
+            seconds[at] = exchanged_s(&own, taking_part);
+        }
+        MPI_Reduce(seconds, longest, count, MPI_DOUBLE, MPI_MAX, 0, taking_part);
+        if (rank == 0) {
+            printf(MARK " exchanged %d", number);
+            for (int at = 0; at < count; at++) {
+                printf(" %.9e", longest[at]);
+            }
+            printf("\n");
+            fflush(stdout);
+        }
+        MPI_Comm_free(&taking_part);
+    }
+    end_part(&own);
+    return 1;
+}
+
+/* The index of a message among the receives of this rank. */
+static int index_of_receive(const struct part *own, const MPI_Status *status) {
+    for (int at = 0; at < own->receive_count; at++) {
+        if (own->receives[at].other == status->MPI_SOURCE && own->receives[at].tag == status->MPI_TAG) {
+            return at;
+        }
+    }
+    refuse("a message came that nobody was to send", "");
+    return -1;
+}
+
+/* Receives whatever message is there first, again and again, and fills `order` with which it was (§5 of the paper). */
+static void receive_as_they_come(struct part *own, int *order) {
+    begin_sends(own, own->requests);
+    for (int at = 0; at < own->receive_count; at++) {
+        MPI_Status status;
+        MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        order[at] = index_of_receive(own, &status);
+        MPI_Recv(own->received, own->receives[order[at]].bytes, MPI_BYTE, status.MPI_SOURCE, status.MPI_TAG,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Waitall(own->send_count, own->requests, MPI_STATUSES_IGNORE);
+}
+
+static void say_order(int number, int of, const int *order, int count) {
+    if (count == 0) {
+        return;
+    }
+    printf(MARK " arrived %d %d", number, of);
+    for (int at = 0; at < count; at++) {
+        printf(" %d", order[at]);
+    }
+    printf("\n");
+}
+
+/* The orders of all ranks that take part, said by rank 0, which is the first of them. */
+static void tell_orders(int number, const int *order, int count, MPI_Comm taking_part) {
+    int taking, own[2] = {rank, count};
+    MPI_Comm_size(taking_part, &taking);
+    if (rank != 0) {
+        MPI_Send(own, 2, MPI_INT, 0, RESULT_TAG, taking_part);
+        MPI_Send(order, count, MPI_INT, 0, RESULT_TAG, taking_part);
+        return;
+    }
+    say_order(number, rank, order, count);
+    for (int at = 1; at < taking; at++) {
+        int of[2];
+        MPI_Recv(of, 2, MPI_INT, at, RESULT_TAG, taking_part, MPI_STATUS_IGNORE);
+        int *theirs = memory(of[1] * sizeof *theirs);
+        MPI_Recv(theirs, of[1], MPI_INT, at, RESULT_TAG, taking_part, MPI_STATUS_IGNORE);
+        say_order(number, of[0], theirs, of[1]);
+        free(theirs);
+    }
+    fflush(stdout);
+}
+
+/* arrivals NUMBER: in which order messages come, for each rank that gets any. */
+static int tell_arrivals(const char *line) {
+    int number;
+    if (sscanf(line, "arrivals %d", &number) != 1) {
+        return 0;
+    }
+    struct part own = own_part();
+    MPI_Comm taking_part = those_taking_part(&own);
+    if (taking_part != MPI_COMM_NULL) {
+        int *order = memory(own.receive_count * sizeof *order);
+        MPI_Barrier(taking_part);
+        receive_as_they_come(&own, order);
+        tell_orders(number, order, own.receive_count, taking_part);
+        free(order);
+        MPI_Comm_free(&taking_part);
+    }
+    end_part(&own);
+    return 1;
+}

@@ -1,0 +1,127 @@
+//! An exchange among several ranks, each of which sends to and receives from several others: what sparse matrix products
+//! have (§5). The benchmark is told every message of it, and decides nothing.
+
+use std::fmt::Write;
+
+/// Lines that the benchmark reads are shorter than 64 KiB.
+const LINE_BYTES: usize = 32 << 10;
+
+/// One message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// The rank that sends it.
+    pub from: u32,
+    /// Another rank, which receives it.
+    pub to: u32,
+    /// Its size; the benchmark counts in an int.
+    pub bytes: u32,
+    /// The place of its receive among the receives that this rank posts.
+    pub place: u32,
+}
+
+/// All messages, each rank's in the order in which it sends them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Irregular {
+    /// No two of a receiver have the same place, and places are as many as its receives.
+    pub messages: Vec<Message>,
+}
+
+impl Irregular {
+    /// The same, with the receives of some ranks posted the other way round.
+    pub fn reversed(&self, at: impl Fn(u32) -> bool) -> Irregular {
+        let mut reversed = self.clone();
+        for message in reversed.messages.iter_mut().filter(|message| at(message.to)) {
+            message.place = self.received(message.to) - 1 - message.place;
+        }
+        reversed
+    }
+
+    /// How many messages a rank receives.
+    pub fn received(&self, rank: u32) -> u32 {
+        self.messages.iter().filter(|message| message.to == rank).count() as u32
+    }
+
+    /// The ranks that receive any, ascending.
+    pub fn receivers(&self) -> Vec<u32> {
+        let mut receivers: Vec<u32> = self.messages.iter().map(|message| message.to).collect();
+        receivers.sort_unstable();
+        receivers.dedup();
+        receivers
+    }
+
+    /// The lines that tell the benchmark.
+    pub(crate) fn lines(&self) -> String {
+        let mut lines = "forget".to_owned();
+        let mut line_bytes = LINE_BYTES;
+        for Message { from, to, bytes, place } in &self.messages {
+            let word = format!(" {from}>{to}:{bytes}@{place}");
+            if line_bytes + word.len() > LINE_BYTES {
+                lines.push_str("\nmessages");
+                line_bytes = 0;
+            }
+            line_bytes += word.len();
+            let _ = write!(lines, "{word}");
+        }
+        lines + "\n"
+    }
+}
+
+/// In which order the messages of a rank came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arrived {
+    /// The rank.
+    pub rank: u32,
+    /// The places of their receives; each is there once.
+    pub places: Vec<u32>,
+}
+
+/// `9 0 2 0 1`: number, rank, places; of messages that the exchange has.
+pub(crate) fn arrived(words: &str, number: usize, of: &Irregular) -> Option<Arrived> {
+    let mut words = words.split(' ');
+    if words.next()?.parse() != Ok(number) {
+        return None;
+    }
+    let rank = words.next()?.parse().ok()?;
+    let places: Result<Vec<u32>, _> = words.map(str::parse).collect();
+    let places = places.ok()?;
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    sorted.into_iter().eq(0..of.received(rank)).then_some(Arrived { rank, places })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> Irregular {
+        let message = |from, to, bytes, place| Message { from, to, bytes, place };
+        Irregular { messages: vec![message(0, 1, 8, 1), message(2, 1, 80, 0), message(1, 0, 0, 0)] }
+    }
+
+    #[test]
+    fn the_benchmark_is_told_every_message() {
+        assert_eq!(two().lines(), "forget\nmessages 0>1:8@1 2>1:80@0 1>0:0@0\n");
+        assert_eq!(Irregular::default().lines(), "forget\n");
+        let many = Irregular { messages: two().messages.repeat(10_000) };
+        let lines = many.lines();
+        assert!(lines.lines().count() > 5 && lines.lines().all(|line| line.len() < 60_000));
+        assert_eq!(lines.matches('>').count(), 30_000);
+    }
+
+    #[test]
+    fn receives_are_reversed_rank_by_rank() {
+        let places = |of: &Irregular| of.messages.iter().map(|message| message.place).collect::<Vec<_>>();
+        assert_eq!(places(&two().reversed(|_| true)), [0, 1, 0]);
+        assert_eq!(two().reversed(|rank| rank == 0), two());
+        assert_eq!(two().receivers(), [0, 1]);
+    }
+
+    #[test]
+    fn orders_have_every_message_once() {
+        let of = |words| arrived(words, 9, &two());
+        assert_eq!(of("9 1 1 0"), Some(Arrived { rank: 1, places: vec![1, 0] }));
+        for wrong in ["", "8 1 1 0", "9 1 1", "9 1 1 1", "9 1 0 2", "9 0 0 1", "9 7 0", "9 x 0"] {
+            assert_eq!(of(wrong), None, "{wrong}");
+        }
+    }
+}

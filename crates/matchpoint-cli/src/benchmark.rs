@@ -1,0 +1,109 @@
+//! A job of the benchmark of `matchpoint-calibrate`, talked with in a thread of its own while the job is watched.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_calibrate::conversation::Conversation;
+use matchpoint_calibrate::{CalibrateError, program};
+
+use crate::failure::Failure;
+use crate::job;
+
+const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}  {eta} left";
+
+/// How far it is: what a bar shows.
+pub struct Shown {
+    /// Measurements that are made.
+    pub done: usize,
+    /// All of them.
+    pub total: usize,
+    /// The next, in words.
+    pub next: String,
+}
+
+/// Tells how far it is. Nobody looks any more once the job has ended.
+pub struct Tells(Sender<Shown>);
+
+impl Tells {
+    /// Shows this from now on.
+    pub fn show(&self, shown: Shown) {
+        let _ = self.0.send(shown);
+    }
+}
+
+/// Starts `launcher` with the benchmark behind it, has `talk` talk with it, and waits for the job: what `talk` came to, and
+/// how the job ended.
+///
+/// # Errors
+/// There is no launcher, no compiler of its MPI, or the job cannot be started.
+pub fn run<T, E>(
+    launcher: &[String],
+    mpicc: Option<&Path>,
+    talk: impl FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+) -> Result<(Result<T, E>, ExitStatus), Failure>
+where
+    T: Send + 'static,
+    E: From<CalibrateError> + Send + 'static,
+{
+    let mut command = program::command(launcher, mpicc, &mut |library| {
+        anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
+    })?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut talking = Talking { talk: Some(talk), thread: None, steps: None, bar: bar() };
+    let status = job::run(command, &mut talking)?;
+    if let Some(bar) = talking.bar {
+        bar.finish_and_clear();
+    }
+    let outcome = match talking.thread.map(JoinHandle::join) {
+        Some(Ok(outcome)) => outcome,
+        _ => Err(CalibrateError("the measurement broke off".to_owned()).into()),
+    };
+    Ok((outcome, status))
+}
+
+fn bar() -> Option<ProgressBar> {
+    io::stderr().is_terminal().then(|| {
+        let style = ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar());
+        ProgressBar::new(0).with_style(style)
+    })
+}
+
+struct Talking<F, T, E> {
+    talk: Option<F>,
+    thread: Option<JoinHandle<Result<T, E>>>,
+    steps: Option<Receiver<Shown>>,
+    bar: Option<ProgressBar>,
+}
+
+impl<F, T, E> job::Watcher for Talking<F, T, E>
+where
+    F: FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
+    T: Send + 'static,
+    E: Send + 'static,
+{
+    fn begins(&mut self, job: &mut Child) {
+        let (Some(talk), Some(output), Some(input)) = (self.talk.take(), job.stdout.take(), job.stdin.take())
+        else {
+            return;
+        };
+        let (told, steps) = mpsc::channel();
+        self.steps = Some(steps);
+        self.thread = Some(thread::spawn(move || {
+            let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
+            talk(benchmark, &Tells(told))
+        }));
+    }
+
+    fn looks(&mut self) {
+        let (Some(bar), Some(steps)) = (&self.bar, &self.steps) else { return };
+        if let Some(last) = steps.try_iter().last() {
+            bar.set_length(last.total as u64);
+            bar.set_position(last.done as u64);
+            bar.set_message(last.next);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! How far models are off, and why one that knows more is no better.
+
+use super::validated::{Application, Judgement, Off, Row, Step};
+use crate::derived::ratio;
+use crate::format::digits;
+
+/// Errors closer than this, half of what is shown, are the same.
+const SAME: f64 = 0.005;
+
+/// Every application that has rows.
+pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
+    let of = |application| rows.iter().filter(|row| row.application == application).collect::<Vec<_>>();
+    let all = Application::ALL.into_iter().map(|application| (application, of(application)));
+    all.filter(|(_, rows)| !rows.is_empty())
+        .map(|(application, rows)| judgement(application, &rows))
+        .collect()
+}
+
+fn judgement(application: Application, rows: &[&Row]) -> Judgement {
+    let mut errors = [None; 6];
+    for (at, error) in errors.iter_mut().enumerate() {
+        *error = off(rows, at);
+    }
+    let within = |row: &&&Row| (row.interval.0..=row.interval.1).contains(&row.measured.median_s);
+    let is_worse = |at: usize| {
+        let (before, error): (Option<Off>, Option<Off>) = (errors[at - 1], errors[at]);
+        before.zip(error).filter(|(before, error)| error.absolute > before.absolute + SAME)
+    };
+    let reasons = (1..errors.len()).filter_map(|at| is_worse(at).map(|(before, _)| reason(rows, at, before)));
+    Judgement {
+        application,
+        rows: rows.len(),
+        errors,
+        within: rows.iter().filter(within).count(),
+        reasons: reasons.collect(),
+    }
+}
+
+/// Of one model, if the machine tells it of every row.
+fn off(rows: &[&Row], at: usize) -> Option<Off> {
+    let relative = |row: &&Row| row.modelled[at].map(|time| time / row.measured.median_s - 1.0);
+    let all: Option<Vec<f64>> = rows.iter().map(relative).collect();
+    let all = all?;
+    let mean = |of: fn(f64) -> f64| ratio(all.iter().copied().map(of).sum(), all.len() as f64);
+    Some(Off { absolute: mean(f64::abs), signed: mean(|error| error) })
+}
+
+/// Why the model at this place is worse than the one before.
+fn reason(rows: &[&Row], at: usize, before: Off) -> String {
+    let step = Step::ALL[at];
+    let above = rows.iter().filter(|row| row.modelled[at - 1] > Some(row.measured.median_s)).count();
+    let state =
+        format!("the time before was above the measured one already in {above} of {} rows", rows.len());
+    let title = step.title();
+    match step {
+        Step::Queue => format!("{title}: {state}{}.", entries(rows)),
+        Step::Attempts => {
+            format!("{title}: {}, {} of those that γ n² takes.", less_or_more(rows, at), compared(rows))
+        }
+        // Each of these adds time, or takes some away.
+        _ if before.signed > 0.0 => format!("{title}: {state}, and this adds to it."),
+        _ => format!("{title}: it takes messages for faster than they were, by its parameters."),
+    }
+}
+
+/// What counted entries do to the time, and why that is worse.
+fn less_or_more(rows: &[&Row], at: usize) -> &'static str {
+    let sum = |at: usize| rows.iter().filter_map(|row| row.modelled[at]).sum::<f64>();
+    match sum(at) < sum(at - 1) {
+        true => {
+            "what γ n² says too much had made up for what is missing elsewhere, and there were fewer entries"
+        }
+        false => "there were more entries, and the time was too long already",
+    }
+}
+
+/// What the bound counts, beside what was compared.
+fn entries(rows: &[&Row]) -> String {
+    match rows.iter().any(|row| row.received > 1) {
+        false => ", and no rank received more than one message: there was nothing to search".to_owned(),
+        true => format!("; of the entries that γ n² takes for compared, {} were", compared(rows)),
+    }
+}
+
+/// Entries compared, as a share of n² ÷ 2, over the rows where they were counted.
+fn compared(rows: &[&Row]) -> String {
+    let counted = rows.iter().filter_map(|row| row.searched.map(|searched| searched.natural));
+    let (compared, bound) = counted.fold((0.0, 0.0), |(compared, bound), worst| {
+        let n = f64::from(worst.received);
+        (compared + worst.attempts as f64, bound + n * n / 2.0)
+    });
+    format!("{} %", digits(ratio(compared, bound) * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_model::Split;
+
+    use super::super::validated::{Searched, Times, Worst};
+    use super::*;
+
+    fn row(measured_s: f64, modelled: [Option<f64>; 6]) -> Row {
+        let worst = Worst { process: 0, received: 10, attempts: 25 };
+        Row {
+            application: Application::Spmv,
+            name: "0".to_owned(),
+            played: None,
+            messages: 20,
+            bytes: 160,
+            received: 10,
+            measured: Times::of(&[measured_s]),
+            reversed: None,
+            modelled,
+            split: Split::default(),
+            interval: (0.9, 1.5),
+            searched: Some(Searched { natural: worst, reversed: None }),
+        }
+    }
+
+    #[test]
+    fn errors_are_relative_to_what_was_measured() {
+        let modelled = |time| [Some(time), None, Some(time), Some(time), Some(time), Some(time)];
+        let judged = judge(&[row(1.0, modelled(1.5)), row(2.0, modelled(1.0))]);
+        let [of] = &judged[..] else { panic!("{judged:?}") };
+        assert_eq!(of.errors[0], Some(Off { absolute: 0.5, signed: 0.0 }));
+        assert_eq!(of.errors[1], None, "not told");
+        assert_eq!((of.rows, of.within), (2, 1));
+        assert_eq!(of.reasons, [""; 0]);
+    }
+
+    #[test]
+    fn a_model_that_is_worse_is_told_why() {
+        let judged = judge(&[row(1.0, [0.9, 0.8, 1.1, 1.6, 1.7, 1.15].map(Some))]);
+        let [max_rate, queue, contention] = &judged[0].reasons[..] else { panic!("{judged:?}") };
+        assert!(max_rate.starts_with("max-rate: it takes messages for faster"), "{max_rate}");
+        assert!(
+            queue.contains("in 1 of 1 rows; of the entries that γ n² takes for compared, 50.0 % were"),
+            "{queue}"
+        );
+        assert!(contention.starts_with("+ contention: the time before was above"), "{contention}");
+        let hidden = judge(&[row(1.0, [0.2, 0.2, 0.2, 1.0, 1.0, 0.6].map(Some))]);
+        assert!(hidden[0].reasons[0].starts_with("+ attempts: what γ n² says too much"), "{hidden:?}");
+    }
+}

@@ -1,0 +1,141 @@
+//! The operations carried out, and what of a row was measured.
+
+use matchpoint_calibrate::conversation::Conversation;
+use matchpoint_calibrate::irregular::Arrived;
+use matchpoint_calibrate::plan::Measurement;
+use matchpoint_model::Setting;
+
+use super::models::{self, Told};
+use super::operations::{Asked, Operation, volume_attempts};
+use super::played::Played;
+use super::searched::Counts;
+use super::validated::{Row, Searched, Times, Worst};
+use crate::benchmark::{Shown, Tells};
+use crate::failure::Failure;
+
+/// Everything is measured so often, one operation after the other: what disturbs the machine for a while disturbs a part of
+/// the repetitions of several, and not all of one.
+const ROUNDS: usize = 2;
+
+/// In how many exchanges the order of messages is looked at.
+const LOOKED_AT: usize = 5;
+
+/// A batch of HighVolumePingPong is timed as one, and shorter than the whole measurement by this.
+const BATCHES: f64 = 50.0;
+
+/// What was measured of an operation.
+#[derive(Default)]
+pub(super) struct Measured {
+    natural: Vec<f64>,
+    /// Of exchanges.
+    reversed: Vec<f64>,
+    /// Of exchanges: in which order messages came.
+    arrivals: Vec<Vec<Arrived>>,
+}
+
+/// Has all of them carried out; each takes `budget_s`, in all, or some more.
+pub(super) fn all(
+    benchmark: &mut Conversation,
+    operations: &[Operation],
+    budget_s: f64,
+    tells: &Tells,
+) -> Result<Vec<Measured>, Failure> {
+    let mut all: Vec<Measured> = operations.iter().map(|_| Measured::default()).collect();
+    let total = operations.len() * ROUNDS;
+    let each_s = budget_s / ROUNDS as f64;
+    for round in 0..ROUNDS {
+        for (at, (operation, into)) in operations.iter().zip(&mut all).enumerate() {
+            let done = round * operations.len() + at;
+            let next = format!("{} {}", operation.application.title(), operation.name);
+            tells.show(Shown { done, total, next });
+            match &operation.asked {
+                Asked::Volume(measurement) => {
+                    let seconds = benchmark.measure(done, measurement, each_s / BATCHES, each_s)?;
+                    into.natural.extend(seconds);
+                }
+                Asked::Exchange(played) => {
+                    let messages = &played.messages;
+                    into.natural.extend(benchmark.exchange(done, messages, each_s / 2.0)?);
+                    into.reversed.extend(benchmark.exchange(done, &played.reversed(), each_s / 2.0)?);
+                    if round == 0 {
+                        for _ in 0..LOOKED_AT {
+                            into.arrivals.push(benchmark.arrivals(done, messages)?);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+impl Measured {
+    /// The operation, measured and modelled.
+    pub fn row(&self, operation: &Operation, setting: &Setting<'_>) -> Result<Row, Failure> {
+        match &operation.asked {
+            Asked::Volume(measurement) => self.of_volume(operation, measurement, setting),
+            Asked::Exchange(played) => self.of_exchange(operation, played, setting),
+        }
+    }
+
+    fn of_exchange(
+        &self,
+        operation: &Operation,
+        played: &Played,
+        setting: &Setting<'_>,
+    ) -> Result<Row, Failure> {
+        let exchange = played.exchange();
+        let counts = Counts::of(&self.arrivals)?;
+        let ranks = setting.layout.processes.get();
+        let told = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
+        let row = self.timed(operation, told);
+        let received =
+            played.messages.receivers().into_iter().map(|rank| played.messages.received(rank)).max();
+        Ok(Row {
+            played: played.process,
+            messages: exchange.count(),
+            bytes: exchange.bytes(),
+            received: received.unwrap_or(0),
+            reversed: Some(Times::of(&self.reversed)),
+            searched: counts.worst(played),
+            ..row
+        })
+    }
+
+    fn of_volume(
+        &self,
+        operation: &Operation,
+        of: &Measurement,
+        setting: &Setting<'_>,
+    ) -> Result<Row, Failure> {
+        let (messages, bytes) = (u64::from(of.messages), u64::from(of.bytes));
+        let attempts = volume_attempts(of.order, of.messages);
+        let row = self.timed(operation, models::volume(setting, messages, bytes, attempts)?);
+        let worst = Worst { process: 1, received: of.messages, attempts };
+        Ok(Row {
+            messages,
+            bytes: messages * bytes,
+            received: of.messages,
+            searched: Some(Searched { natural: worst, reversed: None }),
+            ..row
+        })
+    }
+
+    /// What every row has.
+    fn timed(&self, operation: &Operation, told: Told) -> Row {
+        Row {
+            application: operation.application,
+            name: operation.name.clone(),
+            played: None,
+            messages: 0,
+            bytes: 0,
+            received: 0,
+            measured: Times::of(&self.natural),
+            reversed: None,
+            modelled: told.modelled,
+            split: told.split,
+            interval: told.interval,
+            searched: None,
+        }
+    }
+}

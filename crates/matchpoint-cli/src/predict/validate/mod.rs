@@ -1,0 +1,195 @@
+//! `matchpoint predict validate`: operations predicted, carried out under the user's MPI, and compared.
+//!
+//! The benchmark of `matchpoint calibrate` is told every message of an operation, and says how long it takes and in which
+//! order messages come. What is compared is the time of the rank that takes longest.
+
+mod judged;
+mod measured;
+mod models;
+mod operations;
+mod played;
+mod searched;
+pub mod validated;
+
+use std::fs;
+use std::num::NonZeroU32;
+use std::time::SystemTime;
+
+use matchpoint_calibrate::conversation::{Conversation, Hello};
+use matchpoint_calibrate::topology::Topology;
+use matchpoint_model::{Layout, Order};
+
+use self::operations::{Extent, operations};
+use self::validated::{Job, Validated};
+use super::amg::Hierarchy;
+use super::place::{Place, read_machine};
+use super::sparse::sizes;
+use crate::benchmark::{self, Tells};
+use crate::cli::{On, Validate};
+use crate::failure::Failure;
+use crate::{format, job};
+
+/// The command.
+pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
+    // What is wrong with files is told before a job is started.
+    read_machine(&arguments.on.machine)?;
+    let hierarchy = Hierarchy::find(&arguments.levels)?;
+    let asked = arguments.clone();
+    let (outcome, status) = benchmark::run(
+        &arguments.command,
+        arguments.mpicc.as_deref(),
+        move |benchmark, tells| -> Result<Validated, Failure> {
+            Validation { asked, hierarchy }.run(benchmark, tells)
+        },
+    )?;
+    match outcome {
+        Ok(validated) => job::ended(status).map(|()| validated),
+        Err(Failure::Message(why)) if !status.success() => {
+            let code =
+                status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
+            Err(Failure::Message(format!("{why} ({code}); see what it said, and start it again")))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+struct Validation {
+    asked: Validate,
+    hierarchy: Hierarchy,
+}
+
+impl Validation {
+    fn run(&self, mut benchmark: Conversation, tells: &Tells) -> Result<Validated, Failure> {
+        let load = fs::read_to_string("/proc/loadavg").ok();
+        let load = load.and_then(|said| said.split(' ').next().and_then(|load| load.parse().ok()));
+        let hello = benchmark.hello()?;
+        let ranks = hello.topology.0.len() as u32;
+        let processes = self.processes(ranks)?;
+        let place = Place::read(&self.on(&hello.topology))?;
+        let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
+        must_lie_so(&hello.topology, &layout)?;
+        let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
+        let (operations, notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
+        let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
+        benchmark.quit();
+        let setting = place.setting(layout.processes, Order::Bound);
+        let rows: Result<Vec<_>, Failure> = operations
+            .iter()
+            .zip(&measured)
+            .map(|(operation, times)| times.row(operation, &setting))
+            .collect();
+        let rows = rows?;
+        Ok(Validated {
+            subject: self.subject(processes, ranks),
+            machine: place.machine.clone(),
+            processes: processes.get(),
+            judgements: judged::judge(&rows),
+            rows,
+            notes: [notes, warnings(&place, &hello, &layout), place.machine.provenance.notes.clone()]
+                .concat(),
+            job: self.job(hello, load, ranks),
+        })
+    }
+
+    fn processes(&self, ranks: u32) -> Result<NonZeroU32, Failure> {
+        let Some(ranks) = NonZeroU32::new(ranks).filter(|ranks| ranks.get() > 1) else {
+            let problem =
+                "the job has 1 process, and it takes two to exchange a message; start more, as with -n 2";
+            return Err(Failure::Message(problem.to_owned()));
+        };
+        let processes = self.asked.processes.unwrap_or(ranks);
+        if processes < ranks {
+            return Err(Failure::Message(format!(
+                "the job has {ranks} ranks, more than the {processes} processes that are asked for; start as many, or two, of \
+                 which one plays the process that receives most"
+            )));
+        }
+        Ok(processes)
+    }
+
+    /// Nodes and sockets are those of the job, where nobody says otherwise.
+    fn on(&self, topology: &Topology) -> On {
+        let nodes = topology.nodes();
+        let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
+        let packages = topology.0.first().and_then(|rank| NonZeroU32::new(rank.packages));
+        let on = self.asked.on.clone();
+        On { ppn: on.ppn.or(ppn), sockets: on.sockets.or(packages), ..on }
+    }
+
+    fn subject(&self, processes: NonZeroU32, ranks: u32) -> String {
+        let played = match processes.get() == ranks {
+            true => "each a rank".to_owned(),
+            false => "of which one is played by one rank, and its partners by another".to_owned(),
+        };
+        let processes = format::counted(processes.get().into(), "process");
+        format!(
+            "the levels in {}, gather and HighVolumePingPong, {processes}, {played}",
+            self.asked.levels.display()
+        )
+    }
+
+    fn job(&self, hello: Hello, load: Option<f64>, ranks: u32) -> Job {
+        Job {
+            command: self.asked.command.clone(),
+            started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            mpi: hello.mpi,
+            nodes: hello.topology.nodes().iter().map(|node| node[0].host.clone()).collect(),
+            host: matchpoint_replay::host::host(),
+            load,
+            ranks,
+        }
+    }
+}
+
+/// Models lay ranks out node by node.
+fn must_lie_so(topology: &Topology, layout: &Layout) -> Result<(), Failure> {
+    for (node, ranks) in topology.nodes().iter().enumerate() {
+        if let Some(rank) = ranks.iter().find(|rank| layout.node(rank.rank) as usize != node) {
+            return Err(Failure::Message(format!(
+                "rank {} is on {}, and with {} ranks a node it should be on node {} of the job; start as many ranks on each \
+                 node, one node after the other (MPICH: -ppn N)",
+                rank.rank,
+                rank.host,
+                layout.ppn,
+                layout.node(rank.rank) + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What makes the comparison less than it looks.
+fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
+    let (of, mut warnings) = (&place.machine.provenance, Vec::new());
+    let nodes = hello.topology.nodes();
+    if let Some(other) = nodes.iter().find(|node| !of.host.contains(&node[0].host)) {
+        warnings.push(format!(
+            "The parameters were measured on {}, and this ran on {}: they are another machine's.",
+            of.host, other[0].host
+        ));
+    }
+    if of.mpi != hello.mpi {
+        warnings.push(format!(
+            "The parameters were measured under {}, and this ran under {}.",
+            of.mpi, hello.mpi
+        ));
+    }
+    if let Some(crowded) = nodes.iter().find(|node| node.iter().any(|rank| (rank.cpus as usize) < node.len()))
+    {
+        warnings.push(format!(
+            "{} ranks share {} on {}: times are those of the scheduler, too.",
+            crowded.len(),
+            format::counted(crowded[0].cpus.into(), "core"),
+            crowded[0].host
+        ));
+    }
+    if layout.nodes() == 1 {
+        warnings.push(
+            "All ranks are on one node: no message can meet another on a link, so there is no contention, and nothing here \
+             tells how well δ ℓ describes it; and as no message leaves the node, postal, max-rate and node-aware differ \
+             only where sockets do."
+                .to_owned(),
+        );
+    }
+    warnings
+}

@@ -1,0 +1,154 @@
+//! Which operations are carried out: products on the levels of a hierarchy, gathers, and HighVolumePingPong.
+
+use std::num::NonZeroU32;
+
+use matchpoint_calibrate::plan::{Measurement, Order, Part};
+use matchpoint_model::sparse::Sizes;
+use matchpoint_model::{Exchange, Sent};
+
+use super::played::{self, Played};
+use super::validated::Application;
+use crate::failure::Failure;
+use crate::format;
+use crate::predict::amg::Hierarchy;
+
+/// Bytes of the messages of gathers.
+const GATHERED_BYTES: [u64; 3] = [8, 1 << 10, 32 << 10];
+
+/// Numbers of messages of HighVolumePingPong, and bytes of each.
+const VOLUMES: [u32; 5] = [1, 10, 100, 1000, 5000];
+const VOLUME_BYTES: [u32; 3] = [8, 1 << 10, 32 << 10];
+
+/// More at once says more of memory than of messages.
+const VOLUME_BYTES_MAX: u64 = 4 << 20;
+
+/// One of them.
+pub(super) struct Operation {
+    pub application: Application,
+    /// Which of its application.
+    pub name: String,
+    pub asked: Asked,
+}
+
+/// What the benchmark is asked for.
+pub(super) enum Asked {
+    /// An exchange among all ranks.
+    Exchange(Played),
+    /// Algorithm 1, by ranks 0 and 1.
+    Volume(Measurement),
+}
+
+/// On how many processes and ranks.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub processes: NonZeroU32,
+    pub ranks: u32,
+    /// Most messages of HighVolumePingPong.
+    pub messages_max: u32,
+}
+
+/// All of them, and what to know.
+pub(super) fn operations(
+    hierarchy: &Hierarchy,
+    sizes: Sizes,
+    extent: Extent,
+) -> Result<(Vec<Operation>, Vec<String>), Failure> {
+    let mut notes = hierarchy.notes();
+    let mut operations = Vec::new();
+    for product in hierarchy.products(extent.processes, sizes)? {
+        let application = if product.operation == "spmv" { Application::Spmv } else { Application::Spgemm };
+        if product.exchange.messages.is_empty() {
+            let title = application.title();
+            notes.push(format!("{title} on level {} needs no message, and is left out.", product.level));
+            continue;
+        }
+        let asked = extent.asked(&product.exchange, product.processes.get())?;
+        operations.push(Operation { application, name: product.level.to_string(), asked });
+    }
+    for bytes in GATHERED_BYTES {
+        let exchange = gather(extent.processes.get(), bytes);
+        let asked = extent.asked(&exchange, extent.processes.get())?;
+        operations.push(Operation { application: Application::Gather, name: format::bytes(bytes), asked });
+    }
+    operations.extend(volumes(extent.messages_max));
+    Ok((operations, notes))
+}
+
+impl Extent {
+    /// As many ranks as processes are these; fewer play one of them.
+    fn asked(self, exchange: &Exchange, processes: u32) -> Result<Asked, Failure> {
+        let are_all = self.ranks == self.processes.get();
+        let played = if are_all { played::all(exchange) } else { played::one(exchange, processes) };
+        Ok(Asked::Exchange(played?))
+    }
+}
+
+/// A message from every other process to the first.
+fn gather(processes: u32, bytes: u64) -> Exchange {
+    Exchange { messages: (1..processes).map(|from| Sent::one(from, 0, bytes)).collect() }
+}
+
+fn volumes(messages_max: u32) -> Vec<Operation> {
+    let mut volumes = Vec::new();
+    for (application, order) in [
+        (Application::VolumeEqual, Order::Equal),
+        (Application::VolumeReversed, Order::Reversed),
+        (Application::VolumeRandom, Order::Random),
+    ] {
+        for bytes in VOLUME_BYTES {
+            for messages in VOLUMES {
+                if messages > messages_max || u64::from(messages) * u64::from(bytes) > VOLUME_BYTES_MAX {
+                    continue;
+                }
+                let (part, placement, pairs) = (Part::Queue, None, vec![(0, 1)]);
+                let asked = Asked::Volume(Measurement { part, placement, pairs, order, messages, bytes });
+                let name = format!("{} × {}", format::count(messages.into()), format::bytes(bytes.into()));
+                volumes.push(Operation { application, name, asked });
+            }
+        }
+    }
+    volumes
+}
+
+/// Entries that a list compares for n messages of HighVolumePingPong; in random order, on average.
+pub(super) fn volume_attempts(order: Order, messages: u32) -> u64 {
+    let n = u64::from(messages);
+    match order {
+        Order::Equal => n,
+        Order::Reversed => n * (n + 1) / 2,
+        Order::Random => n * (n + 3) / 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_sends_to_the_first() {
+        let exchange = gather(4, 8);
+        assert_eq!((exchange.count(), exchange.bytes()), (3, 24));
+        assert!(exchange.messages.iter().all(|sent| sent.to == 0 && sent.from > 0));
+        assert!(gather(1, 8).messages.is_empty());
+    }
+
+    #[test]
+    fn volumes_are_bounded() {
+        let all = volumes(5000);
+        let most = |of: &Operation| match &of.asked {
+            Asked::Volume(of) => u64::from(of.messages) * u64::from(of.bytes),
+            Asked::Exchange(_) => 0,
+        };
+        assert!(all.iter().all(|volume| (1..=VOLUME_BYTES_MAX).contains(&most(volume))));
+        assert_eq!(all.len() % 3, 0);
+        assert_eq!(volumes(10).len(), 3 * 3 * 2);
+    }
+
+    /// n messages in every order of theirs: a list compares n (n + 3) ÷ 4 on average.
+    #[test]
+    fn orders_compare_what_they_do() {
+        let of = [Order::Equal, Order::Reversed, Order::Random].map(|order| volume_attempts(order, 5));
+        assert_eq!(of, [5, 15, 10]);
+        assert_eq!(volume_attempts(Order::Random, 1), 1);
+    }
+}

@@ -1,0 +1,169 @@
+//! Which messages the ranks exchange for an operation.
+//!
+//! With as many ranks as processes each rank is one. Where processes are more, two ranks exchange the messages of one of
+//! them: the first is that process, the second stands for all its partners. So the lengths of its queues, and the sizes,
+//! are those of the operation; what is not there is that partners send at once, and on links that they share.
+
+use matchpoint_bench::random::{Random, SEED};
+use matchpoint_calibrate::irregular::{Irregular, Message};
+use matchpoint_model::{Exchange, Sent};
+
+use crate::failure::Failure;
+
+/// The rank that is the process, and the one that is all others.
+const SELF: u32 = 0;
+const OTHERS: u32 = 1;
+
+/// An operation as ranks carry it out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Played {
+    /// Its messages.
+    pub messages: Irregular,
+    /// The process that is played; `None`: all are.
+    pub process: Option<u32>,
+}
+
+/// Every message of an exchange of as many processes as there are ranks. All send to processes in ascending order, and
+/// post receives from them in ascending order, as libraries for sparse matrices do.
+pub(super) fn all(exchange: &Exchange) -> Result<Played, Failure> {
+    let mut sorted = exchange.messages.clone();
+    sorted.sort_unstable();
+    let mut messages = Vec::with_capacity(sorted.len());
+    let mut places = std::collections::HashMap::<u32, u32>::new();
+    for sent in &sorted {
+        let place = places.entry(sent.to).or_default();
+        messages.push(Message { from: sent.from, to: sent.to, bytes: size(sent)?, place: *place });
+        *place += 1;
+    }
+    Ok(Played { messages: Irregular { messages }, process: None })
+}
+
+/// The messages of the process that receives most, and of several such of the one that sends and receives most bytes. In
+/// which order those of its partners come nobody knows: here they are sent in an order that is random, and always the same.
+pub(super) fn one(exchange: &Exchange, processes: u32) -> Result<Played, Failure> {
+    let process = busiest(exchange, processes);
+    let mut sorted = exchange.messages.clone();
+    sorted.sort_unstable();
+    let mut messages = Vec::new();
+    let mut received = Vec::new();
+    for sent in &sorted {
+        if sent.from == process {
+            let place = messages.len() as u32;
+            messages.push(Message { from: SELF, to: OTHERS, bytes: size(sent)?, place });
+        } else if sent.to == process {
+            let place = received.len() as u32;
+            received.push(Message { from: OTHERS, to: SELF, bytes: size(sent)?, place });
+        }
+    }
+    Random::new(SEED).shuffle(&mut received);
+    messages.extend(received);
+    Ok(Played { messages: Irregular { messages }, process: Some(process) })
+}
+
+fn busiest(exchange: &Exchange, processes: u32) -> u32 {
+    let mut work = vec![(0_u64, 0_u64); processes as usize];
+    for Sent { from, to, messages, bytes } in &exchange.messages {
+        work[*to as usize].0 += messages;
+        work[*to as usize].1 += bytes;
+        work[*from as usize].1 += bytes;
+    }
+    let busiest = (0..work.len())
+        .fold(0, |busiest, process| if work[process] > work[busiest] { process } else { busiest });
+    busiest as u32
+}
+
+fn size(sent: &Sent) -> Result<u32, Failure> {
+    // The benchmark counts in an int.
+    i32::try_from(sent.bytes).map(|bytes| bytes as u32).map_err(|_| {
+        Failure::Message(format!(
+            "process {} sends {} bytes to process {} in one message, and the benchmark knows 2 GiB at most; take more processes",
+            sent.from, sent.bytes, sent.to
+        ))
+    })
+}
+
+impl Played {
+    /// Whether a rank is a process of the operation, and not all others in one.
+    pub fn is_process(&self, rank: u32) -> bool {
+        self.process.is_none() || rank == SELF
+    }
+
+    /// The same with the receives of processes posted the other way round.
+    pub fn reversed(&self) -> Irregular {
+        self.messages.reversed(|rank| self.is_process(rank))
+    }
+
+    /// The process that a rank is.
+    pub fn process_at(&self, rank: u32) -> u32 {
+        self.process.unwrap_or(rank)
+    }
+
+    /// The same as models see it: processes are ranks.
+    pub fn exchange(&self) -> Exchange {
+        let sent = |message: &Message| Sent::one(message.from, message.to, message.bytes.into());
+        Exchange { messages: self.messages.messages.iter().map(sent).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn star() -> Exchange {
+        // Process 2 gets from all others, and sends to process 3.
+        let to_two = [0, 1, 3, 4].map(|from| Sent::one(from, 2, 10 + u64::from(from)));
+        Exchange { messages: [&to_two[..], &[Sent::one(2, 3, 99)]].concat() }
+    }
+
+    #[test]
+    fn ranks_that_are_processes_have_their_messages() {
+        let played = all(&star()).unwrap();
+        assert_eq!(played.process, None);
+        assert_eq!(played.exchange().messages.len(), 5);
+        let to_two = played.messages.messages.iter().filter(|message| message.to == 2);
+        assert_eq!(
+            to_two.map(|message| (message.from, message.place)).collect::<Vec<_>>(),
+            [(0, 0), (1, 1), (3, 2), (4, 3)]
+        );
+    }
+
+    #[test]
+    fn two_ranks_have_those_of_the_busiest_process() {
+        let played = one(&star(), 5).unwrap();
+        assert_eq!(played.process, Some(2));
+        let Exchange { mut messages } = played.exchange();
+        messages.sort_unstable();
+        assert_eq!(
+            messages,
+            [
+                Sent::one(0, 1, 99),
+                Sent::one(1, 0, 10),
+                Sent::one(1, 0, 11),
+                Sent::one(1, 0, 13),
+                Sent::one(1, 0, 14)
+            ]
+        );
+        // Whatever order they come in, receives stand in the order of partners.
+        let mut received: Vec<(u32, u32)> =
+            played.messages.messages[1..].iter().map(|of| (of.place, of.bytes)).collect();
+        received.sort_unstable();
+        assert_eq!(received, [(0, 10), (1, 11), (2, 13), (3, 14)]);
+        assert_eq!(one(&star(), 5).unwrap(), played, "the same every time");
+        // What the other rank receives is no process's.
+        let reversed = played.reversed();
+        assert_eq!(reversed.messages[0], played.messages.messages[0]);
+        assert!(
+            reversed.messages[1..]
+                .iter()
+                .zip(&played.messages.messages[1..])
+                .all(|(one, of)| one.place == 3 - of.place)
+        );
+        assert_eq!((played.process_at(0), all(&star()).unwrap().process_at(4)), (2, 4));
+    }
+
+    #[test]
+    fn a_message_beyond_an_int_is_refused() {
+        let exchange = Exchange { messages: vec![Sent::one(0, 1, 1 << 31)] };
+        assert!(matches!(all(&exchange), Err(Failure::Message(why)) if why.contains("2147483648 bytes")));
+    }
+}

@@ -1,0 +1,123 @@
+//! How far queues are searched: the engine `list` is given the messages of every rank in the order in which they came.
+
+use matchpoint::engines::create_counting;
+use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
+use matchpoint_calibrate::irregular::Arrived;
+
+use super::played::Played;
+use super::validated::{Searched, Worst};
+use crate::failure::Failure;
+
+/// Entries that `list` compares for a rank, receives posted in order, messages coming as `places` says.
+fn attempts(places: impl Iterator<Item = u32>, receives: u32) -> Result<u64, Failure> {
+    let mut list = create_counting("list").map_err(|error| Failure::Message(error.to_string()))?;
+    let full = |_| Failure::Message("the engine list has no memory for so many messages".to_owned());
+    for place in 0..receives {
+        let receive = Receive::new(RecvId(place.into()), Selector::exactly(&envelope(place)));
+        list.post(receive).map_err(full)?;
+    }
+    for place in places {
+        list.arrive(Message::new(MsgId(place.into()), envelope(place))).map_err(full)?;
+    }
+    Ok(list.attempts().posted)
+}
+
+fn envelope(place: u32) -> Envelope {
+    Envelope::new(ContextId(0), Rank(place.into()), Tag(0))
+}
+
+/// What all ranks compare, rank by rank, in each of several exchanges.
+pub(super) struct Counts {
+    /// Ranks that receive, and how many messages.
+    received: Vec<(u32, u32)>,
+    /// By rank, medians over the exchanges.
+    natural: Vec<u64>,
+    reversed: Vec<u64>,
+}
+
+impl Counts {
+    /// Counts; `exchanges` are of the same ranks each.
+    pub fn of(exchanges: &[Vec<Arrived>]) -> Result<Counts, Failure> {
+        let first = exchanges.first().map_or(&[][..], Vec::as_slice);
+        let received = first.iter().map(|arrived| (arrived.rank, arrived.places.len() as u32)).collect();
+        let mut counts = Counts { received, natural: Vec::new(), reversed: Vec::new() };
+        for at in 0..first.len() {
+            let (mut natural, mut reversed) = (Vec::new(), Vec::new());
+            for exchange in exchanges {
+                let places = &exchange[at].places;
+                let receives = places.len() as u32;
+                natural.push(attempts(places.iter().copied(), receives)?);
+                reversed.push(attempts(places.iter().map(|place| receives - 1 - place), receives)?);
+            }
+            counts.natural.push(median(natural));
+            counts.reversed.push(median(reversed));
+        }
+        Ok(counts)
+    }
+
+    /// Entries by rank, of so many ranks, receives posted as they were timed.
+    pub fn by_rank(&self, ranks: u32) -> Vec<u64> {
+        let mut all = vec![0; ranks as usize];
+        for (&(rank, _), &attempts) in self.received.iter().zip(&self.natural) {
+            all[rank as usize] = attempts;
+        }
+        all
+    }
+
+    /// The processes of the operation that compare most; `None` if no message came to any.
+    pub fn worst(&self, played: &Played) -> Option<Searched> {
+        let worst = |counts: &[u64]| {
+            let processes = (0..counts.len()).filter(|&at| played.is_process(self.received[at].0));
+            let at = processes.reduce(|most, at| if counts[at] > counts[most] { at } else { most })?;
+            let (rank, received) = self.received[at];
+            Some(Worst { process: played.process_at(rank), received, attempts: counts[at] })
+        };
+        Some(Searched { natural: worst(&self.natural)?, reversed: worst(&self.reversed) })
+    }
+}
+
+fn median(mut counts: Vec<u64>) -> u64 {
+    counts.sort_unstable();
+    counts.get(counts.len() / 2).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_calibrate::irregular::Irregular;
+
+    use super::*;
+
+    fn played(process: Option<u32>) -> Played {
+        Played { messages: Irregular::default(), process }
+    }
+
+    fn arrived(rank: u32, places: &[u32]) -> Arrived {
+        Arrived { rank, places: places.to_vec() }
+    }
+
+    #[test]
+    fn a_list_compares_what_the_order_says() {
+        let counts = Counts::of(&[vec![arrived(0, &[0, 1, 2, 3]), arrived(3, &[4, 3, 2, 1, 0])]]).unwrap();
+        assert_eq!(counts.by_rank(4), [4, 0, 0, 15]);
+        let worst = counts.worst(&played(None)).unwrap();
+        assert_eq!(worst.natural, Worst { process: 3, received: 5, attempts: 15 });
+        // Reversing the receives moves the worst process.
+        assert_eq!(worst.reversed.unwrap(), Worst { process: 0, received: 4, attempts: 10 });
+        // Where one process is played, the other rank is none.
+        let worst = counts.worst(&played(Some(7))).unwrap();
+        assert_eq!(worst.natural, Worst { process: 7, received: 4, attempts: 4 });
+    }
+
+    #[test]
+    fn medians_are_of_several_exchanges() {
+        let of = |places: &[u32]| vec![arrived(1, places)];
+        let counts = Counts::of(&[of(&[0, 1, 2]), of(&[2, 1, 0]), of(&[1, 0, 2])]).unwrap();
+        assert_eq!(counts.by_rank(2), [0, 4]);
+    }
+
+    #[test]
+    fn no_messages_are_no_search() {
+        assert_eq!(Counts::of(&[Vec::new()]).unwrap().worst(&played(None)), None);
+        assert_eq!(Counts::of(&[]).unwrap().worst(&played(None)), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! What the terminal and the HTML report both show.
+
+use crate::format::{bytes, count, seconds};
+use crate::predict::Validated;
+use crate::predict::validate::validated::{Application, Judgement, Row, Searched, Step, Times, Worst};
+
+/// What stands where there is nothing to say.
+const NOTHING: &str = "·";
+
+/// What the table of errors shows.
+pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of (modelled − \
+                          measured) ÷ measured: above 0 the model says too much. within: operations whose measured time \
+                          lies within the interval that the parameters allow the model with contention.";
+
+/// What the table of searches shows.
+pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
+                            there, in the order in which messages came; reversed: at the process that compares most with \
+                            receives posted the other way round. time: of the operation, both ways.";
+
+/// The columns of the table of errors.
+pub fn error_columns() -> Vec<&'static str> {
+    ["application"].into_iter().chain(Step::ALL.map(Step::title)).chain(["within"]).collect()
+}
+
+/// Two lines for each application.
+pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
+    validated.judgements.iter().flat_map(|of| [absolute(of), signed(of)]).collect()
+}
+
+fn absolute(of: &Judgement) -> Vec<String> {
+    let cells =
+        of.errors.iter().map(|off| off.map_or(NOTHING.to_owned(), |off| percent(off.absolute, false)));
+    let within = format!("{} of {}", of.within, of.rows);
+    [of.application.title().to_owned()].into_iter().chain(cells).chain([within]).collect()
+}
+
+fn signed(of: &Judgement) -> Vec<String> {
+    let cells = of.errors.iter().map(|off| off.map_or(String::new(), |off| percent(off.signed, true)));
+    [String::new()].into_iter().chain(cells).chain([String::new()]).collect()
+}
+
+fn percent(share: f64, signed: bool) -> String {
+    let percent = share * 100.0;
+    if signed { format!("{percent:+.0} %") } else { format!("{percent:.0} %") }
+}
+
+/// The columns of the times.
+pub fn time_columns() -> Vec<&'static str> {
+    ["operation", "messages", "bytes", "measured", "quartiles"]
+        .into_iter()
+        .chain(Step::ALL.map(Step::title))
+        .collect()
+}
+
+/// A line for each operation that is one of these.
+pub fn times(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
+    let line = |row: &Row| {
+        let facts = [
+            name(row),
+            count(row.messages),
+            bytes(row.bytes),
+            seconds(row.measured.median_s),
+            quartiles(&row.measured),
+        ];
+        let modelled = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
+        facts.into_iter().chain(modelled).collect()
+    };
+    validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
+}
+
+fn quartiles(times: &Times) -> String {
+    format!("{} to {}", seconds(times.low_s), seconds(times.high_s))
+}
+
+/// `SpMV 2`, or `1,000 × 8 B, reversed`.
+pub fn name(row: &Row) -> String {
+    match row.application {
+        Application::VolumeEqual => format!("{}, equal", row.name),
+        Application::VolumeReversed => format!("{}, reversed", row.name),
+        Application::VolumeRandom => format!("{}, random", row.name),
+        other => format!("{} {}", other.title(), row.name),
+    }
+}
+
+/// The columns of the searches.
+pub const SEARCH_COLUMNS: [&str; 9] =
+    ["operation", "n", "n² ÷ 3", "compared", "at", "reversed", "at", "time", "reversed"];
+
+/// A line for each operation that has both orders.
+pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
+    validated.rows.iter().filter_map(search).collect()
+}
+
+fn search(row: &Row) -> Option<Vec<String>> {
+    let Searched { natural, reversed } = row.searched?;
+    let reversed = reversed?;
+    let n = u64::from(natural.received);
+    let process = |worst: Worst| format!("process {}", worst.process);
+    Some(vec![
+        name(row),
+        count(n),
+        count(n * n / 3),
+        count(natural.attempts),
+        process(natural),
+        count(reversed.attempts),
+        process(reversed),
+        seconds(row.measured.median_s),
+        seconds(row.reversed.as_ref()?.median_s),
+    ])
+}
+
+/// What is true of all rows.
+pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
+    let (of, job) = (&validated.machine.provenance, &validated.job);
+    let load = job.load.map_or(String::new(), |load| format!(", load {load} before"));
+    vec![
+        ("Of", validated.subject.clone()),
+        ("Machine", format!("{}: {}; {}; {}, {}", validated.machine.name, of.host, of.mpi, of.who, of.when)),
+        (
+            "Measured",
+            format!(
+                "{} on {}, {}{load}; {}",
+                job.command.join(" "),
+                job.nodes.join(", "),
+                job.host,
+                job.started
+            ),
+        ),
+    ]
+}
+
+/// The answer in a sentence: what models of the products on levels come to.
+pub fn answer(validated: &Validated) -> String {
+    let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
+    let answers: Vec<String> = products.filter_map(answer_of).collect();
+    if answers.is_empty() {
+        "Nothing of the levels needs a message.".to_owned()
+    } else {
+        answers.join("; ") + "."
+    }
+}
+
+fn answer_of(judgement: &Judgement) -> Option<String> {
+    // Of models that say the same, the one that knows most.
+    let told = Step::ALL
+        .into_iter()
+        .zip(judgement.errors)
+        .rev()
+        .filter_map(|(step, off)| Some((step, off?.absolute)));
+    let (step, least) = told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)?;
+    let all = judgement.errors[Step::Contention as usize].map(|off| percent(off.absolute, false));
+    Some(format!(
+        "{}: off by {} with all parameters, by {} under the model that is closest, {}",
+        judgement.application.title(),
+        all.unwrap_or_else(|| "an unknown part".to_owned()),
+        percent(least, false),
+        step.title()
+    ))
+}
+
+/// Why models are no better than those that know less, application by application.
+pub fn reasons(validated: &Validated) -> Vec<String> {
+    let of = |of: &Judgement| {
+        let title = of.application.title();
+        of.reasons.iter().map(move |reason| format!("{title}, {reason}")).collect::<Vec<_>>()
+    };
+    validated.judgements.iter().flat_map(of).collect()
+}

@@ -1,0 +1,216 @@
+//! `matchpoint predict validate`: real jobs, and what stands in their way.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::errors::launcher as script;
+use crate::mpi::{self, Mpi};
+use crate::setting::{MATCHPOINT, Ran, Setting};
+
+const APPLICATIONS: [&str; 6] =
+    ["spmv", "spgemm", "gather", "high_volume_equal", "high_volume_reversed", "high_volume_random"];
+
+/// A machine of this host, whatever it is called: all messages are within a socket.
+fn machine(setting: &Setting, host: &str) -> String {
+    let path = setting.path("machine.toml");
+    let text = format!(
+        "format = 1\nname = \"made up\"\n[provenance]\nwho = \"a test\"\nwhen = \"2026-11-22\"\nhost = \"{host}\"\n\
+         mpi = \"none 1.0\"\nhow = \"made up\"\nnotes = [\"Times scatter.\"]\n[on_socket.eager]\nalpha_s = 1e-6\nrate_bytes_per_s = 1e10\n\
+         [queue_search]\ngamma_s = 1e-9\n"
+    );
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+fn levels() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/levels")
+}
+
+fn validate(setting: &Setting, machine: &str, options: &[&str], launcher: &[String]) -> Ran {
+    let mut command = Command::new("timeout");
+    command.args(["-k", "5", "200", MATCHPOINT, "predict", "validate"]).arg(levels()).args(["-m", machine]);
+    // On a host of several sockets ranks may be on any.
+    command.args(["--sockets", "1", "--seconds", "0.001", "--max-messages", "10"]).args(options);
+    command.args(["--json".as_ref(), setting.path("validated.json").as_os_str()]).arg("--").args(launcher);
+    command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+    Ran::of(command.output().unwrap())
+}
+
+fn job(mpi: &Mpi, ranks: &str) -> [String; 3] {
+    [mpi.mpiexec().display().to_string(), "-n".to_owned(), ranks.to_owned()]
+}
+
+fn json(setting: &Setting) -> Value {
+    serde_json::from_slice(&fs::read(setting.path("validated.json")).unwrap()).unwrap()
+}
+
+fn rows<'a>(of: &'a Value, application: &str) -> Vec<&'a Value> {
+    of["rows"].as_array().unwrap().iter().filter(|row| row["application"] == application).collect()
+}
+
+/// What every row must have, however long anything took.
+fn check_row(row: &Value) {
+    let median = row["measured"]["median_s"].as_f64().unwrap();
+    assert!(median > 0.0 && row["measured"]["low_s"].as_f64().unwrap() <= median, "{row}");
+    let modelled = |step: &str| row["modelled_s"][step].as_f64().unwrap_or_else(|| panic!("{step}: {row}"));
+    assert_eq!(modelled("postal"), modelled("node_aware"), "{row}");
+    assert!(
+        modelled("queue") >= modelled("node_aware") && modelled("contention") == modelled("queue"),
+        "{row}"
+    );
+    let (n, attempts) =
+        (row["searched"]["received"].as_u64().unwrap(), row["searched"]["attempts"].as_u64().unwrap());
+    assert!((n..=n * (n + 1) / 2).contains(&attempts), "{row}");
+}
+
+#[test]
+fn operations_of_two_ranks_are_measured_and_modelled() {
+    mpi::each(|mpi| {
+        let setting = Setting::new();
+        let page = setting.path("validated.html").display().to_string();
+        let machine = machine(&setting, "nowhere");
+        let ran = validate(&setting, &machine, &["--html", &page], &job(mpi, "2")).succeed();
+        assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
+        let of = json(&setting);
+        assert_eq!(
+            (of["schema"].as_u64(), of["job"]["ranks"].as_u64(), of["processes"].as_u64()),
+            (Some(1), Some(2), Some(2))
+        );
+        let count = |application| rows(&of, application).len();
+        assert_eq!(APPLICATIONS.map(count), [3, 3, 3, 6, 6, 6]);
+        of["rows"].as_array().unwrap().iter().for_each(check_row);
+        for row in rows(&of, "spmv") {
+            assert_eq!((row["messages"].as_u64(), row["received"].as_u64()), (Some(2), Some(1)), "{row}");
+            assert!(row["played_process"].is_null());
+            assert_eq!(row["searched"]["attempts"], 1, "{row}");
+        }
+        assert_eq!(of["errors"].as_array().unwrap().len(), 6);
+        let notes = of["notes"].to_string();
+        assert!(notes.contains("another machine's") && notes.contains("under none 1.0"), "{notes}");
+        assert!(notes.contains("there is no contention") && notes.contains("Times scatter."), "{notes}");
+        let page = fs::read_to_string(&page).unwrap();
+        assert!(page.contains("measured above, modelled below") && !page.contains("NaN"), "{page}");
+        assert!(page.ends_with("</html>\n") && !page.contains("http://"));
+    });
+}
+
+/// The messages of a process are those that `predict amg` counts there.
+#[test]
+fn one_process_of_many_is_played() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let setting = Setting::new();
+    let machine = machine(&setting, "nowhere");
+    validate(&setting, &machine, &["-n", "20"], &job(&mpi, "2")).succeed();
+    let of = json(&setting);
+    of["rows"].as_array().unwrap().iter().for_each(check_row);
+    let predicted = Command::new(MATCHPOINT)
+        .args(["predict", "amg", "-m", &machine, "-n", "20", "--ppn", "20", "--sockets", "1", "--json", "-"])
+        .arg(levels())
+        .output()
+        .unwrap();
+    let predicted: Value = serde_json::from_slice(&predicted.stdout).unwrap();
+    let expected = predicted["rows"].as_array().unwrap();
+    let played: Vec<&Value> =
+        ["spmv", "spgemm"].into_iter().flat_map(|application| rows(&of, application)).collect();
+    assert_eq!(played.len(), expected.len());
+    for (row, expected) in played.into_iter().zip(expected) {
+        let process = &expected["per_process"][row["played_process"].as_u64().unwrap() as usize];
+        let of = |key: &str| process[key].as_u64().unwrap();
+        assert_eq!(
+            row["received"].as_u64().unwrap().max(row["searched"]["received"].as_u64().unwrap()),
+            row["received"]
+        );
+        assert_eq!(row["searched"]["received"], of("received"), "{row}");
+        assert_eq!(row["messages"], of("sent") + of("received"), "{row}");
+        assert_eq!(row["bytes"], of("sent_bytes") + of("received_bytes"), "{row}");
+        let n = of("received");
+        // Every message is found from one end or the other.
+        let attempts = |key: &str| row[key]["attempts"].as_u64().unwrap();
+        assert_eq!(attempts("searched") + attempts("searched_reversed"), n * (n + 3) / 2, "{row}");
+    }
+    assert_eq!(rows(&of, "gather")[0]["searched"]["received"], 19);
+}
+
+/// Three ranks that are processes: whatever is compared, is compared at one of them.
+#[test]
+fn every_rank_is_a_process() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::first() else { return };
+    let setting = Setting::new();
+    let machine = machine(&setting, "nowhere");
+    validate(&setting, &machine, &[], &job(&mpi, "3")).succeed();
+    let of = json(&setting);
+    of["rows"].as_array().unwrap().iter().for_each(check_row);
+    let gather = rows(&of, "gather")[0];
+    assert_eq!((gather["messages"].as_u64(), gather["received"].as_u64()), (Some(2), Some(2)));
+    assert_eq!(gather["searched"]["process"], 0);
+}
+
+const HELLO: &str = "echo 'MPCAL1 hello ranks=2 tick_s=1e-9 mpi=none 1.0'
+     for rank in 0 1; do echo \"MPCAL1 rank $rank node=0 package=0 packages=1 cpus=1 host=n0\"; done
+     echo 'MPCAL1 ready'";
+
+#[test]
+fn what_stands_in_the_way_is_one_line() {
+    let setting = Setting::new();
+    let machine = machine(&setting, "n0");
+    let with = |options: &[&str], says: &str| {
+        let launcher = script(&setting, says);
+        validate(&setting, &machine, options, &[launcher]).complaint()
+    };
+    for (complaint, told) in [
+        (with(&[], "exit 3"), "ended before all was measured (exit code 3)"),
+        (with(&[], &format!("{HELLO}\nread line; exit 4")), "ended before all was measured (exit code 4)"),
+        (
+            with(&[], &format!("{HELLO}\nread line; echo 'MPCAL1 refused no memory'; read line")),
+            "cannot go on: no memory",
+        ),
+        (
+            with(&[], &format!("{HELLO}\necho 'MPCAL1 exchanged 7 1'; read line")),
+            "something else than `exchanged 7 1`",
+        ),
+        (
+            with(&["-n", "1"], &format!("{HELLO}\nread line")),
+            "the job has 2 ranks, more than the 1 processes",
+        ),
+        (
+            with(
+                &[],
+                &HELLO
+                    .replace("rank in 0 1;", "rank in 0 1 2;")
+                    .replace("ranks=2", "ranks=3")
+                    .replace("node=0", "node=$((rank % 2))"),
+            ),
+            "rank 2 is on n0",
+        ),
+    ] {
+        assert!(complaint.contains(told), "{told}: {complaint}");
+    }
+    assert!(!setting.path("validated.json").exists());
+    let launcher = [script(&setting, "exit 0")];
+    let complaint = validate(&setting, "nowhere.toml", &[], &launcher).complaint();
+    assert!(complaint.contains("nowhere.toml: No such file"), "{complaint}");
+    let complaint = validate(&setting, &machine, &[], &["no-such-mpiexec".to_owned()]).complaint();
+    assert!(complaint.contains("no-such-mpiexec: no such command"), "{complaint}");
+    // A level that is damaged is found while the job waits, which then ends by itself.
+    let damaged = setting.path("levels");
+    fs::create_dir_all(&damaged).unwrap();
+    fs::write(damaged.join("A0.mtx"), "%%MatrixMarket matrix coordinate pattern general\n3 3 4\n1 1\n")
+        .unwrap();
+    let mut command = Command::new(MATCHPOINT);
+    command.args(["predict", "validate"]).arg(&damaged).args(["-m", &machine, "--"]);
+    let waits = script(&setting, &format!("{HELLO}\nwhile read line; do :; done"));
+    let complaint =
+        Ran::of(command.arg(waits).env("XDG_CACHE_HOME", mpi::scratch().join("cache")).output().unwrap());
+    let complaint = complaint.complaint();
+    assert!(complaint.contains("A0.mtx") && complaint.contains("and then the end"), "{complaint}");
+    let empty = Command::new(MATCHPOINT)
+        .args(["predict", "validate", "/", "-m", &machine, "--", "mpiexec", "-n", "2"])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&empty.stderr).contains("/: no A0.mtx in it"));
+}
