@@ -165,7 +165,8 @@ mod tests {
     fn digits_are_those_of_the_base() {
         for length in (2..=256u64).step_by(if cfg!(miri) { 50 } else { 1 }) {
             let dimension = Dimension::for_ranks(length.pow(4));
-            let samples = (0..if cfg!(miri) { 50 } else { 5000 }).map(|at| at * 858_993).chain([length.pow(4) - 1]);
+            let samples =
+                (0..if cfg!(miri) { 50 } else { 5000 }).map(|at| at * 858_993).chain([length.pow(4) - 1]);
             for source in samples.filter(|&source| source < length.pow(4)) {
                 let expected = [3, 2, 1, 0].map(|power| (source / length.pow(power) % length) as usize);
                 assert_eq!(dimension.digits(Rank(source)), Some(expected), "{source} in base {length}");
