@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::{Pair, Placement, Topology};
 
+/// A batch, which is timed as one: much shorter than a turn of the scheduler, so that on a busy host most batches are not
+/// interrupted; much longer than a reading of the clock.
+pub const BATCH_S: f64 = 1e-4;
+
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
@@ -25,9 +29,26 @@ impl Default for Settings {
             bytes_max: 4 << 20,
             messages_max: 10_000,
             bytes_total: 1 << 20,
-            batch_s: 0.002,
+            batch_s: BATCH_S,
             budget_s: 0.1,
         }
+    }
+}
+
+impl Settings {
+    /// The problem, if nothing can be measured so.
+    ///
+    /// # Errors
+    /// A number is 0, or no time.
+    pub fn check(&self) -> Result<(), String> {
+        let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s } = *self;
+        if bytes_max == 0 || messages_max == 0 || bytes_total == 0 {
+            return Err("`bytes_max`, `messages_max` and `bytes_total` must be one at least".to_owned());
+        }
+        if !(batch_s > 0.0 && budget_s > 0.0 && batch_s.is_finite() && budget_s.is_finite()) {
+            return Err("`batch_s` and `budget_s` must be times".to_owned());
+        }
+        Ok(())
     }
 }
 

@@ -111,6 +111,7 @@ impl Raw {
             let found = format!("this is {} {}, not {FORMAT} {VERSION}", head.format, head.version);
             return Err(wrong(path, 1, &found));
         }
+        head.settings.check().map_err(|what| wrong(path, 1, &what))?;
         let mut raw = Raw { head, measured: Vec::new(), complete: false, whole_bytes };
         for (index, line) in lines {
             raw.add(line).map_err(|what| wrong(path, index + 1, &what))?;

@@ -182,3 +182,17 @@ fn what_was_said_is_what_is_read() {
     assert_eq!(raw.missing(), []);
     assert!(raw.measured.iter().all(|measured| measured.seconds.len() == 11));
 }
+
+/// Times are written so that they are read as what they were, to the last bit.
+#[test]
+fn any_budget_is_gone_on_with() {
+    let topology = nodes(1, 2);
+    for hundredths in 1..100 {
+        let folder = tempfile::tempdir().unwrap();
+        let mut request = request(folder.path());
+        request.settings.budget_s = f64::from(hundredths) / 100.0;
+        run(&request, benchmark(&topology, 3, None)).unwrap_err();
+        let earlier = request.earlier().unwrap_or_else(|error| panic!("{hundredths}: {error}"));
+        assert_eq!(earlier.unwrap().measured.len(), 3);
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::env;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use matchpoint_calibrate::fit::parameters;
-use matchpoint_calibrate::plan::Settings;
+use matchpoint_calibrate::plan::{BATCH_S, Settings};
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 use matchpoint_calibrate::{CalibrateError, machine};
@@ -17,9 +17,6 @@ use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::report::calibrate::{Calibration, html, json, terminal};
 use crate::{format, job};
-
-/// A batch is timed as one, and shorter than the whole measurement by this.
-const BATCHES: f64 = 50.0;
 
 /// Runs the command.
 ///
@@ -60,10 +57,11 @@ struct Files {
 impl Files {
     /// Makes room for every file, before anything is measured.
     fn prepare(arguments: &Calibrate) -> Result<Self, Failure> {
-        let mut named = vec![&arguments.output];
+        let raw = arguments.from.clone().unwrap_or_else(|| raw_path(arguments));
+        let mut named = vec![&arguments.output, &raw];
         named.extend(arguments.json.iter().filter(|path| !is_stdout(path)).chain(&arguments.html));
-        named.extend(arguments.raw.iter().chain(&arguments.from));
-        let is_twice = |index: usize| named[index + 1..].contains(&named[index]);
+        let places: Vec<PathBuf> = named.iter().map(|path| place(path)).collect();
+        let is_twice = |index: usize| places[index + 1..].contains(&places[index]);
         if let Some(index) = (0..named.len()).find(|&index| is_twice(index)) {
             return Err(Failure::Message(format!(
                 "{}: machine, raw measurements, --json and --html need a file each",
@@ -102,6 +100,16 @@ impl Files {
     }
 }
 
+/// Where a file is, by whatever way it is named. It need not be there.
+fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
+        (Ok(place), ..) => place,
+        (Err(_), Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
 /// Where raw measurements go: beside the machine, under its name.
 fn raw_path(arguments: &Calibrate) -> PathBuf {
     arguments.raw.clone().unwrap_or_else(|| arguments.output.with_extension("raw.jsonl"))
@@ -117,7 +125,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
             bytes_max: arguments.max_bytes,
             messages_max: arguments.max_messages,
             bytes_total: arguments.total_bytes,
-            batch_s: arguments.seconds / BATCHES,
+            batch_s: BATCH_S.min(arguments.seconds),
             budget_s: arguments.seconds,
         },
         command: arguments.command.clone(),

@@ -308,11 +308,16 @@ pub struct Missing {
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Missing { machine, parameter } = self;
+        // The rest is measured.
+        let is_known = ["node.", "contention.nodes_per_router", "logp.", "queue_search.engines"];
+        if is_known.iter().any(|key| parameter.starts_with(key)) {
+            return write!(f, "the machine `{machine}` has no {parameter}: add it to the machine's file");
+        }
         write!(
             f,
-            "the machine `{}` has no {}: it was not measured; measure it with `matchpoint calibrate`, or add it to the \
-             machine's file",
-            self.machine, self.parameter
+            "the machine `{machine}` has no {parameter}: it was not measured; measure it with `matchpoint calibrate`, or \
+             add it to the machine's file"
         )
     }
 }

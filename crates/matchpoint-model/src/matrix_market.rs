@@ -77,6 +77,20 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
+    /// Makes sure that there can be an entry in every row, before anything is kept for each.
+    ///
+    /// # Errors
+    /// There are too few.
+    pub fn must_reach_all_rows(&self) -> Result<(), MatrixError> {
+        let Header { rows, entries, is_symmetric, .. } = self.header;
+        if entries * if is_symmetric { 2 } else { 1 } >= u64::from(rows) {
+            return Ok(());
+        }
+        Err(self.wrong(format!(
+            "{entries} entries cannot reach all of {rows} rows; remove the rows that have none"
+        )))
+    }
+
     /// What the first lines say.
     pub fn header(&self) -> Header {
         self.header
@@ -173,10 +187,9 @@ impl<R: BufRead> Reader<R> {
                 "{entries} entries are promised, for which {bytes} bytes have no room; {COMPLETE}"
             )));
         }
-        let reached = entries * if self.header.is_symmetric { 2 } else { 1 };
-        if reached < u64::from(rows) {
+        if self.header.is_symmetric && rows != columns {
             return Err(self.wrong(format!(
-                "{entries} entries cannot reach all of {rows} rows; remove the rows that have none"
+                "{rows} rows, {columns} columns: a matrix that is symmetric has as many of both"
             )));
         }
         self.header = Header { rows, columns, entries, ..self.header };

@@ -23,19 +23,17 @@ impl Partition {
     /// # Errors
     /// There are more processes than rows.
     pub fn contiguous(rows: u32, processes: NonZeroU32) -> Result<Self, String> {
-        if processes.get() > rows {
-            return Err(format!(
-                "{processes} processes share {rows} rows: some would have none; take fewer processes"
-            ));
-        }
+        has_enough(rows, processes)?;
         Ok(Partition::Contiguous { rows, processes })
     }
 
     /// A list: for each row, in order, a line with the number of its process, counted from 0 (as METIS writes).
     ///
     /// # Errors
-    /// A line is no number of a process, or there are more or fewer lines than rows; the error says which.
+    /// There are more processes than rows, a line is no number of a process, or there are more or fewer lines than rows; the
+    /// error says which.
     pub fn listed(input: impl BufRead, rows: u32, processes: NonZeroU32) -> Result<Self, String> {
+        has_enough(rows, processes)?;
         // A file with fewer lines pays for what is kept.
         let mut owners = Vec::new();
         for (at, line) in input.lines().enumerate() {
@@ -74,4 +72,12 @@ impl Partition {
             }
         }
     }
+}
+
+/// A row for every process.
+fn has_enough(rows: u32, processes: NonZeroU32) -> Result<(), String> {
+    if processes.get() <= rows {
+        return Ok(());
+    }
+    Err(format!("{processes} processes share {rows} rows: some would have none; take fewer processes"))
 }

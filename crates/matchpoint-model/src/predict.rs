@@ -95,6 +95,22 @@ pub struct Prediction {
     pub missing: Vec<Missing>,
 }
 
+impl Prediction {
+    /// Whether the machine could not tell the time of queue search, or a part of it.
+    pub fn lacks_queue(&self) -> bool {
+        self.lacks("queue_search")
+    }
+
+    /// The same of contention.
+    pub fn lacks_contention(&self) -> bool {
+        self.lacks("contention")
+    }
+
+    fn lacks(&self, section: &str) -> bool {
+        self.missing.iter().any(|missing| missing.parameter.starts_with(section))
+    }
+}
+
 /// Costs an exchange.
 ///
 /// Linear in the messages, times the length of their routes.
@@ -155,6 +171,8 @@ struct Counts {
     processes: Vec<ProcessCost>,
     /// By node and locality: processes that send such messages.
     active: Vec<[u32; 3]>,
+    /// By node: processes that send any.
+    senders: Vec<u32>,
     links: Links,
 }
 
@@ -177,12 +195,14 @@ impl Counts {
             receiver.received_bytes += bytes;
         }
         let mut active = vec![[0; 3]; layout.nodes() as usize];
+        let mut senders = vec![0; active.len()];
         for (process, sends) in sends.into_iter().enumerate() {
-            let active = &mut active[layout.node(process as u32) as usize];
-            (0..3).for_each(|at| active[at] += u32::from(sends[at]));
+            let node = layout.node(process as u32) as usize;
+            (0..3).for_each(|at| active[node][at] += u32::from(sends[at]));
+            senders[node] += u32::from(sends.contains(&true));
         }
         let links = Links::of(setting, exchange, &mut processes);
-        Counts { processes, active, links }
+        Counts { processes, active, senders, links }
     }
 
     /// By process: the sum of its messages' transport.
@@ -197,11 +217,11 @@ impl Counts {
         for sent in &exchange.messages {
             let (from, bytes) = (sent.from, sent.mean_bytes());
             let locality = setting.layout.locality(from, sent.to);
-            let active = &self.active[setting.layout.node(from) as usize];
-            // The max-rate model takes every message for one between nodes.
+            let node = setting.layout.node(from) as usize;
             let active = match knowledge {
-                Knowledge::NodeAware => active[locality as usize],
-                _ => active.iter().copied().max().unwrap_or(1),
+                Knowledge::NodeAware => self.active[node][locality as usize],
+                // They take every message for one between nodes.
+                Knowledge::Postal | Knowledge::MaxRate => self.senders[node],
             };
             let each_s = setting.machine.message_known_s(knowledge, locality, bytes, active, end)?;
             sums[from as usize] += each_s * sent.messages as f64;

@@ -53,6 +53,24 @@ fn a_small_exchange_by_hand() {
     assert!(close(predicted.postal_s.unwrap(), all_between_nodes));
 }
 
+/// To the max-rate model all messages leave the node, wherever they go: those who send share its rate.
+#[test]
+fn max_rate_counts_all_who_send() {
+    let machine = blue_waters();
+    let setting = Setting {
+        machine: &machine,
+        layout: layout(16, 8, 2),
+        topology: None,
+        search: Search::Order(Order::Bound),
+    };
+    // Of the first node two processes send within their socket, two beyond the node.
+    let bytes = 10_000;
+    let messages = vec![sent(0, 1, bytes), sent(1, 0, bytes), sent(2, 8, bytes), sent(3, 9, bytes)];
+    let predicted = predict(&setting, &Exchange { messages }).unwrap();
+    let four_share = 3.0e-6 + 4.0 * 10_000.0 / 6.6e9;
+    assert!(close(predicted.max_rate_s.unwrap(), four_share), "{predicted:?}");
+}
+
 #[test]
 fn what_the_machine_does_not_tell_is_said() {
     let mut machine = blue_waters();

@@ -66,7 +66,10 @@ fn what_is_wrong_is_told_with_its_line() {
             of("2 2 999999999999\n1 1 1\n"),
             "999999999999 entries are promised, for which 69 bytes have no room",
         ),
-        (of("18 2 1\n1 1 1\n"), "1 entries cannot reach all of 18 rows"),
+        (
+            "%%MatrixMarket matrix coordinate pattern symmetric\n2 3 1\n1 1\n".to_owned(),
+            "line 2: 2 rows, 3 columns: a matrix that is symmetric has as many of both",
+        ),
         (of("2 2 2\n1 1 1\n"), "line 3: 1 of 2 entries, and then the end; the file is not complete"),
         (of("2 2 2\n1 1 1\n2\n"), "line 4: no column in `2`"),
         (of("2 2 2\n1 1 1\n2 2\n"), "line 4: no value in `2 2`"),
@@ -80,6 +83,18 @@ fn what_is_wrong_is_told_with_its_line() {
         let error = read(&text).unwrap_err();
         assert!(error.contains(expected), "{text}: {error}");
     }
+}
+
+/// Interpolations may have rows without entries: who cannot do with them asks.
+#[test]
+fn too_few_entries_for_all_rows_are_told_before_they_are_counted() {
+    let reader =
+        |text: &'static str| Reader::new(text.as_bytes(), text.len() as u64, Path::new("a.mtx")).unwrap();
+    let few = "%%MatrixMarket matrix coordinate pattern general\n18 2 1\n1 1\n";
+    let error = reader(few).must_reach_all_rows().unwrap_err().to_string();
+    assert!(error.contains("line 2: 1 entries cannot reach all of 18 rows"), "{error}");
+    let enough = "%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n";
+    assert_eq!(reader(enough).must_reach_all_rows(), Ok(()));
 }
 
 #[test]
@@ -107,6 +122,8 @@ fn partitions_are_even_and_in_order() {
 
 #[test]
 fn lists_of_owners_are_checked() {
+    let many = Partition::listed("0\n9\n".as_bytes(), 2, processes(10)).unwrap_err();
+    assert!(many.contains("10 processes share 2 rows"), "{many}");
     let read = |text: &str| Partition::listed(text.as_bytes(), 3, processes(2));
     assert_eq!(read("1\n0\n1\n"), Ok(Partition::Listed(vec![1, 0, 1])));
     for (text, expected) in [

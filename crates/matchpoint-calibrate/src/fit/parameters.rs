@@ -198,10 +198,7 @@ fn search(raw: &Raw, warnings: &mut Vec<String>) -> Option<Search> {
         }
     };
     if cost.each_s.may_be_nothing() {
-        warnings.push(
-            "γ cannot be told from 0: messages in reversed order cost no more than in equal order, as where queues are hashed."
-                .to_owned(),
-        );
+        warnings.push(why_nothing(&reversed));
     }
     let each = |difference: &Difference| (difference.with_s - difference.without_s) / difference.amount;
     let by_messages: Vec<(u32, f64)> =
@@ -210,6 +207,23 @@ fn search(raw: &Raw, warnings: &mut Vec<String>) -> Option<Search> {
     warn_of_growth(&by_messages, &cost.each_s, warnings);
     Some(Search { attempt_s: cost.each_s, residuals: cost.residuals, by_messages, random_share })
 }
+
+/// Why γ may be 0: nothing is searched, or the measurements contradict each other.
+fn why_nothing(reversed: &[(u32, Difference)]) -> String {
+    let (messages, most) = reversed.last().map_or((0, 1.0), |(count, of)| (*count, of.with_s / of.without_s));
+    if most < MORE {
+        return "γ cannot be told from 0: messages in reversed order cost no more than in equal order, as where queues are \
+                hashed."
+            .to_owned();
+    }
+    format!(
+        "γ cannot be told from 0, though {messages} messages took {most:.1} times as long in reversed order as in equal order: \
+         other numbers of messages tell otherwise. Measure longer (--seconds), or on a host that is less busy."
+    )
+}
+
+/// Beyond chance.
+const MORE: f64 = 1.5;
 
 /// While a receiver searches, the sender may send what is next: what equal order takes may be hidden in what reversed order
 /// takes. Where that is this many times as much, little is.
@@ -276,4 +290,22 @@ fn contention(raw: &Raw, warnings: &mut Vec<String>) -> Option<Cost> {
         );
     }
     Some(cost)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashing_is_told_only_where_order_does_not_matter() {
+        let with = |with_s| {
+            [
+                (10, Difference { with_s: 1.0, without_s: 1.0, amount: 45.0 }),
+                (5000, Difference { with_s, without_s: 1.0, amount: 1e7 }),
+            ]
+        };
+        assert!(why_nothing(&with(1.1)).contains("hashed"));
+        let told = why_nothing(&with(10.0));
+        assert!(told.contains("5000 messages took 10.0 times as long") && !told.contains("hashed"), "{told}");
+    }
 }

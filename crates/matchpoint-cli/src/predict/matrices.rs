@@ -74,6 +74,7 @@ impl Matrix {
     /// # Errors
     /// The file is damaged, or a row has no entry.
     pub fn read(mut self, needs: &mut [Needs]) -> Result<RowSizes, Failure> {
+        self.reader.must_reach_all_rows().map_err(failure)?;
         let sizes = self.count(needs)?;
         match sizes.first_empty() {
             None => Ok(sizes),

@@ -93,7 +93,7 @@ fn of_process(pid: u32) -> Result<PathBuf, String> {
     }
     if refused {
         return Err(format!(
-            "process {pid} may not be looked at: it is another user's; give the folder of its trace, if you may read that"
+            "process {pid} may not be looked at (/proc/{pid}/environ: permission denied); give the folder of its trace, if you may read that"
         ));
     }
     let those = if seen == 1 { "".to_owned() } else { format!(", nor any of {} that it started", seen - 1) };

@@ -104,6 +104,8 @@ fn files_that_are_damaged_or_incomplete() {
         {"rank":1,"node":0,"host":"n0","package":0,"packages":1,"cpus":1}]}"#
         .replace('\n', "");
     assert!(from(&format!("{head}\n")).complaint().contains("nothing was measured yet"));
+    let none = head.replace(r#""messages_max":3"#, r#""messages_max":0"#);
+    assert!(from(&format!("{none}\n")).complaint().contains("line 1: `bytes_max`, `messages_max` and"));
     let measured = |bytes: u32, time: &str| {
         format!(
             r#"{{"part":"sizes","placement":"on_socket","pairs":[[0,1]],"order":"equal","messages":1,"bytes":{bytes},"seconds":[{time}]}}"#
@@ -125,6 +127,16 @@ fn files_must_be_different_and_writable() {
     let machine = setting.path("machine.toml").display().to_string();
     let complaint = setting.run(&["--html", &machine], ["mpiexec"]).complaint();
     assert!(complaint.contains("need a file each"), "{complaint}");
+    // Raw measurements have a name even if nobody says one; and a file may have several.
+    let raw = setting.path("machine.raw.jsonl").display().to_string();
+    let complaint = setting.run(&["--json", &raw], ["mpiexec"]).complaint();
+    assert!(complaint.contains("need a file each"), "{complaint}");
+    let folder = setting.path(".").display().to_string();
+    fs::write(&raw, "measured with care").unwrap();
+    let again = format!("{folder}/./machine.raw.jsonl");
+    let complaint = setting.run(&["--from", &raw, "--json", &again], [""; 0]).complaint();
+    assert!(complaint.contains("need a file each"), "{complaint}");
+    assert_eq!(fs::read_to_string(&raw).unwrap(), "measured with care");
     let nowhere = setting.path("no/such/folder.html").display().to_string();
     let complaint = setting.run(&["--html", &nowhere], ["mpiexec"]).complaint();
     assert!(complaint.contains("cannot write"), "{complaint}");

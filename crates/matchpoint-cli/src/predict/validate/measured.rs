@@ -2,7 +2,7 @@
 
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::irregular::Arrived;
-use matchpoint_calibrate::plan::Measurement;
+use matchpoint_calibrate::plan::{BATCH_S, Measurement};
 use matchpoint_model::Setting;
 
 use super::models::{self, Told};
@@ -19,9 +19,6 @@ const ROUNDS: usize = 2;
 
 /// In how many exchanges the order of messages is looked at.
 const LOOKED_AT: usize = 5;
-
-/// A batch of HighVolumePingPong is timed as one, and shorter than the whole measurement by this.
-const BATCHES: f64 = 50.0;
 
 /// What was measured of an operation.
 #[derive(Default)]
@@ -50,7 +47,7 @@ pub(super) fn all(
             tells.show(Shown { done, total, next });
             match &operation.asked {
                 Asked::Volume(measurement) => {
-                    let seconds = benchmark.measure(done, measurement, each_s / BATCHES, each_s)?;
+                    let seconds = benchmark.measure(done, measurement, BATCH_S.min(each_s), each_s)?;
                     into.natural.extend(seconds);
                 }
                 Asked::Exchange(played) => {

@@ -2,7 +2,7 @@
 
 use matchpoint_model::queue::Order;
 use matchpoint_model::transport::Knowledge;
-use matchpoint_model::{End, Exchange, Missing, Prediction, Search, Sent, Setting, Split, predict};
+use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, predict};
 
 use super::validated::Modelled;
 use crate::failure::Failure;
@@ -34,17 +34,13 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
             told.postal_s,
             told.max_rate_s,
             Some(most(|split| split.transport_s)),
-            (!lacks(&told, "queue_search")).then(|| most(|split| split.transport_s + split.queue_s)),
+            (!told.lacks_queue()).then(|| most(|split| split.transport_s + split.queue_s)),
             told.missing.is_empty().then_some(split.total_s()),
             with_attempts.filter(|told| told.missing.is_empty()).map(|told| told.longest[1].total_s()),
         ],
         split,
         interval: (shortest.total_s(), longest.total_s()),
     })
-}
-
-fn lacks(told: &Prediction, key: &str) -> bool {
-    told.missing.iter().any(|missing| missing.parameter.starts_with(key))
 }
 
 /// By rank and end: the time that so many entries take.
@@ -86,7 +82,7 @@ pub(super) fn volume(
             transport(Knowledge::Postal, End::Value).ok(),
             transport(Knowledge::MaxRate, End::Value).ok(),
             Some(split.transport_s),
-            (!lacks(&told, "queue_search")).then_some(split.transport_s + split.queue_s),
+            (!told.lacks_queue()).then_some(split.transport_s + split.queue_s),
             is_told.then_some(split.total_s()),
             attempts_s.filter(|_| is_told).map(|queue_s| Split { queue_s, ..split }.total_s()),
         ],

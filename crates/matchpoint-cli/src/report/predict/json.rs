@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use matchpoint_model::{Missing, ProcessCost, Split};
+use matchpoint_model::{Prediction, ProcessCost, Split};
 use serde_json::{Value, json};
 
 use crate::predict::predicted::{EngineRow, Predicted, Row};
@@ -61,28 +61,30 @@ fn row(row: &Row) -> Value {
         "hops_mean": prediction.hops_mean,
         "link_bytes": prediction.link_bytes,
         "worst_process": prediction.worst,
-        "time": split(&value, &prediction.missing),
-        "time_shortest": split(&shortest, &prediction.missing),
-        "time_longest": split(&longest, &prediction.missing),
+        "time": split(&value, prediction),
+        "time_shortest": split(&shortest, prediction),
+        "time_longest": split(&longest, prediction),
         "transport_postal_s": prediction.postal_s,
         "transport_max_rate_s": prediction.max_rate_s,
         "missing": prediction.missing.iter().map(|missing| &missing.parameter).collect::<Vec<_>>(),
-        "per_process": listed.then(|| prediction.processes.iter().map(process).collect::<Vec<_>>()),
+        "per_process": listed.then(|| {
+            let process = |cost| process(cost, prediction);
+            prediction.processes.iter().map(process).collect::<Vec<_>>()
+        }),
     })
 }
 
 /// A part that the machine could not tell is null.
-fn split(split: &Split, missing: &[Missing]) -> Value {
-    let lacks = |key: &str| missing.iter().any(|missing| missing.parameter.starts_with(key));
+fn split(split: &Split, of: &Prediction) -> Value {
     json!({
         "transport_s": split.transport_s,
-        "queue_s": (!lacks("queue_search")).then_some(split.queue_s),
-        "contention_s": (!lacks("contention")).then_some(split.contention_s),
+        "queue_s": (!of.lacks_queue()).then_some(split.queue_s),
+        "contention_s": (!of.lacks_contention()).then_some(split.contention_s),
         "total_s": split.total_s(),
     })
 }
 
-fn process(process: &ProcessCost) -> Value {
+fn process(process: &ProcessCost, of: &Prediction) -> Value {
     json!({
         "sent": process.sent,
         "sent_bytes": process.sent_bytes,
@@ -91,8 +93,8 @@ fn process(process: &ProcessCost) -> Value {
         "received": process.received,
         "received_bytes": process.received_bytes,
         "transport_s": process.split.transport_s,
-        "queue_s": process.split.queue_s,
-        "contention_s": process.split.contention_s,
+        "queue_s": (!of.lacks_queue()).then_some(process.split.queue_s),
+        "contention_s": (!of.lacks_contention()).then_some(process.split.contention_s),
     })
 }
 

@@ -27,15 +27,17 @@ pub fn name(predicted: &Predicted, row: &Row) -> String {
 /// The times of a row.
 pub fn times(row: &Row) -> Vec<String> {
     let [_, split, _] = row.prediction.longest;
-    let lacks = |key: &str| row.prediction.missing.iter().any(|missing| missing.parameter.starts_with(key));
-    let or_unknown = |is_unknown, time| if is_unknown { "unknown".to_owned() } else { seconds(time) };
     vec![
         seconds(split.transport_s),
-        or_unknown(lacks("queue_search"), split.queue_s),
-        or_unknown(lacks("contention"), split.contention_s),
+        unless(row.prediction.lacks_queue(), split.queue_s),
+        unless(row.prediction.lacks_contention(), split.contention_s),
         seconds(split.total_s()),
         interval(&row.prediction),
     ]
+}
+
+fn unless(is_unknown: bool, time_s: f64) -> String {
+    if is_unknown { "unknown".to_owned() } else { seconds(time_s) }
 }
 
 /// From the shortest to the longest time that the intervals of the parameters allow.
@@ -77,8 +79,12 @@ pub fn spread(row: &Row) -> Vec<Vec<String>> {
         line("… between nodes", &|process| process.off_node_bytes as f64, &bytes),
         line("hops of a byte", &|process| process.hops_mean, &digits),
         line("transport", &time(|split| split.transport_s), &seconds),
-        line("queue search", &time(|split| split.queue_s), &seconds),
-        line("contention", &time(|split| split.contention_s), &seconds),
+        line("queue search", &time(|split| split.queue_s), &|time_s| {
+            unless(row.prediction.lacks_queue(), time_s)
+        }),
+        line("contention", &time(|split| split.contention_s), &|time_s| {
+            unless(row.prediction.lacks_contention(), time_s)
+        }),
         line("total", &time(Split::total_s), &seconds),
     ]
 }
@@ -149,7 +155,7 @@ fn time_range([shortest, value, longest]: [f64; 3]) -> String {
 pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
     let provenance = &predicted.machine.provenance;
     let confidence = provenance.confidence.map_or(String::new(), |confidence| {
-        format!("; its intervals hold with {} % confidence", digits(confidence * 100.0))
+        format!("; its intervals are of {} % confidence, within one calibration", digits(confidence * 100.0))
     });
     vec![
         ("Of", predicted.subject.clone()),
