@@ -129,12 +129,12 @@ fn files_must_be_different_and_writable() {
     assert!(complaint.contains("need a file each"), "{complaint}");
     // Raw measurements have a name even if nobody says one; and a file may have several.
     let raw = setting.path("machine.raw.jsonl").display().to_string();
-    let complaint = setting.run(&["--json", &raw], ["mpiexec"]).complaint();
+    let complaint = setting.run(&["--html", &raw], ["mpiexec"]).complaint();
     assert!(complaint.contains("need a file each"), "{complaint}");
     let folder = setting.path(".").display().to_string();
     fs::write(&raw, "measured with care").unwrap();
     let again = format!("{folder}/./machine.raw.jsonl");
-    let complaint = setting.run(&["--from", &raw, "--json", &again], [""; 0]).complaint();
+    let complaint = setting.run(&["--from", &raw, "--html", &again], [""; 0]).complaint();
     assert!(complaint.contains("need a file each"), "{complaint}");
     assert_eq!(fs::read_to_string(&raw).unwrap(), "measured with care");
     let nowhere = setting.path("no/such/folder.html").display().to_string();
