@@ -27,7 +27,7 @@ pub struct Hello {
     pub topology: Topology,
 }
 
-/// Both ends of a benchmark that runs.
+/// Both ends of a benchmark that runs. Dropped, it lets the benchmark end.
 pub struct Conversation {
     lines: Receiver<String>,
     input: Box<dyn Write + Send>,
@@ -146,12 +146,6 @@ impl Conversation {
         seconds.ok().filter(|seconds| is_answer && !seconds.is_empty()).ok_or_else(|| unexpected(&answer))
     }
 
-    /// Lets the benchmark end.
-    pub fn quit(mut self) {
-        // It may have ended already; without its input it ends, too.
-        let _ = self.input.write_all(b"quit\n");
-    }
-
     fn next(&mut self) -> Result<String, CalibrateError> {
         let line = self.lines.recv_timeout(self.patience).map_err(|error| match error {
             RecvTimeoutError::Disconnected => ended(),
@@ -165,6 +159,13 @@ impl Conversation {
             Some(why) => Err(CalibrateError(format!("the benchmark cannot go on: {why}"))),
             None => Ok(line),
         }
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        // That its input ends is not enough: Open MPI's launcher does not tell its ranks. It may have ended already.
+        let _ = self.input.write_all(b"quit\n").and_then(|()| self.input.flush());
     }
 }
 
@@ -308,6 +309,15 @@ mod tests {
         }
         let twice = HELLO.replace("rank 1", "rank 0");
         assert!(heard(&twice).hello().is_err());
+    }
+
+    #[test]
+    fn whoever_goes_lets_the_benchmark_end() {
+        let (ours, mut theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        drop(Conversation::new(Cursor::new(Vec::new()), ours, |_| {}));
+        let mut heard = String::new();
+        theirs.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "quit\n");
     }
 
     #[test]

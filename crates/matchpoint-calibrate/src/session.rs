@@ -91,7 +91,7 @@ impl Request {
             let seconds = benchmark.measure(before + index, &measurement, batch_s, budget_s)?;
             writer.add(&Measured { measurement, seconds })?;
         }
-        benchmark.quit();
+        drop(benchmark);
         writer.end()
     }
 

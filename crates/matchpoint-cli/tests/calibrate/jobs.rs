@@ -82,8 +82,8 @@ fn an_interrupt_costs_one_measurement() {
 
 #[test]
 fn one_process_is_too_few() {
-    let _alone = mpi::alone();
-    let Some(mpi) = mpi::first() else { return };
-    let complaint = Setting::new().run(QUICK, launcher(&mpi, "1")).complaint();
-    assert!(complaint.contains("takes two to exchange a message"), "{complaint}");
+    mpi::each(|mpi| {
+        let complaint = Setting::new().run(QUICK, launcher(mpi, "1")).complaint();
+        assert!(complaint.contains("takes two to exchange a message"), "{complaint}");
+    });
 }

@@ -71,7 +71,7 @@ impl Validation {
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let (operations, notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
-        benchmark.quit();
+        drop(benchmark);
         let setting = place.setting(layout.processes, Order::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()
