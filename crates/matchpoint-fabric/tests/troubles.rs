@@ -38,31 +38,9 @@ fn endpoints_that_inject(bytes: usize, count: usize, directions: &[u64]) -> Vec<
     unsafe { open(count, CQ_FORMAT_TAGGED, directions) }
 }
 
-fn number(of: &Opened) -> u64 {
-    // SAFETY: an endpoint of the core's.
-    unsafe { (*of.ep.cast::<mock::Ep>()).at as u64 }
-}
-
-fn insert(at: &Opened, of: &Opened) -> Addr {
-    let (address, mut addr) = (number(of), ADDR_UNSPEC);
-    // SAFETY: an open vector, and an address of the core's.
-    let rc = unsafe {
-        let insert = (*(*at.av).ops).insert.expect("it takes addresses");
-        insert(at.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
-    };
-    assert_eq!(rc, 1);
-    addr
-}
-
-fn remove(at: &Opened, mut addr: Addr) {
-    // SAFETY: an open vector.
-    let rc = unsafe { (*(*at.av).ops).remove.expect("it gives back")(at.av, &raw mut addr, 1, 0) };
-    assert_eq!(rc, 0);
-}
-
 /// Both know each other.
 fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
-    (insert(a, b), insert(b, a))
+    (a.insert(&b), b.insert(&a))
 }
 
 fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
@@ -87,7 +65,7 @@ fn inject(from: &Opened, to: Addr, tag: u64, bytes: &[u8]) {
 /// What was sent to there last, and is under way.
 fn sent_last(to: &Opened) -> &'static mock::Message {
     // SAFETY: an endpoint of the core's; tests look at it before they go on.
-    unsafe { (*world().endpoints[number(to) as usize]).sent_last() }.expect("something is under way")
+    unsafe { (*world().endpoints[to.number() as usize]).sent_last() }.expect("something is under way")
 }
 
 fn receive(at: &Opened, from: Addr, tag: u64, room: &mut [u8], context: usize) {
@@ -132,7 +110,7 @@ fn travels_as(from: &Opened, at: &Opened, to: Addr) -> u64 {
 #[test]
 fn an_endpoint_that_only_sends_is_left_alone() {
     let all = endpoints(2, &[flags::SEND]);
-    let to = insert(&all[0], &all[1]);
+    let to = all[0].insert(&all[1]);
     assert_eq!(travels_as(&all[0], &all[1], to), 1, "not announced to who would not understand");
 }
 
@@ -144,8 +122,8 @@ fn a_peer_that_forgets_learns_again() {
         travels_as(&all[0], &all[1], to);
     }
     assert_eq!(travels_as(&all[0], &all[1], to), 1, "goes as it is by now");
-    remove(&all[0], to);
-    let to = insert(&all[0], &all[1]);
+    all[0].remove(to);
+    let to = all[0].insert(&all[1]);
     for _ in 0..500 {
         travels_as(&all[0], &all[1], to);
     }
@@ -214,7 +192,7 @@ fn what_fails_late_is_not_taken_for_what_came_after_it() {
         assert_eq!(look_at_both(100), (vec![11, 21], vec![]));
         assert_eq!(world().failing_tag, None);
         // The sender's private endpoint: the second message is asked for, but not yet.
-        world().busy_to = Some(number(&all[0]) + 2);
+        world().busy_to = Some(all[0].number() + 2);
         receive(&all[1], from, 6, &mut two, 22);
         send(&all[0], to, 6, &[8; LONG], 12);
         assert_eq!(look_at_both(100), (vec![], vec![]));
@@ -237,7 +215,7 @@ fn a_peer_that_does_not_answer_keeps_back_no_other() {
     receive(root, from_other, 5, &mut of_other, 22);
     send(silent, to_root, 5, &one, 11);
     // Private endpoints were opened after those of the application, in their order.
-    world().busy_to = Some(number(silent) + 3);
+    world().busy_to = Some(silent.number() + 3);
     look(root, 200);
     send(other, other_to_root, 5, &two, 12);
     let mut complete = Vec::new();
@@ -276,11 +254,11 @@ fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
     for length in [8, LONG] {
         let mut room = vec![0; length];
         receive(&all[1], from, 9, &mut room, 21);
-        remove(&all[1], from);
+        all[1].remove(from);
         let sent = vec![7; length];
         send(&all[0], to, 9, &sent, 11);
         look(&all[1], 200);
-        assert_eq!(insert(&all[1], &all[0]), from);
+        assert_eq!(all[1].insert(&all[0]), from);
         let mut complete = Vec::new();
         for _ in 0..200 {
             complete.extend(look(&all[1], 2).0);
@@ -289,8 +267,8 @@ fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
         assert_eq!(complete, [21]);
         assert!(room == sent);
         // The sender forgets too: else what it sends next would be without a name.
-        remove(&all[0], to);
-        insert(&all[0], &all[1]);
+        all[0].remove(to);
+        all[0].insert(&all[1]);
     }
 }
 
@@ -309,14 +287,14 @@ fn messages_whose_sender_is_named_late_keep_their_order() {
     assert_eq!(look(&all[1], 200).0, [1; 3]);
     let (mut first, mut second) = ([0; 8], [0_u8; 8]);
     receive(&all[1], from, 9, &mut first, 21);
-    remove(&all[1], from);
-    remove(&all[0], to);
-    insert(&all[0], &all[1]);
+    all[1].remove(from);
+    all[0].remove(to);
+    all[0].insert(&all[1]);
     for (tag, what) in [(9, 1), (9, 2), (8, 3)] {
         send(&all[0], to, tag, &[what; 8], 11);
     }
     look(&all[1], 200);
-    assert_eq!(insert(&all[1], &all[0]), from);
+    assert_eq!(all[1].insert(&all[0]), from);
     let (_, ignore) = (look(&all[1], 10), 0xFF);
     // SAFETY: an enabled endpoint; the room outlives the call.
     let rc = unsafe {
@@ -377,7 +355,7 @@ fn what_is_injected_and_too_long_to_be_within_its_announcement_is_kept() {
 #[test]
 fn what_nobody_in_particular_has_sent_narrows_no_window() {
     let all = endpoints(2, BOTH);
-    let to = insert(&all[0], &all[1]);
+    let to = all[0].insert(&all[1]);
     let (sent, mut room) = (vec![7; SHORT], vec![0; SHORT]);
     for _ in 0..2 * WINDOW / SHORT {
         receive(&all[1], ADDR_UNSPEC, 5, &mut room, 21);
@@ -389,7 +367,7 @@ fn what_nobody_in_particular_has_sent_narrows_no_window() {
         }
         assert_eq!(complete, [21]);
     }
-    insert(&all[1], &all[0]);
+    all[1].insert(&all[0]);
     known(&all[0], &all[1], to);
     send(&all[0], to, 5, &sent, 11);
     assert_eq!(sent_last(&all[1]).tag, 5);
@@ -404,7 +382,7 @@ fn a_program_that_sleeps_does_not_sleep_through_what_is_deferred() {
     receive(&all[1], from, 5, &mut room, 21);
     send(&all[0], to, 5, &sent, 11);
     // The sender's private endpoint.
-    world().busy_to = Some(number(&all[0]) + 2);
+    world().busy_to = Some(all[0].number() + 2);
     look(&all[1], 100);
     // SAFETY: zeros are an entry; an open queue, and room for one.
     let rc = unsafe {

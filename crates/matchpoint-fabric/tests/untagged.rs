@@ -26,28 +26,6 @@ fn endpoints(seed: u64) -> (Opened, Opened) {
     (both[0], both[1])
 }
 
-fn number(of: &Opened) -> u64 {
-    // SAFETY: an endpoint of the core's.
-    unsafe { (*of.ep.cast::<mock::Ep>()).at as u64 }
-}
-
-fn insert(at: &Opened, of: &Opened) -> Addr {
-    let (address, mut addr) = (number(of), ADDR_UNSPEC);
-    // SAFETY: an open vector, and an address of the core's.
-    let rc = unsafe {
-        let insert = (*(*at.av).ops).insert.expect("it takes addresses");
-        insert(at.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
-    };
-    assert_eq!(rc, 1);
-    addr
-}
-
-fn remove(at: &Opened, mut addr: Addr) {
-    // SAFETY: an open vector.
-    let rc = unsafe { (*(*at.av).ops).remove.expect("it gives back")(at.av, &raw mut addr, 1, 0) };
-    assert_eq!(rc, 0);
-}
-
 fn send(from: &Opened, to: Addr, bytes: &[u8]) {
     let bytes = bytes.to_vec().leak();
     // SAFETY: an enabled endpoint; the bytes are there for ever.
@@ -89,16 +67,16 @@ fn look(at: &Opened) -> Vec<(usize, bool)> {
 #[test]
 fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
     let (sender, receiver) = endpoints(1);
-    let (to, from) = (insert(&sender, &receiver), insert(&receiver, &sender));
+    let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let (mut first, mut second) = ([0; 8], [0; 8]);
     receive(&receiver, from, &mut first, 21, 0);
     receive(&receiver, from, &mut second, 22, 0);
-    remove(&receiver, from);
+    receiver.remove(from);
     for what in 1..=3 {
         send(&sender, to, &[what; 8]);
     }
     assert_eq!(look(&receiver), []);
-    assert_eq!(insert(&receiver, &sender), from);
+    assert_eq!(receiver.insert(&sender), from);
     let mut complete = look(&receiver);
     complete.sort_unstable();
     assert_eq!(complete, [(21, false), (22, false)]);
@@ -111,14 +89,14 @@ fn a_message_whose_sender_is_named_late_finds_the_receive_that_waits_for_it() {
 #[test]
 fn a_late_name_finds_buffers_for_several() {
     let (sender, receiver) = endpoints(1);
-    let (to, from) = (insert(&sender, &receiver), insert(&receiver, &sender));
+    let (to, from) = (sender.insert(&receiver), receiver.insert(&sender));
     let mut room = [0; 100];
     receive(&receiver, from, &mut room, 21, flags::MULTI_RECV);
-    remove(&receiver, from);
+    receiver.remove(from);
     send(&sender, to, &[1; 20]);
     send(&sender, to, &[2; 40]);
     assert_eq!(look(&receiver), []);
-    insert(&receiver, &sender);
+    receiver.insert(&sender);
     // The least room is 64: the first message leaves more, the second does not.
     assert_eq!(look(&receiver), [(21, false), (21, false), (21, true)]);
     assert!(room[..20] == [1; 20] && room[20..60] == [2; 40]);
@@ -128,8 +106,8 @@ fn a_late_name_finds_buffers_for_several() {
 fn a_buffer_for_several_is_released_after_the_last_of_them() {
     for seed in 1..20 {
         let (sender, receiver) = endpoints(seed);
-        let to = insert(&sender, &receiver);
-        insert(&receiver, &sender);
+        let to = sender.insert(&receiver);
+        receiver.insert(&sender);
         let (mut one, mut two) = ([0; 200], [0; 200]);
         // Some wait, some come to a buffer that is there.
         send(&sender, to, &[1; 50]);

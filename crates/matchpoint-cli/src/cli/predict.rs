@@ -119,18 +119,15 @@ pub struct Numbers {
     pub index_bytes: u64,
 }
 
-/// `matchpoint predict spmv`.
+/// A product whose rows are shared by processes.
 #[derive(Args, Clone, Debug)]
-pub struct Spmv {
-    /// The matrix, a Matrix Market file
-    #[arg(value_name = "A.mtx")]
-    pub matrix: PathBuf,
-
+pub struct Product {
     /// How many processes.
     #[command(flatten)]
     pub processes: Processes,
 
-    /// Which process owns which row: a line for each row with a number from 0 on [default: consecutive rows]
+    /// Which process owns which row, of a second matrix too if it has as many: a line for each row with a number from 0 on
+    /// [default: consecutive rows]
     #[arg(long, value_name = "FILE", conflicts_with = "scale")]
     pub partition: Option<PathBuf>,
 
@@ -141,6 +138,18 @@ pub struct Spmv {
     /// Where it runs.
     #[command(flatten)]
     pub on: On,
+}
+
+/// `matchpoint predict spmv`.
+#[derive(Args, Clone, Debug)]
+pub struct Spmv {
+    /// The matrix, a Matrix Market file
+    #[arg(value_name = "A.mtx")]
+    pub matrix: PathBuf,
+
+    /// How its rows are shared.
+    #[command(flatten)]
+    pub product: Product,
 }
 
 /// `matchpoint predict spgemm`.
@@ -154,22 +163,9 @@ pub struct Spgemm {
     #[arg(value_name = "B.mtx")]
     pub second: Option<PathBuf>,
 
-    /// How many processes.
+    /// How rows are shared.
     #[command(flatten)]
-    pub processes: Processes,
-
-    /// Which process owns which row of A, and of B if it has as many: a line for each row with a number from 0 on [default:
-    /// consecutive rows]
-    #[arg(long, value_name = "FILE", conflicts_with = "scale")]
-    pub partition: Option<PathBuf>,
-
-    /// What is sent, and in which order it is received.
-    #[command(flatten)]
-    pub exchanged: Exchanged,
-
-    /// Where it runs.
-    #[command(flatten)]
-    pub on: On,
+    pub product: Product,
 }
 
 /// `matchpoint predict amg`.

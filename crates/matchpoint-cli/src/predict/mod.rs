@@ -30,8 +30,8 @@ pub use validate::validated::Validated;
 /// A file cannot be read or written, the machine lacks what is needed, or the user interrupted it.
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
     match &arguments.what {
-        PredictWhat::Spmv(arguments) => deliver(&arguments.on, || sparse::spmv(arguments)),
-        PredictWhat::Spgemm(arguments) => deliver(&arguments.on, || sparse::spgemm(arguments)),
+        PredictWhat::Spmv(arguments) => deliver(&arguments.product.on, || sparse::spmv(arguments)),
+        PredictWhat::Spgemm(arguments) => deliver(&arguments.product.on, || sparse::spgemm(arguments)),
         PredictWhat::Amg(arguments) => deliver(&arguments.on, || amg::amg(arguments)),
         PredictWhat::Trace(arguments) => deliver(&arguments.on, || trace::trace(arguments)),
         PredictWhat::Figures(arguments) => figures::draw(arguments),

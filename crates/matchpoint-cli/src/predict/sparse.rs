@@ -15,23 +15,24 @@ use crate::format::count;
 
 /// A product with a vector.
 pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.on)?;
+    let place = Place::read(&arguments.product.on)?;
     let matrix = Matrix::open(&arguments.matrix)?;
     matrix.must_be_square()?;
     let rows = matrix.header().rows;
-    let processes = arguments.processes.all();
+    let processes = arguments.product.processes.all();
     let partitions: Result<Vec<Partition>, Failure> = processes
         .iter()
-        .map(|&processes| matrix.partition(arguments.partition.as_deref(), processes))
+        .map(|&processes| matrix.partition(arguments.product.partition.as_deref(), processes))
         .collect();
-    let (exchanges, entries) = matrices::spmv(matrix, partitions?, sizes(&arguments.exchanged.sizes))?;
+    let (exchanges, entries) =
+        matrices::spmv(matrix, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let subject = format!(
         "product of {} and a vector: {} rows, {} entries",
         arguments.matrix.display(),
         count(rows.into()),
         count(entries)
     );
-    let order = arguments.exchanged.order;
+    let order = arguments.product.exchanged.order;
     let mut predicted = begin("spmv", subject, &place, order);
     let of_matrix = (u64::from(rows), entries);
     add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;
@@ -40,13 +41,13 @@ pub(super) fn spmv(arguments: &Spmv) -> Result<Predicted, Failure> {
 
 /// A product of two matrices.
 pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
-    let place = Place::read(&arguments.on)?;
+    let place = Place::read(&arguments.product.on)?;
     let first = Matrix::open(&arguments.matrix)?;
     let second = arguments.second.as_deref().map(Matrix::open).transpose()?;
     must_fit(&first, second.as_ref())?;
     let rows = first.header().rows;
-    let processes = arguments.processes.all();
-    let listed = arguments.partition.as_deref();
+    let processes = arguments.product.processes.all();
+    let listed = arguments.product.partition.as_deref();
     let partitions: Result<Vec<(Partition, Partition)>, Failure> = processes
         .iter()
         .map(|&processes| {
@@ -59,7 +60,7 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
         })
         .collect();
     let (exchanges, entries) =
-        matrices::spgemm(first, second, partitions?, sizes(&arguments.exchanged.sizes))?;
+        matrices::spgemm(first, second, partitions?, sizes(&arguments.product.exchanged.sizes))?;
     let second = arguments.second.as_ref().map_or("itself".to_owned(), |path| path.display().to_string());
     let subject = format!(
         "product of {} and {second}: {} rows, {} entries",
@@ -67,7 +68,7 @@ pub(super) fn spgemm(arguments: &Spgemm) -> Result<Predicted, Failure> {
         count(rows.into()),
         count(entries)
     );
-    let order = arguments.exchanged.order;
+    let order = arguments.product.exchanged.order;
     let mut predicted = begin("spgemm", subject, &place, order);
     let of_matrix = (u64::from(rows), entries);
     add(&mut predicted, &place, &processes, &exchanges, order, of_matrix)?;

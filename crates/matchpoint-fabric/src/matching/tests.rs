@@ -142,8 +142,8 @@ fn a_full_table_gives_way_to_hybrid() {
     assert!(tally.lengthened > 0);
 }
 
-#[test]
-fn short_queues_come_back_after_a_burst() {
+/// A hundred receives posted: too many for the short lines.
+fn long() -> (Matching, Book) {
     let mut matching = Matching::new("hybrid").expect("it is one");
     let mut book = Book::default();
     for id in 0..100 {
@@ -152,6 +152,12 @@ fn short_queues_come_back_after_a_burst() {
         assert_eq!(matching.post(id, asked, &book), Ok(None));
     }
     assert!(!matching.is_short);
+    (matching, book)
+}
+
+#[test]
+fn short_queues_come_back_after_a_burst() {
+    let (mut matching, mut book) = long();
     for id in 0..100 {
         book.messages.insert(id, id);
         assert_eq!(matching.arrive(id, 0, id, &book), Ok(Some(id)));
@@ -168,13 +174,7 @@ fn short_queues_come_back_after_a_burst() {
 /// A master that asks again and again whether somebody has something to say, and then everybody has.
 #[test]
 fn a_burst_after_many_probes_is_kept() {
-    let mut matching = Matching::new("hybrid").expect("it is one");
-    let mut book = Book::default();
-    for id in 0..100 {
-        let asked = Asked { addr: 0, tag: id, ignore: 0 };
-        book.receives.insert(id, asked);
-        assert_eq!(matching.post(id, asked, &book), Ok(None));
-    }
+    let (mut matching, mut book) = long();
     for id in 0..100 {
         assert!(matching.cancel(id));
     }

@@ -5,6 +5,8 @@ use std::ptr;
 
 use matchpoint_fabric::abi::*;
 
+use super::Ep;
+
 /// One, and what it is bound to.
 #[derive(Clone, Copy)]
 pub struct Opened {
@@ -14,6 +16,33 @@ pub struct Opened {
     /// The last of them.
     pub last_cq: *mut FidCq,
     pub av: *mut FidAv,
+}
+
+impl Opened {
+    /// Its address, to the core.
+    pub fn number(&self) -> u64 {
+        // SAFETY: an endpoint of the core's.
+        unsafe { (*self.ep.cast::<Ep>()).at as u64 }
+    }
+
+    /// Puts another's address into the vector.
+    pub fn insert(&self, of: &Opened) -> Addr {
+        let (address, mut addr) = (of.number(), ADDR_UNSPEC);
+        // SAFETY: an open vector, and an address of the core's.
+        let rc = unsafe {
+            let insert = (*(*self.av).ops).insert.expect("it takes addresses");
+            insert(self.av, (&raw const address).cast(), 1, &raw mut addr, 0, ptr::null_mut())
+        };
+        assert_eq!(rc, 1);
+        addr
+    }
+
+    /// Takes an address out of it.
+    pub fn remove(&self, mut addr: Addr) {
+        // SAFETY: an open vector.
+        let rc = unsafe { (*(*self.av).ops).remove.expect("it gives back")(self.av, &raw mut addr, 1, 0) };
+        assert_eq!(rc, 0);
+    }
 }
 
 /// Sends and receives.
