@@ -40,7 +40,7 @@ fn endpoints_that_inject(bytes: usize, count: usize, directions: &[u64]) -> Vec<
 
 /// Both know each other.
 fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
-    (a.insert(&b), b.insert(&a))
+    (a.insert(b), b.insert(a))
 }
 
 fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
