@@ -187,12 +187,12 @@ fn what_was_said_is_what_is_read() {
 #[test]
 fn any_budget_is_gone_on_with() {
     let topology = nodes(1, 2);
-    for hundredths in 1..100 {
+    for part in 1..100 {
         let folder = tempfile::tempdir().unwrap();
         let mut request = request(folder.path());
-        request.settings.budget_s = f64::from(hundredths) / 100.0;
+        request.settings.budget_s = f64::from(part) / 100.0 / 7.0;
         run(&request, benchmark(&topology, 3, None)).unwrap_err();
-        let earlier = request.earlier().unwrap_or_else(|error| panic!("{hundredths}: {error}"));
+        let earlier = request.earlier().unwrap_or_else(|error| panic!("{part}: {error}"));
         assert_eq!(earlier.unwrap().measured.len(), 3);
     }
 }
