@@ -118,7 +118,7 @@ fn cells() -> Vec<(String, String)> {
 
 fn count() -> Result<Counts, Failure> {
     let cells = cells();
-    let folder = dumps("matchpoint-bench", FUNCTION, &cells, &[])?;
+    let folder = dumps(("matchpoint-bench", "instructions"), FUNCTION, &cells, &[])?;
     let number = |(at, cell): (usize, (String, String))| -> Result<_, Failure> {
         let dump = dump(folder.path(), FUNCTION, at + 1)?;
         let summary = dump.lines().find_map(|line| line.strip_prefix("summary: "));
@@ -131,12 +131,12 @@ fn count() -> Result<Counts, Failure> {
 
 /// Has callgrind write what it counts whenever `function` of a package's example is left: a file for each cell.
 fn dumps(
-    package: &str,
+    (package, example): (&str, &str),
     function: &str,
     cells: &[(String, String)],
     environment: &[(&str, &str)],
 ) -> Result<tempfile::TempDir, Failure> {
-    let (binary, folder) = (build(package)?, tempfile::tempdir()?);
+    let (binary, folder) = (build(package, example)?, tempfile::tempdir()?);
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--collect-atstart=no", "--compress-strings=no"]);
     command.arg(format!("--toggle-collect={function}")).arg(format!("--dump-after={function}"));
@@ -165,9 +165,9 @@ fn dump(folder: &Path, function: &str, nth: usize) -> Result<String, Failure> {
     Ok(fs::read_to_string(&path).map_err(missing)?)
 }
 
-fn build(package: &str) -> Result<PathBuf, Failure> {
+fn build(package: &str, example: &str) -> Result<PathBuf, Failure> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let arguments = ["build", "--release", "--locked", "--package", package, "--example", "instructions"];
+    let arguments = ["build", "--release", "--locked", "--package", package, "--example", example];
     let output = Command::new(cargo)
         .args(arguments)
         .args(["--message-format", "json"])

@@ -5,7 +5,8 @@ use super::{Counts, dump, dumps};
 use crate::Failure;
 
 const PACKAGE: &str = "matchpoint-fabric";
-const FUNCTION: &str = "instructions::counted_messages";
+const EXAMPLE: &str = "fabric_instructions";
+const FUNCTION: &str = "fabric_instructions::counted_messages";
 
 /// Messages that are expected, or not: one at a time, and many, of which the last is matched first; and one at a time
 /// among many receives that nothing matches.
@@ -24,7 +25,7 @@ pub(super) fn count() -> Result<Counts, Failure> {
     let cells: Vec<(String, String)> =
         pairs.map(|(end, pattern)| (end.to_owned(), pattern.to_owned())).collect();
     let environment = [("MATCHPOINT_CORE", "mock"), ("MATCHPOINT_ENGINE", "hybrid:seed=0")];
-    let folder = dumps(PACKAGE, FUNCTION, &cells, &environment)?;
+    let folder = dumps((PACKAGE, EXAMPLE), FUNCTION, &cells, &environment)?;
     let number = |(at, (end, pattern)): (usize, (String, String))| -> Result<_, Failure> {
         let executed = ours(&dump(folder.path(), FUNCTION, at + 1)?);
         if executed == 0 {
