@@ -39,6 +39,21 @@ fn complaint(arguments: &[&str]) -> String {
     complaint
 }
 
+/// Two ranks play all of them, and tell messages apart by tags.
+#[test]
+fn no_more_processes_are_played_than_there_are_tags() {
+    let validate = |processes| {
+        let of = ["validate", "levels", "-m", "blue-waters", "--processes", processes, "--", "mpiexec"];
+        let output = matchpoint(&of);
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, said) = validate("32769");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("give a number of processes, 1 to 32768"), "{said}");
+    let (_, said) = validate("32768");
+    assert!(!said.contains("give a number"), "{said}");
+}
+
 /// A folder with a tridiagonal matrix of 8 rows.
 fn tridiagonal() -> (TempDir, String) {
     let folder = tempdir().unwrap();

@@ -242,7 +242,7 @@ pub struct Validate {
 
     /// How many processes share the rows of a level; where the job has fewer ranks, two of them exchange the messages of the
     /// process that receives most [default: as many as the job has ranks]
-    #[arg(short = 'n', long, value_name = "P", value_parser = processes)]
+    #[arg(short = 'n', long, value_name = "P", value_parser = played)]
     pub processes: Option<NonZeroU32>,
 
     /// Seconds for each operation; there are some fifty
@@ -276,4 +276,13 @@ const PROCESSES_MAX: u32 = 1 << 20;
 fn processes(text: &str) -> Result<NonZeroU32, String> {
     let number = text.trim().parse::<NonZeroU32>().ok().filter(|number| number.get() <= PROCESSES_MAX);
     number.ok_or_else(|| format!("give a number of processes, 1 to {PROCESSES_MAX}"))
+}
+
+/// Messages of two ranks are told apart by their tags, of which MPI promises so many (MPI-4.1 §9.1.1).
+const PLAYED_MAX: u32 = 1 << 15;
+
+fn played(text: &str) -> Result<NonZeroU32, String> {
+    processes(text).ok().filter(|number| number.get() <= PLAYED_MAX).ok_or_else(|| {
+        format!("give a number of processes, 1 to {PLAYED_MAX}: MPI has tags for the messages of no more")
+    })
 }
