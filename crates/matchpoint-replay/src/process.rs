@@ -80,11 +80,12 @@ pub(crate) struct Lane {
     pub later: VecDeque<Box<ReadCall>>,
 }
 
-/// A call that was read. Its completions are kept in less than the 48 bytes each that a trace has for them.
+/// A call that was read.
 #[derive(Default)]
 pub(crate) struct ReadCall {
     pub call: Call,
-    pub completed: Vec<Completed>,
+    /// Its completions, if they are many: in less than the 48 bytes each that a trace has for them.
+    condensed: Vec<Completed>,
 }
 
 /// What a thread is doing.
@@ -226,24 +227,26 @@ impl ReadCall {
     /// Reads the next call, whose room for completions is kept if it is for no more than a few.
     #[inline(always)]
     fn read(&mut self, reader: &mut dyn RankReader, few: usize) -> Result<bool, TraceError> {
-        self.completed.clear();
+        self.condensed.clear();
         let is_there = reader.read(&mut self.call)?;
-        if !self.call.completions.is_empty() {
-            self.condense(few);
+        if self.call.completions.capacity() > few {
+            self.condense();
         }
         Ok(is_there)
     }
 
     /// One vector for all processes, lent to whoever reads, took 30 instructions at every other call.
-    #[inline(never)]
-    fn condense(&mut self, few: usize) {
-        let completions = &mut self.call.completions;
-        self.completed.reserve_exact(completions.len());
-        self.completed.extend(completions.iter().map(Completed::of));
-        if completions.capacity() > few {
-            *completions = Vec::new();
-        }
-        completions.clear();
+    #[cold]
+    fn condense(&mut self) {
+        let completions = std::mem::take(&mut self.call.completions);
+        self.condensed.reserve_exact(completions.len());
+        self.condensed.extend(completions.iter().map(Completed::of));
+    }
+
+    /// What of its requests it found complete.
+    #[inline]
+    pub fn completed(&self) -> impl Iterator<Item = Completed> {
+        self.call.completions.iter().map(Completed::of).chain(self.condensed.iter().copied())
     }
 }
 

@@ -9,8 +9,8 @@ use super::Simulation;
 use super::collective::Joining;
 use super::message::End;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, Reason, Seat};
-use crate::reported::{Completed, Reported};
+use crate::process::{Blocked, LaneState, Owner, Probe, ReadCall, Reason, Seat};
+use crate::reported::Reported;
 use crate::requests::{Persistent, Request, RequestKind, RequestState};
 use crate::step::{Point, Sink};
 
@@ -49,7 +49,7 @@ impl<S: Sink> Simulation<'_, S> {
         process.clock_ns = now_ns;
         self.tally.calls(index, call.site);
         let recorded_ns = (call.leave_ns - call.enter_ns).max(0);
-        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, call, &read.completed);
+        let mut blocked = self.act(At { index, lane, now_ns, recorded_ns }, &read);
         if self.setting.arrivals.by_clock() {
             blocked.leave_ns = blocked.leave_ns.max(self.setting.clocks.common(index, call.leave_ns));
         }
@@ -68,7 +68,8 @@ impl<S: Sink> Simulation<'_, S> {
         process.give_back(read);
     }
 
-    fn act(&mut self, at: At, call: &Call, completed: &[Completed]) -> Blocked {
+    fn act(&mut self, at: At, read: &ReadCall) -> Blocked {
+        let call = &read.call;
         match call.action {
             Action::Send { ref args, request } => self.act_send(at, args, request),
             Action::Receive { ref args, request: None, status } => {
@@ -93,7 +94,7 @@ impl<S: Sink> Simulation<'_, S> {
             Action::MatchedReceive { handle, request, .. } => self.matched_receive(at, handle, request),
             Action::Complete { .. } => {
                 let times = (at.now_ns, at.recorded_ns);
-                self.await_requests(at.index, at.lane, times, &call.requests, completed)
+                self.await_requests(at.index, at.lane, times, read)
             }
             Action::Cancel => {
                 call.requests.iter().for_each(|&id| self.cancel(at, id));

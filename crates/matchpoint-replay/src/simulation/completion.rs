@@ -5,8 +5,8 @@ use matchpoint_trace::call::RequestId;
 use super::Simulation;
 use super::message::Got;
 use crate::label::Label;
-use crate::process::{Blocked, LaneState, Owner, Probe, Process, Reason};
-use crate::reported::{Completed, Reported};
+use crate::process::{Blocked, LaneState, Owner, Probe, Process, ReadCall, Reason};
+use crate::reported::Reported;
 use crate::requests::{Request, RequestKind, RequestState, RequestTable, Sent};
 use crate::step::{Point, Sink};
 use crate::tally::Tally;
@@ -59,13 +59,12 @@ impl<S: Sink> Simulation<'_, S> {
         index: usize,
         lane: usize,
         (now_ns, waited_ns): (i64, i64),
-        requests: &[RequestId],
-        completed: &[Completed],
+        read: &ReadCall,
     ) -> Blocked {
         let mut blocked =
             Blocked { reason: Reason::Messages, remaining: 0, leave_ns: now_ns, since_ns: now_ns };
-        for completed in completed {
-            let Some(&id) = requests.get(completed.index as usize) else { continue };
+        for completed in read.completed() {
+            let Some(&id) = read.call.requests.get(completed.index as usize) else { continue };
             if completed.cancelled {
                 self.withdraw_request(index, id, now_ns);
             }
