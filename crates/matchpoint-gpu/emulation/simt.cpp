@@ -1,0 +1,165 @@
+#include "simt.h"
+
+#include <cstring>
+#include <memory>
+#include <ucontext.h>
+#include <utility>
+#include <vector>
+
+namespace simt {
+
+Index thread_index, block_index, block_dim;
+unsigned char *shared;
+
+namespace {
+
+constexpr unsigned LANES = 32;
+constexpr size_t STACK_BYTES = 32 << 10;
+
+enum State { READY, WAITING, ENDED };
+
+struct Thread {
+    ucontext_t context;
+    std::unique_ptr<unsigned char[]> stack;
+    State state;
+    Meeting meeting;
+    unsigned mask, value, lane, result;
+};
+
+std::vector<Thread> threads;
+unsigned current;
+ucontext_t scheduler;
+Body body;
+const void *arguments;
+unsigned long long random_state;
+
+/* SplitMix64. */
+unsigned draw(unsigned below)
+{
+    unsigned long long mixed = random_state += 0x9e3779b97f4a7c15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return static_cast<unsigned>((mixed ^ (mixed >> 31)) % below);
+}
+
+void run_thread()
+{
+    body(arguments);
+    threads[current].state = ENDED;
+}
+
+/* Whether all that `thread` waits for in its warp wait for it, too; then each gets its result. */
+bool finish_meeting(unsigned thread)
+{
+    const unsigned first = thread / LANES * LANES;
+    const Thread &one = threads[thread];
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        const Thread &other = threads[first + lane];
+        if ((one.mask >> lane & 1) && (other.state != WAITING || other.meeting != one.meeting || other.mask != one.mask))
+            return false;
+    }
+    unsigned results[LANES] = {};
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned other = 0; other < LANES; other++) {
+            if (!(one.mask >> lane & 1) || !(one.mask >> other & 1))
+                continue;
+            const Thread &own = threads[first + lane], &others = threads[first + other];
+            if (one.meeting == BALLOT)
+                results[lane] |= static_cast<unsigned>(others.value != 0) << other;
+            else if (one.meeting == MATCH_ANY)
+                results[lane] |= static_cast<unsigned>(others.value == own.value) << other;
+            else if (one.meeting == SHUFFLE && own.lane % LANES == other)
+                results[lane] = others.value;
+        }
+    const unsigned mask = one.mask;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        if (mask >> lane & 1) {
+            threads[first + lane].result = results[lane];
+            threads[first + lane].state = READY;
+        }
+    return true;
+}
+
+/* Whether all that have not ended are at the barrier; then they go on. */
+bool finish_barrier()
+{
+    for (const Thread &thread : threads)
+        if (thread.state == READY || (thread.state == WAITING && thread.meeting != BLOCK_BARRIER))
+            return false;
+    for (Thread &thread : threads)
+        if (thread.state == WAITING)
+            thread.state = READY;
+    return true;
+}
+
+bool run_block()
+{
+    for (unsigned thread = 0; thread < threads.size(); thread++) {
+        Thread &one = threads[thread];
+        one.state = READY;
+        getcontext(&one.context);
+        one.context.uc_stack.ss_sp = one.stack.get();
+        one.context.uc_stack.ss_size = STACK_BYTES;
+        one.context.uc_link = &scheduler;
+        makecontext(&one.context, run_thread, 0);
+    }
+    std::vector<unsigned> ready;
+    for (;;) {
+        for (unsigned thread = 0; thread < threads.size(); thread++)
+            if (threads[thread].state == READY)
+                ready.push_back(thread);
+        while (!ready.empty()) {
+            std::swap(ready[draw(static_cast<unsigned>(ready.size()))], ready.back());
+            current = ready.back();
+            ready.pop_back();
+            thread_index.x = current;
+            swapcontext(&scheduler, &threads[current].context);
+        }
+        bool goes_on = false, any_waits = false;
+        for (unsigned thread = 0; thread < threads.size(); thread++) {
+            any_waits |= threads[thread].state == WAITING;
+            if (threads[thread].state == WAITING && threads[thread].meeting != BLOCK_BARRIER)
+                goes_on |= finish_meeting(thread);
+        }
+        if (!any_waits)
+            return true;
+        if (!goes_on && !finish_barrier())
+            return false;
+    }
+}
+
+} // namespace
+
+unsigned meet(Meeting meeting, unsigned mask, unsigned value, unsigned lane)
+{
+    const unsigned own = current;
+    Thread &thread = threads[own];
+    thread.meeting = meeting;
+    thread.mask = mask;
+    thread.value = value;
+    thread.lane = lane;
+    thread.state = WAITING;
+    swapcontext(&thread.context, &scheduler);
+    return threads[own].result;
+}
+
+bool launch(unsigned blocks, unsigned count, unsigned shared_bytes, unsigned long long seed, Body kernel, const void *given)
+{
+    threads = std::vector<Thread>(count);
+    for (Thread &thread : threads)
+        thread.stack = std::make_unique<unsigned char[]>(STACK_BYTES);
+    body = kernel;
+    arguments = given;
+    random_state = seed;
+    block_dim.x = count;
+    std::unique_ptr<unsigned char[]> memory(new unsigned char[shared_bytes + 1]);
+    shared = memory.get();
+    for (block_index.x = 0; block_index.x < blocks; block_index.x++) {
+        std::memset(shared, 0xa5, shared_bytes);
+        if (!run_block())
+            return false;
+    }
+    return true;
+}
+
+} // namespace simt
