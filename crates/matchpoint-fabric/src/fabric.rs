@@ -61,6 +61,8 @@ impl Object for Fabric {
 struct Domain {
     core: CString,
     lock: Lock,
+    /// An endpoint of it has or had a receive queue of ours.
+    has_owner: bool,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
     /// Where there is a lock.
@@ -143,7 +145,7 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
         }
         fid_ops.table().close = Some(object::close::<Domain>);
         let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
-        Some(Domain { core, lock, ops, fid_ops, _mr })
+        Some(Domain { core, lock, has_owner: false, ops, fid_ops, _mr })
     })?;
     // SAFETY: just made.
     unsafe { (*this).put(true) };
@@ -241,7 +243,7 @@ unsafe extern "C" fn open_endpoint(
 /// Has an endpoint's messages matched by us, as the settings say and the core allows. `Err` says why they are not: the
 /// endpoint then works as if we were not there.
 unsafe fn match_on(
-    this: &Domain,
+    this: &mut Domain,
     domain: *mut FidDomain,
     ep: *mut FidEp,
     info: &Info,
@@ -262,7 +264,10 @@ unsafe fn match_on(
                 library().version & 0xFFFF
             )),
         };
-        if refused.is_ok() || wanted == settings::FrontEnd::Peer {
+        // A core that takes one such queue a domain matches the messages of the other endpoints itself: ours above it would
+        // send what the endpoints that they talk to, which have such a queue, do not understand.
+        if refused.is_ok() || this.has_owner || wanted == settings::FrontEnd::Peer {
+            this.has_owner |= refused.is_ok();
             return refused;
         }
     }
