@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
-    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags,
-    version,
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
+    THREAD_UNSPEC, errno, flags, version,
 };
 use crate::fabric;
 use crate::layered::CONTROL;
@@ -167,6 +167,8 @@ unsafe fn present(info: *mut Info, core: &CStr, asked: &Asked) -> *mut Info {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
+        // What we match moves when the application looks for completions, whatever the core's threads do.
+        domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
         if asked.threading != THREAD_UNSPEC {
             domain.threading = asked.threading;

@@ -75,6 +75,19 @@ fn look(all: &[Opened], times: usize) -> Vec<usize> {
     complete
 }
 
+#[test]
+fn what_is_offered_may_be_asked_for() {
+    begin(true);
+    // SAFETY: as applications do.
+    let rc = unsafe {
+        let (info, _) = open_domain();
+        let mut again = ptr::null_mut();
+        let getinfo = (*matchpoint_fabric::fi_prov_ini()).getinfo.expect("a provider has it");
+        getinfo(version(2, 0), ptr::null(), ptr::null(), 0, info, &raw mut again)
+    };
+    assert_eq!(rc, 0);
+}
+
 /// What receives say of their source means nothing to who has not asked that it does.
 #[test]
 fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {

@@ -77,6 +77,7 @@ unsafe extern "C" fn getinfo(
         (*(*info).rx_attr).iov_limit = 8;
         (*(*info).tx_attr).inject_size = world().inject_bytes;
         (*(*info).ep_attr).mem_tag_format = u64::MAX;
+        (*(*info).domain_attr).data_progress = PROGRESS_AUTO;
         *to = info;
     }
     0
