@@ -4,8 +4,8 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    AvAttr, CQ_FORMAT_TAGGED, CqAttr, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops,
-    OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
+    AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
+    Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
 use crate::address_vector::AddressVector;
 use crate::library::{OwnInfo, library};
@@ -37,6 +37,7 @@ impl Fabric {
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
             ops.table().domain = Some(open_domain);
             ops.table().domain2 = None;
+            ops.table().trywait = ops.table().trywait.and(Some(try_wait));
             fid_ops.table().close = Some(object::close::<Fabric>);
             Some(Fabric { core, ops, fid_ops })
         })?;
@@ -127,6 +128,21 @@ unsafe extern "C" fn open_domain(
     match unsafe { attach_domain(*to, this.core.clone(), lock) } {
         Some(()) => errno::SUCCESS,
         None => -errno::ENOMEM,
+    }
+}
+
+/// `fi_trywait`: what only we have to say or to do wakes up nobody.
+unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
+    // SAFETY: the application's call, through our table; its queues are of domains that were opened through it.
+    unsafe {
+        let this = owner::<Fabric, _>((*fabric).ops);
+        for at in 0..usize::try_from(count).unwrap_or(0) {
+            let fid = *fids.add(at);
+            if (*fid).class == CLASS_CQ && !Queue::may_sleep(fid.cast()) {
+                return -errno::EAGAIN;
+            }
+        }
+        this.ops.core().trywait.expect("only what is there is exchanged")(fabric, fids, count)
     }
 }
 

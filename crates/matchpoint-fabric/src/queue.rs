@@ -251,6 +251,17 @@ impl Queue {
         unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
     }
 
+    /// The core will tell of all that there is to be read here: nothing of ours waits to be read, to be tried again, or to be
+    /// completed in another queue.
+    ///
+    /// # Safety
+    /// The queue is open.
+    pub unsafe fn may_sleep(fid: *mut FidCq) -> bool {
+        // SAFETY: the caller's.
+        let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
+        queue.is_idle() && !queue.has_others
+    }
+
     /// What `fi_cq_readfrom` is.
     ///
     /// # Safety

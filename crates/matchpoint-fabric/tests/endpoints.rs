@@ -135,6 +135,31 @@ fn who_waits_in_a_queue_is_woken_by_a_signal() {
     }
 }
 
+/// The core would not wake it up: it has told us all.
+#[test]
+fn nobody_sleeps_while_there_is_something_to_be_read() {
+    begin(false);
+    let all = endpoints(2);
+    let (to, _) = (all[1].insert(&all[0]), all[0].insert(&all[1]));
+    let may_sleep = || {
+        let fabric = world().fabric;
+        let mut fid = all[0].cq.cast::<Fid>();
+        // SAFETY: an open fabric, and a queue of it.
+        unsafe { (*(*fabric).ops).trywait.expect("it can be tried")(fabric, &raw mut fid, 1) == 0 }
+    };
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    for _ in 0..100 {
+        // SAFETY: an open queue; nothing is read.
+        unsafe {
+            (*(*all[0].cq).ops).readfrom.expect("it reads")(all[0].cq, ptr::null_mut(), 0, ptr::null_mut());
+        }
+    }
+    assert!(!may_sleep());
+    assert_eq!(look(&all, 1), [21]);
+    assert!(may_sleep());
+}
+
 /// A core would close the receive queue as one of its own.
 #[test]
 fn an_endpoint_that_was_never_enabled_can_be_closed() {

@@ -60,6 +60,8 @@ pub struct World {
     /// What applications ask for.
     pub caps: u64,
     pub threading: c_int,
+    /// The fabric that was opened last.
+    pub fabric: *mut FidFabric,
     /// Calls for one-sided writes.
     pub writes: usize,
     /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
@@ -99,6 +101,7 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         queues_left: usize::MAX,
         caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
         threading: THREAD_DOMAIN,
+        fabric: ptr::null_mut(),
         writes: 0,
         slept: Vec::new(),
         endpoints: Vec::new(),

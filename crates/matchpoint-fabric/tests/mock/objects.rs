@@ -96,9 +96,15 @@ unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _:
     unsafe {
         let mut fabric: FidFabric = zeroed();
         fabric.fid.ops = fid_ops();
-        fabric.ops = table!(OpsFabric; domain: open_domain);
-        *to = Box::into_raw(Box::new(fabric));
+        fabric.ops = table!(OpsFabric; domain: open_domain, trywait: try_wait);
+        world().fabric = Box::into_raw(Box::new(fabric));
+        *to = world().fabric;
     }
+    0
+}
+
+/// Everybody may sleep.
+unsafe extern "C" fn try_wait(_: *mut FidFabric, _: *mut *mut Fid, _: c_int) -> c_int {
     0
 }
 
