@@ -102,22 +102,13 @@ impl AddressVector {
     /// The peer with that address; [`ADDR_UNSPEC`]: the application has not named it.
     pub fn find(&mut self, address: &Address) -> Addr {
         for addr in std::mem::take(&mut self.unread) {
-            if let Some(address) = self.look_up(addr) {
+            // SAFETY: the core's functions, on its object.
+            if let Some(address) = unsafe { look_up(self.fid, self.ops.core(), addr) } {
                 self.names.insert(addr, address.clone());
                 self.read.insert(address, addr);
             }
         }
         self.read.get(address).copied().unwrap_or(ADDR_UNSPEC)
-    }
-
-    fn look_up(&self, addr: Addr) -> Option<Address> {
-        let mut address = vec![0; LONGEST];
-        let mut length = LONGEST;
-        // SAFETY: the core's function, on its object, with the room that it is told.
-        let rc =
-            unsafe { self.ops.core().lookup?(self.fid, addr, address.as_mut_ptr().cast(), &raw mut length) };
-        address.truncate(length);
-        (rc == 0).then_some(Address(address))
     }
 
     /// The core has taken `count` addresses; they are these.
@@ -143,6 +134,19 @@ impl AddressVector {
             }
         }
     }
+}
+
+/// The address that was put into a vector of the core's as `addr`. `None`: the core does not say.
+///
+/// # Safety
+/// The vector is open, and `core` its own table.
+pub unsafe fn look_up(av: *mut FidAv, core: &OpsAv, addr: Addr) -> Option<Address> {
+    let mut address = vec![0; LONGEST];
+    let mut length = LONGEST;
+    // SAFETY: the caller's, with the room that the core is told.
+    let rc = unsafe { core.lookup?(av, addr, address.as_mut_ptr().cast(), &raw mut length) };
+    address.truncate(length);
+    (rc == 0).then_some(Address(address))
 }
 
 /// Inserts up to `count` addresses, and notes what they have become, whether or not the application wants to know.

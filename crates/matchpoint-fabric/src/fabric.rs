@@ -4,8 +4,8 @@ use std::ffi::{CString, c_int, c_void};
 
 use crate::abi::peer::Layout;
 use crate::abi::{
-    AvAttr, CQ_FORMAT_TAGGED, CqAttr, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric, Info, Ops,
-    OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
+    AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
+    Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
 use crate::address_vector::AddressVector;
 use crate::library::{OwnInfo, library};
@@ -37,6 +37,7 @@ impl Fabric {
             let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, this, &None)?;
             ops.table().domain = Some(open_domain);
             ops.table().domain2 = None;
+            ops.table().trywait = ops.table().trywait.and(Some(try_wait));
             fid_ops.table().close = Some(object::close::<Fabric>);
             Some(Fabric { core, ops, fid_ops })
         })?;
@@ -61,6 +62,8 @@ impl Object for Fabric {
 struct Domain {
     core: CString,
     lock: Lock,
+    /// An endpoint of it has or had a receive queue of ours.
+    has_owner: bool,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
     /// Where there is a lock.
@@ -128,6 +131,21 @@ unsafe extern "C" fn open_domain(
     }
 }
 
+/// `fi_trywait`: what only we have to say or to do wakes up nobody.
+unsafe extern "C" fn try_wait(fabric: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
+    // SAFETY: the application's call, through our table; its queues are of domains that were opened through it.
+    unsafe {
+        let this = owner::<Fabric, _>((*fabric).ops);
+        for at in 0..usize::try_from(count).unwrap_or(0) {
+            let fid = *fids.add(at);
+            if (*fid).class == CLASS_CQ && !Queue::may_sleep(fid.cast()) {
+                return -errno::EAGAIN;
+            }
+        }
+        this.ops.core().trywait.expect("only what is there is exchanged")(fabric, fids, count)
+    }
+}
+
 unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Option<()> {
     // SAFETY: the slots are the object's.
     let this = object::place(|this| unsafe {
@@ -143,7 +161,7 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
         }
         fid_ops.table().close = Some(object::close::<Domain>);
         let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
-        Some(Domain { core, lock, ops, fid_ops, _mr })
+        Some(Domain { core, lock, has_owner: false, ops, fid_ops, _mr })
     })?;
     // SAFETY: just made.
     unsafe { (*this).put(true) };
@@ -241,7 +259,7 @@ unsafe extern "C" fn open_endpoint(
 /// Has an endpoint's messages matched by us, as the settings say and the core allows. `Err` says why they are not: the
 /// endpoint then works as if we were not there.
 unsafe fn match_on(
-    this: &Domain,
+    this: &mut Domain,
     domain: *mut FidDomain,
     ep: *mut FidEp,
     info: &Info,
@@ -262,7 +280,10 @@ unsafe fn match_on(
                 library().version & 0xFFFF
             )),
         };
-        if refused.is_ok() || wanted == settings::FrontEnd::Peer {
+        // A core that takes one such queue a domain matches the messages of the other endpoints itself: ours above it would
+        // send what the endpoints that they talk to, which have such a queue, do not understand.
+        if refused.is_ok() || this.has_owner || wanted == settings::FrontEnd::Peer {
+            this.has_owner |= refused.is_ok();
             return refused;
         }
     }

@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
-    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, Provider, THREAD_DOMAIN, THREAD_UNSPEC, errno, flags,
-    version,
+    EP_RDM, FabricAttr, FidFabric, Info, PROGRESS_AUTO, PROGRESS_MANUAL, Provider, THREAD_DOMAIN,
+    THREAD_UNSPEC, errno, flags, version,
 };
 use crate::fabric;
 use crate::layered::CONTROL;
@@ -82,7 +82,7 @@ unsafe extern "C" fn getinfo(
     let Some(core) = core else { return -errno::ENODATA };
     let Some(mut wanted) = wanted else { return -errno::ENOMEM };
     // SAFETY: what `fi_dupinfo` makes is complete.
-    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
+    let asked = unsafe { Asked::of(&*wanted.0) };
     // SAFETY: as above.
     if !unsafe { fits(&mut wanted, &core) } {
         return -errno::ENODATA;
@@ -94,13 +94,33 @@ unsafe extern "C" fn getinfo(
             let mut next = infos;
             while !next.is_null() {
                 // SAFETY: a list that libfabric made, complete.
-                next = unsafe { present(next, &core, threading) };
+                next = unsafe { present(next, &core, &asked) };
             }
             // SAFETY: libfabric gives room for the answer.
             unsafe { *found = infos };
             errno::SUCCESS
         }
         Err(rc) => rc,
+    }
+}
+
+/// What the application's hints say that ours to the core do not.
+struct Asked {
+    threading: c_int,
+    /// Receives may name their source. To one that has not asked, what its receives say there must mean nothing: it
+    /// hands what it is offered back when it opens an endpoint.
+    is_directed: bool,
+}
+
+impl Asked {
+    /// Of hints; of none, all that there is.
+    ///
+    /// # Safety
+    /// The attributes that are there are complete.
+    unsafe fn of(hints: &Info) -> Self {
+        // SAFETY: the caller's.
+        let threading = unsafe { (*hints.domain_attr).threading };
+        Asked { threading, is_directed: hints.caps == 0 || hints.caps & flags::DIRECTED_RECV != 0 }
     }
 }
 
@@ -135,7 +155,7 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
 ///
 /// # Safety
 /// `info` is complete, and made by libfabric.
-unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
+unsafe fn present(info: *mut Info, core: &CStr, asked: &Asked) -> *mut Info {
     // SAFETY: the caller's.
     unsafe {
         if !settings().is_utility() {
@@ -147,16 +167,20 @@ unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
             info.caps |= flags::REMOTE_COMM;
             domain.caps |= flags::REMOTE_COMM;
         }
+        // What we match moves when the application looks for completions, whatever the core's threads do.
+        domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
-        if threading != THREAD_UNSPEC {
-            domain.threading = threading;
+        if asked.threading != THREAD_UNSPEC {
+            domain.threading = asked.threading;
         }
         if settings().front_end != FrontEnd::Peer {
             let tx = &mut *info.tx_attr;
             tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);
             (*info.ep_attr).mem_tag_format &= !CONTROL;
-            info.caps |= flags::DIRECTED_RECV;
-            rx.caps |= flags::DIRECTED_RECV;
+            if asked.is_directed {
+                info.caps |= flags::DIRECTED_RECV;
+                rx.caps |= flags::DIRECTED_RECV;
+            }
         }
         info.next
     }

@@ -13,6 +13,7 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ops::Range;
 use std::ptr;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
 
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
@@ -75,6 +76,8 @@ pub struct Queue {
     /// Whose receives complete here, and how often they have told of themselves.
     endpoints: Vec<*const dyn Tell>,
     told: u32,
+    /// Whoever waits here is to wait no more; set by another thread.
+    is_signaled: AtomicBool,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -164,6 +167,7 @@ impl Queue {
             table.readerr = Some(read_error);
             table.sread = Some(sleep::wait_read);
             table.sreadfrom = Some(sleep::wait_read_from);
+            table.signal = table.signal.and(Some(sleep::signal));
             fid_ops.table().close = Some(object::close::<Queue>);
             Some(Queue {
                 entry_bytes,
@@ -174,6 +178,7 @@ impl Queue {
                 room: ptr::null_mut(),
                 endpoints: Vec::new(),
                 told: dump::asked(),
+                is_signaled: AtomicBool::new(false),
                 ops,
                 fid_ops,
             })
@@ -244,6 +249,17 @@ impl Queue {
     pub unsafe fn progress(fid: *mut FidCq) {
         // SAFETY: the caller's; reading no entry is allowed.
         unsafe { Queue::read(fid, ptr::null_mut(), 0, ptr::null_mut()) };
+    }
+
+    /// The core will tell of all that there is to be read here: nothing of ours waits to be read, to be tried again, or to be
+    /// completed in another queue.
+    ///
+    /// # Safety
+    /// The queue is open.
+    pub unsafe fn may_sleep(fid: *mut FidCq) -> bool {
+        // SAFETY: the caller's.
+        let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
+        queue.is_idle() && !queue.has_others
     }
 
     /// What `fi_cq_readfrom` is.

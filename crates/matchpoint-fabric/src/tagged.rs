@@ -31,8 +31,10 @@ pub struct Call {
 /// What the application asked for when it opened and bound the endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// Receives may name their source: without this, what they say of it means nothing.
+    /// Tagged receives may name their source: without this, what they say of it means nothing.
     pub directed: bool,
+    /// So may untagged ones.
+    pub untagged_directed: bool,
     /// Only operations with `FI_COMPLETION` complete in the queue (`FI_SELECTIVE_COMPLETION`).
     pub selective: bool,
     /// Flags of all receives without any of their own (`rx_attr.op_flags`).
@@ -42,8 +44,9 @@ pub struct Terms {
 impl Terms {
     /// Those of an endpoint that is opened with these capabilities and this `rx_attr.op_flags`.
     pub fn new(caps: u64, receive_flags: u64) -> Self {
-        let directed = caps & (flags::DIRECTED_RECV | flags::TAGGED_DIRECTED_RECV) != 0;
-        Terms { directed, selective: false, receive_flags }
+        let untagged_directed = caps & flags::DIRECTED_RECV != 0;
+        let directed = untagged_directed || caps & flags::TAGGED_DIRECTED_RECV != 0;
+        Terms { directed, untagged_directed, selective: false, receive_flags }
     }
 
     /// `FI_COMPLETION`, if an operation with these flags completes in the queue.
@@ -52,10 +55,15 @@ impl Terms {
         if self.selective { flags & flags::COMPLETION } else { flags::COMPLETION }
     }
 
-    /// The source that counts.
+    /// The source that counts of a tagged receive.
     #[inline]
     pub fn source(&self, addr: Addr) -> Addr {
         if self.directed { addr } else { ADDR_UNSPEC }
+    }
+
+    /// Of an untagged one.
+    pub fn untagged_source(&self, addr: Addr) -> Addr {
+        if self.untagged_directed { addr } else { ADDR_UNSPEC }
     }
 }
 

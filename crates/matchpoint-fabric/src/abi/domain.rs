@@ -87,6 +87,9 @@ pub struct FidMr {
     pub key: u64,
 }
 
+/// `FI_AV_MAP`, a kind of address vectors
+pub const AV_MAP: c_int = 1;
+
 /// `struct fi_av_attr`
 #[repr(C)]
 #[allow(missing_docs)]

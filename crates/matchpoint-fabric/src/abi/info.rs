@@ -126,6 +126,8 @@ pub const THREAD_UNSPEC: c_int = 0;
 pub const THREAD_DOMAIN: c_int = 3;
 /// `FI_PROGRESS_AUTO`, of [`DomainAttr::data_progress`]
 pub const PROGRESS_AUTO: c_int = 1;
+/// `FI_PROGRESS_MANUAL`
+pub const PROGRESS_MANUAL: c_int = 2;
 
 /// `FI_MR_LOCAL`, of [`DomainAttr::mr_mode`]
 pub const MR_LOCAL: c_int = 1 << 2;

@@ -132,7 +132,7 @@ impl FrontEnd {
         if mr_mode & MR_LOCAL != 0 {
             return Err("the core provider wants every buffer registered (FI_MR_LOCAL)".to_owned());
         }
-        let terms = Terms::new(caps | flags::DIRECTED_RECV, rx.op_flags);
+        let terms = Terms::new(caps, rx.op_flags);
         let sends = Terms::new(caps, tx.op_flags);
         let eager_bytes = eager::most_bytes(core, tx.inject_size, settings().eager_bytes);
         // SAFETY: the slots are the object's.
@@ -214,10 +214,18 @@ impl FrontEnd {
     unsafe fn enabled(&mut self) -> Result<(), String> {
         let this = ptr::from_mut(self);
         // SAFETY: the objects are the core's.
-        self.private = Some(unsafe { Private::open(self)? });
+        let mut private = unsafe { Private::open(self)? };
         // SAFETY: as above.
-        self.acquaintance.name = unsafe { private::name_of(self.ep) }
-            .map_err(|rc| format!("the core provider refuses to name the endpoint (error {})", -rc))?;
+        match unsafe { private::name_of(self.ep) } {
+            // SAFETY: just opened.
+            Ok(name) => self.acquaintance.name = unsafe { private.as_kept(name) },
+            Err(rc) => {
+                // SAFETY: just opened.
+                unsafe { private.close() };
+                return Err(format!("the core provider refuses to name the endpoint (error {})", -rc));
+            }
+        }
+        self.private = Some(private);
         // SAFETY: the slot is the object's.
         let patch = unsafe { Patch::new(&raw mut (*self.ep).tagged, this.cast(), &self.lock) };
         let mut patch = patch.ok_or("there is no memory")?;

@@ -4,16 +4,14 @@ use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use crate::abi::{Addr, AvAttr, CLASS_AV, ENABLE, Fid, FidAv, FidEp, flags};
-use crate::address_vector::{Address, LONGEST};
+use crate::abi::{AV_MAP, Addr, AvAttr, CLASS_AV, ENABLE, Fid, FidAv, FidEp, flags};
+use crate::address_vector::{Address, LONGEST, look_up};
 use crate::layered::FrontEnd;
 use crate::provider::into_core;
 
 /// Buffers that wait for requests.
 pub const REQUESTS: usize = 64;
 
-/// `FI_AV_MAP`
-const AV_MAP: c_int = 1;
 /// `FI_SOCKADDR_IN`, `FI_SOCKADDR_IN6`
 const SOCKET_ADDRESSES: [u32; 2] = [2, 3];
 
@@ -122,6 +120,16 @@ impl Private {
             self.known.insert(address.clone(), addr);
             addr
         })
+    }
+
+    /// An address as address vectors give it back, which may be another than the endpoint says (shm leaves out a prefix).
+    ///
+    /// # Safety
+    /// The endpoint is open.
+    pub unsafe fn as_kept(&mut self, address: Address) -> Address {
+        // SAFETY: the caller's.
+        let kept = unsafe { self.peer(&address).and_then(|addr| look_up(self.av, &*(*self.av).ops, addr)) };
+        kept.unwrap_or(address)
     }
 
     /// Closes it.

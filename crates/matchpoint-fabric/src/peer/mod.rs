@@ -9,6 +9,7 @@ pub mod owner;
 mod srx;
 mod tagged;
 mod untagged;
+mod unused;
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -24,6 +25,7 @@ use crate::object;
 use crate::patch::{Patch, owner, shared_lock};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
+use crate::peer::unused::Supplies;
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
@@ -46,6 +48,9 @@ pub struct FrontEnd {
     srx_ep_ops: OpsEp,
     fid_ops: Patch<Ops>,
     ep_ops: Patch<OpsEp>,
+    /// For one that is closed and was never enabled.
+    supplies: Supplies,
+    is_enabled: bool,
     /// Since it is enabled.
     receives: Option<(Patch<OpsTagged>, Patch<OpsMsg>)>,
     lock: Lock,
@@ -58,8 +63,8 @@ impl FrontEnd {
     /// Puts ours on an endpoint that the core has just opened. `Err` says why it cannot be; the endpoint is as it was.
     ///
     /// # Safety
-    /// `domain` and `ep` are the core's, `core_ops` the core's own table of the domain, `info` what the application opened
-    /// the endpoint with.
+    /// `domain` and `ep` are the core's, `core_ops` the core's own table of the domain, which outlives the endpoint, `info`
+    /// what the application opened the endpoint with.
     pub unsafe fn open(
         domain: *mut FidDomain,
         core_ops: &OpsDomain,
@@ -72,6 +77,9 @@ impl FrontEnd {
         // SAFETY: an application's `info` is complete.
         let rx_attr = unsafe { &*info.rx_attr };
         let terms = Terms::new(info.caps | rx_attr.caps, rx_attr.op_flags);
+        // SAFETY: as above.
+        let av_kind = unsafe { (*info.domain_attr).av_type };
+        let supplies = Supplies { domain, core: ptr::from_ref(core_ops), av_kind };
         // SAFETY: the slots are the object's.
         let this = object::place(|this| unsafe {
             let mut fid_ops = Patch::new(&raw mut (*ep).fid.ops, this, lock)?;
@@ -104,10 +112,12 @@ impl FrontEnd {
                 srx_ep_ops: srx::ep_ops(),
                 fid_ops,
                 ep_ops,
+                supplies,
+                is_enabled: false,
                 receives: None,
                 lock: lock.clone(),
-                _rma: lock::all_of(&raw mut (*ep).rma, lock),
-                _atomic: lock::all_of(&raw mut (*ep).atomic, lock),
+                _rma: None,
+                _atomic: None,
             })
         });
         let this = this.ok_or("there is no memory")?;
@@ -123,6 +133,9 @@ impl FrontEnd {
             }
             front.fid_ops.install();
             front.ep_ops.install();
+            // Not before: the endpoint of a core that refuses keeps its own.
+            front._rma = lock::all_of(&raw mut (*ep).rma, lock);
+            front._atomic = lock::all_of(&raw mut (*ep).atomic, lock);
         }
         Ok(())
     }
@@ -237,6 +250,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     if command != ENABLE || rc != 0 || front.receives.is_some() {
         return rc;
     }
+    front.is_enabled = true;
     match front.enabled() {
         Ok(()) => rc,
         Err(rc) => rc,
@@ -249,6 +263,13 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let _guard = lock.as_ref().map(|lock| lock.lock());
     // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
     unsafe {
+        let supplied = match (*this).is_enabled {
+            true => None,
+            false => match (*this).supplies.enable(fid, &(*this).fid_ops) {
+                Ok(supplied) => Some(supplied),
+                Err(rc) => return rc,
+            },
+        };
         (*this).report.closed(&(*this).owner.matching);
         if !(*this).owner.cq.is_null() {
             Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
@@ -264,6 +285,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         let srx = (*this).core_srx;
         if let Some(close) = (*(*srx).fid.ops).close {
             close(&raw mut (*srx).fid);
+        }
+        if let Some(supplied) = supplied {
+            supplied.close();
         }
         drop(Box::from_raw(this));
         rc

@@ -222,7 +222,8 @@ impl Owner {
         // SAFETY: it waits, so it lives.
         let entry = unsafe { &mut *message };
         entry.peer.addr = addr;
-        if !self.terms.directed {
+        let is_directed = if entry.tagged { self.terms.directed } else { self.terms.untagged_directed };
+        if !is_directed {
             return Next::Done;
         }
         if !entry.tagged {

@@ -239,7 +239,7 @@ unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isi
     unsafe {
         let _guard = lock::wait((*ep).msg);
         let this = &raw mut owner::<FrontEnd, _>((*ep).msg).owner;
-        call.asked.addr = (*this).terms.source(call.asked.addr);
+        call.asked.addr = (*this).terms.untagged_source(call.asked.addr);
         let default = (*this).terms.receive_flags;
         call.flags = own_flags.map_or(default, |own| own | default & flags::MULTI_RECV);
         if call.flags & flags::MULTI_RECV != 0 {

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Entries, Queue};
@@ -45,7 +46,8 @@ pub unsafe extern "C" fn wait_read_from(
             (Queue::read(fid, buf, count, sources), guard.is_some())
         };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) {
+        // SAFETY: as above.
+        if read != -(errno::EAGAIN as isize) || left == Some(Duration::ZERO) || unsafe { take_signal(fid) } {
             return read;
         }
         if is_locked {
@@ -56,8 +58,12 @@ pub unsafe extern "C" fn wait_read_from(
         // SAFETY: as above.
         let queue = unsafe { Queue::of(fid) };
         if !queue.is_sorted_out() {
-            // SAFETY: the application's arguments, passed on.
-            return unsafe { core(fid, buf, count, sources, condition, timeout) };
+            // SAFETY: the application's arguments, passed on. If there was a signal, the core has taken it, too.
+            return unsafe {
+                let read = core(fid, buf, count, sources, condition, timeout);
+                take_signal(fid);
+                read
+            };
         }
         let mut room = queue.room(buf, count, sources);
         let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
@@ -78,4 +84,21 @@ pub unsafe extern "C" fn wait_read_from(
             return rc;
         }
     }
+}
+
+/// `fi_cq_signal`. The core wakes who sleeps in it, and that may not be the end of a call here.
+pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
+    // SAFETY: the application's call on an open queue, passed on. Nothing is borrowed but what threads may share.
+    unsafe {
+        let queue: *const Queue = Queue::of(fid);
+        // Before whoever sleeps looks.
+        (*queue).is_signaled.store(true, Ordering::Release);
+        (*queue).ops.core().signal.expect("only what is there is exchanged")(fid)
+    }
+}
+
+/// Whether there was a signal since the last one was taken. Its partner is in [`signal`].
+unsafe fn take_signal(fid: *mut FidCq) -> bool {
+    // SAFETY: the caller's: an open queue.
+    unsafe { Queue::of(fid) }.is_signaled.swap(false, Ordering::Acquire)
 }

@@ -55,6 +55,15 @@ pub struct World {
     pub keeps_failures: bool,
     /// What may be injected, in bytes.
     pub inject_bytes: usize,
+    /// So many shared queues of peers are taken.
+    pub queues_left: usize,
+    /// What applications ask for.
+    pub caps: u64,
+    pub threading: c_int,
+    /// The fabric that was opened last.
+    pub fabric: *mut FidFabric,
+    /// Calls for one-sided writes.
+    pub writes: usize,
     /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
@@ -89,6 +98,11 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         failing_tag: None,
         keeps_failures: false,
         inject_bytes: 64,
+        queues_left: usize::MAX,
+        caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
+        threading: THREAD_DOMAIN,
+        fabric: ptr::null_mut(),
+        writes: 0,
         slept: Vec::new(),
         endpoints: Vec::new(),
         arrivals: VecDeque::new(),
@@ -175,6 +189,8 @@ pub struct Ep {
     pub tx_selective: bool,
     pub rx_selective: bool,
     pub srx: *mut FidPeerSrx,
+    /// Its table since it was enabled with the queue of a peer.
+    pub of_peer: *mut OpsMsg,
     posted: VecDeque<Posted>,
     unexpected: VecDeque<Message>,
     inbox: VecDeque<Message>,

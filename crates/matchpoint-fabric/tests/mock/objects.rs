@@ -77,6 +77,7 @@ unsafe extern "C" fn getinfo(
         (*(*info).rx_attr).iov_limit = 8;
         (*(*info).tx_attr).inject_size = world().inject_bytes;
         (*(*info).ep_attr).mem_tag_format = u64::MAX;
+        (*(*info).domain_attr).data_progress = PROGRESS_AUTO;
         *to = info;
     }
     0
@@ -95,9 +96,15 @@ unsafe extern "C" fn open_fabric(_: *mut FabricAttr, to: *mut *mut FidFabric, _:
     unsafe {
         let mut fabric: FidFabric = zeroed();
         fabric.fid.ops = fid_ops();
-        fabric.ops = table!(OpsFabric; domain: open_domain);
-        *to = Box::into_raw(Box::new(fabric));
+        fabric.ops = table!(OpsFabric; domain: open_domain, trywait: try_wait);
+        world().fabric = Box::into_raw(Box::new(fabric));
+        *to = world().fabric;
     }
+    0
+}
+
+/// Everybody may sleep.
+unsafe extern "C" fn try_wait(_: *mut FidFabric, _: *mut *mut Fid, _: c_int) -> c_int {
     0
 }
 
@@ -127,6 +134,10 @@ unsafe extern "C" fn open_srx(
     to: *mut *mut FidEp,
     context: *mut c_void,
 ) -> c_int {
+    if world().queues_left == 0 {
+        return -errno::EINVAL;
+    }
+    world().queues_left -= 1;
     // SAFETY: the context of a peer's queue.
     unsafe {
         let srx = (*context.cast::<PeerSrxContext>()).srx;
@@ -168,7 +179,7 @@ unsafe extern "C" fn insert(
     for at in 0..count {
         // SAFETY: a vector of ours, and the caller's arrays.
         unsafe {
-            let addr = addresses.cast::<u64>().add(at).read_unaligned();
+            let addr = addresses.cast::<u64>().add(at).read_unaligned() & !PREFIX;
             (*av.cast::<Av>()).knows.insert(addr);
             *to.add(at) = addr;
         }
@@ -210,10 +221,13 @@ unsafe extern "C" fn lookup(_: *mut FidAv, addr: Addr, to: *mut c_void, length: 
     0
 }
 
+/// Of what endpoints say of themselves, address vectors leave this out.
+const PREFIX: u64 = 1 << 32;
+
 unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, length: *mut usize) -> c_int {
     // SAFETY: an endpoint of ours, and the caller's room.
     unsafe {
-        to.cast::<u64>().write_unaligned((*fid.cast::<Ep>()).at as u64);
+        to.cast::<u64>().write_unaligned((*fid.cast::<Ep>()).at as u64 | PREFIX);
         *length = 8;
     }
     0
@@ -231,7 +245,7 @@ unsafe extern "C" fn open_cq(
         let mut fid: FidCq = zeroed();
         fid.fid.class = CLASS_CQ;
         fid.fid.ops = fid_ops();
-        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr, sreadfrom: sreadfrom);
+        fid.ops = table!(OpsCq; readfrom: readfrom, readerr: readerr, sreadfrom: sreadfrom, signal: signal);
         *to = Box::into_raw(Box::new(Cq { fid, ring: VecDeque::new(), endpoints: Vec::new() })).cast();
     }
     0
@@ -245,6 +259,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         fid.ops = table!(OpsEp; cancel: cancel);
         fid.cm = table!(OpsCm; getname: getname);
         fid.msg = table!(OpsMsg; send: untagged_send);
+        fid.rma = table!(OpsRma; write: write);
         fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata,
             inject: tinject, injectdata: tinjectdata);
         let at = world().endpoints.len();
@@ -257,6 +272,7 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
             tx_selective: false,
             rx_selective: false,
             srx: ptr::null_mut(),
+            of_peer: ptr::null_mut(),
             posted: VecDeque::new(),
             unexpected: VecDeque::new(),
             inbox: VecDeque::new(),
@@ -294,7 +310,16 @@ unsafe extern "C" fn bind(fid: *mut Fid, to: *mut Fid, flags: u64) -> c_int {
     0
 }
 
-unsafe extern "C" fn control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
+unsafe extern "C" fn control(fid: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
+    // SAFETY: an endpoint of ours.
+    let ep = unsafe { &mut *fid.cast::<Ep>() };
+    if ep.av.is_null() || ep.rx_cq.is_null() && ep.tx_cq.is_null() {
+        return -errno::EINVAL;
+    }
+    if !ep.srx.is_null() {
+        ep.of_peer = table!(OpsMsg; send: untagged_send);
+        ep.fid.msg = ep.of_peer;
+    }
     0
 }
 
@@ -302,6 +327,8 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
     // SAFETY: an endpoint of ours. Its place stays, so that others keep their numbers.
     unsafe {
         let ep = &mut *fid.cast::<Ep>();
+        // That is how it tells a queue of a peer's from its own.
+        assert!(ep.srx.is_null() || ep.fid.msg == ep.of_peer, "the core closes a queue that is not its own");
         for cq in [ep.rx_cq, ep.tx_cq] {
             if !cq.is_null() {
                 (*cq).endpoints.retain(|&bound| bound != fid.cast());

@@ -5,7 +5,7 @@ use std::ptr;
 
 use matchpoint_fabric::abi::*;
 
-use super::Ep;
+use super::{Ep, world};
 
 /// One, and what it is bound to.
 #[derive(Clone, Copy)]
@@ -52,20 +52,19 @@ pub fn checked(rc: i32) {
     assert_eq!(rc, 0, "an object can be opened");
 }
 
-/// So many, each with a queue of completions in this format for each of what `directions` say, enabled.
+/// A domain, and what the provider has said of endpoints in it.
 ///
 /// # Safety
 /// As libfabric calls a provider, and applications the objects of it.
-pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
-    let mut all = Vec::new();
-    // SAFETY: zeros are hints and attributes that ask for nothing; the tables are there.
+pub unsafe fn open_domain() -> (*mut Info, *mut FidDomain) {
+    // SAFETY: zeros are hints that ask for nothing; the tables are there.
     unsafe {
         let provider = &*matchpoint_fabric::fi_prov_ini();
         let (mut tx, mut rx, mut ep_attr): (TxAttr, RxAttr, EpAttr) = zeroed();
         let (mut domain_attr, mut fabric_attr): (DomainAttr, FabricAttr) = zeroed();
-        domain_attr.threading = THREAD_DOMAIN;
+        domain_attr.threading = world().threading;
         let mut hints: Info = zeroed();
-        hints.caps = flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA;
+        hints.caps = world().caps;
         (hints.tx_attr, hints.rx_attr) = (&raw mut tx, &raw mut rx);
         (hints.ep_attr, hints.domain_attr) = (&raw mut ep_attr, &raw mut domain_attr);
         hints.fabric_attr = &raw mut fabric_attr;
@@ -78,6 +77,42 @@ pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Ope
         let mut domain = ptr::null_mut();
         let open = (*(*fabric).ops).domain.expect("there are domains");
         checked(open(fabric, info, &raw mut domain, ptr::null_mut()));
+        (info, domain)
+    }
+}
+
+/// An endpoint that is bound to nothing yet.
+///
+/// # Safety
+/// Both are from [`open_domain`].
+pub unsafe fn open_endpoint(info: *mut Info, domain: *mut FidDomain) -> *mut FidEp {
+    let mut ep = ptr::null_mut();
+    // SAFETY: the caller's.
+    unsafe {
+        let open = (*(*domain).ops).endpoint.expect("there are endpoints");
+        checked(open(domain, info, &raw mut ep, ptr::null_mut()));
+    }
+    ep
+}
+
+/// Closes any object.
+///
+/// # Safety
+/// It is open, and nobody uses it any more.
+pub unsafe fn close(fid: *mut Fid) {
+    // SAFETY: the caller's.
+    unsafe { checked((*(*fid).ops).close.expect("every object can be closed")(fid)) };
+}
+
+/// So many, each with a queue of completions in this format for each of what `directions` say, enabled.
+///
+/// # Safety
+/// As libfabric calls a provider, and applications the objects of it.
+pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Opened> {
+    let mut all = Vec::new();
+    // SAFETY: the caller's; zeros are attributes that ask for nothing; the tables are there.
+    unsafe {
+        let (info, domain) = open_domain();
         // Private endpoints come in between: numbers are those of the core.
         for _ in 0..endpoints {
             let mut queues = Vec::new();
@@ -89,9 +124,7 @@ pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Ope
                 checked(open(domain, &raw mut attr, &raw mut cq, ptr::null_mut()));
                 queues.push(cq);
             }
-            let mut ep = ptr::null_mut();
-            let open = (*(*domain).ops).endpoint.expect("there are endpoints");
-            checked(open(domain, info, &raw mut ep, ptr::null_mut()));
+            let ep = open_endpoint(info, domain);
             let bind = (*(*ep).fid.ops).bind.expect("an endpoint can be bound");
             for (&cq, &directions) in queues.iter().zip(directions) {
                 checked(bind(&raw mut (*ep).fid, &raw mut (*cq).fid, directions));

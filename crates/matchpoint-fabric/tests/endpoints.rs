@@ -1,0 +1,202 @@
+//! Endpoints and queues as other applications than MPI libraries open, use and close them.
+#![allow(unsafe_code)]
+
+mod mock;
+
+use std::ffi::c_void;
+use std::mem::zeroed;
+use std::ptr;
+use std::sync::Once;
+
+use matchpoint_fabric::abi::*;
+use mock::opened::{BOTH, Opened, close, open, open_domain, open_endpoint};
+use mock::world;
+
+const VERSION: u32 = version(2, 5);
+/// `FI_THREAD_SAFE`
+const THREAD_SAFE: i32 = 1;
+
+/// A core that takes peers' queues, or does not.
+fn begin(takes_peers: bool) {
+    static CHOICE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
+    mock::objects::give(VERSION);
+    mock::begin(3, takes_peers, VERSION, 0);
+}
+
+fn endpoints(count: usize) -> Vec<Opened> {
+    // SAFETY: a core that has begun.
+    unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
+}
+
+fn send(from: &Opened, to: Addr, tag: Option<u64>) {
+    let (buf, len, none) = (b"eight by".as_ptr().cast(), 8, ptr::null_mut());
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    let rc = unsafe {
+        match tag {
+            Some(tag) => (*(*from.ep).tagged).send.expect("it sends")(from.ep, buf, len, none, to, tag, none),
+            None => (*(*from.ep).msg).send.expect("it sends")(from.ep, buf, len, none, to, none),
+        }
+    };
+    assert_eq!(rc, 0);
+}
+
+fn receive(at: &Opened, from: Addr, tag: Option<u64>, context: usize) {
+    let (room, context) = ([0_u8; 8].to_vec().leak(), context as *mut c_void);
+    let (buf, len, none) = (room.as_mut_ptr().cast(), room.len(), ptr::null_mut());
+    // SAFETY: an enabled endpoint; the room is there for ever.
+    let rc = unsafe {
+        match tag {
+            Some(tag) => {
+                let receive = (*(*at.ep).tagged).recv.expect("it receives");
+                receive(at.ep, buf, len, none, from, tag, 0, context)
+            }
+            None => (*(*at.ep).msg).recv.expect("it receives")(at.ep, buf, len, none, from, context),
+        }
+    };
+    assert_eq!(rc, 0);
+}
+
+/// The contexts of what completes in so many looks at all of them.
+fn look(all: &[Opened], times: usize) -> Vec<usize> {
+    let mut complete = Vec::new();
+    for at in all.iter().cycle().take(all.len() * times) {
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let mut entries: [CqTaggedEntry; 8] = zeroed();
+            let read = (*(*at.cq).ops).readfrom.expect("it reads");
+            let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
+            let read = usize::try_from(rc).unwrap_or(0);
+            complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
+        }
+    }
+    complete.retain(|&context| context != 0);
+    complete
+}
+
+#[test]
+fn what_is_offered_may_be_asked_for() {
+    begin(true);
+    // SAFETY: as applications do.
+    let rc = unsafe {
+        let (info, _) = open_domain();
+        let mut again = ptr::null_mut();
+        let getinfo = (*matchpoint_fabric::fi_prov_ini()).getinfo.expect("a provider has it");
+        getinfo(version(2, 0), ptr::null(), ptr::null(), 0, info, &raw mut again)
+    };
+    assert_eq!(rc, 0);
+}
+
+/// What receives say of their source means nothing to who has not asked that it does.
+#[test]
+fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {
+    for (takes_peers, tag) in [(true, Some(5)), (true, None), (false, Some(5))] {
+        begin(takes_peers);
+        world().caps = flags::TAGGED | flags::MSG;
+        let all = endpoints(3);
+        let to = all[1].insert(&all[0]);
+        let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
+        receive(&all[0], other, tag, 21);
+        send(&all[1], to, tag);
+        assert_eq!(look(&all, 100), [21], "{takes_peers} {tag:?}");
+    }
+}
+
+#[test]
+fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
+    begin(true);
+    world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
+    let all = endpoints(3);
+    let to = all[1].insert(&all[0]);
+    let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
+    receive(&all[0], other, None, 21);
+    receive(&all[0], other, Some(5), 22);
+    send(&all[1], to, None);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+}
+
+#[test]
+fn who_waits_in_a_queue_is_woken_by_a_signal() {
+    for (takes_peers, threading) in [(false, THREAD_DOMAIN), (false, THREAD_SAFE), (true, THREAD_SAFE)] {
+        begin(takes_peers);
+        world().threading = threading;
+        let cq = endpoints(1)[0].cq;
+        // SAFETY: zeros are an entry; an open queue, and room for one.
+        let rc = unsafe {
+            let mut entry: CqTaggedEntry = zeroed();
+            assert_eq!((*(*cq).ops).signal.expect("it can be signaled")(cq), 0);
+            let sleep = (*(*cq).ops).sread.expect("it sleeps");
+            sleep(cq, (&raw mut entry).cast(), 1, ptr::null(), 60_000)
+        };
+        assert_eq!(rc, -(errno::EAGAIN as isize), "{takes_peers} {threading}");
+        assert_eq!(world().slept, []);
+    }
+}
+
+/// The core would not wake it up: it has told us all.
+#[test]
+fn nobody_sleeps_while_there_is_something_to_be_read() {
+    begin(false);
+    let all = endpoints(2);
+    let (to, _) = (all[1].insert(&all[0]), all[0].insert(&all[1]));
+    let may_sleep = || {
+        let fabric = world().fabric;
+        let mut fid = all[0].cq.cast::<Fid>();
+        // SAFETY: an open fabric, and a queue of it.
+        unsafe { (*(*fabric).ops).trywait.expect("it can be tried")(fabric, &raw mut fid, 1) == 0 }
+    };
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    for _ in 0..100 {
+        // SAFETY: an open queue; nothing is read.
+        unsafe {
+            (*(*all[0].cq).ops).readfrom.expect("it reads")(all[0].cq, ptr::null_mut(), 0, ptr::null_mut());
+        }
+    }
+    assert!(!may_sleep());
+    assert_eq!(look(&all, 1), [21]);
+    assert!(may_sleep());
+}
+
+/// A core would close the receive queue as one of its own.
+#[test]
+fn an_endpoint_that_was_never_enabled_can_be_closed() {
+    for takes_peers in [true, false] {
+        begin(takes_peers);
+        // SAFETY: as applications do.
+        unsafe {
+            let (info, domain) = open_domain();
+            let ep = open_endpoint(info, domain);
+            close(&raw mut (*ep).fid);
+        }
+    }
+}
+
+/// Its peers' messages are matched by their cores, or by owners of their queues: neither knows announcements.
+#[test]
+fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
+    begin(true);
+    world().queues_left = 1;
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+}
+
+#[test]
+fn a_core_that_refuses_a_queue_keeps_its_tables() {
+    begin(true);
+    world().threading = THREAD_SAFE;
+    world().queues_left = 0;
+    let ep = endpoints(1)[0].ep;
+    // SAFETY: an enabled endpoint.
+    let rc = unsafe {
+        let write = (*(*ep).rma).write.expect("it writes");
+        write(ep, ptr::null(), 0, ptr::null_mut(), 0, 0, 0, ptr::null_mut())
+    };
+    assert_eq!((rc, world().writes), (0, 1));
+}
