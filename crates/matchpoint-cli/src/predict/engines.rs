@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
-use matchpoint_model::{End, Order};
+use matchpoint_model::{End, SearchOrder};
 
 use super::place::Place;
 use super::predicted::{EngineRow, Row};
@@ -14,13 +14,13 @@ use crate::failure::Failure;
 const MESSAGES_MAX: u64 = 20_000;
 
 /// Every engine of the registry on one exchange.
-pub(super) fn at(place: &Place, row: &Row, order: Order) -> Result<Vec<EngineRow>, Failure> {
+pub(super) fn at(place: &Place, row: &Row, order: SearchOrder) -> Result<Vec<EngineRow>, Failure> {
     let of = |name: &str| at_one(place, row, order, name);
     let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
     rows.map_err(|error| Failure::Message(error.to_string()))
 }
 
-fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRow, NameError> {
+fn at_one(place: &Place, row: &Row, order: SearchOrder, name: &str) -> Result<EngineRow, NameError> {
     let messages = row.prediction.processes.iter().map(|process| process.received).max().unwrap_or(0);
     let processes = row.layout.processes.get();
     let full_name = at_process(name, 0, processes.into());
@@ -41,9 +41,9 @@ fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRo
     let _ = exchange(engine.as_mut(), messages, true);
     let per_node = place.per_node(processes);
     let attempts = match order {
-        Order::Bound | Order::Reversed => attempts_reversed,
-        Order::InOrder => attempts_in_order,
-        Order::Third => None,
+        SearchOrder::Bound | SearchOrder::Reversed => attempts_reversed,
+        SearchOrder::InOrder => attempts_in_order,
+        SearchOrder::Third => None,
     };
     let time_at =
         |attempts: u64, end| place.machine.engine_s(name, 2.0 * messages as f64, attempts as f64, end).ok();
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn a_list_compares_what_the_orders_say() {
         for messages in [0, 1, 7, 100] {
-            for (in_order, order) in [(false, Order::Reversed), (true, Order::InOrder)] {
+            for (in_order, order) in [(false, SearchOrder::Reversed), (true, SearchOrder::InOrder)] {
                 let mut engine = create_counting("list").unwrap();
                 exchange(engine.as_mut(), messages, in_order).unwrap();
                 // A post looks into an empty queue.

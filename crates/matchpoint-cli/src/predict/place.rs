@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use matchpoint_model::machine::{self, BLUE_WATERS};
-use matchpoint_model::{Layout, Machine, Order, Search, Setting, Topology};
+use matchpoint_model::{Layout, Machine, SearchOrder, Search, Setting, Topology};
 
 use crate::cli::On;
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// The same, with all else that a prediction needs, queues searched in an order.
-    pub fn setting(&self, processes: NonZeroU32, order: Order) -> Setting<'_> {
+    pub fn setting(&self, processes: NonZeroU32, order: SearchOrder) -> Setting<'_> {
         self.setting_of(processes, Search::Order(order))
     }
 

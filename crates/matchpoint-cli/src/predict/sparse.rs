@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use matchpoint_model::sparse::Sizes;
-use matchpoint_model::{Exchange, Order, Partition, predict};
+use matchpoint_model::{Exchange, SearchOrder, Partition, predict};
 
 use super::engines;
 use super::matrices::{self, Matrix};
@@ -92,7 +92,7 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
 }
 
 /// A prediction without rows.
-pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: Order) -> Predicted {
+pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: SearchOrder) -> Predicted {
     Predicted {
         command,
         subject,
@@ -106,14 +106,14 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, order
     }
 }
 
-fn searched(order: Order) -> &'static str {
+fn searched(order: SearchOrder) -> &'static str {
     match order {
-        Order::Bound => {
+        SearchOrder::Bound => {
             "γ n² (equation 3): an upper bound, of messages in the opposite order of their receives"
         }
-        Order::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
-        Order::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
-        Order::InOrder => {
+        SearchOrder::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
+        SearchOrder::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
+        SearchOrder::InOrder => {
             "n entries, of messages in the order of their receives: the least that a list can do"
         }
     }
@@ -124,7 +124,7 @@ fn add(
     place: &Place,
     processes: &[NonZeroU32],
     exchanges: &[Exchange],
-    order: Order,
+    order: SearchOrder,
     of_matrix: (u64, u64),
 ) -> Result<(), Failure> {
     for (&processes, exchange) in processes.iter().zip(exchanges) {

@@ -16,8 +16,8 @@ use std::num::NonZeroU32;
 use std::time::SystemTime;
 
 use matchpoint_calibrate::conversation::{Conversation, Hello};
-use matchpoint_calibrate::topology::Topology;
-use matchpoint_model::{Layout, Order};
+use matchpoint_calibrate::ranks::Ranks;
+use matchpoint_model::{Layout, SearchOrder};
 
 use self::operations::{Extent, operations};
 use self::validated::{Job, Validated};
@@ -72,7 +72,7 @@ impl Validation {
         let (operations, notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
         drop(benchmark);
-        let setting = place.setting(layout.processes, Order::Bound);
+        let setting = place.setting(layout.processes, SearchOrder::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()
             .zip(&measured)
@@ -108,7 +108,7 @@ impl Validation {
     }
 
     /// Nodes and sockets are those of the job, where nobody says otherwise.
-    fn on(&self, topology: &Topology) -> On {
+    fn on(&self, topology: &Ranks) -> On {
         let nodes = topology.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
         let packages = topology.0.first().and_then(|rank| NonZeroU32::new(rank.packages));
@@ -142,7 +142,7 @@ impl Validation {
 }
 
 /// Models lay ranks out node by node.
-fn must_lie_so(topology: &Topology, layout: &Layout) -> Result<(), Failure> {
+fn must_lie_so(topology: &Ranks, layout: &Layout) -> Result<(), Failure> {
     for (node, ranks) in topology.nodes().iter().enumerate() {
         if let Some(rank) = ranks.iter().find(|rank| layout.node(rank.rank) as usize != node) {
             return Err(Failure::Message(format!(

@@ -1,6 +1,6 @@
 //! What models say of an operation, from the one that knows least to the one that knows most.
 
-use matchpoint_model::queue::Order;
+use matchpoint_model::queue::SearchOrder;
 use matchpoint_model::transport::Knowledge;
 use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, predict};
 
@@ -68,7 +68,7 @@ pub(super) fn volume(
     let told = predict(setting, &all).map_err(Failure::Message)?;
     let at = |end| {
         let transport_s = transport(Knowledge::NodeAware, end)?;
-        let queue_s = machine.search_s(Order::Bound, messages, end).unwrap_or(0.0);
+        let queue_s = machine.search_s(SearchOrder::Bound, messages, end).unwrap_or(0.0);
         Ok::<Split, Missing>(Split { transport_s, queue_s, ..told.processes[0].split })
     };
     let lacking = |missing: Missing| Failure::Message(missing.to_string());
@@ -109,7 +109,7 @@ mod tests {
         let machine = blue_waters().unwrap();
         let number = |number| NonZeroU32::new(number).unwrap();
         let layout = Layout { processes: number(4), ppn: number(4), sockets: number(1) };
-        let search = Search::Order(Order::Bound);
+        let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
         // Rank 1 sends one message, and has three to search.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
@@ -129,7 +129,7 @@ mod tests {
         let machine = blue_waters().unwrap();
         let number = |number| NonZeroU32::new(number).unwrap();
         let layout = Layout { processes: number(2), ppn: number(2), sockets: number(1) };
-        let search = Search::Order(Order::Bound);
+        let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
         let told = volume(&setting, 1000, 100, 1000).unwrap();
         let transport = 1000.0 * (4.4e-7 + 100.0 / 2.2e9);

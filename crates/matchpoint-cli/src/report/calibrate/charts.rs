@@ -4,7 +4,7 @@ use matchpoint_calibrate::fit::differences::extra_attempts;
 use matchpoint_calibrate::fit::parameters::Link;
 use matchpoint_calibrate::fit::protocols::Segment;
 use matchpoint_calibrate::fit::rates::NodeRate;
-use matchpoint_calibrate::plan::{Order, Part};
+use matchpoint_calibrate::plan::{PostOrder, Part};
 use matchpoint_calibrate::raw::Measured;
 
 use super::Calibration;
@@ -139,7 +139,7 @@ fn limited_s(link: &Link, index: usize, pairs: usize, size: f64) -> f64 {
     segment.alpha_s.value + alone_s.max(together_s)
 }
 
-fn times(of: &Calibration<'_>, order: Order) -> Vec<(f64, f64)> {
+fn times(of: &Calibration<'_>, order: PostOrder) -> Vec<(f64, f64)> {
     let is_of = |one: &&Measured| one.measurement.part == Part::Queue && one.measurement.order == order;
     let here = of.raw.measured.iter().filter(is_of);
     here.map(|one| (f64::from(one.measurement.messages), one.typical_s())).collect()
@@ -147,14 +147,14 @@ fn times(of: &Calibration<'_>, order: Order) -> Vec<(f64, f64)> {
 
 fn queue(of: &Calibration<'_>) -> Option<String> {
     let search = of.parameters.search.as_ref()?;
-    let equal = times(of, Order::Equal);
+    let equal = times(of, PostOrder::Equal);
     let modelled = equal.iter().map(|(messages, time_s)| {
         (*messages, time_s + search.attempt_s.value * extra_attempts(*messages as u32))
     });
     let series = vec![
         dots("equal".to_owned(), 0, equal.clone()),
-        dots("random".to_owned(), 2, times(of, Order::Random)),
-        dots("reversed".to_owned(), 1, times(of, Order::Reversed)),
+        dots("random".to_owned(), 2, times(of, PostOrder::Random)),
+        dots("reversed".to_owned(), 1, times(of, PostOrder::Reversed)),
         line(1, modelled.collect()),
     ];
     let (title, axes) = ("Time of all messages, by order of receives", ("messages", "time"));
