@@ -209,8 +209,9 @@ pub struct PredictTrace {
     pub arrivals: Arrivals,
 
     /// The network of the replay: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
-    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
-    pub loggp: LogGp,
+    /// [default: that of the machine's file; else as of analyze]
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub loggp: Option<LogGp>,
 
     /// Other numbers of processes, and the memory that engines take there
     #[arg(long, value_name = "P1,P2,…", value_delimiter = ',', value_parser = processes)]

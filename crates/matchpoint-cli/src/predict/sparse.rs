@@ -83,7 +83,9 @@ pub(super) fn must_fit(first: &Matrix, second: Option<&Matrix>) -> Result<(), Fa
         return Ok(());
     }
     Err(Failure::Message(format!(
-        "the first matrix has {columns} columns, the second {rows} rows: a product needs as many of both"
+        "{} has {columns} columns, {} {rows} rows: a product needs as many of both",
+        first.path().display(),
+        second.path().display()
     )))
 }
 
@@ -131,7 +133,7 @@ fn add(
         let prediction = predict(&place.setting(processes, order), exchange).map_err(Failure::Message)?;
         let row =
             Row::new(processes.to_string(), predicted.command, place.layout(processes), exchange, prediction);
-        predicted.engines.extend(engines::at(place, &row, order)?);
+        predicted.engines.extend(engines::at(place, &row)?);
         predicted.rows.push(Row { matrix: Some(of_matrix), ..row });
     }
     Ok(())

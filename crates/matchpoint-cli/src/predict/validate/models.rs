@@ -25,7 +25,8 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
         times.fold(0.0, f64::max)
     };
     let [shortest, split, longest] = told.longest;
-    let known = known(setting, attempts).ok();
+    let received: Vec<u64> = told.processes.iter().map(|process| process.received).collect();
+    let known = known(setting, attempts, &received).ok();
     let with_attempts =
         known.map(|known| predict(&Setting { search: Search::Known(&known), ..*setting }, of));
     let with_attempts = with_attempts.transpose().map_err(Failure::Message)?;
@@ -43,11 +44,13 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
     })
 }
 
-/// By rank and end: the time that so many entries take.
-fn known(setting: &Setting<'_>, attempts: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
-    let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(end));
-    let each = [shortest?, value?, longest?];
-    Ok(attempts.iter().map(|&attempts| each.map(|each| each * attempts as f64)).collect())
+/// By rank and end: the time that so many entries take, where so many messages come.
+fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
+    let of = |(&attempts, &received): (&u64, &u64)| {
+        let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));
+        Ok([shortest?, value?, longest?].map(|each_s| each_s * attempts as f64))
+    };
+    attempts.iter().zip(received).map(of).collect()
 }
 
 /// Of so many messages from rank 0 to rank 1, as the paper's figures 4, 5 and 9 have it: what the sender pays for transport
@@ -75,7 +78,7 @@ pub(super) fn volume(
     let split = at(End::Value).map_err(lacking)?;
     let interval =
         (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());
-    let attempts_s = machine.attempt_s(End::Value).map(|each| each * attempts as f64).ok();
+    let attempts_s = machine.attempt_s(messages, End::Value).map(|each| each * attempts as f64).ok();
     let is_told = told.missing.is_empty();
     Ok(Told {
         modelled: [
