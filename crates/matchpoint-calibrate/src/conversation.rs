@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::irregular::Message;
-    use crate::plan::{PostOrder, Part};
+    use crate::plan::{Part, PostOrder};
 
     const HELLO: &str = "MPCAL1 hello ranks=2 tick_s=1.000e-09 mpi=MPICH Version:      5.0.2  MPICH Release date: x\n\
                          noise of a launcher\n\
@@ -316,7 +316,8 @@ mod tests {
     fn sends_are_tried() {
         let asked = |said: &str| heard(said).is_sent_at_once(7, (0, 1), 4096);
         assert_eq!((asked("MPCAL1 sent 7 1\n"), asked("MPCAL1 sent 7 0\n")), (Ok(true), Ok(false)));
-        for said in ["MPCAL1 sent 8 1\n", "MPCAL1 sent 7\n", "MPCAL1 sent 7 2\n", "MPCAL1 measured 7 1\n", ""] {
+        for said in ["MPCAL1 sent 8 1\n", "MPCAL1 sent 7\n", "MPCAL1 sent 7 2\n", "MPCAL1 measured 7 1\n", ""]
+        {
             assert!(asked(said).is_err(), "{said}");
         }
     }

@@ -16,10 +16,10 @@ pub mod irregular;
 pub mod machine;
 pub mod plan;
 pub mod program;
+pub mod ranks;
 pub mod raw;
 pub mod session;
 pub mod typical;
-pub mod ranks;
 
 mod error;
 

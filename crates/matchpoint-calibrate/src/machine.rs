@@ -1,7 +1,7 @@
 //! The parameters as the file of a machine.
 
-use matchpoint_model::estimate::Estimate;
 use matchpoint_model::Protocol;
+use matchpoint_model::estimate::Estimate;
 use matchpoint_model::machine::{GammaAt, Machine, Provenance};
 
 use crate::fit::Range;

@@ -51,7 +51,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s, rounds } = *self;
         if bytes_max == 0 || messages_max == 0 || bytes_total == 0 || rounds == 0 {
-            return Err("`bytes_max`, `messages_max`, `bytes_total` and `rounds` must be one at least".to_owned());
+            return Err(
+                "`bytes_max`, `messages_max`, `bytes_total` and `rounds` must be one at least".to_owned()
+            );
         }
         if !(batch_s > 0.0 && budget_s > 0.0 && batch_s.is_finite() && budget_s.is_finite()) {
             return Err("`batch_s` and `budget_s` must be times".to_owned());

@@ -71,7 +71,11 @@ impl Request {
     ///
     /// # Errors
     /// The job ended, its ranks cannot measure anything, it is not what `earlier` was, or the file cannot be written.
-    pub fn begin(&self, earlier: Option<Raw>, mut benchmark: Conversation) -> Result<Session, CalibrateError> {
+    pub fn begin(
+        &self,
+        earlier: Option<Raw>,
+        mut benchmark: Conversation,
+    ) -> Result<Session, CalibrateError> {
         let head = self.head(benchmark.hello()?);
         if measurements(&head.ranks, &self.settings).is_empty() {
             return Err(CalibrateError(format!(
@@ -90,7 +94,8 @@ impl Request {
         };
         let untried = |locality: &Locality| !tried.iter().any(|tried| tried.placement == *locality);
         let untried = Locality::ALL.into_iter().filter(untried);
-        let to_try = untried.filter_map(|locality| Some((locality, head.ranks.pair(locality).ok()?))).collect();
+        let to_try =
+            untried.filter_map(|locality| Some((locality, head.ranks.pair(locality).ok()?))).collect();
         Ok(Session { benchmark, writer, settings: self.settings.clone(), missing, to_try, total })
     }
 

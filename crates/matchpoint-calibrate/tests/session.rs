@@ -10,9 +10,9 @@ use std::thread;
 use made_up::{MadeUp, nodes};
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::plan::{Settings, rounds};
+use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
-use matchpoint_calibrate::ranks::Ranks;
 
 /// Answers `answers` measurements and then is gone; `wrong` is what it says instead of the time of the third.
 fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> Conversation {

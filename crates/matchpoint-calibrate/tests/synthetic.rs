@@ -208,8 +208,7 @@ fn intervals_hold_what_was_put_in_as_often_as_they_say() {
 fn one_protocol_stays_one() {
     let one = vec![(2e-6, 1e9, u32::MAX)];
     let at_once_max = u32::MAX;
-    let plain =
-        MadeUp { on_socket: one, at_once_max, noise: 0.03, outliers: 5, ..MadeUp::blue_waters() };
+    let plain = MadeUp { on_socket: one, at_once_max, noise: 0.03, outliers: 5, ..MadeUp::blue_waters() };
     let mut split = 0;
     for seed in 0..40 {
         let found = fit(&plain.raw(nodes(1, 4), Settings::default(), seed));

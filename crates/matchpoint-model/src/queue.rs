@@ -21,7 +21,8 @@ pub enum SearchOrder {
 
 impl SearchOrder {
     /// All, the costliest first.
-    pub const ALL: [SearchOrder; 4] = [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
+    pub const ALL: [SearchOrder; 4] =
+        [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
     /// Its name, as users say it.
     pub const fn name(self) -> &'static str {
@@ -85,7 +86,8 @@ impl QueueSearch {
 }
 
 fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
-    let logarithms = [below.messages.into(), messages, above.messages.into()].map(|count| (count as f64).ln());
+    let logarithms =
+        [below.messages.into(), messages, above.messages.into()].map(|count| (count as f64).ln());
     let share = (logarithms[1] - logarithms[0]) / (logarithms[2] - logarithms[0]);
     below.gamma_s.time(end) * (1.0 - share) + above.gamma_s.time(end) * share
 }

@@ -76,22 +76,34 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[off_node.eager]\nalpha_s = \"fast\"\n", "line 11: invalid type: string"),
         ("[off_node.eager]\nalpha = 1\n", "line 11: unknown field `alpha`"),
         ("[off_node]\nshort_max_bytes = -1\n", "line 11: invalid value: integer `-1`"),
-        ("[off_node]\nshort_max_bytes = 9\neager_max_bytes = 8\n", "line 11: off_node.short_max_bytes, 9, exceeds"),
+        (
+            "[off_node]\nshort_max_bytes = 9\neager_max_bytes = 8\n",
+            "line 11: off_node.short_max_bytes, 9, exceeds",
+        ),
         (
             "[queue_search]\ngamma_s = { value = 1, low = 2, high = 3 }\n",
             "line 11: the interval from 2e0 to 3e0",
         ),
         ("[queue_search]\ngamma_s = { value = 1, low = 1 }\n", "line 11: missing field `high`"),
-        ("[queue_search]\ngamma_s = { value = 1, low = 1, high = 1 }\n", "line 4: there are intervals, but no provenance.confidence says"),
+        (
+            "[queue_search]\ngamma_s = { value = 1, low = 1, high = 1 }\n",
+            "line 4: there are intervals, but no provenance.confidence says",
+        ),
         ("[contention]\nnodes_per_router = 0\n", "line 11: contention.nodes_per_router is 0"),
         ("[node]\nsockets = 99999999999\n", "line 11: invalid value: integer `99999999999`"),
         ("[node\n", "line 10: "),
-        ("[queue_search]\nby_messages = [{ messages = 9, gamma_s = -1 }]\n", "line 11: -1 is none: a time is"),
+        (
+            "[queue_search]\nby_messages = [{ messages = 9, gamma_s = -1 }]\n",
+            "line 11: -1 is none: a time is",
+        ),
         (
             "[queue_search]\nby_messages = [\n{ messages = 9, gamma_s = 1 },\n{ messages = 9, gamma_s = 1 }]\n",
             "line 11: queue_search.by_messages: its messages are [9, 9]",
         ),
-        ("[queue_search]\nby_messages = [{ messages = 0, gamma_s = 1 }]\n", "line 11: queue_search.by_messages"),
+        (
+            "[queue_search]\nby_messages = [{ messages = 0, gamma_s = 1 }]\n",
+            "line 11: queue_search.by_messages",
+        ),
         ("[queue_search.engines.list]\nattempt_s = 1\n", "unknown field `engines`"),
     ];
     for (text, expected) in cases {
@@ -99,7 +111,10 @@ fn what_is_wrong_is_told_with_its_line() {
         assert!(error.starts_with("some.toml") && error.contains(expected), "{text}: {error}");
     }
     let old = machine::parse(&LEAST.replace("format = 1", "format = 7"), "some.toml").unwrap_err();
-    assert!(old.to_string().contains("some.toml, line 1: format = 7, but this version reads format 1"), "{old}");
+    assert!(
+        old.to_string().contains("some.toml, line 1: format = 7, but this version reads format 1"),
+        "{old}"
+    );
 }
 
 #[test]

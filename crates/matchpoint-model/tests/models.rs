@@ -90,10 +90,15 @@ fn lacks_limit(result: Result<f64, matchpoint_model::Missing>) {
 #[test]
 fn gamma_goes_with_the_number_of_messages() {
     let mut machine = blue_waters();
-    let at = |messages, gamma_s| GammaAt { messages, gamma_s: Estimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0) };
+    let at = |messages, gamma_s| GammaAt {
+        messages,
+        gamma_s: Estimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
+    };
     machine.queue_search.by_messages = vec![at(100, 1e-9), at(10_000, 3e-9)];
     let gamma = |messages, end| machine.queue_search.gamma_at(messages, end).unwrap();
-    for (messages, expected) in [(0, 1e-9), (2, 1e-9), (100, 1e-9), (1000, 2e-9), (10_000, 3e-9), (1 << 40, 3e-9)] {
+    for (messages, expected) in
+        [(0, 1e-9), (2, 1e-9), (100, 1e-9), (1000, 2e-9), (10_000, 3e-9), (1 << 40, 3e-9)]
+    {
         assert!(close(gamma(messages, End::Value), expected), "{messages}: {}", gamma(messages, End::Value));
     }
     assert!(close(gamma(1000, End::Shortest), 1e-9) && close(gamma(1000, End::Longest), 4e-9));

@@ -5,7 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{blue_waters, layout};
-use matchpoint_model::{End, Estimate, Exchange, Machine, SearchOrder, Search, Sent, Setting, Topology, predict};
+use matchpoint_model::{
+    End, Estimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
+};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -242,7 +244,10 @@ fn a_large_graph_is_walked_destination_by_destination() {
     let nodes = 3000_u32;
     let list = |of: &dyn Fn(u32) -> String| (0..nodes).map(of).collect::<Vec<_>>().join(", ");
     let links = list(&|at| format!("[{at}, {}]", (at + 1) % nodes));
-    let text = format!("format = 1\nkind = \"graph\"\nlinks = [{links}]\nnodes = [{}]\n", list(&|at| at.to_string()));
+    let text = format!(
+        "format = 1\nkind = \"graph\"\nlinks = [{links}]\nnodes = [{}]\n",
+        list(&|at| at.to_string())
+    );
     let ring = Topology::parse(&text, Path::new("ring.toml")).unwrap();
     let machine = blue_waters();
     let setting = Setting {
@@ -251,7 +256,8 @@ fn a_large_graph_is_walked_destination_by_destination() {
         topology: Some(&ring),
         search: Search::Order(SearchOrder::Bound),
     };
-    let messages = (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| sent(from, (from + by) % nodes, 1))).collect();
+    let messages =
+        (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| sent(from, (from + by) % nodes, 1))).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
     assert_eq!(predicted.link_bytes, 1502.0);
     assert!(close(predicted.hops_mean, 1502.0 / 3.0));

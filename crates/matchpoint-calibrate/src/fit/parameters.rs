@@ -450,9 +450,8 @@ fn logp(measured: &Measurements<'_>) -> Option<LogP> {
 
 /// What each further message adds.
 fn each_more(measured: &Measurements<'_>, part: Part, round: Option<usize>) -> Option<Range> {
-    let row = |one: &Repeated| {
-        Some(Row::new(vec![1.0, f64::from(one.measurement.messages)], one.time_s(round)?))
-    };
+    let row =
+        |one: &Repeated| Some(Row::new(vec![1.0, f64::from(one.measurement.messages)], one.time_s(round)?));
     let rows: Vec<Row> = measured.of_part(part).filter_map(row).collect();
     let fit = robust::fit(&rows).ok()?;
     let (value, margin) = (fit.parameters[1], fit.margins[1]);

@@ -106,9 +106,7 @@ fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segme
     let ends = starts.iter().skip(1).copied().chain([points.len()]);
     let protocols = &protocols[protocols.len() - starts.len()..];
     let ranges = starts.iter().zip(ends).zip(protocols);
-    ranges
-        .map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? }))
-        .collect()
+    ranges.map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? })).collect()
 }
 
 /// α and β of one range of sizes, neither negative; taken for eager.

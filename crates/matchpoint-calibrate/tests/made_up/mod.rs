@@ -86,7 +86,9 @@ impl MadeUp {
             PostOrder::Random => messages * (messages - 1.0) / 4.0,
         };
         let shared = if of.part == Part::LineShared { pairs * messages * bytes } else { 0.0 };
-        messages * (alpha + bytes * per_byte) + attempts * self.attempt_s(of.messages) + shared * self.delta_s_per_byte
+        messages * (alpha + bytes * per_byte)
+            + attempts * self.attempt_s(of.messages)
+            + shared * self.delta_s_per_byte
     }
 
     /// Batches of one measurement.
@@ -102,8 +104,7 @@ impl MadeUp {
     /// All that would be measured.
     pub fn raw(&self, ranks: Ranks, settings: Settings, seed: u64) -> Raw {
         let mut random = fastrand::Rng::with_seed(seed);
-        let speeds: Vec<f64> =
-            (0..settings.rounds).map(|_| 1.0 + self.drift * normal(&mut random)).collect();
+        let speeds: Vec<f64> = (0..settings.rounds).map(|_| 1.0 + self.drift * normal(&mut random)).collect();
         let all = rounds(&ranks, &settings);
         let placed: Vec<_> = Locality::ALL
             .into_iter()

@@ -2,11 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
-use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 use super::place::Place;
 use super::predicted::{EngineRow, Row};
 use crate::failure::Failure;
+use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
+use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
 /// More messages would take a list too long: it compares n² ÷ 2 entries.
 const MESSAGES_MAX: u64 = 20_000;

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use matchpoint_model::machine::{self, BLUE_WATERS};
-use matchpoint_model::{Layout, Locality, Machine, SearchOrder, Search, Setting, Topology};
+use matchpoint_model::{Layout, Locality, Machine, Search, SearchOrder, Setting, Topology};
 
 use crate::cli::On;
 use crate::failure::Failure;
@@ -28,7 +28,11 @@ impl Place {
         let machine = read_machine(&on.machine)?;
         let lacks = |key: &str, option: &str| {
             // What was calibrated on one host does not tell how many processes others would have.
-            let one_host = if machine.farthest() == Locality::OffNode { "" } else { "; it was measured within one node" };
+            let one_host = if machine.farthest() == Locality::OffNode {
+                ""
+            } else {
+                "; it was measured within one node"
+            };
             Failure::Message(format!(
                 "the machine `{}` has no {key}{one_host}: say {option}, or add it to the machine's file",
                 machine.name

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use matchpoint_model::sparse::Sizes;
-use matchpoint_model::{Exchange, SearchOrder, Partition, predict};
+use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
 
 use super::engines;
 use super::matrices::{self, Matrix};

@@ -216,9 +216,10 @@ impl Traced<'_> {
             let at_once = 2 * rank.attempts / own.messages.max(1);
             machine.attempt_s(at_once, end).map(|each_s| each_s * rank.attempts as f64)
         };
-        let times = list.ranks.iter().zip(&self.measured.ranks).map(|rank| {
-            Ok([time(rank, End::Shortest)?, time(rank, End::Value)?, time(rank, End::Longest)?])
-        });
+        let times =
+            list.ranks.iter().zip(&self.measured.ranks).map(|rank| {
+                Ok([time(rank, End::Shortest)?, time(rank, End::Value)?, time(rank, End::Longest)?])
+            });
         let times: Result<Times, matchpoint_model::Missing> = times.collect();
         let times = times.map_err(|missing| Failure::Message(missing.to_string()))?;
         let row = self.engine_row(list, &times, FROM_LIBRARY);

@@ -198,8 +198,7 @@ fn the_cost_of_a_shared_link_is_recovered() {
         let setting = Setting::new();
         let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
         let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
-        // The pair that is done first with one direction begins the other, in which nobody is yet: two that share a link
-        // evenly need 4 b ÷ R for both, two that do not as little as 3 b ÷ R.
+        // Both pairs begin each direction together, and share the link as evenly as TCP has them.
         within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran)
     });
 }

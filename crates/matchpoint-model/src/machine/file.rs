@@ -91,7 +91,8 @@ fn problem(machine: &Machine) -> Option<Problem> {
 
 fn sizes_problem(machine: &Machine, locality: Locality) -> Option<Problem> {
     let (table, link) = (locality.key(), machine.link(locality));
-    let (short, eager) = link.short_max_bytes.zip(link.eager_max_bytes).filter(|(short, eager)| short > eager)?;
+    let (short, eager) =
+        link.short_max_bytes.zip(link.eager_max_bytes).filter(|(short, eager)| short > eager)?;
     let what = format!("{table}.short_max_bytes, {short}, exceeds {table}.eager_max_bytes, {eager}");
     Some(Problem { table, key: "short_max_bytes", what })
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use matchpoint_calibrate::plan::{Measurement, PostOrder, Part};
+use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Sent};
 
@@ -147,7 +147,8 @@ mod tests {
     /// n messages in every order of theirs: a list compares n (n + 3) ÷ 4 on average.
     #[test]
     fn orders_compare_what_they_do() {
-        let of = [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
+        let of =
+            [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
         assert_eq!(of, [5, 15, 10]);
         assert_eq!(volume_attempts(PostOrder::Random, 1), 1);
     }

@@ -4,7 +4,7 @@ use matchpoint_calibrate::fit::differences::extra_attempts;
 use matchpoint_calibrate::fit::parameters::Link;
 use matchpoint_calibrate::fit::protocols::Segment;
 use matchpoint_calibrate::fit::rates::NodeRate;
-use matchpoint_calibrate::plan::{PostOrder, Part};
+use matchpoint_calibrate::plan::{Part, PostOrder};
 use matchpoint_calibrate::raw::Repeated;
 
 use super::Calibration;
