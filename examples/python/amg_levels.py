@@ -11,12 +11,19 @@ as in section 5 of Bienz, Gropp and Olson, "Improving Performance Models for Irr
 
 import argparse
 import pathlib
+import sys
 
-import numpy
-import pyamg
-import scipy.io
-import skfem
-from skfem.models.elasticity import lame_parameters, linear_elasticity
+try:
+    import numpy
+    import pyamg
+    import scipy.io
+    import skfem
+    from skfem.models.elasticity import lame_parameters, linear_elasticity
+except ImportError as error:
+    sys.exit(
+        f"amg_levels.py: {error}; it needs scikit-fem and pyamg, as in: python3 -m venv venv && venv/bin/pip install "
+        f"scikit-fem pyamg && venv/bin/python {sys.argv[0]} levels"
+    )
 
 # Steel, in units that make the matrix's entries some 1.
 YOUNGS_MODULUS = 1.0

@@ -1,10 +1,11 @@
 /* Exchanges between the two ranks of a pair, and how long they take. */
 
-enum { BATCHES_MIN = 5, BATCHES_MAX = 400, TRIALS = 5, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
+enum { BATCHES_MIN = 3, BATCHES_MAX = 400, TRIALS = 5, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
 
 struct exchange {
     const struct measurement *asked;
     int other, is_first;
+    MPI_Comm side; /* of several pairs: all that send first, or all others */
     int *send_tags, *receive_tags;
     char *sent, *received; /* room for all messages */
     MPI_Request *requests;
@@ -32,9 +33,13 @@ static void set_tags(struct exchange *with) {
     }
 }
 
-static void prepare(struct exchange *with, const struct measurement *asked) {
+static void prepare(struct exchange *with, const struct measurement *asked, MPI_Comm taking_part) {
     with->asked = asked;
     with->other = partner(asked, &with->is_first);
+    with->side = MPI_COMM_NULL;
+    if (asked->pair_count > 1) {
+        MPI_Comm_split(taking_part, with->is_first, rank, &with->side);
+    }
     size_t count = asked->messages, all = count * asked->bytes;
     with->send_tags = memory(count * sizeof *with->send_tags);
     with->receive_tags = memory(count * sizeof *with->receive_tags);
@@ -48,6 +53,9 @@ static void prepare(struct exchange *with, const struct measurement *asked) {
 }
 
 static void end(struct exchange *with) {
+    if (with->side != MPI_COMM_NULL) {
+        MPI_Comm_free(&with->side);
+    }
     free(with->send_tags);
     free(with->receive_tags);
     free(with->requests);
@@ -55,22 +63,42 @@ static void end(struct exchange *with) {
     free(with->received);
 }
 
-static void send_all(struct exchange *with) {
+static void begin_all_sends(struct exchange *with) {
     int count = with->asked->messages, bytes = with->asked->bytes;
     for (int at = 0; at < count; at++) {
         MPI_Isend(with->sent + (size_t)at * bytes, bytes, MPI_BYTE, with->other, with->send_tags[at], MPI_COMM_WORLD,
                   &with->requests[at]);
     }
-    MPI_Waitall(count, with->requests, MPI_STATUSES_IGNORE);
 }
 
-static void receive_all(struct exchange *with) {
+static void begin_all_receives(struct exchange *with) {
     int count = with->asked->messages, bytes = with->asked->bytes;
     for (int at = 0; at < count; at++) {
         MPI_Irecv(with->received + (size_t)at * bytes, bytes, MPI_BYTE, with->other, with->receive_tags[at],
                   MPI_COMM_WORLD, &with->requests[at]);
     }
-    MPI_Waitall(count, with->requests, MPI_STATUSES_IGNORE);
+}
+
+static void wait_for_all(struct exchange *with) {
+    MPI_Waitall(with->asked->messages, with->requests, MPI_STATUSES_IGNORE);
+}
+
+static void send_all(struct exchange *with) {
+    begin_all_sends(with);
+    wait_for_all(with);
+}
+
+static void receive_all(struct exchange *with) {
+    begin_all_receives(with);
+    wait_for_all(with);
+}
+
+/* Several pairs drift apart: one that is ahead has what they share to itself, and so has the one behind. So they begin
+   together, in each direction. */
+static void together(struct exchange *with) {
+    if (with->side != MPI_COMM_NULL) {
+        MPI_Barrier(with->side);
+    }
 }
 
 /* Algorithm 1 of Bienz, Gropp & Olson 2018. */
@@ -80,6 +108,7 @@ static void high_volume(struct exchange *with) {
         receive_all(with);
     } else {
         receive_all(with);
+        together(with);
         send_all(with);
     }
 }
@@ -91,18 +120,48 @@ static void ping_pong(struct exchange *with) {
     }
     MPI_Recv(with->received, bytes, MPI_BYTE, with->other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (!with->is_first) {
+        together(with);
         MPI_Send(with->sent, bytes, MPI_BYTE, with->other, 0, MPI_COMM_WORLD);
     }
+}
+
+/* The first waits until the second is there. */
+static void meet(struct exchange *with) {
+    if (with->is_first) {
+        MPI_Recv(NULL, 0, MPI_BYTE, with->other, READY_TAG, control, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(NULL, 0, MPI_BYTE, with->other, READY_TAG, control);
+    }
+}
+
+/* Seconds of the calls alone that send messages, so many times; their receives are there. Of the second rank 0. */
+static double sending_s(struct exchange *with, int repeats) {
+    double all = 0;
+    for (int at = 0; at < repeats; at++) {
+        if (!with->is_first) {
+            begin_all_receives(with);
+        }
+        meet(with);
+        if (with->is_first) {
+            double begin = MPI_Wtime();
+            begin_all_sends(with);
+            all += MPI_Wtime() - begin;
+        }
+        wait_for_all(with);
+    }
+    return all;
 }
 
 /* Seconds that the first rank of a pair needs for this many exchanges; of the second 0. */
 static double timed(struct exchange *with, int repeats, MPI_Comm taking_part) {
     MPI_Barrier(taking_part);
-    /* A barrier may let one go long before the other: the first waits until the second is there. */
+    if (with->asked->test == BURST) {
+        return sending_s(with, repeats);
+    }
+    /* A barrier may let one go long before the other. */
+    meet(with);
     if (with->is_first) {
-        MPI_Recv(NULL, 0, MPI_BYTE, with->other, READY_TAG, control, MPI_STATUS_IGNORE);
-    } else {
-        MPI_Send(NULL, 0, MPI_BYTE, with->other, READY_TAG, control);
+        together(with);
     }
     double begin = MPI_Wtime();
     for (int at = 0; at < repeats; at++) {
@@ -125,21 +184,28 @@ static int bounded(double value, int least, int most) {
     return value < least ? least : value > most ? most : (int)value;
 }
 
+/* How long one exchange takes, whatever of it is timed: the shortest of some, for any may have been interrupted. */
+static double once_s(struct exchange *with, MPI_Comm taking_part) {
+    double shortest = 0;
+    /* The first makes connections. */
+    timed(with, 1, taking_part);
+    for (int trial = 0; trial < TRIALS && shortest * TRIALS < with->asked->budget_s; trial++) {
+        double begin = MPI_Wtime(), timed_s = timed(with, 1, taking_part);
+        double again = slowest(with->asked->test == BURST ? MPI_Wtime() - begin : timed_s, taking_part);
+        shortest = trial == 0 || again < shortest ? again : shortest;
+    }
+    return shortest < 1e-9 ? 1e-9 : shortest;
+}
+
 /* Fills `batches` with seconds in one direction, of the slowest pair; returns how many there are. */
 static int run_batches(struct exchange *with, MPI_Comm taking_part, double *batches) {
     const struct measurement *asked = with->asked;
-    /* The first makes connections. How long one takes the shortest of some tells: any may have been interrupted. */
-    timed(with, 1, taking_part);
-    double once = slowest(timed(with, 1, taking_part), taking_part);
-    for (int trial = 1; trial < TRIALS && once * TRIALS < asked->budget_s; trial++) {
-        double again = slowest(timed(with, 1, taking_part), taking_part);
-        once = again < once ? again : once;
-    }
-    once = once < 1e-9 ? 1e-9 : once;
-    int repeats = bounded(asked->batch_s / once, 1, REPEATS_MAX);
+    double once = once_s(with, taking_part), directions = asked->test == BURST ? 1 : 2;
+    /* Pairs that are to begin together begin once. */
+    int repeats = asked->pair_count > 1 ? 1 : bounded(asked->batch_s / once, 1, REPEATS_MAX);
     int count = bounded(asked->budget_s / (once * repeats), BATCHES_MIN, BATCHES_MAX);
     for (int at = 0; at < count; at++) {
-        batches[at] = slowest(timed(with, repeats, taking_part), taking_part) / (2.0 * repeats);
+        batches[at] = slowest(timed(with, repeats, taking_part), taking_part) / (directions * repeats);
     }
     return count;
 }
@@ -190,7 +256,7 @@ static void measure(const struct measurement *asked) {
     MPI_Comm_split(control, takes_part ? 0 : MPI_UNDEFINED, rank, &taking_part);
     if (takes_part) {
         struct exchange with;
-        prepare(&with, asked);
+        prepare(&with, asked, taking_part);
         count = run_batches(&with, taking_part, batches);
         end(&with);
         MPI_Comm_free(&taking_part);

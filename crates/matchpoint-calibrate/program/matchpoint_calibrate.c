@@ -10,6 +10,8 @@
  *   reads:  measure 7 high_volume reversed 1000 64 0.005 0.2 0-1,2-3          number, test, order, messages, bytes of
  *                                                                            each, seconds of a batch and of all, pairs
  *   says:   MPCAL1 measured 7 1.2e-05 1.1e-05 ...                             seconds in one direction, batch by batch
+ *   reads:  send 8 4096 0-1                                                  number, bytes, who sends and who receives
+ *   says:   MPCAL1 sent 8 1                                                  1: at once; 0: when the receive was there
  *   reads:  forget                                                           the messages of the exchange before
  *           messages 0>1:800@0 1>0:64@0 ...                                  adds some: from, to, bytes, place of the receive
  *           exchange 8 0.2                                                   number, seconds of all repetitions
@@ -55,6 +57,7 @@ static void *memory(size_t bytes) {
 #include "place.h"
 #include "measurement.h"
 #include "exchange.h"
+#include "send.h"
 #include "irregular.h"
 #include "input.h"
 
@@ -91,6 +94,9 @@ static int follow(const char *line) {
     }
     if (strncmp(line, "arrivals ", 9) == 0) {
         return tell_arrivals(line);
+    }
+    if (strncmp(line, "send ", 5) == 0) {
+        return try_to_send(line);
     }
     struct measurement asked;
     if (!parse(line, &asked)) {

@@ -1,6 +1,6 @@
 /* What is asked for: one line of the input. */
 
-enum test { PING_PONG, HIGH_VOLUME };
+enum test { PING_PONG, HIGH_VOLUME, BURST };
 enum order { EQUAL, REVERSED, RANDOM };
 
 struct pair {
@@ -45,13 +45,13 @@ static int parse_pairs(const char *text, struct measurement *into) {
 
 /* Whether the line is a measurement that can be made here. */
 static int parse(const char *line, struct measurement *into) {
-    static const char *const tests[] = {"ping_pong", "high_volume"};
+    static const char *const tests[] = {"ping_pong", "high_volume", "burst"};
     static const char *const orders[] = {"equal", "reversed", "random"};
     char test[16], order[16];
     int used = 0;
     int read = sscanf(line, "measure %d %15s %15s %d %d %lf %lf %n", &into->number, test, order, &into->messages,
                       &into->bytes, &into->batch_s, &into->budget_s, &used);
-    int is_test = read == 7 ? index_of(test, tests, 2) : -1;
+    int is_test = read == 7 ? index_of(test, tests, 3) : -1;
     int is_order = read == 7 ? index_of(order, orders, 3) : -1;
     /* MPI promises tags up to 32767 (MPI-4.1 §9.1.1). */
     if (is_test < 0 || is_order < 0 || into->messages < 1 || into->messages > 32767 || into->bytes < 0) {

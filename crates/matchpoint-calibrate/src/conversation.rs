@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::CalibrateError;
 use crate::irregular::{Arrived, Irregular, arrived};
 use crate::plan::Measurement;
-use crate::topology::{RankPlace, Topology};
+use crate::ranks::{Pair, RankPlace, Ranks};
 
 /// What lines of the benchmark have, wherever launchers put their own words.
 const MARK: &str = "MPCAL1 ";
@@ -24,7 +24,7 @@ pub struct Hello {
     /// The resolution of its clock.
     pub tick_s: f64,
     /// Where the ranks are.
-    pub topology: Topology,
+    pub ranks: Ranks,
 }
 
 /// Both ends of a benchmark that runs. Dropped, it lets the benchmark end.
@@ -64,23 +64,23 @@ impl Conversation {
     /// # Errors
     /// It ended, refused, or said something else.
     pub fn hello(&mut self) -> Result<Hello, CalibrateError> {
-        let first = self.lines.recv().map_err(|_| ended())?;
+        let first = self.lines.recv().map_err(|_| never_began())?;
         let words = first.strip_prefix("hello ").ok_or_else(|| unexpected(&first))?;
         let (fields, mpi) = words.split_once("mpi=").ok_or_else(|| unexpected(&first))?;
         let tick_s = field(fields, "tick_s").ok_or_else(|| unexpected(&first))?;
-        let mut topology = Topology::default();
+        let mut ranks = Ranks::default();
         loop {
             let line = self.next()?;
             if line == "ready" {
                 break;
             }
-            topology.0.push(place(&line).ok_or_else(|| unexpected(&line))?);
+            ranks.0.push(place(&line).ok_or_else(|| unexpected(&line))?);
         }
-        let are_all = topology.0.iter().enumerate().all(|(index, place)| place.rank as usize == index);
-        if field::<usize>(fields, "ranks") != Some(topology.0.len()) || !are_all {
+        let are_all = ranks.0.iter().enumerate().all(|(index, place)| place.rank as usize == index);
+        if field::<usize>(fields, "ranks") != Some(ranks.0.len()) || !are_all {
             return Err(unexpected(&first));
         }
-        Ok(Hello { mpi: library(mpi), tick_s, topology })
+        Ok(Hello { mpi: library(mpi), tick_s, ranks })
     }
 
     /// Has one measurement made; `number` is for the two to know which they talk about.
@@ -96,6 +96,21 @@ impl Conversation {
     ) -> Result<Vec<f64>, CalibrateError> {
         self.ask(&request(number, measurement, batch_s, budget_s))?;
         self.seconds("measured", number)
+    }
+
+    /// Whether a message of this size is sent at once: by itself, while nobody has posted its receive.
+    ///
+    /// # Errors
+    /// As [`measure`](Conversation::measure).
+    pub fn is_sent_at_once(&mut self, number: usize, pair: Pair, bytes: u32) -> Result<bool, CalibrateError> {
+        self.ask(&format!("send {number} {bytes} {}-{}\n", pair.0, pair.1))?;
+        let answer = self.next()?;
+        let said = answer.strip_prefix("sent ").and_then(|words| words.split_once(' '));
+        match said.filter(|(of, _)| *of == number.to_string()) {
+            Some((_, "1")) => Ok(true),
+            Some((_, "0")) => Ok(false),
+            _ => Err(unexpected(&answer)),
+        }
     }
 
     /// Has an exchange carried out again and again, for `budget_s` or so: what the rank took that took longest, in the order
@@ -179,7 +194,7 @@ fn library(said: &str) -> String {
 }
 
 fn request(number: usize, measurement: &Measurement, batch_s: f64, budget_s: f64) -> String {
-    let test = if measurement.is_ping_pong() { "ping_pong" } else { "high_volume" };
+    let test = measurement.test();
     let pairs: Vec<String> =
         measurement.pairs.iter().map(|(first, second)| format!("{first}-{second}")).collect();
     format!(
@@ -214,6 +229,15 @@ fn ended() -> CalibrateError {
     CalibrateError("the job ended before all was measured".to_owned())
 }
 
+/// Whoever puts a program behind the launcher has that started, with the benchmark for a word of its command line.
+fn never_began() -> CalibrateError {
+    CalibrateError(
+        "the job ended before all was measured, and the benchmark never began: the launcher comes without a program, as in \
+         -- mpiexec -n 2"
+            .to_owned(),
+    )
+}
+
 fn unexpected(line: &str) -> CalibrateError {
     CalibrateError(format!(
         "the benchmark was expected to say something else than `{line}`; is only one program started, and once?"
@@ -227,7 +251,7 @@ mod tests {
 
     use super::*;
     use crate::irregular::Message;
-    use crate::plan::{Order, Part};
+    use crate::plan::{Part, PostOrder};
 
     const HELLO: &str = "MPCAL1 hello ranks=2 tick_s=1.000e-09 mpi=MPICH Version:      5.0.2  MPICH Release date: x\n\
                          noise of a launcher\n\
@@ -240,7 +264,7 @@ mod tests {
             part: Part::Queue,
             placement: None,
             pairs: vec![(0, 1), (2, 3)],
-            order: Order::Reversed,
+            order: PostOrder::Reversed,
             messages: 10,
             bytes: 8,
         }
@@ -258,7 +282,7 @@ mod tests {
             Conversation::new(Cursor::new(HELLO), sink(), move |line| others.lock().unwrap().push_str(line));
         let hello = conversation.hello().unwrap();
         assert_eq!((hello.mpi.as_str(), hello.tick_s), ("MPICH 5.0.2", 1e-9));
-        let [first, second] = &hello.topology.0[..] else { panic!("{hello:?}") };
+        let [first, second] = &hello.ranks.0[..] else { panic!("{hello:?}") };
         assert_eq!((first.package, first.host.as_str(), first.cpus), (None, "n 1", 4));
         assert_eq!((second.package, second.rank), (Some(1), 1));
         assert_eq!(*noise.lock().unwrap(), "noise of a launcher");
@@ -285,6 +309,16 @@ mod tests {
         ] {
             let error = asked(said).unwrap_err().to_string();
             assert!(error.contains(told), "{said:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn sends_are_tried() {
+        let asked = |said: &str| heard(said).is_sent_at_once(7, (0, 1), 4096);
+        assert_eq!((asked("MPCAL1 sent 7 1\n"), asked("MPCAL1 sent 7 0\n")), (Ok(true), Ok(false)));
+        for said in ["MPCAL1 sent 8 1\n", "MPCAL1 sent 7\n", "MPCAL1 sent 7 2\n", "MPCAL1 measured 7 1\n", ""]
+        {
+            assert!(asked(said).is_err(), "{said}");
         }
     }
 

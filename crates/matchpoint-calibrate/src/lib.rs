@@ -4,7 +4,7 @@
 //!
 //! A C program that is carried here ([`program`]) runs under the user's launcher, makes one measurement after the other as
 //! it is told ([`conversation`]), and says what each took. What is to be measured follows from where the ranks are
-//! ([`topology`], [`plan`]). Measurements go to a file of their own ([`raw`], [`session`]), and from it the parameters are
+//! ([`ranks`], [`plan`]). Measurements go to a file of their own ([`raw`], [`session`]), and from it the parameters are
 //! fitted ([`fit`]) and written as the file of a machine ([`machine`]). The same program carries out exchanges that somebody
 //! has predicted ([`irregular`]).
 //!
@@ -16,9 +16,10 @@ pub mod irregular;
 pub mod machine;
 pub mod plan;
 pub mod program;
+pub mod ranks;
 pub mod raw;
 pub mod session;
-pub mod topology;
+pub mod typical;
 
 mod error;
 

@@ -1,7 +1,8 @@
 //! The parameters as the file of a machine.
 
+use matchpoint_model::Protocol;
 use matchpoint_model::estimate::Estimate;
-use matchpoint_model::machine::{Locality, Machine, Protocol, Provenance};
+use matchpoint_model::machine::{GammaAt, Machine, Provenance};
 
 use crate::fit::Range;
 use crate::fit::parameters::{Link, Parameters};
@@ -9,57 +10,45 @@ use crate::fit::protocols::Segment;
 use crate::fit::rates::NodeRate;
 use crate::fit::robust::CONFIDENCE;
 use crate::raw::Raw;
-use crate::topology::Placement;
-
-/// The file knows no rate that is infinite but R_N's, and none was ever met that is so large: an upper end that the
-/// measurements leave open.
-const OPEN_BYTES_PER_S: f64 = 1e15;
 
 /// The machine whose parameters these are.
 pub fn machine(name: &str, who: &str, raw: &Raw, parameters: &Parameters) -> Machine {
     let mut machine = Machine::new(name, provenance(who, raw, parameters));
     let nodes = raw.head.ranks.nodes();
     machine.node.sockets = nodes.first().map(|node| node[0].packages).filter(|&packages| packages > 0);
-    machine.node.processes = nodes.iter().map(|node| node.len() as u32).max();
+    // On one node there are as many as somebody happened to start, which says nothing of how many others would.
+    let is_several = nodes.len() > 1;
+    machine.node.processes = nodes.iter().map(|node| node.len() as u32).max().filter(|_| is_several);
     for link in &parameters.links {
         add(&mut machine, link);
     }
-    machine.queue_search.gamma_s = parameters.search.as_ref().map(|search| seconds(search.gamma_s()));
+    if let Some(search) = &parameters.search {
+        machine.queue_search.gamma_s = Some(seconds(search.gamma_s()));
+        let at = |(messages, gamma_s)| GammaAt { messages, gamma_s: seconds(gamma_s) };
+        machine.queue_search.by_messages = search.gamma_by_messages().into_iter().map(at).collect();
+    }
     machine.contention.delta_s_per_byte = parameters.contention.as_ref().map(|cost| seconds(cost.each_s));
+    machine.logp.overhead_s = parameters.logp.map(|logp| seconds(logp.overhead_s));
+    machine.logp.gap_s = parameters.logp.map(|logp| seconds(logp.gap_s));
     machine
 }
 
-/// What the segments of a link are called: one alone is eager, of two the second waits for its receive (§2).
-pub fn protocols(segments: usize) -> &'static [Protocol] {
-    match segments {
-        1 => &[Protocol::Eager],
-        2 => &[Protocol::Eager, Protocol::Rendezvous],
-        _ => &Protocol::ALL,
-    }
-}
-
 fn add(machine: &mut Machine, found: &Link) {
-    let link = machine.link_mut(locality(found.placement));
-    let protocols = protocols(found.segments.len());
-    for (index, (segment, &protocol)) in found.segments.iter().zip(protocols).enumerate() {
-        let largest = (index + 1 < found.segments.len()).then_some(u64::from(segment.bytes.1));
-        match protocol {
+    let link = machine.link_mut(found.placement);
+    link.eager_max_bytes = found.at_once_max_bytes.map(u64::from);
+    for (index, segment) in found.segments.iter().enumerate() {
+        let is_last = index + 1 == found.segments.len();
+        let largest = (!is_last).then_some(u64::from(segment.bytes.1));
+        match segment.protocol {
             Protocol::Short => link.short_max_bytes = largest,
-            Protocol::Eager => link.eager_max_bytes = largest,
+            // Where nobody tried, the times tell it.
+            Protocol::Eager => link.eager_max_bytes = link.eager_max_bytes.or(largest),
             Protocol::Rendezvous => {}
         }
-        let transport = link.transport_mut(protocol);
+        let transport = link.transport_mut(segment.protocol);
         transport.alpha_s = Some(seconds(segment.alpha_s));
-        transport.rate_bytes_per_s = Some(rate(segment));
+        transport.rate_bytes_per_s = rate(segment);
         transport.node_rate_bytes_per_s = found.node_rates.get(index).and_then(node_rate);
-    }
-}
-
-fn locality(placement: Placement) -> Locality {
-    match placement {
-        Placement::OnSocket => Locality::OnSocket,
-        Placement::OnNode => Locality::OnNode,
-        Placement::OffNode => Locality::OffNode,
     }
 }
 
@@ -71,16 +60,16 @@ fn seconds(range: Range) -> Estimate {
     }
 }
 
-/// R_b. Where bytes cost nothing that could be measured, the least rate that fits.
-fn rate(segment: &Segment) -> Estimate {
+/// R_b. Where bytes cost nothing that could be measured, the least rate that fits; none, if any would.
+fn rate(segment: &Segment) -> Option<Estimate> {
     let beta = segment.beta_s_per_byte;
-    if !beta.high.is_finite() {
-        return Estimate::exact((1.0 / beta.value).min(OPEN_BYTES_PER_S));
+    let (least, most) = (1.0 / beta.high, 1.0 / beta.low);
+    let value = if beta.value > 0.0 { 1.0 / beta.value } else { least };
+    match (least > 0.0, value > 0.0) {
+        (true, _) => Some(Estimate::within(value, least, most)),
+        (false, true) => Some(Estimate::exact(value)),
+        (false, false) => None,
     }
-    let least = (1.0 / beta.high).min(OPEN_BYTES_PER_S);
-    let most = if beta.low > 0.0 { (1.0 / beta.low).min(OPEN_BYTES_PER_S) } else { OPEN_BYTES_PER_S };
-    let value = if beta.value > 0.0 { (1.0 / beta.value).clamp(least, most) } else { least };
-    Estimate::within(value, least, most)
 }
 
 fn node_rate(rate: &NodeRate) -> Option<Estimate> {
@@ -102,12 +91,14 @@ fn provenance(who: &str, raw: &Raw, parameters: &Parameters) -> Provenance {
         host: hosts(raw),
         mpi: head.mpi.clone(),
         how: format!(
-            "matchpoint calibrate {} under `{}`: ping-pong to {} bytes, HighVolumePingPong to {} messages; means of the closest half of all \
-             batches, fitted by Huber's method to relative residuals",
+            "matchpoint calibrate {} under `{}`: ping-pong to {} bytes, HighVolumePingPong to {} messages; {} rounds, of which \
+             each is the mean of the closest half of its batches, and their median counts; fitted by Huber's method to \
+             relative residuals",
             env!("CARGO_PKG_VERSION"),
             head.command.join(" "),
             settings.bytes_max,
-            settings.messages_max
+            settings.messages_max,
+            settings.rounds
         ),
         confidence: Some(CONFIDENCE),
         notes: parameters.warnings.clone(),

@@ -1,12 +1,17 @@
 //! What is measured: every measurement there will be, in order, from where the ranks are and what was asked for.
 
+use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
-use crate::topology::{Pair, Placement, Topology};
+use crate::ranks::{Pair, Ranks};
 
 /// A batch, which is timed as one: much shorter than a turn of the scheduler, so that on a busy host most batches are not
 /// interrupted; much longer than a reading of the clock.
 pub const BATCH_S: f64 = 1e-4;
+
+/// Everything is measured so often, each time in another order. What slows the host for a while then falls on some rounds
+/// of all measurements, and not on all of one; and how far rounds differ tells what a calibration is worth.
+pub const ROUNDS: u32 = 5;
 
 /// How much is measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,8 +24,10 @@ pub struct Settings {
     pub bytes_total: u32,
     /// Seconds that a batch, which is timed as one, takes at least.
     pub batch_s: f64,
-    /// Seconds that all batches of a measurement take, if five of them do not take longer.
+    /// Seconds that all batches of a measurement take, of all rounds, if three of them in each do not take longer.
     pub budget_s: f64,
+    /// How often everything is measured.
+    pub rounds: u32,
 }
 
 impl Default for Settings {
@@ -31,6 +38,7 @@ impl Default for Settings {
             bytes_total: 1 << 20,
             batch_s: BATCH_S,
             budget_s: 0.1,
+            rounds: ROUNDS,
         }
     }
 }
@@ -41,9 +49,11 @@ impl Settings {
     /// # Errors
     /// A number is 0, or no time.
     pub fn check(&self) -> Result<(), String> {
-        let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s } = *self;
-        if bytes_max == 0 || messages_max == 0 || bytes_total == 0 {
-            return Err("`bytes_max`, `messages_max` and `bytes_total` must be one at least".to_owned());
+        let Settings { bytes_max, messages_max, bytes_total, batch_s, budget_s, rounds } = *self;
+        if bytes_max == 0 || messages_max == 0 || bytes_total == 0 || rounds == 0 {
+            return Err(
+                "`bytes_max`, `messages_max`, `bytes_total` and `rounds` must be one at least".to_owned()
+            );
         }
         if !(batch_s > 0.0 && budget_s > 0.0 && batch_s.is_finite() && budget_s.is_finite()) {
             return Err("`batch_s` and `budget_s` must be times".to_owned());
@@ -66,12 +76,16 @@ pub enum Part {
     LineAlone,
     /// The same while the second sends to the fourth: δ (§4.2).
     LineShared,
+    /// Small messages one behind the other: g of LogP.
+    Gap,
+    /// The calls alone that send them: o of LogP.
+    Overhead,
 }
 
 /// In which order receives are posted, compared with that of the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum PostOrder {
     /// The same.
     Equal,
     /// The opposite.
@@ -80,13 +94,13 @@ pub enum Order {
     Random,
 }
 
-impl Order {
+impl PostOrder {
     /// As the benchmark and the raw file call it.
     pub fn name(self) -> &'static str {
         match self {
-            Order::Equal => "equal",
-            Order::Reversed => "reversed",
-            Order::Random => "random",
+            PostOrder::Equal => "equal",
+            PostOrder::Reversed => "reversed",
+            PostOrder::Random => "random",
         }
     }
 }
@@ -97,11 +111,11 @@ pub struct Measurement {
     /// What it is for.
     pub part: Part,
     /// How the ranks of each pair are placed; nothing if they are on one node and not bound.
-    pub placement: Option<Placement>,
+    pub placement: Option<Locality>,
     /// Who exchanges messages, all pairs at once.
     pub pairs: Vec<Pair>,
     /// In which order receives are posted.
-    pub order: Order,
+    pub order: PostOrder,
     /// In each direction, at once.
     pub messages: u32,
     /// Of each message.
@@ -109,9 +123,13 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Whether one message goes to and fro, rather than many at once (algorithm 1).
-    pub fn is_ping_pong(&self) -> bool {
-        matches!(self.part, Part::Sizes | Part::Injection)
+    /// What the benchmark calls the test: one message to and fro, many at once (algorithm 1), or the calls that send many.
+    pub fn test(&self) -> &'static str {
+        match self.part {
+            Part::Sizes | Part::Injection => "ping_pong",
+            Part::Queue | Part::LineAlone | Part::LineShared | Part::Gap => "high_volume",
+            Part::Overhead => "burst",
+        }
     }
 }
 
@@ -143,33 +161,61 @@ fn pairs_at_once(most: usize) -> Vec<usize> {
 }
 
 /// Every measurement that these ranks can make. Empty if there is one rank alone.
-pub fn measurements(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
+pub fn measurements(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let mut all = Vec::new();
-    for placement in Placement::ALL {
-        let Ok(pair) = topology.pair(placement) else { continue };
+    for placement in Locality::ALL {
+        let Ok(pair) = ranks.pair(placement) else { continue };
         all.extend(sizes(settings.bytes_max).into_iter().map(|bytes| Measurement {
             part: Part::Sizes,
             placement: Some(placement),
             pairs: vec![pair],
-            order: Order::Equal,
+            order: PostOrder::Equal,
             messages: 1,
             bytes,
         }));
     }
-    all.extend(injection(topology, settings));
-    all.extend(queue(topology, settings));
-    all.extend(line(topology, settings));
+    all.extend(injection(ranks, settings));
+    all.extend(queue(ranks, settings));
+    all.extend(line(ranks, settings));
+    all.extend(one_behind_the_other(ranks));
     all
 }
 
-fn injection(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
-    let pairs = topology.pairs_between(0, 1);
+/// The same, round by round, each in an order of its own, which is always the same.
+pub fn rounds(ranks: &Ranks, settings: &Settings) -> Vec<(u32, Measurement)> {
+    let once = measurements(ranks, settings);
+    let round = |round: u32| {
+        let mut all: Vec<(u32, Measurement)> = once.iter().map(|one| (round, one.clone())).collect();
+        fastrand::Rng::with_seed(u64::from(round)).shuffle(&mut all);
+        all
+    };
+    (0..settings.rounds).flat_map(round).collect()
+}
+
+/// Of a vector's element: what sparse products send one behind the other.
+const SMALL_BYTES: u32 = 8;
+
+/// LogP's parameters, of the most distant pair.
+fn one_behind_the_other(ranks: &Ranks) -> Vec<Measurement> {
+    let Some((placement, pair)) = ranks.farthest_pair() else { return Vec::new() };
+    let of = |part: Part, messages: u32| {
+        let (pairs, order) = (vec![pair], PostOrder::Equal);
+        Measurement { part, placement, pairs, order, messages, bytes: SMALL_BYTES }
+    };
+    // So few that libraries have room for all of them.
+    let gaps = [1, 2, 4, 8, 16, 32, 64].map(|messages| of(Part::Gap, messages));
+    let overheads = [1, 2, 4, 8, 16].map(|messages| of(Part::Overhead, messages));
+    gaps.into_iter().chain(overheads).collect()
+}
+
+fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
+    let pairs = ranks.pairs_between(0, 1);
     let sizes: Vec<u32> = sizes(settings.bytes_max).into_iter().filter(|&bytes| bytes >= 256).collect();
     let measurement = |count: usize, bytes: u32| Measurement {
         part: Part::Injection,
-        placement: Some(Placement::OffNode),
+        placement: Some(Locality::OffNode),
         pairs: pairs[..count].to_vec(),
-        order: Order::Equal,
+        order: PostOrder::Equal,
         messages: 1,
         bytes,
     };
@@ -183,11 +229,11 @@ fn injection(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
         .collect()
 }
 
-fn queue(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
-    let Some((placement, pair)) = topology.closest_pair() else { return Vec::new() };
+fn queue(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
+    let Some((placement, pair)) = ranks.closest_pair() else { return Vec::new() };
     let mut all = Vec::new();
     for messages in counts(settings.messages_max) {
-        for order in [Order::Equal, Order::Reversed, Order::Random] {
+        for order in [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random] {
             let bytes = (settings.bytes_total / messages).max(1);
             all.push(Measurement { part: Part::Queue, placement, pairs: vec![pair], order, messages, bytes });
         }
@@ -196,8 +242,8 @@ fn queue(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
 }
 
 /// Figure 6: all ranks of the first node send to the third, and those of the second to the fourth.
-fn line(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
-    let (alone, other) = (topology.pairs_between(0, 2), topology.pairs_between(1, 3));
+fn line(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
+    let (alone, other) = (ranks.pairs_between(0, 2), ranks.pairs_between(1, 3));
     if other.is_empty() {
         return Vec::new();
     }
@@ -207,9 +253,9 @@ fn line(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
         for divisor in [1, 4, 16] {
             let bytes = (settings.bytes_total / divisor / messages).max(1);
             for (part, pairs) in [(Part::LineAlone, &alone), (Part::LineShared, &shared)] {
-                let placement = Some(Placement::OffNode);
+                let placement = Some(Locality::OffNode);
                 let pairs = pairs.clone();
-                all.push(Measurement { part, placement, pairs, order: Order::Equal, messages, bytes });
+                all.push(Measurement { part, placement, pairs, order: PostOrder::Equal, messages, bytes });
             }
         }
     }
@@ -219,7 +265,7 @@ fn line(topology: &Topology, settings: &Settings) -> Vec<Measurement> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::tests::topology;
+    use crate::ranks::tests::ranks;
 
     fn parts(all: &[Measurement]) -> Vec<Part> {
         let mut parts: Vec<Part> = all.iter().map(|measurement| measurement.part).collect();
@@ -230,14 +276,33 @@ mod tests {
     #[test]
     fn what_can_be_measured_follows_from_where_ranks_are() {
         let settings = Settings::default();
-        let parts_of = |nodes: &[(u32, &[Option<u32>])]| parts(&measurements(&topology(nodes), &settings));
+        let parts_of = |nodes: &[(u32, &[Option<u32>])]| parts(&measurements(&ranks(nodes), &settings));
         assert_eq!(parts_of(&[(1, &[None])]), []);
-        assert_eq!(parts_of(&[(1, &[None, None])]), [Part::Sizes, Part::Queue]);
+        let of_one_node = [Part::Sizes, Part::Queue, Part::Gap, Part::Overhead];
+        assert_eq!(parts_of(&[(1, &[None, None])]), of_one_node);
         let four = [None, None];
-        let with_injection = [Part::Sizes, Part::Injection, Part::Queue];
+        let with_injection = [Part::Sizes, Part::Injection, Part::Queue, Part::Gap, Part::Overhead];
         assert_eq!(parts_of(&[(1, &four), (1, &four)]), with_injection);
         let line = parts_of(&[(1, &[None]), (1, &[None]), (1, &[None]), (1, &[None])]);
-        assert!(line.ends_with(&[Part::LineAlone, Part::LineShared]), "{line:?}");
+        let end = [Part::LineAlone, Part::LineShared, Part::Gap, Part::Overhead];
+        assert!(line.ends_with(&end), "{line:?}");
+    }
+
+    /// Every round has everything once, and no two have it in the same order.
+    #[test]
+    fn rounds_are_shuffled() {
+        let (ranks, settings) = (ranks(&[(1, &[None, None])]), Settings { rounds: 3, ..Settings::default() });
+        let (once, all) = (measurements(&ranks, &settings), rounds(&ranks, &settings));
+        assert_eq!(all, rounds(&ranks, &settings), "the same every time");
+        let round = |of: u32| -> Vec<&Measurement> {
+            all.iter().filter(|(round, _)| *round == of).map(|(_, one)| one).collect()
+        };
+        for of in 0..3 {
+            assert_eq!(round(of).len(), once.len());
+            assert!(once.iter().all(|one| round(of).contains(&one)));
+            assert_ne!(round(of), once.iter().collect::<Vec<_>>());
+            assert_ne!(round(of), round((of + 1) % 3));
+        }
     }
 
     #[test]
@@ -253,7 +318,7 @@ mod tests {
     #[test]
     fn bytes_are_the_same_for_every_number_of_messages() {
         let settings = Settings::default();
-        let all = measurements(&topology(&[(1, &[None, None])]), &settings);
+        let all = measurements(&ranks(&[(1, &[None, None])]), &settings);
         for measurement in all.iter().filter(|measurement| measurement.part == Part::Queue) {
             let total = measurement.messages * measurement.bytes;
             assert!(total <= settings.bytes_total && total > settings.bytes_total * 99 / 100);

@@ -18,6 +18,7 @@ const BENCHMARK: Product = Product {
         ("place.h", include_str!("../program/place.h")),
         ("measurement.h", include_str!("../program/measurement.h")),
         ("exchange.h", include_str!("../program/exchange.h")),
+        ("send.h", include_str!("../program/send.h")),
         ("irregular.h", include_str!("../program/irregular.h")),
         ("input.h", include_str!("../program/input.h")),
     ],

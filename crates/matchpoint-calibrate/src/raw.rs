@@ -5,17 +5,19 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
 use crate::error::CalibrateError;
-use crate::plan::{Measurement, Settings, measurements};
-use crate::topology::Topology;
+use crate::plan::{Measurement, Settings, measurements, rounds};
+use crate::ranks::{Pair, Ranks};
+use crate::typical::{median, typical};
 
 /// What the first line says the file is.
 pub const FORMAT: &str = "matchpoint calibration";
 
 /// Raised when the meaning of a member changes.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The first line: what the measurements are of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,12 +39,14 @@ pub struct Head {
     /// What was asked for.
     pub settings: Settings,
     /// Where the ranks were.
-    pub ranks: Topology,
+    pub ranks: Ranks,
 }
 
-/// One measurement that was made.
+/// One measurement that was made, in one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
+    /// Which round, from 0 on.
+    pub round: u32,
     /// Which.
     #[serde(flatten)]
     pub measurement: Measurement,
@@ -50,16 +54,33 @@ pub struct Measured {
     pub seconds: Vec<f64>,
 }
 
-impl Measured {
-    /// What most batches agree on: the mean of the half of them that lie closest together (Rousseeuw's shorth). What
-    /// disturbs a batch makes it longer, which moves a median well before half of them are disturbed.
-    pub fn typical_s(&self) -> f64 {
-        let mut sorted = self.seconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let half = sorted.len() / 2 + 1;
-        let width = |window: &&[f64]| window[half - 1] - window[0];
-        let closest = sorted.windows(half).min_by(|one, other| width(one).total_cmp(&width(other)));
-        closest.map_or(f64::NAN, |window| window.iter().sum::<f64>() / half as f64)
+/// Up to which size messages are sent at once, and do not wait for their receive (§2).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentAtOnce {
+    /// Between ranks that are placed so.
+    pub placement: Locality,
+    /// Who tried.
+    pub pair: Pair,
+    /// The largest message that was; 0: none, `bytes_max` of the settings: all that were tried.
+    pub at_once_max_bytes: u32,
+}
+
+/// A measurement in all rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeated {
+    /// Which.
+    pub measurement: Measurement,
+    /// Round by round, what its batches agree on; nothing in a round that did not come to it.
+    pub rounds: Vec<Option<f64>>,
+}
+
+impl Repeated {
+    /// The median of the rounds; of one, what it came to. Nothing if that did not come to it.
+    pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
+        match round {
+            Some(round) => self.rounds.get(round).copied().flatten(),
+            None => Some(median(&self.rounds.iter().copied().flatten().collect::<Vec<_>>())),
+        }
     }
 }
 
@@ -76,6 +97,8 @@ pub struct Raw {
     pub head: Head,
     /// The measurements, in the order in which they were made.
     pub measured: Vec<Measured>,
+    /// Up to which size messages are sent at once, where that was tried.
+    pub sent_at_once: Vec<SentAtOnce>,
     /// Whether the calibration came to its end.
     pub complete: bool,
     /// Bytes of whole lines: a last line that was cut off is not among them.
@@ -112,7 +135,8 @@ impl Raw {
             return Err(wrong(path, 1, &found));
         }
         head.settings.check().map_err(|what| wrong(path, 1, &what))?;
-        let mut raw = Raw { head, measured: Vec::new(), complete: false, whole_bytes };
+        let mut raw =
+            Raw { head, measured: Vec::new(), sent_at_once: Vec::new(), complete: false, whole_bytes };
         for (index, line) in lines {
             raw.add(line).map_err(|what| wrong(path, index + 1, &what))?;
         }
@@ -127,8 +151,15 @@ impl Raw {
             self.complete = end.complete;
             return Ok(());
         }
+        if let Ok(tried) = serde_json::from_str::<SentAtOnce>(line) {
+            self.sent_at_once.push(tried);
+            return Ok(());
+        }
         let measured: Measured = serde_json::from_str(line).map_err(|error| error.to_string())?;
         check(&measured, self.head.ranks.0.len())?;
+        if measured.round >= self.head.settings.rounds {
+            return Err(format!("round {} of {}", measured.round, self.head.settings.rounds));
+        }
         self.measured.push(measured);
         Ok(())
     }
@@ -150,17 +181,35 @@ impl Raw {
         if all.is_empty() { Ok(()) } else { Err(all.join(", and ")) }
     }
 
-    /// What is still to be measured.
-    pub fn missing(&self) -> Vec<Measurement> {
-        let mut all = measurements(&self.head.ranks, &self.head.settings);
-        all.retain(|measurement| !self.measured.iter().any(|made| made.measurement == *measurement));
+    /// What is still to be measured, and in which round.
+    pub fn missing(&self) -> Vec<(u32, Measurement)> {
+        let is_made = |of: &(u32, Measurement)| {
+            self.measured.iter().any(|made| made.round == of.0 && made.measurement == of.1)
+        };
+        let mut all = rounds(&self.head.ranks, &self.head.settings);
+        all.retain(|one| !is_made(one));
         all
+    }
+
+    /// What was measured, each measurement with all its rounds, in the order in which measurements are planned.
+    pub fn repeated(&self) -> Vec<Repeated> {
+        let rounds = self.head.settings.rounds as usize;
+        let planned = measurements(&self.head.ranks, &self.head.settings);
+        let of = |measurement: Measurement| {
+            let mut all = Repeated { measurement, rounds: vec![None; rounds] };
+            for made in self.measured.iter().filter(|made| made.measurement == all.measurement) {
+                all.rounds[made.round as usize] = Some(typical(&made.seconds));
+            }
+            all
+        };
+        let all = planned.into_iter().map(of);
+        all.filter(|one| one.rounds.iter().any(Option::is_some)).collect()
     }
 }
 
 /// What a measurement says must be possible, whoever wrote it.
 fn check(measured: &Measured, ranks: usize) -> Result<(), String> {
-    let Measured { measurement, seconds } = measured;
+    let Measured { measurement, seconds, .. } = measured;
     if seconds.is_empty() {
         return Err("`seconds` is empty".to_owned());
     }
@@ -228,6 +277,14 @@ impl Writer {
             ))
         })?;
         self.line(measured)
+    }
+
+    /// Adds up to which size messages are sent at once.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn add_sent_at_once(&mut self, tried: &SentAtOnce) -> Result<(), CalibrateError> {
+        self.line(tried)
     }
 
     /// Says that the calibration came to its end.

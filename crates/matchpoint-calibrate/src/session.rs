@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use matchpoint_model::Locality;
+
 use crate::conversation::{Conversation, Hello};
 use crate::error::CalibrateError;
-use crate::plan::{Measurement, Settings, measurements};
-use crate::raw::{FORMAT, Head, Measured, Raw, VERSION, Writer};
+use crate::plan::{Measurement, Settings, measurements, rounds};
+use crate::ranks::Pair;
+use crate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 
 /// What is wanted.
 #[derive(Debug, Clone)]
@@ -64,35 +67,36 @@ impl Request {
         ))
     }
 
-    /// Has everything measured that `earlier` lacks. `tells` is told before each measurement.
+    /// Hears where the ranks of a job are, and looks whether it goes on with `earlier`.
     ///
     /// # Errors
-    /// The ranks cannot measure anything, the benchmark ended, or the file cannot be written. What was measured until then
-    /// is in the file.
-    pub fn run(
+    /// The job ended, its ranks cannot measure anything, it is not what `earlier` was, or the file cannot be written.
+    pub fn begin(
         &self,
         earlier: Option<Raw>,
         mut benchmark: Conversation,
-        tells: &mut dyn FnMut(Step<'_>),
-    ) -> Result<(), CalibrateError> {
+    ) -> Result<Session, CalibrateError> {
         let head = self.head(benchmark.hello()?);
-        let total = measurements(&head.ranks, &self.settings).len();
-        if total == 0 {
+        if measurements(&head.ranks, &self.settings).is_empty() {
             return Err(CalibrateError(format!(
                 "the job has {} process, and it takes two to exchange a message; start more, as with -n 2",
                 head.ranks.0.len()
             )));
         }
-        let (mut writer, missing) = self.writer(earlier.as_ref(), &head)?;
-        let before = total - missing.len();
-        for (index, measurement) in missing.into_iter().enumerate() {
-            tells(Step { done: before + index, total, next: &measurement });
-            let Settings { batch_s, budget_s, .. } = self.settings;
-            let seconds = benchmark.measure(before + index, &measurement, batch_s, budget_s)?;
-            writer.add(&Measured { measurement, seconds })?;
-        }
-        drop(benchmark);
-        writer.end()
+        let all = rounds(&head.ranks, &self.settings);
+        let total = all.len();
+        let (writer, missing, tried) = match earlier {
+            None => (Writer::begin(&self.raw, &head)?, all, Vec::new()),
+            Some(raw) => {
+                raw.continues(&head).map_err(|differs| self.another(&differs))?;
+                (Writer::resume(&self.raw, &raw)?, raw.missing(), raw.sent_at_once)
+            }
+        };
+        let untried = |locality: &Locality| !tried.iter().any(|tried| tried.placement == *locality);
+        let untried = Locality::ALL.into_iter().filter(untried);
+        let to_try =
+            untried.filter_map(|locality| Some((locality, head.ranks.pair(locality).ok()?))).collect();
+        Ok(Session { benchmark, writer, settings: self.settings.clone(), missing, to_try, total })
     }
 
     fn head(&self, hello: Hello) -> Head {
@@ -105,19 +109,68 @@ impl Request {
             tick_s: hello.tick_s,
             host: self.host.clone(),
             settings: self.settings.clone(),
-            ranks: hello.topology,
+            ranks: hello.ranks,
         }
     }
+}
 
-    fn writer(
-        &self,
-        earlier: Option<&Raw>,
-        head: &Head,
-    ) -> Result<(Writer, Vec<Measurement>), CalibrateError> {
-        let Some(raw) = earlier else {
-            return Ok((Writer::begin(&self.raw, head)?, measurements(&head.ranks, &self.settings)));
-        };
-        raw.continues(head).map_err(|differs| self.another(&differs))?;
-        Ok((Writer::resume(&self.raw, raw)?, raw.missing()))
+/// A calibration that is under way.
+pub struct Session {
+    benchmark: Conversation,
+    writer: Writer,
+    settings: Settings,
+    missing: Vec<(u32, Measurement)>,
+    /// Between whom nobody tried yet which messages are sent at once.
+    to_try: Vec<(Locality, Pair)>,
+    total: usize,
+}
+
+impl Session {
+    /// Has everything measured that is missing. `goes_on` is told before each measurement, and ends it by saying so.
+    ///
+    /// # Errors
+    /// The benchmark ended, was ended, or the file cannot be written. What was measured until then is in the file.
+    pub fn measure(mut self, goes_on: &mut dyn FnMut(Step<'_>) -> bool) -> Result<(), CalibrateError> {
+        let Settings { batch_s, budget_s, rounds, .. } = self.settings;
+        let before = self.total - self.missing.len();
+        for (index, (round, measurement)) in self.missing.into_iter().enumerate() {
+            let done = before + index;
+            if !goes_on(Step { done, total: self.total, next: &measurement }) {
+                return Err(CalibrateError("interrupted".to_owned()));
+            }
+            let budget_s = budget_s / f64::from(rounds);
+            let seconds = self.benchmark.measure(done, &measurement, batch_s.min(budget_s), budget_s)?;
+            self.writer.add(&Measured { round, measurement, seconds })?;
+        }
+        // At last: by now all are connected.
+        for (placement, pair) in self.to_try {
+            let at_once_max_bytes =
+                at_once_max(&mut self.benchmark, self.total, pair, self.settings.bytes_max)?;
+            self.writer.add_sent_at_once(&SentAtOnce { placement, pair, at_once_max_bytes })?;
+        }
+        drop(self.benchmark);
+        self.writer.end()
     }
+}
+
+/// The largest message, up to `most`, that is sent at once, by halves: larger ones are not, if one is not.
+fn at_once_max(
+    benchmark: &mut Conversation,
+    number: usize,
+    pair: Pair,
+    most: u32,
+) -> Result<u32, CalibrateError> {
+    if benchmark.is_sent_at_once(number, pair, most)? {
+        return Ok(most);
+    }
+    let (mut at_once, mut waits) = (0, most);
+    while waits - at_once > 1 {
+        let middle = at_once + (waits - at_once) / 2;
+        if benchmark.is_sent_at_once(number, pair, middle)? {
+            at_once = middle;
+        } else {
+            waits = middle;
+        }
+    }
+    Ok(at_once)
 }

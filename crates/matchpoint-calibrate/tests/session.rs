@@ -9,13 +9,13 @@ use std::thread;
 
 use made_up::{MadeUp, nodes};
 use matchpoint_calibrate::conversation::Conversation;
-use matchpoint_calibrate::plan::{Settings, measurements};
+use matchpoint_calibrate::plan::{Settings, rounds};
+use matchpoint_calibrate::ranks::Ranks;
 use matchpoint_calibrate::raw::Raw;
-use matchpoint_calibrate::session::Request;
-use matchpoint_calibrate::topology::Topology;
+use matchpoint_calibrate::session::{Request, Step};
 
 /// Answers `answers` measurements and then is gone; `wrong` is what it says instead of the time of the third.
-fn benchmark(topology: &Topology, answers: usize, wrong: Option<&'static str>) -> Conversation {
+fn benchmark(topology: &Ranks, answers: usize, wrong: Option<&'static str>) -> Conversation {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let topology = topology.clone();
     thread::spawn(move || {
@@ -35,7 +35,14 @@ fn benchmark(topology: &Topology, answers: usize, wrong: Option<&'static str>) -
         for (index, line) in asked.take(answers).take_while(|line| line != "quit").enumerate() {
             let number = line.split(' ').nth(1).unwrap();
             let time = wrong.filter(|_| index == 2).unwrap_or("1e-6 2e-6 3e-6");
-            let _ = say(format!("measured {number} {time}"));
+            // Up to ten bytes are sent at once.
+            let _ = match line.strip_prefix("send ") {
+                Some(words) => {
+                    let bytes: u32 = words.split(' ').nth(1).unwrap().parse().unwrap();
+                    say(format!("sent {number} {}", u8::from(bytes <= 10)))
+                }
+                None => say(format!("measured {number} {time}")),
+            };
         }
     });
     let input = ours.try_clone().unwrap();
@@ -46,7 +53,7 @@ fn request(folder: &Path) -> Request {
     Request {
         raw: folder.join("machine.raw.jsonl"),
         replace: false,
-        settings: Settings { bytes_max: 64, messages_max: 10, ..Settings::default() },
+        settings: Settings { bytes_max: 64, messages_max: 10, rounds: 2, ..Settings::default() },
         command: vec!["mpiexec".to_owned()],
         host: "made up".to_owned(),
     }
@@ -55,12 +62,13 @@ fn request(folder: &Path) -> Request {
 fn run(request: &Request, benchmark: Conversation) -> Result<usize, String> {
     let earlier = request.earlier().map_err(|error| error.to_string())?;
     let mut steps = 0;
-    request
-        .run(earlier, benchmark, &mut |step| {
-            assert!(step.done < step.total);
-            steps += 1;
-        })
-        .map_err(|error| error.to_string())?;
+    let mut step = |step: Step<'_>| {
+        assert!(step.done < step.total);
+        steps += 1;
+        true
+    };
+    let session = request.begin(earlier, benchmark).map_err(|error| error.to_string())?;
+    session.measure(&mut step).map_err(|error| error.to_string())?;
     Ok(steps)
 }
 
@@ -68,7 +76,7 @@ fn run(request: &Request, benchmark: Conversation) -> Result<usize, String> {
 fn what_was_interrupted_goes_on_where_it_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let (request, ranks) = (request(folder.path()), nodes(2, 2));
-    let all = measurements(&ranks, &request.settings).len();
+    let all = rounds(&ranks, &request.settings).len();
     let error = run(&request, benchmark(&ranks, 7, None)).unwrap_err();
     assert!(error.contains("ended before all was measured"), "{error}");
     let raw = Raw::read(&request.raw).unwrap();
@@ -77,6 +85,8 @@ fn what_was_interrupted_goes_on_where_it_stopped() {
     let raw = Raw::read(&request.raw).unwrap();
     assert!(raw.complete && raw.missing().is_empty());
     assert_eq!(raw.measured.len(), all);
+    let at_once: Vec<u32> = raw.sent_at_once.iter().map(|tried| tried.at_once_max_bytes).collect();
+    assert_eq!(at_once, [10, 10], "on a node, and between nodes");
     let error = run(&request, benchmark(&ranks, usize::MAX, None)).unwrap_err();
     assert!(error.contains("--from") && error.contains("--replace"), "{error}");
     let again = Request { replace: true, ..request };
@@ -121,6 +131,17 @@ fn another_job_does_not_go_on() {
     assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 5);
 }
 
+/// Whoever interrupts it has what was measured.
+#[test]
+fn an_interrupt_ends_it_between_two_measurements() {
+    let folder = tempfile::tempdir().unwrap();
+    let (request, ranks) = (request(folder.path()), nodes(1, 2));
+    let session = request.begin(None, benchmark(&ranks, usize::MAX, None)).unwrap();
+    let error = session.measure(&mut |step| step.done < 3).unwrap_err();
+    assert_eq!(error.to_string(), "interrupted");
+    assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 3);
+}
+
 #[test]
 fn one_process_cannot_exchange_messages() {
     let folder = tempfile::tempdir().unwrap();
@@ -136,7 +157,7 @@ fn times_that_cannot_be_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let request = request(folder.path());
         let error = run(&request, benchmark(&nodes(1, 2), usize::MAX, Some(wrong))).unwrap_err();
-        assert!(error.contains("what cannot be") && error.contains("3 bytes"), "{wrong}: {error}");
+        assert!(error.contains("what cannot be") && error.contains(" bytes: "), "{wrong}: {error}");
         assert_eq!(Raw::read(&request.raw).unwrap().measured.len(), 2, "{wrong}");
     }
 }
@@ -158,10 +179,11 @@ fn damaged_files_say_which_line() {
         (damaged("1e-6", "null"), "line 2: "),
         (damaged("[[0,1]]", "[[0,2]]"), "line 2: the pair 0, 2 is not of the 2 ranks"),
         (damaged("[[0,1]]", "[]"), "line 2: `messages` and `pairs`"),
-        (damaged("\"bytes\":1", "\"bytes\":-1"), "line 2: invalid value"),
-        (damaged("\"sizes\"", "\"sises\""), "line 2: unknown variant"),
+        (damaged("\"bytes\":", "\"bytes\":-"), "line 2: "),
+        (damaged("\"round\":0", "\"round\":2"), "line 2: round 2 of 2"),
+        (damaged("\"part\":\"", "\"part\":\"x"), "line 2: unknown variant"),
         (whole.replacen("calibration", "recording", 1), "line 1: this is matchpoint recording"),
-        (whole.replacen("\"version\":1", "\"version\":2", 1), "not matchpoint calibration 1"),
+        (whole.replacen("\"version\":2", "\"version\":1", 1), "not matchpoint calibration 2"),
         (format!("{whole}{second}\n"), "behind the one that says it is complete"),
         (String::new(), "line 1: there is no whole line"),
         ("not json\n".to_owned(), "line 1: expected"),

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
@@ -25,14 +27,29 @@ pub struct Shown {
     pub next: String,
 }
 
-/// Tells how far it is. Nobody looks any more once the job has ended.
-pub struct Tells(Sender<Shown>);
+/// Tells how far it is, and hears whether to go on.
+pub struct Tells {
+    steps: Sender<Shown>,
+    stop: Arc<AtomicBool>,
+}
 
 impl Tells {
-    /// Shows this from now on.
-    pub fn show(&self, shown: Shown) {
-        let _ = self.0.send(shown);
+    /// Shows this from now on. False: the user has interrupted it.
+    #[must_use]
+    pub fn show(&self, shown: Shown) -> bool {
+        // Nobody looks any more once the job has ended.
+        let _ = self.steps.send(shown);
+        !self.stop.load(Relaxed)
     }
+}
+
+/// How a job ended.
+#[derive(Clone, Copy)]
+pub struct Ended {
+    /// As its launcher did.
+    pub status: ExitStatus,
+    /// Whether the user interrupted it.
+    pub is_interrupted: bool,
 }
 
 /// Starts `launcher` with the benchmark behind it, has `talk` talk with it, and waits for the job: what `talk` came to, and
@@ -44,7 +61,7 @@ pub fn run<T, E>(
     launcher: &[String],
     mpicc: Option<&Path>,
     talk: impl FnOnce(Conversation, &Tells) -> Result<T, E> + Send + 'static,
-) -> Result<(Result<T, E>, ExitStatus), Failure>
+) -> Result<(Result<T, E>, Ended), Failure>
 where
     T: Send + 'static,
     E: From<CalibrateError> + Send + 'static,
@@ -53,7 +70,11 @@ where
         anstream::eprintln!("matchpoint: compiling the benchmark for {library}, once ...");
     })?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut talking = Talking { talk: Some(talk), thread: None, steps: None, bar: bar() };
+    // An interrupt need not reach the job: then it ends for there is nothing more to be asked.
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
+        .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+    let mut talking = Talking { talk: Some(talk), stop: stop.clone(), thread: None, steps: None, bar: bar() };
     let status = job::run(command, &mut talking)?;
     if let Some(bar) = talking.bar {
         bar.finish_and_clear();
@@ -62,7 +83,7 @@ where
         Some(Ok(outcome)) => outcome,
         _ => Err(CalibrateError("the measurement broke off".to_owned()).into()),
     };
-    Ok((outcome, status))
+    Ok((outcome, Ended { status, is_interrupted: stop.load(Relaxed) }))
 }
 
 fn bar() -> Option<ProgressBar> {
@@ -74,6 +95,7 @@ fn bar() -> Option<ProgressBar> {
 
 struct Talking<F, T, E> {
     talk: Option<F>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
     bar: Option<ProgressBar>,
@@ -92,9 +114,10 @@ where
         };
         let (told, steps) = mpsc::channel();
         self.steps = Some(steps);
+        let tells = Tells { steps: told, stop: self.stop.clone() };
         self.thread = Some(thread::spawn(move || {
             let benchmark = Conversation::new(output, input, |line| anstream::eprintln!("{line}"));
-            talk(benchmark, &Tells(told))
+            talk(benchmark, &tells)
         }));
     }
 

@@ -3,6 +3,7 @@
 use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 
 use matchpoint_calibrate::fit::parameters;
 use matchpoint_calibrate::plan::{BATCH_S, Settings};
@@ -10,10 +11,10 @@ use matchpoint_calibrate::raw::Raw;
 use matchpoint_calibrate::session::{Request, Step};
 use matchpoint_calibrate::{CalibrateError, machine};
 
-use crate::benchmark::{self, Shown};
+use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::delivery::is_stdout;
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use crate::output::Outputs;
 use crate::report::calibrate::{Calibration, html, json, terminal};
 use crate::{format, job};
@@ -36,6 +37,13 @@ pub fn run(arguments: &Calibrate) -> Result<(), Failure> {
         )));
     }
     let parameters = parameters::fit(&raw);
+    if parameters.is_empty() {
+        return Err(Failure::Message(format!(
+            "{}: not one parameter follows from these measurements, so no machine was written. {}",
+            raw_path.display(),
+            parameters.warnings.join(" ")
+        )));
+    }
     let name = arguments.name.as_deref().unwrap_or(&raw.head.ranks.0[0].host);
     let machine = machine::machine(name, &who(), &raw, &parameters);
     files.finish(&Calibration { raw: &raw, parameters: &parameters, machine: &machine })
@@ -127,6 +135,7 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
             bytes_total: arguments.total_bytes,
             batch_s: BATCH_S.min(arguments.seconds),
             budget_s: arguments.seconds,
+            rounds: arguments.rounds,
         },
         command: arguments.command.clone(),
         host: matchpoint_replay::host::host(),
@@ -136,23 +145,38 @@ fn measured(arguments: &Calibrate) -> Result<PathBuf, Failure> {
         let made = format::counted(earlier.measured.len() as u64, "measurement");
         anstream::eprintln!("matchpoint: going on with {}, which has {made}", raw.display());
     }
-    let (outcome, status) =
+    // What is wrong with the job itself is not mended by starting it again.
+    let (outcome, ended) =
         benchmark::run(&arguments.command, arguments.mpicc.as_deref(), move |job, tells| {
-            request.run(earlier, job, &mut |step| tells.show(shown(step)))
+            let session = request.begin(earlier, job)?;
+            Ok::<_, CalibrateError>(session.measure(&mut |step| tells.show(shown(step))))
         })?;
     match outcome {
-        Ok(()) if status.success() => Ok(raw),
-        Ok(()) => job::ended(status).map(|()| raw),
-        Err(error) => {
-            let left = Raw::read(&raw).map_or(0, |raw| raw.measured.len());
-            let kept = match left {
-                0 => "see what it said, and whether the launcher runs other MPI programs".to_owned(),
-                _ => format!("the same command goes on after the {left} measurements in {}", raw.display()),
-            };
-            let code = status.code().map_or(String::new(), |code| format!(" (exit code {code})"));
-            Err(Failure::Message(format!("{error}{code}; {kept}")))
-        }
+        Ok(Ok(())) if ended.status.success() => Ok(raw),
+        Ok(Ok(())) => job::ended(ended.status).map(|()| raw),
+        Ok(Err(error)) => Err(broken_off(&error, ended, &raw)),
+        Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
+        Err(error) if ended.status.success() => Err(error.into()),
+        Err(error) => Err(Failure::Message(format!(
+            "{error}{}; see what it said, and whether the launcher runs other MPI programs",
+            exit_code(ended.status)
+        ))),
     }
+}
+
+/// What was measured is kept.
+fn broken_off(error: &CalibrateError, ended: Ended, raw: &Path) -> Failure {
+    let left = Raw::read(raw).map_or(0, |raw| raw.measured.len());
+    let made = format::counted(left as u64, "measurement");
+    let goes_on = format!("the same command goes on after the {made} in {}", raw.display());
+    if ended.is_interrupted {
+        return Failure::Coded(INTERRUPTED, format!("interrupted; {goes_on}"));
+    }
+    Failure::Message(format!("{error}{}; {goes_on}", exit_code(ended.status)))
+}
+
+fn exit_code(status: ExitStatus) -> String {
+    status.code().filter(|&code| code != 0).map_or(String::new(), |code| format!(" (exit code {code})"))
 }
 
 fn shown(step: Step<'_>) -> Shown {

@@ -8,7 +8,7 @@ use matchpoint_replay::ReplayError;
 use matchpoint_trace::TraceError;
 
 /// Interrupted by the user: 128 + SIGINT, as a shell would report it.
-const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Why a command did not finish.
 #[derive(Debug)]

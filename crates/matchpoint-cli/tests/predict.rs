@@ -181,22 +181,45 @@ fn traces_are_split_by_phases_and_engines() {
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
 }
 
-/// An engine that the machine's file knows takes what that says, by what it does.
+/// The order of arrivals is that of the machine's network, if its file tells of it.
 #[test]
-fn the_machines_engines_come_first() {
+fn a_trace_is_replayed_on_the_machines_network() {
     let folder = tempdir().unwrap();
     let machine = folder.path().join("m.toml");
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
-    let engine = "\n[queue_search.engines.list]\noperation_s = 0.0\nattempt_s = 1e-3\n";
-    fs::write(&machine, fs::read_to_string(published).unwrap() + engine).unwrap();
+    let logp = "\n[logp]\noverhead_s = 3e-7\ngap_s = 5e-7\n";
+    fs::write(&machine, fs::read_to_string(published).unwrap() + logp).unwrap();
     let machine = machine.display().to_string();
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
-    let predicted = json(&["trace", &trace, "-m", &machine, "-e", "list", "--phases", "1"]);
-    let row = &predicted["rows"][0];
-    let queue =
-        row["per_process"].as_array().unwrap().iter().map(|of| of["queue_s"].as_f64().unwrap()).sum::<f64>();
-    assert!(close(&predicted["engines"][0]["attempts_recorded"], queue * 1e3));
-    assert_eq!(predicted["engines"][0]["time_from"], "the machine's file");
+    let notes = |options: &[&str]| {
+        json(&[&["trace", &trace, "-e", "list", "--phases", "1"], options].concat())["notes"].to_string()
+    };
+    // α of the shortest messages less what both sides spend; G of the longest.
+    let told = notes(&["-m", &machine]);
+    assert!(
+        told.contains("the machine's network: L=1700") && told.contains("o=300,g=500,G=0.3448"),
+        "{told}"
+    );
+    assert!(told.contains("S=7999"), "{told}");
+    let told = notes(&["-m", &machine, "--loggp", "L=5"]);
+    assert!(told.contains("the network L=5,o=300") && told.contains("as asked for"), "{told}");
+    let told = notes(&["-m", "blue-waters"]);
+    assert!(told.contains("a network that is assumed (L=1000,"), "{told}");
+}
+
+/// γ is that of as many messages as come.
+#[test]
+fn queues_are_searched_at_their_own_cost() {
+    let (folder, matrix) = tridiagonal();
+    let machine = folder.path().join("m.toml");
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
+    let table = "gamma_s = 8.4e-09\nby_messages = [{ messages = 2, gamma_s = 1e-9 }, { messages = 3, gamma_s = 5e-9 }]";
+    let text = fs::read_to_string(published).unwrap();
+    assert!(text.contains("gamma_s = 8.4e-09"));
+    fs::write(&machine, text.replace("gamma_s = 8.4e-09", table)).unwrap();
+    let machine = machine.display().to_string();
+    let spmv = json(&["spmv", &matrix, "--machine", &machine, "--processes", "4"]);
+    assert!(close(&spmv["rows"][0]["time"]["queue_s"], 1e-9 * 4.0));
 }
 
 #[test]
@@ -267,10 +290,7 @@ fn bad_input_is_told() {
             complaint(&["spmv", &matrix, "-m", "blue-waters", "-n", "2", "--partition", &rows]),
             "2 lines, where the matrix has 8 rows",
         ),
-        (
-            complaint(&["spgemm", &matrix, &wide, "-m", "blue-waters", "-n", "2"]),
-            "8 columns, the second 2 rows",
-        ),
+        (complaint(&["spgemm", &matrix, &wide, "-m", "blue-waters", "-n", "2"]), "a.mtx has 8 columns, "),
         (
             complaint(&["amg", &folder.path().display().to_string(), "-m", "blue-waters", "-n", "2"]),
             "no A0.mtx in it",
@@ -282,6 +302,20 @@ fn bad_input_is_told() {
     ] {
         assert!(complaint.contains(expected), "{complaint}");
     }
+}
+
+/// Whoever lacks what the levels are made with is told what to install, in one line.
+#[test]
+fn levels_say_what_they_need() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/python/amg_levels.py");
+    // Isolated from what is installed here.
+    let Ok(output) = Command::new("python3").args(["-I", "-S"]).arg(script).arg("levels").output() else {
+        eprintln!("left out: no python3");
+        return;
+    };
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains("pip install scikit-fem pyamg"), "{said}");
 }
 
 #[test]

@@ -69,14 +69,18 @@ impl Estimate {
         })
     }
 
-    /// The problem, if this is no rate. A limit that was never reached is infinite.
+    /// The problem, if this is no rate. A limit that was never reached is infinite; of any rate the high end may be, where
+    /// the measurements leave it open.
     pub(crate) fn rate_problem(&self, may_be_infinite: bool) -> Option<String> {
         let rule = if may_be_infinite {
             "a rate is a number of bytes per second above 0, or inf where no limit was seen"
         } else {
             "a rate is a number of bytes per second above 0, not infinite"
         };
-        self.problem(rule, |number| number > 0.0 && (may_be_infinite || number.is_finite()))
+        if !may_be_infinite && self.value.is_infinite() {
+            return Some(format!("{} is none: {rule}", self.value));
+        }
+        self.problem(rule, |number| number > 0.0)
     }
 
     fn problem(&self, rule: &str, is_right: impl Fn(f64) -> bool) -> Option<String> {
@@ -140,26 +144,31 @@ struct Fields {
     high: f64,
 }
 
+/// Reads a time that must be there.
+pub(crate) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Estimate, D::Error> {
+    checked(deserializer, Estimate::time_problem)
+}
+
 /// Reads a time.
 pub(crate) fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
-    checked(deserializer, Estimate::time_problem)
+    time(deserializer).map(Some)
 }
 
 /// Reads a rate.
 pub(crate) fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(false))
+    checked(deserializer, |estimate| estimate.rate_problem(false)).map(Some)
 }
 
 /// Reads a rate that may be infinite.
 pub(crate) fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Estimate>, D::Error> {
-    checked(deserializer, |estimate| estimate.rate_problem(true))
+    checked(deserializer, |estimate| estimate.rate_problem(true)).map(Some)
 }
 
 /// The error is raised while the value is read, so that it has its line.
 fn checked<'de, D: Deserializer<'de>>(
     deserializer: D,
     problem: impl Fn(&Estimate) -> Option<String>,
-) -> Result<Option<Estimate>, D::Error> {
+) -> Result<Estimate, D::Error> {
     let estimate = Estimate::deserialize(deserializer)?;
-    problem(&estimate).map_or(Ok(Some(estimate)), |problem| Err(de::Error::custom(problem)))
+    problem(&estimate).map_or(Ok(estimate), |problem| Err(de::Error::custom(problem)))
 }

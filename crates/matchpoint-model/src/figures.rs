@@ -4,7 +4,7 @@
 
 use crate::estimate::End;
 use crate::machine::{Locality, Machine, Missing};
-use crate::queue::Order;
+use crate::queue::SearchOrder;
 use crate::transport::Knowledge;
 
 /// A figure: time against size, or against the number of messages, both logarithmic.
@@ -154,7 +154,7 @@ impl Volume {
         let (count, bytes) = (messages as f64, total as f64 / messages as f64);
         let mut time_s = count * machine.message_s(self.locality, bytes, PPN, End::Value)?;
         if self.is_reversed {
-            time_s += machine.search_s(Order::Bound, messages, End::Value)?;
+            time_s += machine.search_s(SearchOrder::Bound, messages, End::Value)?;
         }
         if self.is_contended {
             time_s += machine.contention_s(ON_MIDDLE_LINK * total as f64, End::Value)?;

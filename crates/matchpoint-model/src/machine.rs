@@ -3,13 +3,12 @@
 //! `docs/machine.md` describes the file. What was not measured is absent from it; a model that needs it says so
 //! ([`Missing`]) and never takes a default.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use crate::estimate::{Estimate, limit, rate, seconds};
+use crate::estimate::{Estimate, limit, rate, seconds, time};
 
 mod file;
 
@@ -132,23 +131,21 @@ pub struct QueueSearch {
     /// Time to compare one entry. Absent: 2 γ, for that order compares n (n + 1) ÷ 2 entries.
     #[serde(default, deserialize_with = "seconds")]
     pub attempt_s: Option<Estimate>,
-    /// What matching engines cost on this machine, by name.
+    /// γ as several numbers of messages tell it, ascending: an entry costs more where queues no longer lie in a cache.
+    /// Empty: one γ stands for all, as in the paper.
     #[serde(default)]
-    pub engines: BTreeMap<String, EngineCost>,
+    pub by_messages: Vec<GammaAt>,
 }
 
-/// What a matching engine costs: so much per call, and so much per entry that it compares.
-///
-/// The low end of the intervals may be of warm caches, the high one of cold caches.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize)]
+/// γ as one number of messages at once tells it.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EngineCost {
-    /// Time of a post or an arrival that compares nothing.
-    #[serde(default, deserialize_with = "seconds")]
-    pub operation_s: Option<Estimate>,
-    /// Time to compare one entry.
-    #[serde(default, deserialize_with = "seconds")]
-    pub attempt_s: Option<Estimate>,
+pub struct GammaAt {
+    /// So many at once.
+    pub messages: u32,
+    /// γ of equation 3 there.
+    #[serde(deserialize_with = "time")]
+    pub gamma_s: Estimate,
 }
 
 /// What it costs to share links of the network.
@@ -176,7 +173,8 @@ pub struct LogP {
 }
 
 /// Where sender and receiver lie.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Locality {
     /// On one socket.
     OnSocket,
@@ -196,6 +194,15 @@ impl Locality {
             Locality::OnSocket => "on_socket",
             Locality::OnNode => "on_node",
             Locality::OffNode => "off_node",
+        }
+    }
+
+    /// For people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Locality::OnSocket => "on-socket",
+            Locality::OnNode => "on-node",
+            Locality::OffNode => "off-node",
         }
     }
 }
@@ -310,7 +317,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Missing { machine, parameter } = self;
         // The rest is measured.
-        let is_known = ["node.", "contention.nodes_per_router", "logp.", "queue_search.engines"];
+        let is_known = ["node.", "contention.nodes_per_router"];
         if is_known.iter().any(|key| parameter.starts_with(key)) {
             return write!(f, "the machine `{machine}` has no {parameter}: add it to the machine's file");
         }

@@ -11,7 +11,7 @@ use crate::estimate::End;
 use crate::exchange::{Exchange, Sent};
 use crate::layout::Layout;
 use crate::machine::{Locality, Machine, Missing};
-use crate::queue::Order;
+use crate::queue::SearchOrder;
 use crate::topology::{Cube, LinkId, Topology};
 use crate::transport::Knowledge;
 
@@ -32,7 +32,7 @@ pub struct Setting<'a> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Search<'a> {
     /// A list of as many entries as messages come to a process, which come in this order.
-    Order(Order),
+    Order(SearchOrder),
     /// It is known, by process and, as [`End::ALL`], by the end of its interval.
     Known(&'a [[f64; 3]]),
 }
@@ -337,19 +337,31 @@ impl Routes {
                 pairs.keys().map(|&(from, to)| ((from, to), (cube.hops(from, to), 0.0))).collect(),
             );
         };
+        // Destination by destination: the ways to each are found once for all that send there, and once more below.
+        let mut sorted: Vec<(u32, u32, u64)> =
+            pairs.iter().map(|(&(from, to), &bytes)| (to, from, bytes)).collect();
+        sorted.sort_unstable();
+        let destinations = || sorted.chunk_by(|one, other| one.0 == other.0);
         let mut loads: HashMap<LinkId, u64> = HashMap::new();
-        for (&(from, to), &bytes) in pairs {
-            topology.route(from, to, &mut |link| *loads.entry(link).or_default() += bytes);
+        for to_one in destinations() {
+            let ways = topology.ways_to(to_one[0].0);
+            for &(_, from, bytes) in to_one {
+                ways.route(from, &mut |link| *loads.entry(link).or_default() += bytes);
+            }
         }
-        let of = |&(from, to): &(u32, u32)| {
-            let (mut hops, mut most) = (0, 0);
-            topology.route(from, to, &mut |link| {
-                hops += 1;
-                most = most.max(loads[&link]);
-            });
-            ((from, to), (hops, most as f64))
-        };
-        Routes(pairs.keys().map(of).collect())
+        let mut routes = HashMap::with_capacity(pairs.len());
+        for to_one in destinations() {
+            let ways = topology.ways_to(to_one[0].0);
+            for &(to, from, _) in to_one {
+                let (mut hops, mut most) = (0, 0);
+                ways.route(from, &mut |link| {
+                    hops += 1;
+                    most = most.max(loads[&link]);
+                });
+                routes.insert((from, to), (hops, most as f64));
+            }
+        }
+        Routes(routes)
     }
 
     fn get(&self, from: u32, to: u32) -> Option<&(u32, f64)> {

@@ -4,11 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::estimate::End;
-use crate::machine::{Machine, Missing};
+use crate::machine::{GammaAt, Machine, Missing, QueueSearch};
 
 /// In which order messages find their receives, or how much is assumed of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
+pub enum SearchOrder {
     /// Equation 3, the upper bound: γ n².
     Bound,
     /// Receives were posted in the opposite order: n (n + 1) ÷ 2 entries are compared.
@@ -19,17 +19,18 @@ pub enum Order {
     InOrder,
 }
 
-impl Order {
+impl SearchOrder {
     /// All, the costliest first.
-    pub const ALL: [Order; 4] = [Order::Bound, Order::Reversed, Order::Third, Order::InOrder];
+    pub const ALL: [SearchOrder; 4] =
+        [SearchOrder::Bound, SearchOrder::Reversed, SearchOrder::Third, SearchOrder::InOrder];
 
     /// Its name, as users say it.
     pub const fn name(self) -> &'static str {
         match self {
-            Order::Bound => "bound",
-            Order::Reversed => "reversed",
-            Order::Third => "third",
-            Order::InOrder => "in_order",
+            SearchOrder::Bound => "bound",
+            SearchOrder::Reversed => "reversed",
+            SearchOrder::Third => "third",
+            SearchOrder::InOrder => "in_order",
         }
     }
 
@@ -39,27 +40,27 @@ impl Order {
     pub fn attempts(self, messages: u64) -> f64 {
         let n = messages as f64;
         match self {
-            Order::Bound => n * n / 2.0,
-            Order::Reversed => n * (n + 1.0) / 2.0,
-            Order::Third => (n * n / 3.0).max(n),
-            Order::InOrder => n,
+            SearchOrder::Bound => n * n / 2.0,
+            SearchOrder::Reversed => n * (n + 1.0) / 2.0,
+            SearchOrder::Third => (n * n / 3.0).max(n),
+            SearchOrder::InOrder => n,
         }
     }
 }
 
-impl fmt::Display for Order {
+impl fmt::Display for SearchOrder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Order {
+impl FromStr for SearchOrder {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let known = Order::ALL.into_iter().find(|order| order.name() == name);
+        let known = SearchOrder::ALL.into_iter().find(|order| order.name() == name);
         known.ok_or_else(|| {
-            let names: Vec<&str> = Order::ALL.iter().map(|order| order.name()).collect();
+            let names: Vec<&str> = SearchOrder::ALL.iter().map(|order| order.name()).collect();
             format!("`{name}` is none of {}", names.join(", "))
         })
     }
@@ -70,19 +71,35 @@ pub fn bound_s(gamma_s: f64, messages: u64) -> f64 {
     gamma_s * (messages as f64) * (messages as f64)
 }
 
-/// So many entries compared, in so many operations.
-pub fn counted_s(operation_s: f64, operations: f64, attempt_s: f64, attempts: f64) -> f64 {
-    operation_s * operations + attempt_s * attempts
+impl QueueSearch {
+    /// γ of so many messages at once: where it was measured for several numbers, between the two nearest by the logarithm of
+    /// the number, and beyond them that of the nearest. Nothing, if the machine has none.
+    pub fn gamma_at(&self, messages: u64, end: End) -> Option<f64> {
+        let above = self.by_messages.partition_point(|at| u64::from(at.messages) < messages);
+        let below = above.checked_sub(1).and_then(|below| self.by_messages.get(below));
+        match (below, self.by_messages.get(above)) {
+            (Some(below), Some(above)) => Some(between(below, above, messages, end)),
+            (Some(nearest), None) | (None, Some(nearest)) => Some(nearest.gamma_s.time(end)),
+            (None, None) => self.gamma_s.map(|gamma| gamma.time(end)),
+        }
+    }
+}
+
+fn between(below: &GammaAt, above: &GammaAt, messages: u64, end: End) -> f64 {
+    let logarithms =
+        [below.messages.into(), messages, above.messages.into()].map(|count| (count as f64).ln());
+    let share = (logarithms[1] - logarithms[0]) / (logarithms[2] - logarithms[0]);
+    below.gamma_s.time(end) * (1.0 - share) + above.gamma_s.time(end) * share
 }
 
 impl Machine {
-    /// Time to compare one entry of the MPI library's queues: measured, or 2 γ.
+    /// Time to compare one entry of the MPI library's queues where so many messages are under way: measured, or 2 γ.
     ///
     /// # Errors
     /// The machine has neither.
-    pub fn attempt_s(&self, end: End) -> Result<f64, Missing> {
+    pub fn attempt_s(&self, messages: u64, end: End) -> Result<f64, Missing> {
         let search = &self.queue_search;
-        let of_gamma = || search.gamma_s.map(|gamma| 2.0 * gamma.time(end));
+        let of_gamma = || search.gamma_at(messages, end).map(|gamma_s| 2.0 * gamma_s);
         let attempt_s = search.attempt_s.map(|attempt| attempt.time(end)).or_else(of_gamma);
         attempt_s.ok_or_else(|| self.missing("queue_search.gamma_s, nor queue_search.attempt_s"))
     }
@@ -91,23 +108,11 @@ impl Machine {
     ///
     /// # Errors
     /// The machine lacks a parameter; the bound needs γ.
-    pub fn search_s(&self, order: Order, messages: u64, end: End) -> Result<f64, Missing> {
-        if order == Order::Bound {
-            let gamma = self.queue_search.gamma_s.ok_or_else(|| self.missing("queue_search.gamma_s"))?;
-            return Ok(bound_s(gamma.time(end), messages));
+    pub fn search_s(&self, order: SearchOrder, messages: u64, end: End) -> Result<f64, Missing> {
+        if order == SearchOrder::Bound {
+            let gamma_s = self.queue_search.gamma_at(messages, end);
+            return Ok(bound_s(gamma_s.ok_or_else(|| self.missing("queue_search.gamma_s"))?, messages));
         }
-        Ok(self.attempt_s(end)? * order.attempts(messages))
-    }
-
-    /// Time that an engine takes for counted operations and attempts.
-    ///
-    /// # Errors
-    /// The machine does not know this engine.
-    pub fn engine_s(&self, engine: &str, operations: f64, attempts: f64, end: End) -> Result<f64, Missing> {
-        let lacks = |key| self.missing(format!("queue_search.engines.\"{engine}\".{key}"));
-        let cost = self.queue_search.engines.get(engine).copied().unwrap_or_default();
-        let operation_s = cost.operation_s.ok_or_else(|| lacks("operation_s"))?.time(end);
-        let attempt_s = cost.attempt_s.ok_or_else(|| lacks("attempt_s"))?.time(end);
-        Ok(counted_s(operation_s, operations, attempt_s, attempts))
+        Ok(self.attempt_s(messages, end)? * order.attempts(messages))
     }
 }

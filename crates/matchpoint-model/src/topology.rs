@@ -95,19 +95,14 @@ impl Topology {
         }
     }
 
-    /// Calls `each` with every link between routers that a message from one node to another passes, in order.
-    ///
-    /// Both nodes are below [`nodes`](Topology::nodes).
-    pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
-        let (first, last) = (self.router(from), self.router(to));
-        match (&self.kind, self.routes.get(&(first, last))) {
-            (_, Some(routers)) => {
-                routers.windows(2).for_each(|pair| each((pair[0].into(), pair[1].into())));
-            }
-            (Kind::Grid(grid), None) => grid.route(first, last, each),
-            (Kind::FatTree(tree), None) => tree.route(from, to, each),
-            (Kind::Graph(graph), None) => graph.route(first, last, each),
-        }
+    /// The ways to a node, which is below [`nodes`](Topology::nodes). Of a graph all shortest ways there are found now, in
+    /// time linear in its links: who asks for several should ask destination by destination.
+    pub fn ways_to(&self, to: u32) -> Ways<'_> {
+        let next = match &self.kind {
+            Kind::Graph(graph) => graph.next_on_the_way_to(graph.router(to)),
+            Kind::Grid(_) | Kind::FatTree(_) => Vec::new(),
+        };
+        Ways { topology: self, to, next }
     }
 
     fn router(&self, node: u32) -> u32 {
@@ -115,6 +110,38 @@ impl Topology {
             Kind::Grid(grid) => grid.router(node),
             Kind::FatTree(tree) => tree.router(node),
             Kind::Graph(graph) => graph.router(node),
+        }
+    }
+}
+
+/// How messages get to one node from all others.
+#[derive(Clone, Debug)]
+pub struct Ways<'a> {
+    topology: &'a Topology,
+    to: u32,
+    /// Of a graph: from every router the next.
+    next: Vec<u32>,
+}
+
+impl Ways<'_> {
+    /// Calls `each` with every link between routers that a message from a node passes, in order.
+    pub fn route(&self, from: u32, each: &mut dyn FnMut(LinkId)) {
+        let Ways { topology, to, next } = self;
+        let (first, last) = (topology.router(from), topology.router(*to));
+        match (&topology.kind, topology.routes.get(&(first, last))) {
+            (_, Some(routers)) => {
+                routers.windows(2).for_each(|pair| each((pair[0].into(), pair[1].into())));
+            }
+            (Kind::Grid(grid), None) => grid.route(first, last, each),
+            (Kind::FatTree(tree), None) => tree.route(from, *to, each),
+            (Kind::Graph(_), None) => {
+                let mut at = first;
+                while at != last {
+                    let then = next[at as usize];
+                    each((at.into(), then.into()));
+                    at = then;
+                }
+            }
         }
     }
 }

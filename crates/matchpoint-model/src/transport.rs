@@ -107,48 +107,4 @@ impl Machine {
             Knowledge::NodeAware => self.message_s(locality, bytes, active, end),
         }
     }
-
-    /// The parameters of LogGP for messages of one protocol.
-    ///
-    /// # Errors
-    /// The machine lacks a parameter.
-    pub fn loggp(&self, locality: Locality, protocol: Protocol, end: End) -> Result<LogGp, Missing> {
-        let (alpha_s, rate) = self.postal(locality, protocol, end)?;
-        let overhead_s = self.logp.overhead_s.ok_or_else(|| self.missing("logp.overhead_s"))?.time(end);
-        let gap_s = self.logp.gap_s.ok_or_else(|| self.missing("logp.gap_s"))?.time(end);
-        let latency_s = (alpha_s - 2.0 * overhead_s).max(0.0);
-        Ok(LogGp { latency_s, overhead_s, gap_s, gap_s_per_byte: 1.0 / rate })
-    }
-}
-
-/// The parameters of LogGP; those of LogP are the first three.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct LogGp {
-    /// L: time in the network, α less what both processors spend.
-    pub latency_s: f64,
-    /// o: time that a processor spends on a message.
-    pub overhead_s: f64,
-    /// g: least time between two messages of one process.
-    pub gap_s: f64,
-    /// G: time per byte of a long message.
-    pub gap_s_per_byte: f64,
-}
-
-impl LogGp {
-    /// LogP: a message of one word, from the call that sends it until it is received.
-    pub fn small_s(&self) -> f64 {
-        self.latency_s + 2.0 * self.overhead_s
-    }
-
-    /// LogGP: a message of so many bytes.
-    pub fn long_s(&self, bytes: u64) -> f64 {
-        self.small_s() + bytes.saturating_sub(1) as f64 * self.gap_s_per_byte
-    }
-
-    /// `messages` of so many bytes, sent one after the other by one process.
-    pub fn several_s(&self, messages: u64, bytes: u64) -> f64 {
-        let long = bytes.saturating_sub(1) as f64 * self.gap_s_per_byte;
-        let between = self.gap_s.max(self.overhead_s).max(long);
-        self.long_s(bytes) + messages.saturating_sub(1) as f64 * between
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use matchpoint_model::machine::{self, EngineCost, Link, Locality, Machine, Protocol, Provenance, Transport};
+use matchpoint_model::machine::{self, GammaAt, Link, Locality, Machine, Protocol, Provenance, Transport};
 use matchpoint_model::{End, Estimate};
 use proptest::prelude::*;
 
@@ -76,23 +76,45 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[off_node.eager]\nalpha_s = \"fast\"\n", "line 11: invalid type: string"),
         ("[off_node.eager]\nalpha = 1\n", "line 11: unknown field `alpha`"),
         ("[off_node]\nshort_max_bytes = -1\n", "line 11: invalid value: integer `-1`"),
-        ("[off_node]\nshort_max_bytes = 9\neager_max_bytes = 8\n", "off_node.short_max_bytes, 9, exceeds"),
+        (
+            "[off_node]\nshort_max_bytes = 9\neager_max_bytes = 8\n",
+            "line 11: off_node.short_max_bytes, 9, exceeds",
+        ),
         (
             "[queue_search]\ngamma_s = { value = 1, low = 2, high = 3 }\n",
             "line 11: the interval from 2e0 to 3e0",
         ),
         ("[queue_search]\ngamma_s = { value = 1, low = 1 }\n", "line 11: missing field `high`"),
-        ("[queue_search]\ngamma_s = { value = 1, low = 1, high = 1 }\n", "no provenance.confidence says"),
-        ("[contention]\nnodes_per_router = 0\n", "contention.nodes_per_router is 0"),
+        (
+            "[queue_search]\ngamma_s = { value = 1, low = 1, high = 1 }\n",
+            "line 4: there are intervals, but no provenance.confidence says",
+        ),
+        ("[contention]\nnodes_per_router = 0\n", "line 11: contention.nodes_per_router is 0"),
         ("[node]\nsockets = 99999999999\n", "line 11: invalid value: integer `99999999999`"),
         ("[node\n", "line 10: "),
+        (
+            "[queue_search]\nby_messages = [{ messages = 9, gamma_s = -1 }]\n",
+            "line 11: -1 is none: a time is",
+        ),
+        (
+            "[queue_search]\nby_messages = [\n{ messages = 9, gamma_s = 1 },\n{ messages = 9, gamma_s = 1 }]\n",
+            "line 11: queue_search.by_messages: its messages are [9, 9]",
+        ),
+        (
+            "[queue_search]\nby_messages = [{ messages = 0, gamma_s = 1 }]\n",
+            "line 11: queue_search.by_messages",
+        ),
+        ("[queue_search.engines.list]\nattempt_s = 1\n", "unknown field `engines`"),
     ];
     for (text, expected) in cases {
         let error = machine::parse(&format!("{LEAST}{text}"), "some.toml").unwrap_err().to_string();
         assert!(error.starts_with("some.toml") && error.contains(expected), "{text}: {error}");
     }
     let old = machine::parse(&LEAST.replace("format = 1", "format = 7"), "some.toml").unwrap_err();
-    assert!(old.to_string().contains("this version reads format 1"), "{old}");
+    assert!(
+        old.to_string().contains("some.toml, line 1: format = 7, but this version reads format 1"),
+        "{old}"
+    );
 }
 
 #[test]
@@ -104,6 +126,18 @@ fn files_that_are_none_are_told() {
     assert!(machine::read(&path).unwrap_err().to_string().contains("more than 1048576 bytes"));
     std::fs::write(&path, [0xff, 0xfe]).unwrap();
     assert!(machine::read(&path).unwrap_err().to_string().contains("is TOML"));
+}
+
+/// Where bytes cost nothing that could be measured, a rate has no upper end.
+#[test]
+fn a_rate_may_be_open_above() {
+    let open = format!(
+        "{}confidence = 0.95\n[on_socket.eager]\nrate_bytes_per_s = {{ value = 1e9, low = 1e9, high = inf }}\n",
+        LEAST
+    );
+    let machine = machine::parse(&open, "some.toml").unwrap();
+    assert_eq!(machine.on_socket.eager.rate_bytes_per_s, Some(Estimate::within(1e9, 1e9, f64::INFINITY)));
+    assert_eq!(machine::parse(&machine.to_toml(), "written.toml"), Ok(machine));
 }
 
 #[test]
@@ -142,15 +176,15 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn any_machine()(name in "\\PC*", note in ".*", engine in "(?s).*", on_socket in link(), off_node in link(), gamma_s in estimate(),
-                     operation_s in estimate(), delta in estimate(), sockets in prop::option::of(1..9_u32)) -> Machine {
+    fn any_machine()(name in "\\PC*", note in ".*", on_socket in link(), off_node in link(), gamma_s in estimate(),
+                     by_messages in prop::collection::btree_map(1..9999_u32, estimate(), 0..5), delta in estimate(),
+                     sockets in prop::option::of(1..9_u32)) -> Machine {
         let provenance = Provenance { confidence: Some(0.95), notes: vec![note], ..Provenance::default() };
         let mut machine = Machine { on_socket, off_node, ..Machine::new(name, provenance) };
         machine.node.sockets = sockets;
         machine.queue_search.gamma_s = gamma_s;
-        let cost = EngineCost { operation_s, attempt_s: Some(Estimate::exact(1e-9)) };
-        machine.queue_search.engines.insert("bins:n=64".to_owned(), cost);
-        machine.queue_search.engines.insert(engine, cost);
+        let at = |(messages, gamma_s): (u32, Option<Estimate>)| Some(GammaAt { messages, gamma_s: gamma_s? });
+        machine.queue_search.by_messages = by_messages.into_iter().filter_map(at).collect();
         machine.contention.delta_s_per_byte = delta;
         machine
     }

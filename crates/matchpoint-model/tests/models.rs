@@ -4,11 +4,11 @@ mod common;
 
 use common::blue_waters;
 use matchpoint_model::contention::{contention_s, cube_link_bytes};
-use matchpoint_model::machine::EngineCost;
+use matchpoint_model::machine::GammaAt;
 use matchpoint_model::memory::{OPEN_MPI_BYTES_PER_PEER, node_bytes};
-use matchpoint_model::queue::{Order, bound_s};
+use matchpoint_model::queue::{SearchOrder, bound_s};
 use matchpoint_model::transport::{Knowledge, max_rate_s, postal_s};
-use matchpoint_model::{End, Estimate, Locality, Machine, Protocol};
+use matchpoint_model::{End, Estimate, Locality, Machine};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -17,7 +17,7 @@ fn close(one: f64, other: f64) -> bool {
 
 #[test]
 fn ten_thousand_messages_reversed_search_for_840_ms() {
-    let searched = blue_waters().search_s(Order::Bound, 10_000, End::Value).unwrap();
+    let searched = blue_waters().search_s(SearchOrder::Bound, 10_000, End::Value).unwrap();
     assert!(close(searched, 0.84), "{searched}");
 }
 
@@ -57,12 +57,12 @@ fn on_a_machine_of_one_socket_all_know_the_same() {
 
 #[test]
 fn entries_that_orders_compare() {
-    assert_eq!(Order::ALL.map(|order| order.attempts(9)), [40.5, 45.0, 27.0, 9.0]);
-    assert_eq!(Order::ALL.map(|order| order.attempts(0)), [0.0; 4]);
-    for order in Order::ALL {
+    assert_eq!(SearchOrder::ALL.map(|order| order.attempts(9)), [40.5, 45.0, 27.0, 9.0]);
+    assert_eq!(SearchOrder::ALL.map(|order| order.attempts(0)), [0.0; 4]);
+    for order in SearchOrder::ALL {
         assert_eq!(order.to_string().parse(), Ok(order));
     }
-    assert!("sorted".parse::<Order>().unwrap_err().contains("bound, reversed, third, in_order"));
+    assert!("sorted".parse::<SearchOrder>().unwrap_err().contains("bound, reversed, third, in_order"));
 }
 
 #[test]
@@ -73,44 +73,42 @@ fn what_was_not_measured_is_never_made_up() {
         assert!(error.contains(&format!("`bare` has no {key}")), "{error}");
     };
     lacks(machine.message_s(Locality::OffNode, 8.0, 1, End::Value), "off_node.eager.alpha_s");
-    lacks(machine.search_s(Order::Bound, 8, End::Value), "queue_search.gamma_s");
-    lacks(machine.search_s(Order::Third, 8, End::Value), "queue_search.gamma_s, nor");
+    lacks(machine.search_s(SearchOrder::Bound, 8, End::Value), "queue_search.gamma_s");
+    lacks(machine.search_s(SearchOrder::Third, 8, End::Value), "queue_search.gamma_s, nor");
     lacks(machine.contention_s(8.0, End::Value), "contention.delta_s_per_byte");
-    lacks(machine.engine_s("list", 1.0, 1.0, End::Value), "queue_search.engines.\"list\".operation_s");
     let mut machine = blue_waters();
     machine.off_node.rendezvous.node_rate_bytes_per_s = None;
     assert!(machine.message_s(Locality::OffNode, 1e5, 1, End::Value).is_ok());
     lacks_limit(machine.message_s(Locality::OffNode, 1e5, 2, End::Value));
-    assert!(blue_waters().loggp(Locality::OffNode, Protocol::Eager, End::Value).is_err());
 }
 
 fn lacks_limit(result: Result<f64, matchpoint_model::Missing>) {
     assert_eq!(result.unwrap_err().parameter, "off_node.rendezvous.node_rate_bytes_per_s");
 }
 
+/// Where γ was measured for several numbers of messages, the one at hand counts.
 #[test]
-fn engines_cost_what_they_do_and_what_they_compare() {
+fn gamma_goes_with_the_number_of_messages() {
     let mut machine = blue_waters();
-    let cost = EngineCost {
-        operation_s: Some(Estimate::within(10e-9, 8e-9, 30e-9)),
-        attempt_s: Some(Estimate::within(1e-9, 1e-9, 4e-9)),
+    let at = |messages, gamma_s| GammaAt {
+        messages,
+        gamma_s: Estimate::within(gamma_s, gamma_s / 2.0, gamma_s * 2.0),
     };
-    machine.queue_search.engines.insert("list".to_owned(), cost);
-    let of = |end| machine.engine_s("list", 200.0, 1000.0, end).unwrap();
-    assert!(
-        close(of(End::Value), 3e-6) && close(of(End::Shortest), 2.6e-6) && close(of(End::Longest), 10e-6)
-    );
-}
-
-#[test]
-fn loggp_is_the_same_latency_and_rate_with_the_overhead_told_apart() {
-    let mut machine = blue_waters();
-    machine.logp.overhead_s = Some(Estimate::exact(5e-7));
-    machine.logp.gap_s = Some(Estimate::exact(2e-7));
-    let loggp = machine.loggp(Locality::OffNode, Protocol::Rendezvous, End::Value).unwrap();
-    assert!(close(loggp.small_s(), 3.0e-6) && close(loggp.latency_s, 2.0e-6));
-    assert!(close(loggp.long_s(100_001), 3.0e-6 + 1e5 / 2.9e9));
-    assert!(close(loggp.several_s(3, 1), 3.0e-6 + 2.0 * 5e-7), "the overhead is longer than the gap");
+    machine.queue_search.by_messages = vec![at(100, 1e-9), at(10_000, 3e-9)];
+    let gamma = |messages, end| machine.queue_search.gamma_at(messages, end).unwrap();
+    for (messages, expected) in
+        [(0, 1e-9), (2, 1e-9), (100, 1e-9), (1000, 2e-9), (10_000, 3e-9), (1 << 40, 3e-9)]
+    {
+        assert!(close(gamma(messages, End::Value), expected), "{messages}: {}", gamma(messages, End::Value));
+    }
+    assert!(close(gamma(1000, End::Shortest), 1e-9) && close(gamma(1000, End::Longest), 4e-9));
+    let search = |order, messages| machine.search_s(order, messages, End::Value).unwrap();
+    assert!(close(search(SearchOrder::Bound, 1000), 2e-9 * 1e6));
+    assert!(close(search(SearchOrder::InOrder, 100), 2.0 * 1e-9 * 100.0));
+    // The paper's one γ is for machines without a table.
+    machine.queue_search.by_messages.clear();
+    assert!(close(machine.search_s(SearchOrder::Bound, 1000, End::Value).unwrap(), 8.4e-3));
+    assert!(close(machine.attempt_s(7, End::Value).unwrap(), 2.0 * 8.4e-9));
 }
 
 /// Table II of the fuzzy matching paper: nodes, processes on each, GiB that Open MPI takes on each.
@@ -154,7 +152,7 @@ proptest! {
 
     #[test]
     fn orders_are_ordered(messages in 0..10_000_000_u64) {
-        let [bound, reversed, third, in_order] = Order::ALL.map(|order| order.attempts(messages));
+        let [bound, reversed, third, in_order] = SearchOrder::ALL.map(|order| order.attempts(messages));
         prop_assert!(bound <= reversed && third <= reversed && in_order <= third);
         prop_assert!(reversed - bound <= messages as f64);
     }
@@ -171,7 +169,7 @@ proptest! {
         let machine = blue_waters();
         let of = |order| machine.search_s(order, messages, End::Value).unwrap();
         let found = 8.4e-9 * messages as f64;
-        prop_assert!(((of(Order::Reversed) - of(Order::Bound)) / found - 1.0).abs() < 1e-6);
+        prop_assert!(((of(SearchOrder::Reversed) - of(SearchOrder::Bound)) / found - 1.0).abs() < 1e-6);
     }
 
     #[test]

@@ -5,7 +5,9 @@ mod common;
 use std::path::Path;
 
 use common::{blue_waters, layout};
-use matchpoint_model::{End, Estimate, Exchange, Machine, Order, Search, Sent, Setting, Topology, predict};
+use matchpoint_model::{
+    End, Estimate, Exchange, Machine, Search, SearchOrder, Sent, Setting, Topology, predict,
+};
 use proptest::prelude::*;
 
 fn close(one: f64, other: f64) -> bool {
@@ -13,7 +15,7 @@ fn close(one: f64, other: f64) -> bool {
 }
 
 fn two(machine: &Machine) -> Setting<'_> {
-    Setting { machine, layout: layout(4, 1, 1), topology: None, search: Search::Order(Order::Third) }
+    Setting { machine, layout: layout(4, 1, 1), topology: None, search: Search::Order(SearchOrder::Third) }
 }
 
 fn sent(from: u32, to: u32, bytes: u64) -> Sent {
@@ -28,7 +30,7 @@ fn a_small_exchange_by_hand() {
         machine: &machine,
         layout: layout(16, 4, 2),
         topology: None,
-        search: Search::Order(Order::Bound),
+        search: Search::Order(SearchOrder::Bound),
     };
     let exchange =
         Exchange { messages: vec![sent(0, 1, 100), sent(0, 2, 1000), sent(0, 8, 10_000), sent(5, 0, 8)] };
@@ -61,7 +63,7 @@ fn max_rate_counts_all_who_send() {
         machine: &machine,
         layout: layout(16, 8, 2),
         topology: None,
-        search: Search::Order(Order::Bound),
+        search: Search::Order(SearchOrder::Bound),
     };
     // Of the first node two processes send within their socket, two beyond the node.
     let bytes = 10_000;
@@ -97,7 +99,7 @@ fn nodes_per_router_are_no_default_of_ours() {
         machine: &machine,
         layout: layout(2, 1, 1),
         topology: None,
-        search: Search::Order(Order::Third),
+        search: Search::Order(SearchOrder::Third),
     };
     let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 100)] }).unwrap();
     assert_eq!(predicted.missing[0].parameter, "contention.nodes_per_router");
@@ -115,7 +117,7 @@ fn the_line_of_figure_6_shares_the_link_in_the_middle() {
         machine: &machine,
         layout: layout(128, 16, 2),
         topology: Some(&line),
-        search: Search::Order(Order::Bound),
+        search: Search::Order(SearchOrder::Bound),
     };
     let messages = (0..64).map(|from| sent(from, from + 64, 1_000_000)).collect();
     let predicted = predict(&setting, &Exchange { messages }).unwrap();
@@ -133,7 +135,7 @@ fn what_does_not_fit_is_told() {
         machine: &machine,
         layout: layout(48, 16, 2),
         topology: Some(&small),
-        search: Search::Order(Order::Bound),
+        search: Search::Order(SearchOrder::Bound),
     };
     let error = predict(&setting, &Exchange::default()).unwrap_err();
     assert_eq!(error, "the network has 2 nodes, but 48 processes take 3");
@@ -151,7 +153,7 @@ fn intervals_of_parameters_are_intervals_of_times() {
         machine: &machine,
         layout: layout(2, 1, 1),
         topology: None,
-        search: Search::Order(Order::Bound),
+        search: Search::Order(SearchOrder::Bound),
     };
     let predicted = predict(&setting, &Exchange { messages: vec![sent(0, 1, 400)] }).unwrap();
     let [shortest, value, longest] = predicted.longest.map(|split| split.transport_s);
@@ -166,7 +168,7 @@ fn several_messages_are_as_many_messages() {
         machine: &machine,
         layout: layout(32, 16, 2),
         topology: None,
-        search: Search::Order(Order::Third),
+        search: Search::Order(SearchOrder::Third),
     };
     let apart = Exchange { messages: vec![sent(0, 16, 600), sent(0, 16, 1000), sent(0, 16, 2000)] };
     let joined = Exchange { messages: vec![Sent { from: 0, to: 16, messages: 3, bytes: 3600 }] };
@@ -213,6 +215,8 @@ fn networks_that_are_none_are_told() {
     for (text, expected) in NETWORKS {
         let error = Topology::parse(text, Path::new("net.toml")).unwrap_err().to_string();
         assert!(error.starts_with("net.toml") && error.contains(expected), "{text}: {error}");
+        // But where a key is missing.
+        assert!(error.starts_with("net.toml, line ") || expected.contains("need"), "{text}: {error}");
     }
 }
 
@@ -223,7 +227,7 @@ fn a_graph_takes_shortest_ways_unless_routes_say_otherwise() {
     let route = |text: &str, from, to| {
         let network = Topology::parse(text, Path::new("net.toml")).unwrap();
         let mut links = Vec::new();
-        network.route(from, to, &mut |link| links.push(link));
+        network.ways_to(to).route(from, &mut |link| links.push(link));
         links
     };
     assert_eq!(route(square, 0, 3), [(0, 3)]);
@@ -231,6 +235,32 @@ fn a_graph_takes_shortest_ways_unless_routes_say_otherwise() {
     let round = format!("{square}routes = [[0, 1, 2, 3]]\n");
     assert_eq!(route(&round, 0, 3), [(0, 1), (1, 2), (2, 3)]);
     assert_eq!(route(&round, 3, 0), [(3, 0)]);
+}
+
+/// More nodes than anybody would keep the ways to. Each sends a byte to three others on a ring, the shorter way round: every
+/// link has one byte of each that passes it.
+#[test]
+fn a_large_graph_is_walked_destination_by_destination() {
+    let nodes = 3000_u32;
+    let list = |of: &dyn Fn(u32) -> String| (0..nodes).map(of).collect::<Vec<_>>().join(", ");
+    let links = list(&|at| format!("[{at}, {}]", (at + 1) % nodes));
+    let text = format!(
+        "format = 1\nkind = \"graph\"\nlinks = [{links}]\nnodes = [{}]\n",
+        list(&|at| at.to_string())
+    );
+    let ring = Topology::parse(&text, Path::new("ring.toml")).unwrap();
+    let machine = blue_waters();
+    let setting = Setting {
+        machine: &machine,
+        layout: layout(nodes, 1, 1),
+        topology: Some(&ring),
+        search: Search::Order(SearchOrder::Bound),
+    };
+    let messages =
+        (0..nodes).flat_map(|from| [1, 2, 1499].map(|by| sent(from, (from + by) % nodes, 1))).collect();
+    let predicted = predict(&setting, &Exchange { messages }).unwrap();
+    assert_eq!(predicted.link_bytes, 1502.0);
+    assert!(close(predicted.hops_mean, 1502.0 / 3.0));
 }
 
 fn exchanges() -> impl Strategy<Value = Vec<Sent>> {
@@ -242,7 +272,7 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_more_is_never_cheaper(messages in exchanges(), extra in 0..100_000_u64) {
         let machine = blue_waters();
-        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: None, search: Search::Order(Order::Bound) };
+        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: None, search: Search::Order(SearchOrder::Bound) };
         let exchange = Exchange { messages };
         let predicted = predict(&setting, &exchange).unwrap();
         let sum = |of: fn(&matchpoint_model::ProcessCost) -> u64| predicted.processes.iter().map(of).sum::<u64>();
@@ -262,7 +292,7 @@ proptest! {
         let machine = blue_waters();
         let text = "format = 1\nkind = \"torus\"\ndimensions = [2, 2, 2]\n";
         let torus = Topology::parse(text, Path::new("torus.toml")).unwrap();
-        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: Some(&torus), search: Search::Order(Order::Bound) };
+        let setting = Setting { machine: &machine, layout: layout(64, 8, 2), topology: Some(&torus), search: Search::Order(SearchOrder::Bound) };
         let exchange = Exchange { messages };
         let predicted = predict(&setting, &exchange).unwrap();
         let off_node: u64 = predicted.processes.iter().map(|process| process.off_node_bytes).sum();

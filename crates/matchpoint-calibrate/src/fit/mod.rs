@@ -27,6 +27,21 @@ impl Range {
         Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
     }
 
+    /// The same, at least as wide as several estimates of it tell, one from each round: Student's interval of their mean, about
+    /// the value. (Of so few rounds a bootstrap would be too narrow: it never reaches beyond the most and the least.) How
+    /// well one line describes all times says nothing of how fast the machine was that minute; rounds do.
+    pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
+        let count = estimates.len() as f64;
+        if count < 2.0 {
+            return self;
+        }
+        let mean = estimates.iter().sum::<f64>() / count;
+        let variance = estimates.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let margin = robust::student(count - 1.0) * (variance / count).sqrt();
+        let own = Range::around(self.value, self.value, margin);
+        Range { value: self.value, low: self.low.min(own.low), high: self.high.max(own.high) }
+    }
+
     /// Whether it may as well be nothing.
     pub fn may_be_nothing(&self) -> bool {
         self.low <= 0.0

@@ -1,21 +1,25 @@
 //! All parameters of a machine, and what the measurements do not tell.
 
+use matchpoint_model::Locality;
+
 use super::Range;
 use super::differences::{self, Cost, Difference, extra_attempts};
 use super::protocols::{self, Point, Segment};
 use super::rates::{self, NodeRate, Shared};
-use super::robust::Unfit;
-use crate::plan::{Measurement, Order, Part};
-use crate::raw::{Measured, Raw};
-use crate::topology::Placement;
+use super::robust::{self, Row, Unfit};
+use crate::plan::{Measurement, Part, PostOrder};
+use crate::raw::{Raw, Repeated};
+use crate::typical::median;
 
 /// How messages get from one process to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
     /// Between which processes.
-    pub placement: Placement,
+    pub placement: Locality,
     /// What was measured.
     pub points: Vec<Point>,
+    /// The largest message that is sent at once; nothing if nobody tried, or if all are that were tried.
+    pub at_once_max_bytes: Option<u32>,
     /// One for each protocol that was told apart, by size.
     pub segments: Vec<Segment>,
     /// R_N of each of them; of messages between nodes only, and if several pairs were tried.
@@ -30,17 +34,36 @@ pub struct Search {
     /// By entries compared: what is left of each difference, relative to the time of the exchange.
     pub residuals: Vec<(f64, f64)>,
     /// Messages at once, and seconds for an entry as that number alone tells it.
-    pub by_messages: Vec<(u32, f64)>,
+    pub by_messages: Vec<(u32, Range)>,
     /// What random order costs beyond equal order, as a share of what reversed order does: a half, where one list is
     /// searched from its beginning.
     pub random_share: Option<f64>,
 }
+
+/// An interval this wide, to each side and as a share of its value, tells a number.
+const TELLS: f64 = 0.5;
 
 impl Search {
     /// γ of equation 3.
     pub fn gamma_s(&self) -> Range {
         self.attempt_s.scaled(0.5)
     }
+
+    /// γ of those numbers of messages that tell it well, ascending.
+    pub fn gamma_by_messages(&self) -> Vec<(u32, Range)> {
+        let tells = |range: &Range| range.value > 0.0 && range.high - range.low <= 2.0 * TELLS * range.value;
+        let known = self.by_messages.iter().filter(|(_, attempt_s)| tells(attempt_s));
+        known.map(|(messages, attempt_s)| (*messages, attempt_s.scaled(0.5))).collect()
+    }
+}
+
+/// What LogP has beyond latency, of messages of few bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LogP {
+    /// o: of a call that sends.
+    pub overhead_s: Range,
+    /// g: between two messages of one process.
+    pub gap_s: Range,
 }
 
 /// All that was fitted.
@@ -52,13 +75,41 @@ pub struct Parameters {
     pub search: Option<Search>,
     /// δ, in seconds per byte.
     pub contention: Option<Cost>,
+    /// Of the most distant pair.
+    pub logp: Option<LogP>,
     /// What the measurements do not tell, and what would: full sentences.
     pub warnings: Vec<String>,
+}
+
+impl Parameters {
+    /// Whether there is none at all.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty() && self.search.is_none() && self.contention.is_none() && self.logp.is_none()
+    }
+}
+
+/// What was measured, to be looked at as a whole, or round by round.
+struct Measurements<'a> {
+    raw: &'a Raw,
+    all: Vec<Repeated>,
+}
+
+impl Measurements<'_> {
+    fn of_part(&self, part: Part) -> impl Iterator<Item = &Repeated> {
+        self.all.iter().filter(move |one| one.measurement.part == part)
+    }
+
+    /// The interval of what all rounds together tell, no narrower than what each tells by itself.
+    fn over_rounds(&self, whole: Range, tell: impl Fn(usize) -> Option<f64>) -> Range {
+        let rounds = 0..self.raw.head.settings.rounds as usize;
+        whole.over_rounds(&rounds.filter_map(tell).collect::<Vec<_>>())
+    }
 }
 
 /// Fits whatever was measured.
 pub fn fit(raw: &Raw) -> Parameters {
     let mut found = Parameters::default();
+    let measured = &Measurements { raw, all: raw.repeated() };
     if !raw.complete {
         let (all, missing) = (raw.measured.len(), raw.missing().len());
         found.warnings.push(format!(
@@ -66,44 +117,100 @@ pub fn fit(raw: &Raw) -> Parameters {
             all + missing
         ));
     }
-    for placement in Placement::ALL {
-        match link(raw, placement, &mut found.warnings) {
+    for placement in Locality::ALL {
+        match link(measured, placement, &mut found.warnings) {
             Ok(link) => found.links.push(link),
             Err(why) => found.warnings.push(format!("No {} parameters: {why}.", placement.name())),
         }
     }
-    found.search = search(raw, &mut found.warnings);
-    found.contention = contention(raw, &mut found.warnings);
+    found.search = search(measured, &mut found.warnings);
+    found.contention = contention(measured, &mut found.warnings);
+    found.logp = logp(measured);
     found
 }
 
-fn of_part(raw: &Raw, part: Part) -> impl Iterator<Item = &Measured> {
-    raw.measured.iter().filter(move |measured| measured.measurement.part == part)
+/// Sizes and times of a placement; of one round, if that is said.
+fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>) -> Vec<Point> {
+    let here = measured.of_part(Part::Sizes).filter(|one| one.measurement.placement == Some(placement));
+    let point = |one: &Repeated| Some(Point { bytes: one.measurement.bytes, time_s: one.time_s(round)? });
+    let mut points: Vec<Point> = here.filter_map(point).collect();
+    points.sort_by_key(|point| point.bytes);
+    points
 }
 
-fn link(raw: &Raw, placement: Placement, warnings: &mut Vec<String>) -> Result<Link, String> {
-    let is_here = |measured: &&Measured| measured.measurement.placement == Some(placement);
-    let mut points: Vec<Point> = of_part(raw, Part::Sizes)
-        .filter(is_here)
-        .map(|measured| Point { bytes: measured.measurement.bytes, time_s: measured.typical_s() })
-        .collect();
+fn shared(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Shared> {
+    let one = |one: &Repeated| {
+        let Measurement { pairs, bytes, .. } = &one.measurement;
+        Some(Shared { pairs: pairs.len() as u32, bytes: *bytes, time_s: one.time_s(round)? })
+    };
+    measured.of_part(Part::Injection).filter_map(one).collect()
+}
+
+fn link(
+    measured: &Measurements<'_>,
+    placement: Locality,
+    warnings: &mut Vec<String>,
+) -> Result<Link, String> {
+    let raw = measured.raw;
+    let points = points(measured, placement, None);
     if points.is_empty() {
         return Err(raw.head.ranks.pair(placement).map_or_else(|absent| absent.why, |_| interrupted()));
     }
-    points.sort_by_key(|point| point.bytes);
-    let segments = protocols::fit(&points).map_err(|unfit| why_no_line(unfit).to_owned())?;
+    let tried = raw.sent_at_once.iter().find(|tried| tried.placement == placement);
+    let tried = tried.map(|tried| tried.at_once_max_bytes);
+    let mut segments = protocols::fit(&points, tried).map_err(|unfit| why_no_line(unfit).to_owned())?;
+    warn_of_names(placement, tried, &segments, &points, warnings);
+    let alone: Vec<Vec<Option<Segment>>> =
+        segments.iter().map(|segment| by_round(measured, placement, segment)).collect();
+    for (segment, alone) in segments.iter_mut().zip(&alone) {
+        let of = |tell: fn(&Segment) -> f64| move |round: usize| alone[round].as_ref().map(tell);
+        segment.alpha_s = measured.over_rounds(segment.alpha_s, of(|alone| alone.alpha_s.value));
+        segment.beta_s_per_byte =
+            measured.over_rounds(segment.beta_s_per_byte, of(|alone| alone.beta_s_per_byte.value));
+    }
     warn_of_segments(placement, &segments, warnings);
-    let shared: Vec<Shared> = of_part(raw, Part::Injection).map(shared).collect();
+    let all_shared = shared(measured, None);
     let node_rates = match placement {
-        Placement::OffNode if !shared.is_empty() => {
-            segments.iter().map(|segment| rates::fit(segment, &shared)).collect()
+        Locality::OffNode if !all_shared.is_empty() => {
+            let of = |(segment, alone): (&Segment, &Vec<Option<Segment>>)| {
+                node_rate(measured, segment, alone, &all_shared)
+            };
+            segments.iter().zip(&alone).map(of).collect()
         }
         _ => Vec::new(),
     };
-    if placement == Placement::OffNode {
-        warn_of_rates(&segments, &node_rates, shared.is_empty(), warnings);
+    if placement == Locality::OffNode {
+        warn_of_rates(&segments, &node_rates, all_shared.is_empty(), warnings);
     }
-    Ok(Link { placement, points, segments, node_rates })
+    // All that were tried are no limit.
+    let at_once_max_bytes = tried.filter(|&bytes| bytes < raw.head.settings.bytes_max);
+    Ok(Link { placement, points, at_once_max_bytes, segments, node_rates })
+}
+
+/// The line of the same sizes in each round by itself.
+fn by_round(measured: &Measurements<'_>, placement: Locality, of: &Segment) -> Vec<Option<Segment>> {
+    let line = |round: usize| {
+        let mut points = points(measured, placement, Some(round));
+        points.retain(|point| (of.bytes.0..=of.bytes.1).contains(&point.bytes));
+        protocols::line(&points).ok()
+    };
+    (0..measured.raw.head.settings.rounds as usize).map(line).collect()
+}
+
+fn node_rate(
+    measured: &Measurements<'_>,
+    segment: &Segment,
+    alone: &[Option<Segment>],
+    all: &[Shared],
+) -> NodeRate {
+    let rate = |round: usize| match rates::fit(alone[round].as_ref()?, &shared(measured, Some(round))) {
+        NodeRate::Limit(rate) => Some(rate.value),
+        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => None,
+    };
+    match rates::fit(segment, all) {
+        NodeRate::Limit(whole) => NodeRate::Limit(measured.over_rounds(whole, rate)),
+        other => other,
+    }
 }
 
 fn interrupted() -> String {
@@ -119,15 +226,32 @@ fn why_no_line(unfit: Unfit) -> &'static str {
     }
 }
 
-fn shared(measured: &Measured) -> Shared {
-    let Measurement { pairs, bytes, .. } = &measured.measurement;
-    Shared { pairs: pairs.len() as u32, bytes: *bytes, time_s: measured.typical_s() }
+/// What the names of protocols leave open.
+fn warn_of_names(
+    placement: Locality,
+    tried: Option<u32>,
+    segments: &[Segment],
+    points: &[Point],
+    warnings: &mut Vec<String>,
+) {
+    let name = placement.name();
+    let (fitted, last) = (segments.last().map(|last| last.bytes.1), points.last().map(|last| last.bytes));
+    match tried {
+        None => warnings.push(format!(
+            "Which {name} messages wait for their receive was not tried: protocols are named by their order."
+        )),
+        Some(at_once) if fitted < last => warnings.push(format!(
+            "No {name} rendezvous parameters: of the messages above {at_once} bytes, which wait for their receive, one size \
+             alone was measured; measure more, with a larger --max-bytes."
+        )),
+        Some(_) => {}
+    }
 }
 
 /// Of a protocol whose line misses times by more than this the reader should know.
 const SCATTER: f64 = 0.25;
 
-fn warn_of_segments(placement: Placement, segments: &[Segment], warnings: &mut Vec<String>) {
+fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Vec<String>) {
     for segment in segments {
         let where_ = format!("{}, {} to {} bytes", placement.name(), segment.bytes.0, segment.bytes.1);
         if segment.scale > SCATTER {
@@ -168,16 +292,18 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
     }
 }
 
-/// The time of each number of messages with this order.
-fn times(raw: &Raw, order: Order) -> Vec<(u32, f64)> {
-    let of_order = of_part(raw, Part::Queue).filter(|measured| measured.measurement.order == order);
-    of_order.map(|measured| (measured.measurement.messages, measured.typical_s())).collect()
-}
-
-/// What another order costs beyond equal order.
-fn beyond_equal(raw: &Raw, order: Order) -> Vec<(u32, Difference)> {
-    let equal = times(raw, Order::Equal);
-    let found = times(raw, order).into_iter().filter_map(|(messages, with_s)| {
+/// What an order costs beyond equal order, by number of messages.
+fn beyond_equal(
+    measured: &Measurements<'_>,
+    order: PostOrder,
+    round: Option<usize>,
+) -> Vec<(u32, Difference)> {
+    let times = |order: PostOrder| {
+        let here = measured.of_part(Part::Queue).filter(move |one| one.measurement.order == order);
+        here.filter_map(move |one| Some((one.measurement.messages, one.time_s(round)?)))
+    };
+    let equal: Vec<(u32, f64)> = times(PostOrder::Equal).collect();
+    let found = times(order).filter_map(|(messages, with_s)| {
         let (_, without_s) = equal.iter().find(|(of, _)| *of == messages)?;
         let difference = Difference { with_s, without_s: *without_s, amount: extra_attempts(messages) };
         (messages > 1).then_some((messages, difference))
@@ -185,11 +311,17 @@ fn beyond_equal(raw: &Raw, order: Order) -> Vec<(u32, Difference)> {
     found.collect()
 }
 
-fn search(raw: &Raw, warnings: &mut Vec<String>) -> Option<Search> {
-    let reversed = beyond_equal(raw, Order::Reversed);
-    let differences: Vec<Difference> = reversed.iter().map(|(_, difference)| *difference).collect();
-    let cost = match differences::fit(&mostly_search(&differences)) {
-        Ok(cost) if differences.len() > 1 => cost,
+/// What an entry costs, as one number of messages tells it.
+fn each_s(difference: &Difference) -> f64 {
+    (difference.with_s - difference.without_s) / difference.amount
+}
+
+fn search(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Search> {
+    let reversed = beyond_equal(measured, PostOrder::Reversed, None);
+    let telling = mostly_search(&reversed);
+    let differences: Vec<Difference> = telling.iter().map(|(_, difference)| *difference).collect();
+    let cost = match differences::fit(&differences) {
+        Ok(cost) if reversed.len() > 1 => cost,
         _ => {
             warnings.push(
                 "No γ, the cost of queue search: it takes two numbers of messages above one (--max-messages).".to_owned(),
@@ -197,15 +329,38 @@ fn search(raw: &Raw, warnings: &mut Vec<String>) -> Option<Search> {
             return None;
         }
     };
-    if cost.each_s.may_be_nothing() {
+    let in_round = |round: usize| {
+        let is_telling = |of: &(u32, Difference)| telling.iter().any(|(messages, _)| *messages == of.0);
+        let all = beyond_equal(measured, PostOrder::Reversed, Some(round));
+        let same: Vec<Difference> = all.into_iter().filter(is_telling).map(|(_, of)| of).collect();
+        differences::fit(&same).ok().map(|cost| cost.each_s.value)
+    };
+    let attempt_s = measured.over_rounds(cost.each_s, in_round);
+    if attempt_s.may_be_nothing() {
         warnings.push(why_nothing(&reversed));
     }
-    let each = |difference: &Difference| (difference.with_s - difference.without_s) / difference.amount;
-    let by_messages: Vec<(u32, f64)> =
-        reversed.iter().map(|(messages, difference)| (*messages, each(difference))).collect();
-    let random_share = random_share(raw, &reversed);
-    warn_of_growth(&by_messages, &cost.each_s, warnings);
-    Some(Search { attempt_s: cost.each_s, residuals: cost.residuals, by_messages, random_share })
+    Some(Search {
+        attempt_s,
+        residuals: cost.residuals,
+        by_messages: by_messages(measured, &reversed),
+        random_share: random_share(measured, &reversed),
+    })
+}
+
+/// Both orders of a round were measured within one round: what the machine was slower by then is in both.
+fn by_messages(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Vec<(u32, Range)> {
+    let rounds = 0..measured.raw.head.settings.rounds as usize;
+    let by_round: Vec<Vec<(u32, Difference)>> =
+        rounds.map(|round| beyond_equal(measured, PostOrder::Reversed, Some(round))).collect();
+    let of = |&(messages, whole): &(u32, Difference)| {
+        let alone = by_round.iter().filter_map(|round| round.iter().find(|(of, _)| *of == messages));
+        let alone: Vec<f64> = alone.map(|(_, difference)| each_s(difference)).collect();
+        let value = if alone.is_empty() { each_s(&whole) } else { median(&alone) }.max(0.0);
+        let nothing_known = Range { value, low: 0.0, high: f64::INFINITY };
+        let point = Range { value, low: value, high: value };
+        (messages, if alone.len() < 2 { nothing_known } else { point.over_rounds(&alone) })
+    };
+    reversed.iter().map(of).collect()
 }
 
 /// Why γ may be 0: nothing is searched, or the measurements contradict each other.
@@ -230,59 +385,37 @@ const MORE: f64 = 1.5;
 const SEARCHES: f64 = 4.0;
 
 /// Those whose time is mostly search; all, if there are not two of them.
-fn mostly_search(all: &[Difference]) -> Vec<Difference> {
-    let is_search = |one: &&Difference| one.with_s >= SEARCHES * one.without_s;
-    let some: Vec<Difference> = all.iter().filter(is_search).copied().collect();
+fn mostly_search(all: &[(u32, Difference)]) -> Vec<(u32, Difference)> {
+    let is_search = |(_, one): &&(u32, Difference)| one.with_s >= SEARCHES * one.without_s;
+    let some: Vec<(u32, Difference)> = all.iter().filter(is_search).copied().collect();
     if some.len() < 2 { all.to_vec() } else { some }
 }
 
 /// Of the largest number of messages: with it, the search is most of the time.
-fn random_share(raw: &Raw, reversed: &[(u32, Difference)]) -> Option<f64> {
-    let random = beyond_equal(raw, Order::Random);
+fn random_share(measured: &Measurements<'_>, reversed: &[(u32, Difference)]) -> Option<f64> {
+    let random = beyond_equal(measured, PostOrder::Random, None);
     let (messages, most) = reversed.iter().max_by_key(|(messages, _)| *messages)?;
     let (_, same) = random.iter().find(|(of, _)| of == messages)?;
     let reversed_s = most.with_s - most.without_s;
     (reversed_s > 0.0).then(|| (same.with_s - same.without_s) / reversed_s)
 }
 
-/// With fewer messages, what an entry costs is lost in what messages cost.
-const GROWS: u32 = 500;
-
-/// An entry costs more where the queue no longer lies in a cache.
-fn warn_of_growth(by_messages: &[(u32, f64)], attempt_s: &Range, warnings: &mut Vec<String>) {
-    let long: Vec<&(u32, f64)> = by_messages.iter().filter(|(messages, _)| *messages >= GROWS).collect();
-    let (Some((least, first)), Some((most, last))) = (long.first(), long.last()) else { return };
-    if attempt_s.may_be_nothing() || *first <= 0.0 || (last / first).max(first / last) < 2.0 {
-        return;
-    }
-    warnings.push(format!(
-        "Comparing an entry takes {:.2} ns with {least} messages at once and {:.2} ns with {most}: γ stands between.",
-        first * 1e9,
-        last * 1e9
-    ));
-}
-
-fn contention(raw: &Raw, warnings: &mut Vec<String>) -> Option<Cost> {
-    let alone: Vec<&Measured> = of_part(raw, Part::LineAlone).collect();
-    let difference = |shared: &Measured| {
-        let of = &shared.measurement;
-        let same =
-            |one: &&&Measured| (one.measurement.messages, one.measurement.bytes) == (of.messages, of.bytes);
-        let without_s = alone.iter().find(same)?.typical_s();
-        // All of them pass the link between the second node and the third.
-        let amount = of.pairs.len() as f64 * f64::from(of.messages) * f64::from(of.bytes);
-        Some(Difference { with_s: shared.typical_s(), without_s, amount })
-    };
-    let differences: Vec<Difference> = of_part(raw, Part::LineShared).filter_map(difference).collect();
+fn contention(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option<Cost> {
+    let differences = line_differences(measured, None);
     if differences.is_empty() {
-        let nodes = raw.head.ranks.nodes().len();
+        let nodes = measured.raw.head.ranks.nodes().len();
         warnings.push(format!(
             "No δ, the cost of shared links: it takes four nodes in a line (figure 6 of the paper), and there {} {nodes}.",
             if nodes == 1 { "is" } else { "are" }
         ));
         return None;
     }
-    let cost = differences::fit(&differences).ok()?;
+    let mut cost = differences::fit(&differences).ok()?;
+    let in_round = |round: usize| {
+        let alone = differences::fit(&line_differences(measured, Some(round)));
+        alone.ok().map(|cost| cost.each_s.value)
+    };
+    cost.each_s = measured.over_rounds(cost.each_s, in_round);
     if cost.each_s.may_be_nothing() {
         warnings.push(
             "δ cannot be told from 0: these four nodes share no link, or it is no bottleneck; name four that lie in a line."
@@ -290,6 +423,39 @@ fn contention(raw: &Raw, warnings: &mut Vec<String>) -> Option<Cost> {
         );
     }
     Some(cost)
+}
+
+fn line_differences(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Difference> {
+    let alone: Vec<&Repeated> = measured.of_part(Part::LineAlone).collect();
+    let difference = |shared: &Repeated| {
+        let of = &shared.measurement;
+        let same =
+            |one: &&&Repeated| (one.measurement.messages, one.measurement.bytes) == (of.messages, of.bytes);
+        let without_s = alone.iter().find(same)?.time_s(round)?;
+        // All of them pass the link between the second node and the third.
+        let amount = of.pairs.len() as f64 * f64::from(of.messages) * f64::from(of.bytes);
+        Some(Difference { with_s: shared.time_s(round)?, without_s, amount })
+    };
+    measured.of_part(Part::LineShared).filter_map(difference).collect()
+}
+
+fn logp(measured: &Measurements<'_>) -> Option<LogP> {
+    let of = |part: Part| {
+        let whole = each_more(measured, part, None)?;
+        let in_round = |round| each_more(measured, part, Some(round)).map(|alone| alone.value);
+        Some(measured.over_rounds(whole, in_round))
+    };
+    Some(LogP { overhead_s: of(Part::Overhead)?, gap_s: of(Part::Gap)? })
+}
+
+/// What each further message adds.
+fn each_more(measured: &Measurements<'_>, part: Part, round: Option<usize>) -> Option<Range> {
+    let row =
+        |one: &Repeated| Some(Row::new(vec![1.0, f64::from(one.measurement.messages)], one.time_s(round)?));
+    let rows: Vec<Row> = measured.of_part(part).filter_map(row).collect();
+    let fit = robust::fit(&rows).ok()?;
+    let (value, margin) = (fit.parameters[1], fit.margins[1]);
+    Some(Range::around(value.max(0.0), value, margin))
 }
 
 #[cfg(test)]

@@ -1,7 +1,10 @@
 //! Time against size: α and R_b of each protocol, and where the library goes from one to the next (§2, §3).
 //!
-//! Where that is, is not asked of the library but seen in the data: of all ways to cut the sizes into one, two or three
-//! ranges, with a line for each, the one that explains most, every further range being charged for.
+//! From which size on messages wait for their receive was tried; where else the library changes is seen in the data: of all
+//! ways to cut the sizes into ranges, with a line for each, the one that explains most, every further range being charged
+//! for.
+
+use matchpoint_model::Protocol;
 
 use super::Range;
 use super::robust::{self, Fit, Row, Unfit};
@@ -18,6 +21,8 @@ pub struct Point {
 /// A range of sizes with a line of its own: a protocol.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Segment {
+    /// How these messages are sent.
+    pub protocol: Protocol,
     /// Smallest and largest size that were measured of it.
     pub bytes: (u32, u32),
     /// α, in seconds.
@@ -37,8 +42,8 @@ impl Segment {
     }
 }
 
-/// Short, eager, rendezvous (§2).
-const SEGMENTS_MAX: usize = 3;
+/// What is sent at once: short, eager (§2).
+const AT_ONCE: &[Protocol] = &[Protocol::Short, Protocol::Eager];
 
 /// Two parameters need two sizes, and an interval that means something two more.
 const POINTS_MIN: usize = 4;
@@ -50,20 +55,47 @@ const NOISE_MIN: f64 = 0.01;
 /// counts twice. Half of it, the usual criterion of Schwarz, finds segments in noise.
 const CHARGE: f64 = 6.0;
 
-/// Fits sizes in ascending order.
+/// Fits sizes in ascending order, of which those up to `at_once_max` are sent at once. A side of that size with one size
+/// alone has no line of its own, and is left out. Where it is not known, ranges are named by their order: one is eager, two
+/// are eager and rendezvous.
 ///
 /// # Errors
 /// There are too few sizes, or a time is none.
-pub fn fit(points: &[Point]) -> Result<Vec<Segment>, Unfit> {
+pub fn fit(points: &[Point], at_once_max: Option<u32>) -> Result<Vec<Segment>, Unfit> {
+    let noise = noise(points).max(NOISE_MIN);
+    let Some(at_once_max) = at_once_max else {
+        return cut(points, noise, &Protocol::ALL).map(named_by_order);
+    };
+    let (at_once, waiting) = points.split_at(points.partition_point(|point| point.bytes <= at_once_max));
+    let mut sides = Vec::new();
+    for (side, protocols) in [(at_once, AT_ONCE), (waiting, &[Protocol::Rendezvous])] {
+        match cut(side, noise, protocols) {
+            Ok(segments) => sides.extend(segments),
+            Err(Unfit::TooFew) => {}
+            Err(unfit) => return Err(unfit),
+        }
+    }
+    if sides.is_empty() { Err(Unfit::TooFew) } else { Ok(sides) }
+}
+
+/// Nobody knows which messages wait for their receive: of two ranges the second is taken for those, of one none.
+fn named_by_order(mut segments: Vec<Segment>) -> Vec<Segment> {
+    if let [only] = &mut segments[..] {
+        only.protocol = Protocol::Eager;
+    }
+    segments
+}
+
+/// Into as many ranges as there are protocols, or fewer, which are then named after the last of them.
+fn cut(points: &[Point], noise: f64, protocols: &[Protocol]) -> Result<Vec<Segment>, Unfit> {
     if points.len() < 2 {
         return Err(Unfit::TooFew);
     }
     let whole = line(points)?;
-    let noise = noise(points).max(NOISE_MIN);
     let costs = Costs::of(points, noise);
     let charge = CHARGE * (points.len() as f64).ln();
     let mut best = (vec![0], 2.0 * loss(&whole, noise));
-    for count in 2..=SEGMENTS_MAX {
+    for count in 2..=protocols.len() {
         let Some((starts, cost)) = costs.cut(count) else { break };
         let charged = 2.0 * cost + charge * (count - 1) as f64;
         if charged < best.1 {
@@ -72,11 +104,16 @@ pub fn fit(points: &[Point]) -> Result<Vec<Segment>, Unfit> {
     }
     let starts = best.0;
     let ends = starts.iter().skip(1).copied().chain([points.len()]);
-    starts.iter().zip(ends).map(|(&start, end)| line(&points[start..end])).collect()
+    let protocols = &protocols[protocols.len() - starts.len()..];
+    let ranges = starts.iter().zip(ends).zip(protocols);
+    ranges.map(|((&start, end), &protocol)| Ok(Segment { protocol, ..line(&points[start..end])? })).collect()
 }
 
-/// α and β of one range of sizes, neither negative.
-fn line(points: &[Point]) -> Result<Segment, Unfit> {
+/// α and β of one range of sizes, neither negative; taken for eager.
+///
+/// # Errors
+/// There are too few sizes, or a time is none.
+pub fn line(points: &[Point]) -> Result<Segment, Unfit> {
     let rows = |terms: fn(f64) -> Vec<f64>| -> Vec<Row> {
         points.iter().map(|point| Row::new(terms(f64::from(point.bytes)), point.time_s)).collect()
     };
@@ -97,6 +134,7 @@ fn line(points: &[Point]) -> Result<Segment, Unfit> {
     let range = |at: usize| Range::around(values[at], free.parameters[at], free.margins[at]);
     let of_point = |(point, residual): (&Point, &f64)| (point.bytes, *residual);
     Ok(Segment {
+        protocol: Protocol::Eager,
         bytes: (points[0].bytes, points[points.len() - 1].bytes),
         alpha_s: range(0),
         beta_s_per_byte: range(1),

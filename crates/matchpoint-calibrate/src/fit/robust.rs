@@ -141,7 +141,7 @@ fn margins(design: &Columns, residuals: &[f64], scale: f64) -> Result<Vec<f64>, 
 }
 
 /// So many standard errors an interval reaches to either side.
-fn student(free: f64) -> f64 {
+pub fn student(free: f64) -> f64 {
     StudentsT::new(0.0, 1.0, free).map_or(f64::INFINITY, |t| t.inverse_cdf((1.0 + CONFIDENCE) / 2.0))
 }
 

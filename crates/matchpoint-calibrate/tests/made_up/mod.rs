@@ -3,9 +3,10 @@
 // Each test is a program of its own, and none uses all of this.
 #![allow(dead_code)]
 
-use matchpoint_calibrate::plan::{Measurement, Order, Part, Settings, measurements};
-use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, VERSION, Writer};
-use matchpoint_calibrate::topology::{Placement, RankPlace, Topology};
+use matchpoint_calibrate::plan::{Measurement, Part, PostOrder, Settings, rounds};
+use matchpoint_calibrate::ranks::{RankPlace, Ranks};
+use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
+use matchpoint_model::Locality;
 
 /// α, R_b and the largest size of a protocol.
 pub type Protocol = (f64, f64, u32);
@@ -16,9 +17,18 @@ pub struct MadeUp {
     pub off_node: Vec<Protocol>,
     pub node_rate: f64,
     pub attempt_s: f64,
+    /// From so many messages at once on an entry costs so many times as much.
+    pub cold: (u32, f64),
+    /// o and g of LogP.
+    pub overhead_s: f64,
+    pub gap_s: f64,
+    /// The largest message that is sent at once.
+    pub at_once_max: u32,
     pub delta_s_per_byte: f64,
     /// Standard deviation, relative.
     pub noise: f64,
+    /// Standard deviation, relative, of how fast the machine is from round to round.
+    pub drift: f64,
     /// One batch of so many is late by a factor of three; 0: none.
     pub outliers: u32,
 }
@@ -32,41 +42,58 @@ impl MadeUp {
             off_node: vec![(2.3e-6, 1.3e9, 512), (7.0e-6, 7.5e8, 8192), (3.0e-6, 2.9e9, u32::MAX)],
             node_rate: 6.6e9,
             attempt_s: 2.0 * 8.4e-9,
+            cold: (u32::MAX, 1.0),
+            overhead_s: 3e-7,
+            gap_s: 5e-7,
+            at_once_max: 8192,
             delta_s_per_byte: 1.0e-10,
             noise: 0.0,
+            drift: 0.0,
             outliers: 0,
         }
     }
 
-    fn protocol(&self, placement: Placement, bytes: u32) -> Protocol {
+    fn protocol(&self, placement: Locality, bytes: u32) -> Protocol {
         let all = match placement {
-            Placement::OnSocket => &self.on_socket,
-            Placement::OnNode => &self.on_node,
-            Placement::OffNode => &self.off_node,
+            Locality::OnSocket => &self.on_socket,
+            Locality::OnNode => &self.on_node,
+            Locality::OffNode => &self.off_node,
         };
         *all.iter().find(|(_, _, largest)| bytes <= *largest).expect("the last has no largest")
     }
 
+    /// Where so many messages are at once.
+    pub fn attempt_s(&self, messages: u32) -> f64 {
+        self.attempt_s * if messages >= self.cold.0 { self.cold.1 } else { 1.0 }
+    }
+
     /// Without noise.
     pub fn time_s(&self, of: &Measurement) -> f64 {
-        let placement = of.placement.unwrap_or(Placement::OnSocket);
+        let placement = of.placement.unwrap_or(Locality::OnSocket);
         let (alpha, rate, _) = self.protocol(placement, of.bytes);
         let (bytes, messages) = (f64::from(of.bytes), f64::from(of.messages));
         let pairs = of.pairs.len() as f64;
-        let is_limited = placement == Placement::OffNode && of.part == Part::Injection;
+        let is_limited = placement == Locality::OffNode && of.part == Part::Injection;
         let per_byte = if is_limited { (1.0 / rate).max(pairs / self.node_rate) } else { 1.0 / rate };
+        match of.part {
+            Part::Overhead => return messages * self.overhead_s,
+            Part::Gap => return alpha + (messages - 1.0) * self.gap_s,
+            _ => {}
+        }
         let attempts = match of.order {
-            Order::Equal => 0.0,
-            Order::Reversed => messages * (messages - 1.0) / 2.0,
-            Order::Random => messages * (messages - 1.0) / 4.0,
+            PostOrder::Equal => 0.0,
+            PostOrder::Reversed => messages * (messages - 1.0) / 2.0,
+            PostOrder::Random => messages * (messages - 1.0) / 4.0,
         };
         let shared = if of.part == Part::LineShared { pairs * messages * bytes } else { 0.0 };
-        messages * (alpha + bytes * per_byte) + attempts * self.attempt_s + shared * self.delta_s_per_byte
+        messages * (alpha + bytes * per_byte)
+            + attempts * self.attempt_s(of.messages)
+            + shared * self.delta_s_per_byte
     }
 
     /// Batches of one measurement.
-    pub fn seconds(&self, of: &Measurement, random: &mut fastrand::Rng) -> Vec<f64> {
-        let exact = self.time_s(of);
+    pub fn seconds(&self, of: &Measurement, speed: f64, random: &mut fastrand::Rng) -> Vec<f64> {
+        let exact = self.time_s(of) * speed;
         let batch = |index: u32| {
             let late = if self.outliers > 0 && index % self.outliers == 0 { 3.0 } else { 1.0 };
             exact * late * (1.0 + self.noise * normal(random))
@@ -75,15 +102,25 @@ impl MadeUp {
     }
 
     /// All that would be measured.
-    pub fn raw(&self, topology: Topology, settings: Settings, seed: u64) -> Raw {
+    pub fn raw(&self, ranks: Ranks, settings: Settings, seed: u64) -> Raw {
         let mut random = fastrand::Rng::with_seed(seed);
-        let all = measurements(&topology, &settings);
+        let speeds: Vec<f64> = (0..settings.rounds).map(|_| 1.0 + self.drift * normal(&mut random)).collect();
+        let all = rounds(&ranks, &settings);
+        let placed: Vec<_> = Locality::ALL
+            .into_iter()
+            .filter_map(|placement| Some((placement, ranks.pair(placement).ok()?)))
+            .collect();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("raw.jsonl");
-        let mut writer = Writer::begin(&path, &head(topology, settings)).unwrap();
-        for measurement in all {
-            let seconds = self.seconds(&measurement, &mut random);
-            writer.add(&Measured { measurement, seconds }).unwrap();
+        let bytes_max = settings.bytes_max;
+        let mut writer = Writer::begin(&path, &head(ranks, settings)).unwrap();
+        for (round, measurement) in all {
+            let seconds = self.seconds(&measurement, speeds[round as usize], &mut random);
+            writer.add(&Measured { round, measurement, seconds }).unwrap();
+        }
+        for (placement, pair) in placed {
+            let at_once_max_bytes = self.at_once_max.min(bytes_max);
+            writer.add_sent_at_once(&SentAtOnce { placement, pair, at_once_max_bytes }).unwrap();
         }
         writer.end().unwrap();
         Raw::read(&path).unwrap()
@@ -95,22 +132,22 @@ fn normal(random: &mut fastrand::Rng) -> f64 {
     (0..12).map(|_| random.f64()).sum::<f64>() - 6.0
 }
 
-pub fn head(topology: Topology, settings: Settings) -> Head {
+pub fn head(ranks: Ranks, settings: Settings) -> Head {
     Head {
         format: FORMAT.to_owned(),
         version: VERSION,
-        command: vec!["mpiexec".to_owned(), "-n".to_owned(), topology.0.len().to_string()],
+        command: vec!["mpiexec".to_owned(), "-n".to_owned(), ranks.0.len().to_string()],
         started: "2026-11-22T06:30:00Z".to_owned(),
         mpi: "made up 1.0".to_owned(),
         tick_s: 1e-9,
         host: "made up, 32 cores".to_owned(),
         settings,
-        ranks: topology,
+        ranks,
     }
 }
 
 /// Nodes of two sockets, with so many ranks on each, bound.
-pub fn nodes(nodes: u32, ranks: u32) -> Topology {
+pub fn nodes(nodes: u32, ranks: u32) -> Ranks {
     let place = |rank: u32| RankPlace {
         rank,
         node: rank / ranks * ranks,
@@ -119,5 +156,5 @@ pub fn nodes(nodes: u32, ranks: u32) -> Topology {
         packages: 2,
         cpus: 1,
     };
-    Topology((0..nodes * ranks).map(place).collect())
+    Ranks((0..nodes * ranks).map(place).collect())
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use matchpoint_calibrate::plan::ROUNDS;
 
 use super::size::{bytes, seconds};
 
@@ -56,9 +57,13 @@ pub struct Calibrate {
     #[arg(long, value_name = "BYTES", default_value = "1M", value_parser = size)]
     pub total_bytes: u32,
 
-    /// Seconds for each measurement; there are some hundred
+    /// Seconds for each measurement, of all rounds; there are some hundred
     #[arg(long, value_name = "SECONDS", default_value_t = 0.1, value_parser = seconds)]
     pub seconds: f64,
+
+    /// How often everything is measured, each time in another order: what differs between rounds makes intervals wide
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub rounds: u32,
 
     /// Write parameters, measurements and residuals as JSON to this file (- is standard output, instead of the table)
     #[arg(long, value_name = "FILE")]

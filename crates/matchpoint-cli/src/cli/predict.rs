@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use matchpoint_model::Order;
+use matchpoint_model::SearchOrder;
 use matchpoint_replay::{Arrivals, LogGp};
 
 use super::engine_name;
@@ -99,8 +99,8 @@ impl Processes {
 #[derive(Args, Clone, Debug)]
 pub struct Exchanged {
     /// In which order messages find their receives: bound (γ n²), reversed, third (n² ÷ 3 entries) or in_order
-    #[arg(long, value_name = "ORDER", default_value_t = Order::Bound)]
-    pub order: Order,
+    #[arg(long, value_name = "ORDER", default_value_t = SearchOrder::Bound)]
+    pub order: SearchOrder,
 
     /// What is sent.
     #[command(flatten)]
@@ -209,8 +209,9 @@ pub struct PredictTrace {
     pub arrivals: Arrivals,
 
     /// The network of the replay: L, o, g in ns, G in ns per byte, S in bytes (larger messages wait for their receive)
-    #[arg(long, value_name = "KEY=VALUE,…", default_value_t)]
-    pub loggp: LogGp,
+    /// [default: that of the machine's file; else as of analyze]
+    #[arg(long, value_name = "KEY=VALUE,…")]
+    pub loggp: Option<LogGp>,
 
     /// Other numbers of processes, and the memory that engines take there
     #[arg(long, value_name = "P1,P2,…", value_delimiter = ',', value_parser = processes)]

@@ -2,25 +2,23 @@
 
 use std::num::NonZeroU32;
 
-use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
-use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
-use matchpoint_model::{End, Order};
-
 use super::place::Place;
 use super::predicted::{EngineRow, Row};
 use crate::failure::Failure;
+use matchpoint::engines::{NameError, REGISTRY, at_process, create, create_counting};
+use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
 
 /// More messages would take a list too long: it compares n² ÷ 2 entries.
 const MESSAGES_MAX: u64 = 20_000;
 
 /// Every engine of the registry on one exchange.
-pub(super) fn at(place: &Place, row: &Row, order: Order) -> Result<Vec<EngineRow>, Failure> {
-    let of = |name: &str| at_one(place, row, order, name);
+pub(super) fn at(place: &Place, row: &Row) -> Result<Vec<EngineRow>, Failure> {
+    let of = |name: &str| at_one(place, row, name);
     let rows: Result<Vec<EngineRow>, NameError> = REGISTRY.iter().map(|spec| of(spec.name)).collect();
     rows.map_err(|error| Failure::Message(error.to_string()))
 }
 
-fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRow, NameError> {
+fn at_one(place: &Place, row: &Row, name: &str) -> Result<EngineRow, NameError> {
     let messages = row.prediction.processes.iter().map(|process| process.received).max().unwrap_or(0);
     let processes = row.layout.processes.get();
     let full_name = at_process(name, 0, processes.into());
@@ -40,17 +38,6 @@ fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRo
     // Waiting receives are what takes memory; in which order they are taken does not matter to it.
     let _ = exchange(engine.as_mut(), messages, true);
     let per_node = place.per_node(processes);
-    let attempts = match order {
-        Order::Bound | Order::Reversed => attempts_reversed,
-        Order::InOrder => attempts_in_order,
-        Order::Third => None,
-    };
-    let time_at =
-        |attempts: u64, end| place.machine.engine_s(name, 2.0 * messages as f64, attempts as f64, end).ok();
-    let time = attempts.and_then(|attempts| {
-        let [shortest, value, longest] = End::ALL.map(|end| time_at(attempts, end));
-        Some([shortest?, value?, longest?])
-    });
     Ok(EngineRow {
         engine: name.to_owned(),
         processes,
@@ -58,8 +45,8 @@ fn at_one(place: &Place, row: &Row, order: Order, name: &str) -> Result<EngineRo
         attempts_reversed,
         attempts_in_order,
         attempts_recorded: None,
-        time_s: time,
-        time_from: time.map(|_| "the machine's file"),
+        time_s: None,
+        time_from: None,
         node_bytes: Some(engine.footprint().peak_bytes * per_node),
         node_bytes_all_peers: all_peers(&full_name, processes)?.map(|bytes| bytes * per_node),
     })
@@ -115,12 +102,14 @@ fn envelope(source: u64) -> Envelope {
 
 #[cfg(test)]
 mod tests {
+    use matchpoint_model::SearchOrder;
+
     use super::*;
 
     #[test]
     fn a_list_compares_what_the_orders_say() {
         for messages in [0, 1, 7, 100] {
-            for (in_order, order) in [(false, Order::Reversed), (true, Order::InOrder)] {
+            for (in_order, order) in [(false, SearchOrder::Reversed), (true, SearchOrder::InOrder)] {
                 let mut engine = create_counting("list").unwrap();
                 exchange(engine.as_mut(), messages, in_order).unwrap();
                 // A post looks into an empty queue.

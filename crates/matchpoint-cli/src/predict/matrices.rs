@@ -44,6 +44,11 @@ impl Matrix {
         Ok(Matrix { path: path.to_owned(), bytes: known.len(), reader: reader.map_err(failure)? })
     }
 
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Rows, columns, entries.
     pub fn header(&self) -> Header {
         self.reader.header()

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::Path;
 
 use matchpoint_model::machine::{self, BLUE_WATERS};
-use matchpoint_model::{Layout, Machine, Order, Search, Setting, Topology};
+use matchpoint_model::{Layout, Locality, Machine, Search, SearchOrder, Setting, Topology};
 
 use crate::cli::On;
 use crate::failure::Failure;
@@ -27,8 +27,14 @@ impl Place {
     pub fn read(on: &On) -> Result<Self, Failure> {
         let machine = read_machine(&on.machine)?;
         let lacks = |key: &str, option: &str| {
+            // What was calibrated on one host does not tell how many processes others would have.
+            let one_host = if machine.farthest() == Locality::OffNode {
+                ""
+            } else {
+                "; it was measured within one node"
+            };
             Failure::Message(format!(
-                "the machine `{}` has no {key}: say {option}, or add it to the machine's file",
+                "the machine `{}` has no {key}{one_host}: say {option}, or add it to the machine's file",
                 machine.name
             ))
         };
@@ -61,7 +67,7 @@ impl Place {
     }
 
     /// The same, with all else that a prediction needs, queues searched in an order.
-    pub fn setting(&self, processes: NonZeroU32, order: Order) -> Setting<'_> {
+    pub fn setting(&self, processes: NonZeroU32, order: SearchOrder) -> Setting<'_> {
         self.setting_of(processes, Search::Order(order))
     }
 

@@ -80,7 +80,7 @@ pub struct EngineRow {
     pub attempts_in_order: Option<u64>,
     /// Entries that it compares with what was traced, at all ranks.
     pub attempts_recorded: Option<u64>,
-    /// Time of matching at the process that takes longest for it, shortest, likely and longest, in seconds, where it is known.
+    /// Of a trace: time of matching at the process that takes longest for it, shortest, likely and longest, in seconds.
     pub time_s: Option<[f64; 3]>,
     /// Where the time is from, in words.
     pub time_from: Option<&'static str>,

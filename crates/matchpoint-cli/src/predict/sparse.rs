@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use matchpoint_model::sparse::Sizes;
-use matchpoint_model::{Exchange, Order, Partition, predict};
+use matchpoint_model::{Exchange, Partition, SearchOrder, predict};
 
 use super::engines;
 use super::matrices::{self, Matrix};
@@ -83,7 +83,9 @@ pub(super) fn must_fit(first: &Matrix, second: Option<&Matrix>) -> Result<(), Fa
         return Ok(());
     }
     Err(Failure::Message(format!(
-        "the first matrix has {columns} columns, the second {rows} rows: a product needs as many of both"
+        "{} has {columns} columns, {} {rows} rows: a product needs as many of both",
+        first.path().display(),
+        second.path().display()
     )))
 }
 
@@ -92,7 +94,7 @@ pub(super) fn sizes(numbers: &Numbers) -> Sizes {
 }
 
 /// A prediction without rows.
-pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: Order) -> Predicted {
+pub(super) fn begin(command: &'static str, subject: String, place: &Place, order: SearchOrder) -> Predicted {
     Predicted {
         command,
         subject,
@@ -106,14 +108,14 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, order
     }
 }
 
-fn searched(order: Order) -> &'static str {
+fn searched(order: SearchOrder) -> &'static str {
     match order {
-        Order::Bound => {
+        SearchOrder::Bound => {
             "γ n² (equation 3): an upper bound, of messages in the opposite order of their receives"
         }
-        Order::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
-        Order::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
-        Order::InOrder => {
+        SearchOrder::Reversed => "n (n + 1) ÷ 2 entries, of messages in the opposite order of their receives",
+        SearchOrder::Third => "n² ÷ 3 entries, what the paper found in its applications (§5)",
+        SearchOrder::InOrder => {
             "n entries, of messages in the order of their receives: the least that a list can do"
         }
     }
@@ -124,14 +126,14 @@ fn add(
     place: &Place,
     processes: &[NonZeroU32],
     exchanges: &[Exchange],
-    order: Order,
+    order: SearchOrder,
     of_matrix: (u64, u64),
 ) -> Result<(), Failure> {
     for (&processes, exchange) in processes.iter().zip(exchanges) {
         let prediction = predict(&place.setting(processes, order), exchange).map_err(Failure::Message)?;
         let row =
             Row::new(processes.to_string(), predicted.command, place.layout(processes), exchange, prediction);
-        predicted.engines.extend(engines::at(place, &row, order)?);
+        predicted.engines.extend(engines::at(place, &row)?);
         predicted.rows.push(Row { matrix: Some(of_matrix), ..row });
     }
     Ok(())

@@ -7,10 +7,10 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use matchpoint_model::{End, Exchange, Locality, Search, Sent, predict};
-use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements};
+use matchpoint_model::{End, Estimate, Exchange, Locality, Machine, Protocol, Search, Sent, predict};
+use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
-use matchpoint_replay::{Measurements, Options, Progress};
+use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 
 use super::engines;
 use super::place::Place;
@@ -26,7 +26,6 @@ use crate::progress;
 type Times = Vec<[f64; 3]>;
 
 /// What an engine's times are from.
-const FROM_MACHINE: &str = "the machine's file";
 const FROM_REPLAY: &str = "the replay on this host, warm to cold";
 const FROM_LIBRARY: &str = "what the machine's MPI library takes for each entry that list compares";
 
@@ -54,7 +53,7 @@ fn measure(
         engines: arguments.engines.clone(),
         sampled: false,
         arrivals: arguments.arrivals,
-        loggp: arguments.loggp,
+        loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
         compare_arrivals: false,
     };
     let size_limits = size_limits(place);
@@ -72,6 +71,24 @@ fn size_limits(place: &Place) -> Vec<u64> {
     limits
 }
 
+/// The machine's network as the replay has networks, if its file tells of it: between the most distant processes that it
+/// knows, α less what both of them spend, and the rate of the largest messages.
+fn network(machine: &Machine) -> Option<LogGp> {
+    let link = machine.link(machine.farthest());
+    let ns = |estimate: Option<Estimate>| Some(estimate?.value * 1e9);
+    let (overhead_ns, gap_ns) = (ns(machine.logp.overhead_s)?, ns(machine.logp.gap_s)?);
+    let first = Protocol::ALL.into_iter().find_map(|protocol| ns(link.transport(protocol).alpha_s))?;
+    let rates = Protocol::ALL.into_iter().rev();
+    let largest = rates.into_iter().find_map(|protocol| link.transport(protocol).rate_bytes_per_s)?;
+    Some(LogGp {
+        latency_ns: (first - 2.0 * overhead_ns).max(0.0),
+        overhead_ns,
+        gap_ns,
+        gap_per_byte_ns: 1e9 / largest.value,
+        eager_bytes: link.eager_max_bytes.unwrap_or(u64::MAX),
+    })
+}
+
 struct Traced<'a> {
     arguments: &'a PredictTrace,
     place: &'a Place,
@@ -87,7 +104,7 @@ impl Traced<'_> {
             subject: self.subject(),
             machine: self.place.machine.clone(),
             network: self.place.network(),
-            searched: format!("engine {}: {}", first.name, self.times(0, 0)?.1),
+            searched: format!("engine {}: {FROM_REPLAY}", first.name),
             row_name: "phase",
             rows: Vec::new(),
             engines: Vec::new(),
@@ -97,8 +114,8 @@ impl Traced<'_> {
             predicted.rows.push(self.row(phase)?);
         }
         for at in 0..self.measured.engines.len() {
-            let (times, from) = self.times_of_run(at)?;
-            predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, from));
+            let times = self.times_of_run(at);
+            predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, FROM_REPLAY));
         }
         predicted.engines.extend(self.library()?);
         for &processes in &self.arguments.scale {
@@ -128,7 +145,7 @@ impl Traced<'_> {
         let exchange = Exchange { messages: sent.collect() };
         let ranks = NonZeroU32::new(self.measured.trace.ranks);
         let ranks = ranks.ok_or_else(|| Failure::Message("the trace has no ranks".to_owned()))?;
-        let known = self.by_rank(&self.times(0, phase)?.0);
+        let known = self.by_rank(&self.times(0, phase));
         let setting = self.place.setting_of(ranks, Search::Known(&known));
         let prediction = predict(&setting, &exchange).map_err(Failure::Message)?;
         let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
@@ -144,24 +161,14 @@ impl Traced<'_> {
         known
     }
 
-    /// What an engine takes in one phase, by process, and where that is from.
-    fn times(&self, engine: usize, phase: usize) -> Result<(Times, &'static str), Failure> {
-        let measured = &self.measured.engines[engine];
-        let name = measured.name.as_str();
-        if self.place.machine.queue_search.engines.contains_key(name) {
-            let times = self.phases[phase].matching.iter().map(|matching| {
-                let attempts = matching.attempts[engine].unwrap_or(0) as f64;
-                let at = |end| self.place.machine.engine_s(name, matching.operations as f64, attempts, end);
-                Ok([at(End::Shortest)?, at(End::Value)?, at(End::Longest)?])
-            });
-            let times: Result<Times, matchpoint_model::Missing> = times.collect();
-            return Ok((times.map_err(|missing| Failure::Message(missing.to_string()))?, FROM_MACHINE));
-        }
-        let times = measured.ranks.iter().enumerate().map(|(process, rank)| {
+    /// What an engine takes in one phase, by process.
+    fn times(&self, engine: usize, phase: usize) -> Times {
+        let ranks = self.measured.engines[engine].ranks.iter().enumerate();
+        let times = ranks.map(|(process, rank)| {
             let part = self.part(engine, phase, process);
             warm_to_cold(rank).map(|time| time * part)
         });
-        Ok((times.collect(), FROM_REPLAY))
+        times.collect()
     }
 
     /// The share of a process's matching that falls into a phase: of its calls and what it compares in them.
@@ -174,15 +181,13 @@ impl Traced<'_> {
     }
 
     /// The same over the whole run.
-    fn times_of_run(&self, engine: usize) -> Result<(Times, &'static str), Failure> {
+    fn times_of_run(&self, engine: usize) -> Times {
         let mut sums = vec![[0.0; 3]; self.measured.ranks.len()];
-        let mut from = FROM_REPLAY;
         for phase in 0..self.phases.len() {
-            let (times, of) = self.times(engine, phase)?;
-            from = of;
+            let times = self.times(engine, phase);
             sums.iter_mut().zip(times).for_each(|(sum, time)| (0..3).for_each(|at| sum[at] += time[at]));
         }
-        Ok((sums, from))
+        sums
     }
 
     fn engine_row(&self, engine: &EngineMeasurements, times: &[[f64; 3]], from: &'static str) -> EngineRow {
@@ -203,20 +208,19 @@ impl Traced<'_> {
 
     /// The MPI library of the machine, which searches as `list` does, if `list` was played.
     fn library(&self) -> Result<Option<EngineRow>, Failure> {
-        let list = self.measured.engines.iter().find(|engine| engine.name == "list");
-        let (Some(list), Ok(_)) = (list, self.place.machine.attempt_s(End::Value)) else { return Ok(None) };
-        let time = |attempts: u64, end| self.place.machine.attempt_s(end).map(|each| each * attempts as f64);
-        let times: Result<Times, matchpoint_model::Missing> = list
-            .ranks
-            .iter()
-            .map(|rank| {
-                Ok([
-                    time(rank.attempts, End::Shortest)?,
-                    time(rank.attempts, End::Value)?,
-                    time(rank.attempts, End::Longest)?,
-                ])
-            })
-            .collect();
+        let (machine, engines) = (&self.place.machine, &self.measured.engines);
+        let list = engines.iter().find(|engine| engine.name == "list");
+        let (Some(list), Ok(_)) = (list, machine.attempt_s(1, End::Value)) else { return Ok(None) };
+        let time = |(rank, own): (&EngineAtRank, &RankMeasurements), end| {
+            // Queues are as long as those of so many messages in reversed order, whose searches are as long on average.
+            let at_once = 2 * rank.attempts / own.messages.max(1);
+            machine.attempt_s(at_once, end).map(|each_s| each_s * rank.attempts as f64)
+        };
+        let times =
+            list.ranks.iter().zip(&self.measured.ranks).map(|rank| {
+                Ok([time(rank, End::Shortest)?, time(rank, End::Value)?, time(rank, End::Longest)?])
+            });
+        let times: Result<Times, matchpoint_model::Missing> = times.collect();
         let times = times.map_err(|missing| Failure::Message(missing.to_string()))?;
         let row = self.engine_row(list, &times, FROM_LIBRARY);
         Ok(Some(EngineRow { engine: LIBRARY.to_owned(), node_bytes: None, ..row }))
@@ -253,18 +257,20 @@ impl Traced<'_> {
                 share(engine.sampled)
             ));
         }
-        let from_replay = self
-            .measured
-            .engines
-            .iter()
-            .any(|engine| !self.place.machine.queue_search.engines.contains_key(&engine.name));
-        if from_replay {
-            notes.push(format!(
-                "Times of matching that are not from the machine's file were measured on {}, from warm to cold caches; a \
-                 phase has the part of them that its calls and comparisons are.",
-                self.measured.host
-            ));
-        }
+        notes.push(format!(
+            "Times of matching were measured on {}, from warm to cold caches; a phase has the part of them that its calls and \
+             comparisons are.",
+            self.measured.host
+        ));
+        let is_simulated = self.arguments.arrivals == Arrivals::Simulated;
+        notes.extend(is_simulated.then(|| match (self.arguments.loggp, network(&self.place.machine)) {
+            (Some(given), _) => format!("Messages arrive as in the network {given}, as asked for."),
+            (None, Some(own)) => format!("Messages arrive as in the machine's network: {own}."),
+            (None, None) => {
+                let assumed = LogGp::default();
+                format!("Messages arrive as in a network that is assumed ({assumed}): the machine's file has no logp.")
+            }
+        }));
         notes
     }
 }

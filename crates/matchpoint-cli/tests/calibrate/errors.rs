@@ -42,7 +42,10 @@ fn a_launcher_that_fails() {
     let ran = setting.run(QUICK, [&mpiexec]);
     assert!(ran.stderr.contains("no hosts today"), "{ran}");
     let complaint = ran.complaint();
-    assert!(complaint.contains("ended before all was measured (exit code 3)"), "{complaint}");
+    assert!(
+        complaint.contains("the benchmark never began") && complaint.contains("(exit code 3)"),
+        "{complaint}"
+    );
     assert!(!setting.path("machine.raw.jsonl").exists() && !setting.path("machine.toml").exists());
 }
 
@@ -52,10 +55,22 @@ fn a_launcher_that_ends_in_the_middle() {
     let script = format!("{HELLO}\nread line; echo 'MPCAL1 measured 0 1e-6 1e-6'; read line; exit 9");
     let complaint = setting.run(QUICK, [launcher(&setting, &script)]).complaint();
     assert!(
-        complaint.contains("(exit code 9)") && complaint.contains("after the 1 measurements"),
+        complaint.contains("(exit code 9)") && complaint.contains("after the 1 measurement in"),
         "{complaint}"
     );
     assert_eq!(setting.raw().lines().count(), 2);
+    // Another job does not go on with it, and starting that again would not help.
+    let three = HELLO.replace("ranks=2", "ranks=3").replace("in 0 1;", "in 0 1 2;");
+    let complaint = setting.run(QUICK, [launcher(&setting, &format!("{three}\nread line"))]).complaint();
+    assert!(complaint.ends_with("repeat its command, or begin anew with --replace"), "{complaint}");
+}
+
+/// The benchmark is a word of the program's then, and never starts.
+#[test]
+fn a_program_behind_the_launcher() {
+    let setting = Setting::new();
+    let complaint = setting.run(QUICK, [launcher(&setting, "exec echo I am an application")]).complaint();
+    assert!(complaint.contains("the launcher comes without a program, as in -- mpiexec -n 2"), "{complaint}");
 }
 
 #[test]
@@ -98,27 +113,39 @@ fn files_that_are_damaged_or_incomplete() {
     };
     assert!(from("").complaint().contains("line 1: there is no whole line"));
     assert!(from("{}\n").complaint().contains("line 1: missing field"));
-    let head = r#"{"format":"matchpoint calibration","version":1,"command":["mpiexec"],"started":"2026-11-22T00:00:00Z",
+    let head = r#"{"format":"matchpoint calibration","version":2,"command":["mpiexec"],"started":"2026-11-22T00:00:00Z",
         "mpi":"none 1.0","tick_s":1e-9,"host":"h","settings":{"bytes_max":64,"messages_max":3,"bytes_total":64,
-        "batch_s":0.1,"budget_s":0.1},"ranks":[{"rank":0,"node":0,"host":"n0","package":0,"packages":1,"cpus":1},
+        "batch_s":0.1,"budget_s":0.1,"rounds":1},"ranks":[{"rank":0,"node":0,"host":"n0","package":0,"packages":1,"cpus":1},
         {"rank":1,"node":0,"host":"n0","package":0,"packages":1,"cpus":1}]}"#
         .replace('\n', "");
     assert!(from(&format!("{head}\n")).complaint().contains("nothing was measured yet"));
     let none = head.replace(r#""messages_max":3"#, r#""messages_max":0"#);
-    assert!(from(&format!("{none}\n")).complaint().contains("line 1: `bytes_max`, `messages_max` and"));
+    assert!(
+        from(&format!("{none}\n"))
+            .complaint()
+            .contains("line 1: `bytes_max`, `messages_max`, `bytes_total` and `rounds` must")
+    );
     let measured = |bytes: u32, time: &str| {
         format!(
-            r#"{{"part":"sizes","placement":"on_socket","pairs":[[0,1]],"order":"equal","messages":1,"bytes":{bytes},"seconds":[{time}]}}"#
+            r#"{{"round":0,"part":"sizes","placement":"on_socket","pairs":[[0,1]],"order":"equal","messages":1,"bytes":{bytes},"seconds":[{time}]}}"#
         )
     };
     let damaged = format!("{head}\n{}\n{}\n", measured(1, "1e-6"), measured(2, "-2e-6"));
     assert!(from(&damaged).complaint().contains("line 3: -0.000002 s is no time"));
-    // One size, and a line that was cut off: fitted as far as it goes, and told.
+    // One size, and a line that was cut off: nothing follows from that, and it is told.
     let one = format!("{head}\n{}\n{}", measured(1, "1e-6"), &measured(2, "2e-6")[..40]);
-    let ran = from(&one).succeed();
-    assert!(ran.stdout.contains("one size alone does not tell latency and rate apart"), "{ran}");
+    let complaint = from(&one).complaint();
+    assert!(complaint.contains("not one parameter follows"), "{complaint}");
+    assert!(complaint.contains("one size alone does not tell latency and rate apart"), "{complaint}");
+    assert!(!setting.path("machine.toml").exists());
+    // Two sizes and more are fitted as far as they go. What bytes cost is less than the times scatter by.
+    let sizes = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+    let times = sizes.iter().map(|&bytes| measured(bytes, if bytes % 3 == 0 { "1.03e-6" } else { "1e-6" }));
+    let ran = from(&format!("{head}\n{}\n", times.collect::<Vec<_>>().join("\n"))).succeed();
     assert!(ran.stdout.contains("The calibration was interrupted"), "{ran}");
-    assert!(setting.machine().on_socket.eager.alpha_s.is_none());
+    assert!(ran.stdout.contains("not determined") && ran.stdout.contains("named by their order"), "{ran}");
+    let (_, most) = setting.machine().on_socket.eager.rate_bytes_per_s.unwrap().interval.unwrap();
+    assert!(most.is_infinite(), "{most}");
 }
 
 #[test]

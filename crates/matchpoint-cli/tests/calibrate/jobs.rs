@@ -49,35 +49,64 @@ fn a_host_is_measured_and_fitted() {
 fn an_interrupt_costs_one_measurement() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
-    let setting = Setting::new();
-    let words = setting.words(QUICK);
-    // Without `timeout`, which has a signal go to itself alone.
-    let mut command = Command::new(MATCHPOINT);
-    command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
-    command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
-    let mut job = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let begin = Instant::now();
-    let lines = || setting.path("machine.raw.jsonl").exists().then(|| setting.raw().lines().count());
-    while lines().unwrap_or(0) < 8 {
-        assert!(begin.elapsed() < Duration::from_secs(100), "nothing is measured");
-        std::thread::sleep(Duration::from_millis(2));
+    // As of a terminal, which tells the job too; and of whoever tells this process alone.
+    for (signal, code) in [("-TERM", 1), ("-INT", 130)] {
+        let setting = Setting::new();
+        let words = setting.words(QUICK);
+        // Without `timeout`, which has a signal go to itself alone.
+        let mut command = Command::new(MATCHPOINT);
+        command.args(&words[5..]).arg("--").args(launcher(&mpi, "2"));
+        command.env("XDG_CACHE_HOME", mpi::scratch().join("cache"));
+        let mut job = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let begin = Instant::now();
+        let lines = || setting.path("machine.raw.jsonl").exists().then(|| setting.raw().lines().count());
+        while lines().unwrap_or(0) < 8 {
+            assert!(begin.elapsed() < Duration::from_secs(100), "nothing is measured");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        mpi::run(Command::new("kill").args([signal, &job.id().to_string()]));
+        let status = job.wait().unwrap();
+        let mut said = String::new();
+        job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        if status.success() {
+            eprintln!("left out: all was measured before it was told to stop");
+            continue;
+        }
+        assert!(said.contains("the same command goes on after the"), "{said}");
+        assert_eq!(status.code(), Some(code), "{said}");
+        assert!(!setting.path("machine.toml").exists());
+        let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
+        let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
+        assert!(ran.stderr.contains("going on with"), "{ran}");
+        let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
+        assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
+        assert!(setting.json()["complete"].as_bool().unwrap());
     }
-    mpi::run(Command::new("kill").args(["-TERM", &job.id().to_string()]));
-    let status = job.wait().unwrap();
-    let mut said = String::new();
-    job.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    if status.success() {
-        eprintln!("left out: all was measured before it was told to stop");
-        return;
-    }
-    assert!(said.contains("the same command goes on after the"), "{said}");
-    assert!(!setting.path("machine.toml").exists());
-    let before: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
-    let ran = setting.run(QUICK, launcher(&mpi, "2")).succeed();
-    assert!(ran.stderr.contains("going on with"), "{ran}");
-    let after: Vec<String> = setting.raw().lines().map(str::to_owned).collect();
-    assert_eq!(after[..before.len() - 1], before[..before.len() - 1]);
-    assert!(setting.json()["complete"].as_bool().unwrap());
+}
+
+/// What is written of messages that wait for their receive is what was tried, and o is no more than α.
+#[test]
+fn sends_that_wait_are_told_from_those_that_do_not() {
+    mpi::each(|mpi| {
+        let setting = Setting::new();
+        // Up to 1 MiB: libraries have messages of some 4 to 64 KiB wait at the latest.
+        let options =
+            ["--seconds", "0.005", "--max-bytes", "1M", "--max-messages", "10", "--total-bytes", "1K"];
+        setting.run(&options, launcher(mpi, "2")).succeed();
+        let (json, machine) = (setting.json(), setting.machine());
+        let Some(link) = json["links"].as_array().unwrap().first() else {
+            eprintln!("left out: on a host of several sockets ranks may be on any");
+            return;
+        };
+        let at_once = link["at_once_max_bytes"].as_u64().unwrap();
+        assert!((64..1 << 20).contains(&at_once), "{link}");
+        let last = link["protocols"].as_array().unwrap().last().unwrap();
+        assert_eq!(last["protocol"], "rendezvous", "{link}");
+        assert!(last["bytes_min"].as_u64().unwrap() > at_once, "{link}");
+        assert_eq!(machine.on_socket.eager_max_bytes, Some(at_once));
+        assert!(machine.logp.overhead_s.is_some() && machine.logp.gap_s.is_some());
+        assert_eq!(machine.node.processes, None, "two were started, and a node may have more");
+    });
 }
 
 #[test]

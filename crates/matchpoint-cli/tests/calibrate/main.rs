@@ -11,5 +11,6 @@ mod jobs;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
+mod pairs;
 mod setting;
 mod validate;

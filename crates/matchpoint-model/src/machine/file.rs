@@ -4,8 +4,9 @@ use std::fmt::{self, Display, Write};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{FORMAT, Link, Locality, Machine, Protocol, Provenance};
+use super::{FORMAT, GammaAt, Link, Locality, Machine, Protocol, Provenance, QueueSearch};
 use crate::estimate::Estimate;
+use crate::lines::line_of;
 
 /// No machine has so many parameters.
 const BYTES_MAX: u64 = 1 << 20;
@@ -58,46 +59,63 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Machine, MachineError> {
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         failed(line, error.message().to_owned())
     })?;
-    problem(&machine).map_or(Ok(machine), |problem| Err(failed(None, problem)))
+    match problem(&machine) {
+        Some(Problem { table, key, what }) => Err(failed(line_of(text, table, key), what)),
+        None => Ok(machine),
+    }
 }
 
-/// What no single number shows to be wrong.
-fn problem(machine: &Machine) -> Option<String> {
+/// What no single number shows to be wrong, and the key that is to blame.
+struct Problem {
+    table: &'static str,
+    key: &'static str,
+    what: String,
+}
+
+fn problem(machine: &Machine) -> Option<Problem> {
     if machine.format != FORMAT {
-        return Some(format!("format = {}, but this version reads format {FORMAT}", machine.format));
+        let what = format!("format = {}, but this version reads format {FORMAT}", machine.format);
+        return Some(Problem { table: "", key: "format", what });
     }
     let counts = [
-        ("node.sockets", machine.node.sockets),
-        ("node.processes", machine.node.processes),
-        ("contention.nodes_per_router", machine.contention.nodes_per_router),
+        ("node", "sockets", machine.node.sockets),
+        ("node", "processes", machine.node.processes),
+        ("contention", "nodes_per_router", machine.contention.nodes_per_router),
     ];
-    if let Some((key, _)) = counts.iter().find(|(_, count)| *count == Some(0)) {
-        return Some(format!("{key} is 0, where 1 is the least"));
+    if let Some(&(table, key, _)) = counts.iter().find(|(.., count)| *count == Some(0)) {
+        return Some(Problem { table, key, what: format!("{table}.{key} is 0, where 1 is the least") });
     }
-    for locality in Locality::ALL {
-        let Link { short_max_bytes, eager_max_bytes, .. } = machine.link(locality);
-        if let (Some(short), Some(eager)) = (short_max_bytes, eager_max_bytes) {
-            if short > eager {
-                let key = locality.key();
-                return Some(format!(
-                    "{key}.short_max_bytes, {short}, exceeds {key}.eager_max_bytes, {eager}"
-                ));
-            }
-        }
-    }
-    confidence_problem(machine)
+    let of_links = Locality::ALL.into_iter().find_map(|locality| sizes_problem(machine, locality));
+    of_links.or_else(|| messages_problem(&machine.queue_search)).or_else(|| confidence_problem(machine))
 }
 
-fn confidence_problem(machine: &Machine) -> Option<String> {
-    match machine.provenance.confidence {
+fn sizes_problem(machine: &Machine, locality: Locality) -> Option<Problem> {
+    let (table, link) = (locality.key(), machine.link(locality));
+    let (short, eager) =
+        link.short_max_bytes.zip(link.eager_max_bytes).filter(|(short, eager)| short > eager)?;
+    let what = format!("{table}.short_max_bytes, {short}, exceeds {table}.eager_max_bytes, {eager}");
+    Some(Problem { table, key: "short_max_bytes", what })
+}
+
+fn messages_problem(search: &QueueSearch) -> Option<Problem> {
+    let (table, key) = ("queue_search", "by_messages");
+    let numbers: Vec<u32> = search.by_messages.iter().map(|at| at.messages).collect();
+    let is_ascending = numbers.first() != Some(&0) && numbers.windows(2).all(|two| two[0] < two[1]);
+    let what = format!("{table}.{key}: its messages are {numbers:?}, and not 1 or more and ascending");
+    (!is_ascending).then_some(Problem { table, key, what })
+}
+
+fn confidence_problem(machine: &Machine) -> Option<Problem> {
+    let what = match machine.provenance.confidence {
         Some(confidence) if !(confidence > 0.0 && confidence < 1.0) => {
-            Some(format!("provenance.confidence is {confidence}, where 0.95 would be 95 %"))
+            format!("provenance.confidence is {confidence}, where 0.95 would be 95 %")
         }
         None if estimates(machine).any(|estimate| estimate.interval.is_some()) => {
-            Some("there are intervals, but no provenance.confidence says how sure they are".to_owned())
+            "there are intervals, but no provenance.confidence says how sure they are".to_owned()
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Problem { table: "provenance", key: "confidence", what })
 }
 
 fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
@@ -105,7 +123,7 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
         Protocol::ALL.into_iter().map(move |protocol| machine.link(locality).transport(protocol))
     });
     let of_links = transports.flat_map(|of| [of.alpha_s, of.rate_bytes_per_s, of.node_rate_bytes_per_s]);
-    let of_engines = machine.queue_search.engines.values().flat_map(|of| [of.operation_s, of.attempt_s]);
+    let by_messages = machine.queue_search.by_messages.iter().map(|at| Some(at.gamma_s));
     let others = [
         machine.queue_search.gamma_s,
         machine.queue_search.attempt_s,
@@ -113,7 +131,7 @@ fn estimates(machine: &Machine) -> impl Iterator<Item = Estimate> + '_ {
         machine.logp.overhead_s,
         machine.logp.gap_s,
     ];
-    of_links.chain(of_engines).chain(others).flatten()
+    of_links.chain(by_messages).chain(others).flatten()
 }
 
 impl Machine {
@@ -136,16 +154,12 @@ impl Machine {
         table(
             &mut text,
             "queue_search",
-            &[("gamma_s", shown(search.gamma_s)), ("attempt_s", shown(search.attempt_s))],
+            &[
+                ("gamma_s", shown(search.gamma_s)),
+                ("attempt_s", shown(search.attempt_s)),
+                ("by_messages", by_messages(search)),
+            ],
         );
-        for (name, cost) in &search.engines {
-            let name = format!("queue_search.engines.{}", quoted_key(name));
-            table(
-                &mut text,
-                &name,
-                &[("operation_s", shown(cost.operation_s)), ("attempt_s", shown(cost.attempt_s))],
-            );
-        }
         table(
             &mut text,
             "contention",
@@ -218,13 +232,12 @@ fn shown(estimate: Option<Estimate>) -> Option<String> {
     estimate.map(|estimate| estimate.to_string())
 }
 
-fn quoted(text: &str) -> String {
-    toml::Value::String(text.to_owned()).to_string()
+fn by_messages(search: &QueueSearch) -> Option<String> {
+    let line = |at: &GammaAt| format!("  {{ messages = {}, gamma_s = {} }},\n", at.messages, at.gamma_s);
+    let lines: Vec<String> = search.by_messages.iter().map(line).collect();
+    (!lines.is_empty()).then(|| format!("[\n{}]", lines.concat()))
 }
 
-/// A key may not be quoted over several lines, as a value may.
-fn quoted_key(name: &str) -> String {
-    let table: toml::Table = [(name.to_owned(), toml::Value::Boolean(true))].into_iter().collect();
-    let line = table.to_string();
-    line.trim_end().trim_end_matches("true").trim_end().trim_end_matches('=').trim_end().to_owned()
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{FatTree, File, Graph, Grid, Kind, KindName, Topology};
+use crate::lines::line_of;
 
 /// The version of the format.
 const FORMAT: u32 = 1;
@@ -59,12 +60,15 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Topology, TopologyError> 
         let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
         failed(line, error.message().trim_end().replace('\n', ", "))
     })?;
-    build(file).map_err(|problem| failed(None, problem))
+    build(file).map_err(|(key, problem)| failed(line_of(text, "", key), problem))
 }
 
-fn build(file: File) -> Result<Topology, String> {
+/// What is wrong with a network, and the key that is to blame.
+type Problem = (&'static str, String);
+
+fn build(file: File) -> Result<Topology, Problem> {
     if file.format != FORMAT {
-        return Err(format!("format = {}, but this version reads format {FORMAT}", file.format));
+        return Err(("format", format!("format = {}, but this version reads format {FORMAT}", file.format)));
     }
     let kind = match file.kind {
         KindName::Torus => Kind::Grid(grid(&file, true)?),
@@ -73,15 +77,15 @@ fn build(file: File) -> Result<Topology, String> {
         KindName::Graph => Kind::Graph(graph(&file)?),
     };
     let routes = match &kind {
-        Kind::Graph(graph) => routes(graph, file.routes)?,
-        _ if !file.routes.is_empty() => return Err("routes are of a graph only".to_owned()),
+        Kind::Graph(graph) => routes(graph, file.routes).map_err(|problem| ("routes", problem))?,
+        _ if !file.routes.is_empty() => return Err(("routes", "routes are of a graph only".to_owned())),
         _ => HashMap::new(),
     };
     Ok(Topology { kind, routes })
 }
 
 /// Keys that another kind has are mistakes.
-fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), String> {
+fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Result<(), Problem> {
     let stray = [
         (!of_grid && !file.dimensions.is_empty(), "dimensions"),
         (!of_grid && file.nodes_per_router.is_some(), "nodes_per_router"),
@@ -91,10 +95,10 @@ fn nothing_else(file: &File, of_graph: bool, of_tree: bool, of_grid: bool) -> Re
         (!of_graph && !file.nodes.is_empty(), "nodes"),
     ];
     let stray = stray.into_iter().find(|(is_stray, _)| *is_stray);
-    stray.map_or(Ok(()), |(_, key)| Err(format!("`{key}` is of another kind of network")))
+    stray.map_or(Ok(()), |(_, key)| Err((key, format!("`{key}` is of another kind of network"))))
 }
 
-fn grid(file: &File, is_torus: bool) -> Result<Grid, String> {
+fn grid(file: &File, is_torus: bool) -> Result<Grid, Problem> {
     nothing_else(file, false, false, true)?;
     let nodes_per_router = file.nodes_per_router.unwrap_or(1);
     let dimensions = file.dimensions.clone();
@@ -103,24 +107,25 @@ fn grid(file: &File, is_torus: bool) -> Result<Grid, String> {
         || dimensions.contains(&0)
         || nodes_per_router == 0
     {
-        return Err(format!(
+        let problem = format!(
             "dimensions = {dimensions:?}, nodes_per_router = {nodes_per_router}: 1 to {DIMENSIONS_MAX} dimensions are \
              needed, each of 1 router at least, with 1 node at least"
-        ));
+        );
+        return Err(("dimensions", problem));
     }
     let grid = Grid { dimensions, is_torus, nodes_per_router };
-    within(grid.nodes(), "the dimensions")?;
+    within(grid.nodes(), "the dimensions").map_err(|problem| ("dimensions", problem))?;
     Ok(grid)
 }
 
-fn fat_tree(file: &File) -> Result<FatTree, String> {
+fn fat_tree(file: &File) -> Result<FatTree, Problem> {
     nothing_else(file, false, true, false)?;
     let (arity, levels) = (file.arity.unwrap_or(0), file.levels.unwrap_or(0));
     if arity < 2 || levels < 1 {
-        return Err("a fat tree needs arity, 2 at least, and levels, 1 at least".to_owned());
+        return Err(("arity", "a fat tree needs arity, 2 at least, and levels, 1 at least".to_owned()));
     }
     let tree = FatTree { arity, levels };
-    within(tree.nodes(), "arity and levels")?;
+    within(tree.nodes(), "arity and levels").map_err(|problem| ("arity", problem))?;
     Ok(tree)
 }
 
@@ -129,12 +134,12 @@ fn within(nodes: u64, of: &str) -> Result<(), String> {
     if is_more { Err(format!("{of} make {nodes} nodes, more than {ROUTERS_MAX}")) } else { Ok(()) }
 }
 
-fn graph(file: &File) -> Result<Graph, String> {
+fn graph(file: &File) -> Result<Graph, Problem> {
     nothing_else(file, true, false, false)?;
     if file.nodes.is_empty() {
-        return Err("a graph needs nodes: the router of each node".to_owned());
+        return Err(("nodes", "a graph needs nodes: the router of each node".to_owned()));
     }
-    Graph::new(&file.links, file.nodes.clone())
+    Graph::new(&file.links, file.nodes.clone()).map_err(|problem| ("nodes", problem))
 }
 
 fn routes(graph: &Graph, listed: Vec<Vec<u32>>) -> Result<HashMap<(u32, u32), Vec<u32>>, String> {

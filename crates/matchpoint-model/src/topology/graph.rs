@@ -1,31 +1,17 @@
 //! Any network: routers, links between them, shortest paths.
 
-use std::cell::RefCell;
-use std::collections::{HashMap, VecDeque};
-
-use super::LinkId;
+use std::collections::VecDeque;
 
 /// Routers and links.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) struct Graph {
     /// By router: those it has a link to, ascending.
     neighbours: Vec<Vec<u32>>,
     /// By node: its router.
     nodes: Vec<u32>,
-    /// By last router: from every router the next on a shortest way there. Found when it is first asked for.
-    next: RefCell<HashMap<u32, Vec<u32>>>,
-}
-
-impl PartialEq for Graph {
-    fn eq(&self, other: &Self) -> bool {
-        self.neighbours == other.neighbours && self.nodes == other.nodes
-    }
 }
 
 const NOWHERE: u32 = u32::MAX;
-
-/// Ways to so many routers are kept.
-const KEPT_MAX: usize = 1024;
 
 impl Graph {
     /// Of links, which lead both ways, and the router of each node.
@@ -52,9 +38,9 @@ impl Graph {
             of.sort_unstable();
             of.dedup();
         });
-        let graph = Graph { neighbours, nodes, next: RefCell::default() };
+        let graph = Graph { neighbours, nodes };
         let first = graph.nodes.first().copied();
-        let next = first.map(|first| graph.ways_to(first)).unwrap_or_default();
+        let next = first.map(|first| graph.next_on_the_way_to(first)).unwrap_or_default();
         let lost = graph.nodes.iter().find(|&&router| next[router as usize] == NOWHERE);
         lost.map_or(Ok(()), |lost| Err(format!("no way leads from router {lost} to the first node's")))?;
         Ok(graph)
@@ -73,22 +59,8 @@ impl Graph {
         self.neighbours.get(one as usize).is_some_and(|of| of.binary_search(&other).is_ok())
     }
 
-    pub fn route(&self, from: u32, to: u32, each: &mut dyn FnMut(LinkId)) {
-        let mut kept = self.next.borrow_mut();
-        if kept.len() >= KEPT_MAX && !kept.contains_key(&to) {
-            kept.clear();
-        }
-        let next = kept.entry(to).or_insert_with(|| self.ways_to(to));
-        let mut at = from;
-        while at != to {
-            let then = next[at as usize];
-            each((at.into(), then.into()));
-            at = then;
-        }
-    }
-
     /// From every router the next one to `to`: breadth first, the router with the lowest number where several are as near.
-    fn ways_to(&self, to: u32) -> Vec<u32> {
+    pub fn next_on_the_way_to(&self, to: u32) -> Vec<u32> {
         let mut next = vec![NOWHERE; self.neighbours.len()];
         next[to as usize] = to;
         let mut queue = VecDeque::from([to]);

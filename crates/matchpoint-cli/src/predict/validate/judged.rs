@@ -21,7 +21,7 @@ fn judgement(application: Application, rows: &[&Row]) -> Judgement {
     for (at, error) in errors.iter_mut().enumerate() {
         *error = off(rows, at);
     }
-    let within = |row: &&&Row| (row.interval.0..=row.interval.1).contains(&row.measured.median_s);
+    let within = |row: &&&Row| (row.interval.0..=row.interval.1).contains(&row.measured.typical_s);
     let is_worse = |at: usize| {
         let (before, error): (Option<Off>, Option<Off>) = (errors[at - 1], errors[at]);
         before.zip(error).filter(|(before, error)| error.absolute > before.absolute + SAME)
@@ -38,7 +38,7 @@ fn judgement(application: Application, rows: &[&Row]) -> Judgement {
 
 /// Of one model, if the machine tells it of every row.
 fn off(rows: &[&Row], at: usize) -> Option<Off> {
-    let relative = |row: &&Row| row.modelled[at].map(|time| time / row.measured.median_s - 1.0);
+    let relative = |row: &&Row| row.modelled[at].map(|time| time / row.measured.typical_s - 1.0);
     let all: Option<Vec<f64>> = rows.iter().map(relative).collect();
     let all = all?;
     let mean = |of: fn(f64) -> f64| ratio(all.iter().copied().map(of).sum(), all.len() as f64);
@@ -48,7 +48,7 @@ fn off(rows: &[&Row], at: usize) -> Option<Off> {
 /// Why the model at this place is worse than the one before.
 fn reason(rows: &[&Row], at: usize, before: Off) -> String {
     let step = Step::ALL[at];
-    let above = rows.iter().filter(|row| row.modelled[at - 1] > Some(row.measured.median_s)).count();
+    let above = rows.iter().filter(|row| row.modelled[at - 1] > Some(row.measured.typical_s)).count();
     let state =
         format!("the time before was above the measured one already in {above} of {} rows", rows.len());
     let title = step.title();
@@ -108,7 +108,7 @@ mod tests {
             messages: 20,
             bytes: 160,
             received: 10,
-            measured: Times::of(&[measured_s]),
+            measured: Times::of(&[vec![measured_s]]),
             reversed: None,
             modelled,
             split: Split::default(),

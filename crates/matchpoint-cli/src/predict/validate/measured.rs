@@ -1,8 +1,9 @@
 //! The operations carried out, and what of a row was measured.
 
+use matchpoint_bench::random::{Random, SEED};
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::irregular::Arrived;
-use matchpoint_calibrate::plan::{BATCH_S, Measurement};
+use matchpoint_calibrate::plan::{BATCH_S, Measurement, ROUNDS};
 use matchpoint_model::Setting;
 
 use super::models::{self, Told};
@@ -13,19 +14,13 @@ use super::validated::{Row, Searched, Times, Worst};
 use crate::benchmark::{Shown, Tells};
 use crate::failure::Failure;
 
-/// Everything is measured so often, one operation after the other: what disturbs the machine for a while disturbs a part of
-/// the repetitions of several, and not all of one.
-const ROUNDS: usize = 2;
-
-/// In how many exchanges the order of messages is looked at.
-const LOOKED_AT: usize = 5;
-
 /// What was measured of an operation.
 #[derive(Default)]
 pub(super) struct Measured {
-    natural: Vec<f64>,
+    /// Round by round, as a calibration has them.
+    natural: Vec<Vec<f64>>,
     /// Of exchanges.
-    reversed: Vec<f64>,
+    reversed: Vec<Vec<f64>>,
     /// Of exchanges: in which order messages came.
     arrivals: Vec<Vec<Arrived>>,
 }
@@ -38,29 +33,31 @@ pub(super) fn all(
     tells: &Tells,
 ) -> Result<Vec<Measured>, Failure> {
     let mut all: Vec<Measured> = operations.iter().map(|_| Measured::default()).collect();
-    let total = operations.len() * ROUNDS;
-    let each_s = budget_s / ROUNDS as f64;
+    let each_s = budget_s / f64::from(ROUNDS);
+    let total = operations.len() * ROUNDS as usize;
+    let mut done = 0;
     for round in 0..ROUNDS {
-        for (at, (operation, into)) in operations.iter().zip(&mut all).enumerate() {
-            let done = round * operations.len() + at;
+        let mut order: Vec<usize> = (0..operations.len()).collect();
+        Random::new(SEED + u64::from(round)).shuffle(&mut order);
+        for at in order {
+            let (operation, into) = (&operations[at], &mut all[at]);
             let next = format!("{} {}", operation.application.title(), operation.name);
-            tells.show(Shown { done, total, next });
+            if !tells.show(Shown { done, total, next }) {
+                return Err(Failure::Interrupted);
+            }
             match &operation.asked {
                 Asked::Volume(measurement) => {
                     let seconds = benchmark.measure(done, measurement, BATCH_S.min(each_s), each_s)?;
-                    into.natural.extend(seconds);
+                    into.natural.push(seconds);
                 }
                 Asked::Exchange(played) => {
                     let messages = &played.messages;
-                    into.natural.extend(benchmark.exchange(done, messages, each_s / 2.0)?);
-                    into.reversed.extend(benchmark.exchange(done, &played.reversed(), each_s / 2.0)?);
-                    if round == 0 {
-                        for _ in 0..LOOKED_AT {
-                            into.arrivals.push(benchmark.arrivals(done, messages)?);
-                        }
-                    }
+                    into.natural.push(benchmark.exchange(done, messages, each_s / 2.0)?);
+                    into.reversed.push(benchmark.exchange(done, &played.reversed(), each_s / 2.0)?);
+                    into.arrivals.push(benchmark.arrivals(done, messages)?);
                 }
             }
+            done += 1;
         }
     }
     Ok(all)
@@ -82,7 +79,7 @@ impl Measured {
         setting: &Setting<'_>,
     ) -> Result<Row, Failure> {
         let exchange = played.exchange();
-        let counts = Counts::of(&self.arrivals)?;
+        let counts = Counts::of(&self.arrivals);
         let ranks = setting.layout.processes.get();
         let told = models::exchange(setting, &exchange, &counts.by_rank(ranks))?;
         let row = self.timed(operation, told);

@@ -16,8 +16,8 @@ use std::num::NonZeroU32;
 use std::time::SystemTime;
 
 use matchpoint_calibrate::conversation::{Conversation, Hello};
-use matchpoint_calibrate::topology::Topology;
-use matchpoint_model::{Layout, Order};
+use matchpoint_calibrate::ranks::Ranks;
+use matchpoint_model::{Layout, SearchOrder};
 
 use self::operations::{Extent, operations};
 use self::validated::{Job, Validated};
@@ -35,14 +35,16 @@ pub(super) fn validate(arguments: &Validate) -> Result<Validated, Failure> {
     read_machine(&arguments.on.machine)?;
     let hierarchy = Hierarchy::find(&arguments.levels)?;
     let asked = arguments.clone();
-    let (outcome, status) = benchmark::run(
+    let (outcome, ended) = benchmark::run(
         &arguments.command,
         arguments.mpicc.as_deref(),
         move |benchmark, tells| -> Result<Validated, Failure> {
             Validation { asked, hierarchy }.run(benchmark, tells)
         },
     )?;
+    let status = ended.status;
     match outcome {
+        Err(_) if ended.is_interrupted => Err(Failure::Interrupted),
         Ok(validated) => job::ended(status).map(|()| validated),
         Err(Failure::Message(why)) if !status.success() => {
             let code =
@@ -63,16 +65,16 @@ impl Validation {
         let load = fs::read_to_string("/proc/loadavg").ok();
         let load = load.and_then(|said| said.split(' ').next().and_then(|load| load.parse().ok()));
         let hello = benchmark.hello()?;
-        let ranks = hello.topology.0.len() as u32;
+        let ranks = hello.ranks.0.len() as u32;
         let processes = self.processes(ranks)?;
-        let place = Place::read(&self.on(&hello.topology))?;
+        let place = Place::read(&self.on(&hello.ranks))?;
         let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
-        must_lie_so(&hello.topology, &layout)?;
+        must_lie_so(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
         let (operations, notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
         drop(benchmark);
-        let setting = place.setting(layout.processes, Order::Bound);
+        let setting = place.setting(layout.processes, SearchOrder::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()
             .zip(&measured)
@@ -108,10 +110,10 @@ impl Validation {
     }
 
     /// Nodes and sockets are those of the job, where nobody says otherwise.
-    fn on(&self, topology: &Topology) -> On {
-        let nodes = topology.nodes();
+    fn on(&self, ranks: &Ranks) -> On {
+        let nodes = ranks.nodes();
         let ppn = nodes.iter().map(|node| node.len() as u32).max().and_then(NonZeroU32::new);
-        let packages = topology.0.first().and_then(|rank| NonZeroU32::new(rank.packages));
+        let packages = ranks.0.first().and_then(|rank| NonZeroU32::new(rank.packages));
         let on = self.asked.on.clone();
         On { ppn: on.ppn.or(ppn), sockets: on.sockets.or(packages), ..on }
     }
@@ -133,7 +135,7 @@ impl Validation {
             command: self.asked.command.clone(),
             started: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
             mpi: hello.mpi,
-            nodes: hello.topology.nodes().iter().map(|node| node[0].host.clone()).collect(),
+            nodes: hello.ranks.nodes().iter().map(|node| node[0].host.clone()).collect(),
             host: matchpoint_replay::host::host(),
             load,
             ranks,
@@ -142,9 +144,9 @@ impl Validation {
 }
 
 /// Models lay ranks out node by node.
-fn must_lie_so(topology: &Topology, layout: &Layout) -> Result<(), Failure> {
-    for (node, ranks) in topology.nodes().iter().enumerate() {
-        if let Some(rank) = ranks.iter().find(|rank| layout.node(rank.rank) as usize != node) {
+fn must_lie_so(ranks: &Ranks, layout: &Layout) -> Result<(), Failure> {
+    for (node, here) in ranks.nodes().iter().enumerate() {
+        if let Some(rank) = here.iter().find(|rank| layout.node(rank.rank) as usize != node) {
             return Err(Failure::Message(format!(
                 "rank {} is on {}, and with {} ranks a node it should be on node {} of the job; start as many ranks on each \
                  node, one node after the other (MPICH: -ppn N)",
@@ -161,7 +163,7 @@ fn must_lie_so(topology: &Topology, layout: &Layout) -> Result<(), Failure> {
 /// What makes the comparison less than it looks.
 fn warnings(place: &Place, hello: &Hello, layout: &Layout) -> Vec<String> {
     let (of, mut warnings) = (&place.machine.provenance, Vec::new());
-    let nodes = hello.topology.nodes();
+    let nodes = hello.ranks.nodes();
     if let Some(other) = nodes.iter().find(|node| !of.host.contains(&node[0].host)) {
         warnings.push(format!(
             "The parameters were measured on {}, and this ran on {}: they are another machine's.",

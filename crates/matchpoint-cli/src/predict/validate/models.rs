@@ -1,6 +1,6 @@
 //! What models say of an operation, from the one that knows least to the one that knows most.
 
-use matchpoint_model::queue::Order;
+use matchpoint_model::queue::SearchOrder;
 use matchpoint_model::transport::Knowledge;
 use matchpoint_model::{End, Exchange, Missing, Search, Sent, Setting, Split, predict};
 
@@ -25,7 +25,8 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
         times.fold(0.0, f64::max)
     };
     let [shortest, split, longest] = told.longest;
-    let known = known(setting, attempts).ok();
+    let received: Vec<u64> = told.processes.iter().map(|process| process.received).collect();
+    let known = known(setting, attempts, &received).ok();
     let with_attempts =
         known.map(|known| predict(&Setting { search: Search::Known(&known), ..*setting }, of));
     let with_attempts = with_attempts.transpose().map_err(Failure::Message)?;
@@ -43,11 +44,13 @@ pub(super) fn exchange(setting: &Setting<'_>, of: &Exchange, attempts: &[u64]) -
     })
 }
 
-/// By rank and end: the time that so many entries take.
-fn known(setting: &Setting<'_>, attempts: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
-    let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(end));
-    let each = [shortest?, value?, longest?];
-    Ok(attempts.iter().map(|&attempts| each.map(|each| each * attempts as f64)).collect())
+/// By rank and end: the time that so many entries take, where so many messages come.
+fn known(setting: &Setting<'_>, attempts: &[u64], received: &[u64]) -> Result<Vec<[f64; 3]>, Missing> {
+    let of = |(&attempts, &received): (&u64, &u64)| {
+        let [shortest, value, longest] = End::ALL.map(|end| setting.machine.attempt_s(received, end));
+        Ok([shortest?, value?, longest?].map(|each_s| each_s * attempts as f64))
+    };
+    attempts.iter().zip(received).map(of).collect()
 }
 
 /// Of so many messages from rank 0 to rank 1, as the paper's figures 4, 5 and 9 have it: what the sender pays for transport
@@ -68,14 +71,14 @@ pub(super) fn volume(
     let told = predict(setting, &all).map_err(Failure::Message)?;
     let at = |end| {
         let transport_s = transport(Knowledge::NodeAware, end)?;
-        let queue_s = machine.search_s(Order::Bound, messages, end).unwrap_or(0.0);
+        let queue_s = machine.search_s(SearchOrder::Bound, messages, end).unwrap_or(0.0);
         Ok::<Split, Missing>(Split { transport_s, queue_s, ..told.processes[0].split })
     };
     let lacking = |missing: Missing| Failure::Message(missing.to_string());
     let split = at(End::Value).map_err(lacking)?;
     let interval =
         (at(End::Shortest).map_err(lacking)?.total_s(), at(End::Longest).map_err(lacking)?.total_s());
-    let attempts_s = machine.attempt_s(End::Value).map(|each| each * attempts as f64).ok();
+    let attempts_s = machine.attempt_s(messages, End::Value).map(|each| each * attempts as f64).ok();
     let is_told = told.missing.is_empty();
     Ok(Told {
         modelled: [
@@ -109,7 +112,7 @@ mod tests {
         let machine = blue_waters().unwrap();
         let number = |number| NonZeroU32::new(number).unwrap();
         let layout = Layout { processes: number(4), ppn: number(4), sockets: number(1) };
-        let search = Search::Order(Order::Bound);
+        let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
         // Rank 1 sends one message, and has three to search.
         let to_one = [0, 2, 3].map(|from| Sent::one(from, 1, 100));
@@ -129,7 +132,7 @@ mod tests {
         let machine = blue_waters().unwrap();
         let number = |number| NonZeroU32::new(number).unwrap();
         let layout = Layout { processes: number(2), ppn: number(2), sockets: number(1) };
-        let search = Search::Order(Order::Bound);
+        let search = Search::Order(SearchOrder::Bound);
         let setting = Setting { machine: &machine, layout, topology: None, search };
         let told = volume(&setting, 1000, 100, 1000).unwrap();
         let transport = 1000.0 * (4.4e-7 + 100.0 / 2.2e9);

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use matchpoint_calibrate::plan::{Measurement, Order, Part};
+use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
 use matchpoint_model::sparse::Sizes;
 use matchpoint_model::{Exchange, Sent};
 
@@ -91,9 +91,9 @@ fn gather(processes: u32, bytes: u64) -> Exchange {
 fn volumes(messages_max: u32) -> Vec<Operation> {
     let mut volumes = Vec::new();
     for (application, order) in [
-        (Application::VolumeEqual, Order::Equal),
-        (Application::VolumeReversed, Order::Reversed),
-        (Application::VolumeRandom, Order::Random),
+        (Application::VolumeEqual, PostOrder::Equal),
+        (Application::VolumeReversed, PostOrder::Reversed),
+        (Application::VolumeRandom, PostOrder::Random),
     ] {
         for bytes in VOLUME_BYTES {
             for messages in VOLUMES {
@@ -111,12 +111,12 @@ fn volumes(messages_max: u32) -> Vec<Operation> {
 }
 
 /// Entries that a list compares for n messages of HighVolumePingPong; in random order, on average.
-pub(super) fn volume_attempts(order: Order, messages: u32) -> u64 {
+pub(super) fn volume_attempts(order: PostOrder, messages: u32) -> u64 {
     let n = u64::from(messages);
     match order {
-        Order::Equal => n,
-        Order::Reversed => n * (n + 1) / 2,
-        Order::Random => n * (n + 3) / 4,
+        PostOrder::Equal => n,
+        PostOrder::Reversed => n * (n + 1) / 2,
+        PostOrder::Random => n * (n + 3) / 4,
     }
 }
 
@@ -147,8 +147,9 @@ mod tests {
     /// n messages in every order of theirs: a list compares n (n + 3) ÷ 4 on average.
     #[test]
     fn orders_compare_what_they_do() {
-        let of = [Order::Equal, Order::Reversed, Order::Random].map(|order| volume_attempts(order, 5));
+        let of =
+            [PostOrder::Equal, PostOrder::Reversed, PostOrder::Random].map(|order| volume_attempts(order, 5));
         assert_eq!(of, [5, 15, 10]);
-        assert_eq!(volume_attempts(Order::Random, 1), 1);
+        assert_eq!(volume_attempts(PostOrder::Random, 1), 1);
     }
 }

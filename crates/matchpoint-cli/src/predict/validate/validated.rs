@@ -1,5 +1,6 @@
 //! What a validation comes to. Plain data: reports are made from it, and nothing else.
 
+use matchpoint_calibrate::typical::{median, typical};
 use matchpoint_model::{Machine, Split};
 
 /// All of it.
@@ -181,7 +182,9 @@ pub struct Row {
 /// Repetitions of one operation, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
-    /// Half of them were shorter.
+    /// What counts: the median over rounds of what most repetitions of a round agree on, as in a calibration.
+    pub typical_s: f64,
+    /// Half of all repetitions were shorter.
     pub median_s: f64,
     /// A quarter of them were shorter.
     pub low_s: f64,
@@ -192,16 +195,23 @@ pub struct Times {
 }
 
 impl Times {
-    /// Of some repetitions, one at least.
-    pub fn of(seconds: &[f64]) -> Times {
-        let mut sorted = seconds.to_vec();
+    /// Of some repetitions, round by round, one at least.
+    pub fn of(rounds: &[Vec<f64>]) -> Times {
+        let mut sorted = rounds.concat();
         sorted.sort_by(f64::total_cmp);
         let at = |part: f64| {
             let place = part * (sorted.len().saturating_sub(1)) as f64;
             let (below, above) = (place.floor() as usize, place.ceil() as usize);
             (sorted[below] + sorted[above]) / 2.0
         };
-        Times { median_s: at(0.5), low_s: at(0.25), high_s: at(0.75), repetitions: sorted.len() }
+        let by_round: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
+        Times {
+            typical_s: median(&by_round),
+            median_s: at(0.5),
+            low_s: at(0.25),
+            high_s: at(0.75),
+            repetitions: sorted.len(),
+        }
     }
 }
 

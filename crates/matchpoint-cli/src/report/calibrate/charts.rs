@@ -4,8 +4,8 @@ use matchpoint_calibrate::fit::differences::extra_attempts;
 use matchpoint_calibrate::fit::parameters::Link;
 use matchpoint_calibrate::fit::protocols::Segment;
 use matchpoint_calibrate::fit::rates::NodeRate;
-use matchpoint_calibrate::plan::{Order, Part};
-use matchpoint_calibrate::raw::Measured;
+use matchpoint_calibrate::plan::{Part, PostOrder};
+use matchpoint_calibrate::raw::Repeated;
 
 use super::Calibration;
 use super::chart::{Chart, Scale, Series};
@@ -110,14 +110,15 @@ fn size_residuals(of: &Calibration<'_>) -> String {
 
 fn injection(of: &Calibration<'_>) -> Option<String> {
     let link = of.parameters.links.iter().find(|link| !link.node_rates.is_empty())?;
-    let measured = || of.raw.measured.iter().filter(|one| one.measurement.part == Part::Injection);
+    let all = of.raw.repeated();
+    let measured = || all.iter().filter(|one| one.measurement.part == Part::Injection);
     let mut counts: Vec<usize> = measured().map(|one| one.measurement.pairs.len()).collect();
     counts.dedup();
     let mut series = Vec::new();
     for (colour, pairs) in counts.into_iter().enumerate() {
         let here = measured().filter(|one| one.measurement.pairs.len() == pairs);
         let points: Vec<(f64, f64)> =
-            here.map(|one| (f64::from(one.measurement.bytes), one.typical_s())).collect();
+            here.filter_map(|one| Some((f64::from(one.measurement.bytes), one.time_s(None)?))).collect();
         series.push(dots(format!("{pairs} pairs"), colour, points));
         for (index, segment) in link.segments.iter().enumerate() {
             let time = |size| limited_s(link, index, pairs, size);
@@ -139,22 +140,23 @@ fn limited_s(link: &Link, index: usize, pairs: usize, size: f64) -> f64 {
     segment.alpha_s.value + alone_s.max(together_s)
 }
 
-fn times(of: &Calibration<'_>, order: Order) -> Vec<(f64, f64)> {
-    let is_of = |one: &&Measured| one.measurement.part == Part::Queue && one.measurement.order == order;
-    let here = of.raw.measured.iter().filter(is_of);
-    here.map(|one| (f64::from(one.measurement.messages), one.typical_s())).collect()
+fn times(of: &Calibration<'_>, order: PostOrder) -> Vec<(f64, f64)> {
+    let is_of = |one: &&Repeated| one.measurement.part == Part::Queue && one.measurement.order == order;
+    let all = of.raw.repeated();
+    let here = all.iter().filter(is_of);
+    here.filter_map(|one| Some((f64::from(one.measurement.messages), one.time_s(None)?))).collect()
 }
 
 fn queue(of: &Calibration<'_>) -> Option<String> {
     let search = of.parameters.search.as_ref()?;
-    let equal = times(of, Order::Equal);
+    let equal = times(of, PostOrder::Equal);
     let modelled = equal.iter().map(|(messages, time_s)| {
         (*messages, time_s + search.attempt_s.value * extra_attempts(*messages as u32))
     });
     let series = vec![
         dots("equal".to_owned(), 0, equal.clone()),
-        dots("random".to_owned(), 2, times(of, Order::Random)),
-        dots("reversed".to_owned(), 1, times(of, Order::Reversed)),
+        dots("random".to_owned(), 2, times(of, PostOrder::Random)),
+        dots("reversed".to_owned(), 1, times(of, PostOrder::Reversed)),
         line(1, modelled.collect()),
     ];
     let (title, axes) = ("Time of all messages, by order of receives", ("messages", "time"));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::charts::groups;
-use super::{Calibration, HEADER, contention, rows, search, where_};
+use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::html::escape::escape;
 
 const STYLE: &str = include_str!("../bench/plot/style.css");
@@ -27,7 +27,9 @@ pub fn render(of: &Calibration<'_>) -> String {
         escape(&of.raw.head.started),
     );
     page += &table(of);
-    for sentence in [search(of.parameters), contention(of.parameters)].into_iter().flatten() {
+    for sentence in
+        [search(of.parameters), contention(of.parameters), logp(of.parameters)].into_iter().flatten()
+    {
         let _ = writeln!(page, "<p>{}.</p>", escape(&sentence));
     }
     if !of.parameters.warnings.is_empty() {

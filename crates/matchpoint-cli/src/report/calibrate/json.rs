@@ -7,7 +7,6 @@ use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Search};
 use matchpoint_calibrate::fit::rates::NodeRate;
 use matchpoint_calibrate::fit::robust::CONFIDENCE;
-use matchpoint_calibrate::machine::protocols;
 use serde_json::{Value, json};
 
 use super::Calibration;
@@ -39,6 +38,7 @@ pub fn document(of: &Calibration<'_>) -> Value {
         "nodes": of.raw.head.ranks.nodes().len(),
         "measurements": of.raw.measured.len(),
         "complete": of.raw.complete,
+        "rounds": of.raw.head.settings.rounds,
         "confidence": CONFIDENCE,
         "links": parameters.links.iter().map(link).collect::<Vec<_>>(),
         "queue_search": parameters.search.as_ref().map(search),
@@ -46,17 +46,20 @@ pub fn document(of: &Calibration<'_>) -> Value {
             "delta_s_per_byte": range(&cost.each_s),
             "residuals": pairs("bytes", &cost.residuals),
         })),
+        "logp": parameters.logp.map(|logp| json!({
+            "overhead_s": range(&logp.overhead_s),
+            "gap_s": range(&logp.gap_s),
+        })),
         "warnings": parameters.warnings,
     })
 }
 
 fn link(link: &Link) -> Value {
-    let names = protocols(link.segments.len());
     let segment = |(index, segment): (usize, &matchpoint_calibrate::fit::protocols::Segment)| {
         let residuals: Vec<(f64, f64)> =
             segment.residuals.iter().map(|(bytes, residual)| (f64::from(*bytes), *residual)).collect();
         json!({
-            "protocol": names[index].key(),
+            "protocol": segment.protocol.key(),
             "bytes_min": segment.bytes.0,
             "bytes_max": segment.bytes.1,
             "alpha_s": range(&segment.alpha_s),
@@ -69,6 +72,7 @@ fn link(link: &Link) -> Value {
     let points = link.points.iter().map(|point| json!({ "bytes": point.bytes, "time_s": point.time_s }));
     json!({
         "placement": link.placement,
+        "at_once_max_bytes": link.at_once_max_bytes,
         "protocols": link.segments.iter().enumerate().map(segment).collect::<Vec<_>>(),
         "measured": points.collect::<Vec<_>>(),
     })
@@ -89,7 +93,12 @@ fn search(search: &Search) -> Value {
         "attempt_s": range(&search.attempt_s),
         "random_share": search.random_share,
         "by_messages": by_messages
-            .map(|(messages, seconds)| json!({ "messages": messages, "attempt_s": seconds }))
+            .map(|(messages, each)| json!({
+                "messages": messages,
+                "attempt_s": each.value,
+                "low_s": each.low,
+                "high_s": each.high.is_finite().then_some(each.high),
+            }))
             .collect::<Vec<_>>(),
         "residuals": pairs("attempts", &search.residuals),
     })

@@ -7,13 +7,14 @@ pub mod json;
 pub mod terminal;
 
 use matchpoint_calibrate::fit::Range;
-use matchpoint_calibrate::fit::parameters::{Link, Parameters};
+use matchpoint_calibrate::fit::parameters::{Link, LogP, Parameters, Search};
+use matchpoint_calibrate::fit::protocols::Segment;
 use matchpoint_calibrate::fit::rates::NodeRate;
-use matchpoint_calibrate::machine::protocols;
 use matchpoint_calibrate::raw::Raw;
+use matchpoint_model::Protocol;
 use matchpoint_model::machine::Machine;
 
-use crate::format::{bytes, digits, seconds};
+use crate::format::{bytes, count, digits, seconds};
 
 /// What was measured, and what was made of it.
 pub struct Calibration<'a> {
@@ -34,21 +35,35 @@ fn rows(parameters: &Parameters) -> Vec<Vec<String>> {
 }
 
 fn link_rows(link: &Link) -> Vec<Vec<String>> {
-    let names = protocols(link.segments.len());
-    let row = |(index, segment): (usize, &matchpoint_calibrate::fit::protocols::Segment)| {
+    let row = |(index, segment): (usize, &Segment)| {
         let (alpha, beta) = (segment.alpha_s, segment.beta_s_per_byte);
+        let (rate, of_rate) = match beta.may_be_nothing() {
+            // Whatever bytes cost, it was less than what times scatter by.
+            true => ("not determined".to_owned(), String::new()),
+            false => (rate(1.0 / beta.value), margin(&beta)),
+        };
         let node = link.node_rates.get(index).map_or_else(|| "·".to_owned(), node_rate);
         vec![
-            format!("{} {}", link.placement.name(), names[index].key()),
-            bytes(segment.bytes.1.into()),
+            format!("{} {}", link.placement.name(), segment.protocol.key()),
+            bytes(largest(link, index).into()),
             if alpha.value > 0.0 { seconds(alpha.value) } else { "0".to_owned() },
             margin(&alpha),
-            if beta.value > 0.0 { rate(1.0 / beta.value) } else { "∞".to_owned() },
-            margin(&beta),
+            rate,
+            of_rate,
             node,
         ]
     };
     link.segments.iter().enumerate().map(row).collect()
+}
+
+/// The largest message of a protocol: that was tried, where messages beyond it wait for their receive; else that was
+/// measured.
+fn largest(link: &Link, index: usize) -> u32 {
+    let segment = &link.segments[index];
+    match segment.protocol {
+        Protocol::Eager => link.at_once_max_bytes.unwrap_or(segment.bytes.1),
+        Protocol::Short | Protocol::Rendezvous => segment.bytes.1,
+    }
 }
 
 fn node_rate(rate_: &NodeRate) -> String {
@@ -72,7 +87,7 @@ fn margin(range: &Range) -> String {
     let wider = (range.high - range.value).max(range.value - range.low) / range.value;
     match wider * 100.0 {
         wide if !wide.is_finite() => "± ?".to_owned(),
-        wide if wide >= 999.5 => "> 1000 %".to_owned(),
+        wide if wide >= 999.5 => "> ± 1000 %".to_owned(),
         wide => format!("± {} %", if wide < 0.995 { format!("{wide:.1}") } else { format!("{wide:.0}") }),
     }
 }
@@ -82,10 +97,11 @@ fn search(parameters: &Parameters) -> Option<String> {
     let search = parameters.search.as_ref()?;
     let gamma = search.gamma_s();
     let mut text = format!(
-        "γ = {} {}: {} for each entry that is compared",
+        "γ = {} {}: {} for each entry that is compared{}",
         seconds(gamma.value),
         margin(&gamma),
-        seconds(search.attempt_s.value)
+        seconds(search.attempt_s.value),
+        by_messages(search)
     );
     if let Some(share) = search.random_share.filter(|share| *share > 0.0) {
         text += &format!(
@@ -94,6 +110,33 @@ fn search(parameters: &Parameters) -> Option<String> {
         );
     }
     Some(text)
+}
+
+/// What the least and the largest numbers of messages tell that tell it at all.
+fn by_messages(search: &Search) -> String {
+    let known = search.gamma_by_messages();
+    match &known[..] {
+        [] | [_] => String::new(),
+        [(few, warm), .., (many, cold)] => format!(
+            " ({} among {}, {} among {})",
+            seconds(2.0 * warm.value),
+            count((*few).into()),
+            seconds(2.0 * cold.value),
+            count((*many).into())
+        ),
+    }
+}
+
+/// LogP in a sentence.
+fn logp(parameters: &Parameters) -> Option<String> {
+    let LogP { overhead_s, gap_s } = parameters.logp?;
+    Some(format!(
+        "o = {} {}, of a call that sends; g = {} {}, between two messages of 8 bytes",
+        seconds(overhead_s.value),
+        margin(&overhead_s),
+        seconds(gap_s.value),
+        margin(&gap_s)
+    ))
 }
 
 /// Contention in a sentence.

@@ -1,6 +1,6 @@
 //! The parameters as a table.
 
-use super::{Calibration, HEADER, contention, rows, search, where_};
+use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::terminal::layout::Page;
 
 /// The whole text.
@@ -17,7 +17,11 @@ pub fn render(of: &Calibration<'_>) -> String {
              all. ±: the wider half of the interval of 95 %.",
         );
     }
-    let sentences = [("Queue search", search(of.parameters)), ("Contention", contention(of.parameters))];
+    let sentences = [
+        ("Queue search", search(of.parameters)),
+        ("Contention", contention(of.parameters)),
+        ("LogP", logp(of.parameters)),
+    ];
     let mut is_any = false;
     for (label, text) in sentences {
         if let Some(text) = text {

@@ -41,7 +41,7 @@ fn chart(rows: &[&Row]) -> String {
     let mut html = "<table class=\"bars split pairs\"><tbody>".to_owned();
     for row in rows {
         let whole = if row.application.is_volume() { longest(row) } else { longest_of_all };
-        let measured = row.measured.median_s;
+        let measured = row.measured.typical_s;
         let _ = write!(
             html,
             "<tr><th scope=\"rowgroup\" rowspan=\"2\">{}</th><td class=\"n\">{}</td><td class=\"b\"><span \

@@ -75,6 +75,7 @@ fn row(row: &Row) -> Value {
 
 fn times(times: &Times) -> Value {
     json!({
+        "typical_s": times.typical_s,
         "median_s": times.median_s,
         "low_s": times.low_s,
         "high_s": times.high_s,

@@ -59,7 +59,7 @@ pub fn times(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Ve
             name(row),
             count(row.messages),
             bytes(row.bytes),
-            seconds(row.measured.median_s),
+            seconds(row.measured.typical_s),
             quartiles(&row.measured),
         ];
         let modelled = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
@@ -104,8 +104,8 @@ fn search(row: &Row) -> Option<Vec<String>> {
         process(natural),
         count(reversed.attempts),
         process(reversed),
-        seconds(row.measured.median_s),
-        seconds(row.reversed.as_ref()?.median_s),
+        seconds(row.measured.typical_s),
+        seconds(row.reversed.as_ref()?.typical_s),
     ])
 }
 
@@ -136,7 +136,7 @@ pub fn answer(validated: &Validated) -> String {
     if answers.is_empty() {
         "Nothing of the levels needs a message.".to_owned()
     } else {
-        answers.join("; ") + "."
+        format!("Modelled times are, on average: {}.", answers.join("; "))
     }
 }
 
@@ -148,14 +148,27 @@ fn answer_of(judgement: &Judgement) -> Option<String> {
         .rev()
         .filter_map(|(step, off)| Some((step, off?.absolute)));
     let (step, least) = told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)?;
-    let all = judgement.errors[Step::Contention as usize].map(|off| percent(off.absolute, false));
-    Some(format!(
-        "{}: off by {} with all parameters, by {} under the model that is closest, {}",
-        judgement.application.title(),
-        all.unwrap_or_else(|| "an unknown part".to_owned()),
-        percent(least, false),
-        step.title()
-    ))
+    let closest = format!("{} {} under {}", percent(least, false), direction(judgement, step), step.title());
+    let title = judgement.application.title();
+    Some(match judgement.errors[Step::Contention as usize] {
+        // Of models that say the same, the one that knows most is the closest.
+        Some(_) if step == Step::Contention => format!("{title}: {closest}, which has all parameters"),
+        Some(all) => format!(
+            "{title}: {} {} with all parameters, {closest}, the closest model",
+            percent(all.absolute, false),
+            direction(judgement, Step::Contention)
+        ),
+        None => format!("{title}: {closest}, the closest model; the machine lacks parameters of others"),
+    })
+}
+
+/// Whether a model says too much or too little: where operations differ in that, it is off.
+fn direction(judgement: &Judgement, step: Step) -> &'static str {
+    match judgement.errors[step as usize] {
+        Some(off) if off.signed > 0.9 * off.absolute => "too long",
+        Some(off) if off.signed < -0.9 * off.absolute => "too short",
+        _ => "off",
+    }
 }
 
 /// Why models are no better than those that know less, application by application.

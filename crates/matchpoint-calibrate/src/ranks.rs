@@ -1,5 +1,6 @@
 //! Where the ranks of a calibration are, and which pairs of them stand for which placement (§3).
 
+use matchpoint_model::Locality;
 use serde::{Deserialize, Serialize};
 
 /// Where a rank is, as the benchmark found it.
@@ -20,50 +21,24 @@ pub struct RankPlace {
     pub cpus: u32,
 }
 
-/// How two ranks are placed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    /// On one socket.
-    OnSocket,
-    /// On two sockets of a node.
-    OnNode,
-    /// On two nodes.
-    OffNode,
-}
-
-impl Placement {
-    /// All of them, the closest first.
-    pub const ALL: [Placement; 3] = [Placement::OnSocket, Placement::OnNode, Placement::OffNode];
-
-    /// For people.
-    pub fn name(self) -> &'static str {
-        match self {
-            Placement::OnSocket => "on-socket",
-            Placement::OnNode => "on-node",
-            Placement::OffNode => "off-node",
-        }
-    }
-}
-
 /// Two ranks; the first sends first.
 pub type Pair = (u32, u32);
 
 /// Where all ranks are, in the order of their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Topology(pub Vec<RankPlace>);
+pub struct Ranks(pub Vec<RankPlace>);
 
 /// A placement that no pair of these ranks has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absent {
     /// Which.
-    pub placement: Placement,
+    pub placement: Locality,
     /// Why, and what would help.
     pub why: String,
 }
 
-impl Topology {
+impl Ranks {
     /// Ranks by node, the nodes in the order of their lowest ranks.
     pub fn nodes(&self) -> Vec<Vec<&RankPlace>> {
         let mut nodes: Vec<Vec<&RankPlace>> = Vec::new();
@@ -77,15 +52,15 @@ impl Topology {
     }
 
     /// How two ranks are placed, if that can be told.
-    pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Placement> {
+    pub fn placement(one: &RankPlace, other: &RankPlace) -> Option<Locality> {
         if one.node != other.node {
-            return Some(Placement::OffNode);
+            return Some(Locality::OffNode);
         }
         match (one.package, other.package) {
             // Unbound, but there is only one that they can be on.
-            _ if one.packages == 1 => Some(Placement::OnSocket),
-            (Some(one), Some(other)) if one == other => Some(Placement::OnSocket),
-            (Some(_), Some(_)) => Some(Placement::OnNode),
+            _ if one.packages == 1 => Some(Locality::OnSocket),
+            (Some(one), Some(other)) if one == other => Some(Locality::OnSocket),
+            (Some(_), Some(_)) => Some(Locality::OnNode),
             _ => None,
         }
     }
@@ -94,18 +69,18 @@ impl Topology {
     ///
     /// # Errors
     /// There is none: why.
-    pub fn pair(&self, placement: Placement) -> Result<Pair, Absent> {
+    pub fn pair(&self, placement: Locality) -> Result<Pair, Absent> {
         let pairs = self.0.iter().flat_map(|one| self.0.iter().map(move |other| (one, other)));
         let mut ordered = pairs.filter(|(one, other)| one.rank < other.rank);
-        let found = ordered.find(|(one, other)| Topology::placement(one, other) == Some(placement));
+        let found = ordered.find(|(one, other)| Ranks::placement(one, other) == Some(placement));
         found
             .map(|(one, other)| (one.rank, other.rank))
             .ok_or_else(|| Absent { placement, why: self.why_absent(placement) })
     }
 
-    fn why_absent(&self, placement: Placement) -> String {
+    fn why_absent(&self, placement: Locality) -> String {
         let nodes = self.nodes();
-        if placement == Placement::OffNode {
+        if placement == Locality::OffNode {
             return format!("all {} ranks are on one node; name two hosts to the launcher", self.0.len());
         }
         let Some(node) = nodes.iter().find(|node| node.len() > 1) else {
@@ -114,13 +89,13 @@ impl Topology {
         let packages = node[0].packages;
         let unbound = node.iter().any(|place| place.package.is_none());
         match (placement, packages) {
-            (Placement::OnNode, 1) => "the nodes have one socket".to_owned(),
+            (Locality::OnNode, 1) => "the nodes have one socket".to_owned(),
             (_, 0) => "Linux does not say on which socket a core is".to_owned(),
             _ if unbound => format!(
                 "the nodes have {packages} sockets, and ranks may run on several of them; bind them (MPICH: -bind-to core, \
                  Open MPI: --bind-to core)"
             ),
-            (Placement::OnNode, _) => {
+            (Locality::OnNode, _) => {
                 "all ranks of a node are on one socket; start more, or map them by socket".to_owned()
             }
             _ => "no two ranks are on one socket; start more of them".to_owned(),
@@ -129,16 +104,23 @@ impl Topology {
 
     /// The closest pair there is, for what does not depend on the placement. Of two ranks on a node, unbound, it is not known
     /// which placement they have.
-    pub fn closest_pair(&self) -> Option<(Option<Placement>, Pair)> {
-        let known = Placement::ALL[..2].iter();
+    pub fn closest_pair(&self) -> Option<(Option<Locality>, Pair)> {
+        let known = Locality::ALL[..2].iter();
         let mut near = known.filter_map(|&placement| Some((Some(placement), self.pair(placement).ok()?)));
         let unknown = || {
             let nodes = self.nodes();
             let node = nodes.iter().find(|node| node.len() > 1)?;
             Some((None, (node[0].rank, node[1].rank)))
         };
-        let far = || Some((Some(Placement::OffNode), self.pair(Placement::OffNode).ok()?));
+        let far = || Some((Some(Locality::OffNode), self.pair(Locality::OffNode).ok()?));
         near.next().or_else(unknown).or_else(far)
+    }
+
+    /// The most distant pair there is, for what is asked of a network.
+    pub fn farthest_pair(&self) -> Option<(Option<Locality>, Pair)> {
+        let known = Locality::ALL.into_iter().rev();
+        let far = known.filter_map(|locality| Some((Some(locality), self.pair(locality).ok()?))).next();
+        far.or_else(|| self.closest_pair())
     }
 
     /// As many disjoint pairs as there can be from one node to another.
@@ -154,7 +136,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Ranks node by node; packages of the node, and the package of each rank.
-    pub(crate) fn topology(nodes: &[(u32, &[Option<u32>])]) -> Topology {
+    pub(crate) fn ranks(nodes: &[(u32, &[Option<u32>])]) -> Ranks {
         let mut places = Vec::new();
         for (index, (packages, ranks)) in nodes.iter().enumerate() {
             let node = places.len() as u32;
@@ -164,34 +146,34 @@ pub(crate) mod tests {
                 places.push(RankPlace { rank, node, host, package: *package, packages: *packages, cpus: 1 });
             }
         }
-        Topology(places)
+        Ranks(places)
     }
 
     #[test]
     fn pairs_are_found_by_placement() {
-        let two_nodes = topology(&[(2, &[Some(0), Some(0), Some(1)]), (2, &[Some(0), Some(1)])]);
-        assert_eq!(two_nodes.pair(Placement::OnSocket), Ok((0, 1)));
-        assert_eq!(two_nodes.pair(Placement::OnNode), Ok((0, 2)));
-        assert_eq!(two_nodes.pair(Placement::OffNode), Ok((0, 3)));
+        let two_nodes = ranks(&[(2, &[Some(0), Some(0), Some(1)]), (2, &[Some(0), Some(1)])]);
+        assert_eq!(two_nodes.pair(Locality::OnSocket), Ok((0, 1)));
+        assert_eq!(two_nodes.pair(Locality::OnNode), Ok((0, 2)));
+        assert_eq!(two_nodes.pair(Locality::OffNode), Ok((0, 3)));
         assert_eq!(two_nodes.pairs_between(0, 1), [(0, 3), (1, 4)]);
         assert_eq!(two_nodes.pairs_between(0, 2), []);
     }
 
     #[test]
     fn one_socket_is_known_without_binding() {
-        let unbound = topology(&[(1, &[None, None])]);
-        assert_eq!(unbound.pair(Placement::OnSocket), Ok((0, 1)));
-        assert!(unbound.pair(Placement::OnNode).unwrap_err().why.contains("one socket"));
-        assert!(unbound.pair(Placement::OffNode).unwrap_err().why.contains("two hosts"));
+        let unbound = ranks(&[(1, &[None, None])]);
+        assert_eq!(unbound.pair(Locality::OnSocket), Ok((0, 1)));
+        assert!(unbound.pair(Locality::OnNode).unwrap_err().why.contains("one socket"));
+        assert!(unbound.pair(Locality::OffNode).unwrap_err().why.contains("two hosts"));
     }
 
     #[test]
     fn unbound_ranks_of_two_sockets_are_not_guessed_about() {
-        let unbound = topology(&[(2, &[None, None])]);
-        for placement in [Placement::OnSocket, Placement::OnNode] {
+        let unbound = ranks(&[(2, &[None, None])]);
+        for placement in [Locality::OnSocket, Locality::OnNode] {
             assert!(unbound.pair(placement).unwrap_err().why.contains("bind-to core"));
         }
         assert_eq!(unbound.closest_pair(), Some((None, (0, 1))));
-        assert_eq!(topology(&[(1, &[None])]).closest_pair(), None);
+        assert_eq!(ranks(&[(1, &[None])]).closest_pair(), None);
     }
 }

@@ -1,0 +1,58 @@
+//! Several pairs at once: each exchange begins together, in both directions, or what they share would not be seen.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use matchpoint_calibrate::conversation::Conversation;
+use matchpoint_calibrate::plan::{Measurement, Part, PostOrder};
+use matchpoint_model::Locality;
+
+use crate::mpi::{self, Mpi};
+
+/// Seconds for which each message has the link to itself (`link.c`).
+const HELD_S: f64 = 0.02;
+
+fn benchmark(mpi: &Mpi) -> PathBuf {
+    let source =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../matchpoint-calibrate/program/matchpoint_calibrate.c");
+    let program = mpi::scratch().join("pairs");
+    mpi::run(Command::new(mpi.mpicc()).args(["-std=gnu11", "-O2", "-Wall", "-o"]).arg(&program).arg(source));
+    program
+}
+
+fn link(mpi: &Mpi) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/calibrate/link.c");
+    let library = mpi::scratch().join("link.so");
+    mpi::run(Command::new(mpi.mpicc()).args(["-fPIC", "-shared", "-Wall", "-o"]).arg(&library).arg(source));
+    library
+}
+
+/// Of two pairs each message waits for the other's: both ways take as long as two messages. Were the pairs left to
+/// themselves, one would send back while the other sends, and a way take as long as one.
+#[test]
+fn pairs_that_share_a_link_wait_for_each_other() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let folder = tempfile::tempdir_in(mpi::scratch()).unwrap();
+    let mut command = Command::new(mpi.mpiexec());
+    command.args(["-n", "4", "-genv", "LD_PRELOAD"]).arg(link(&mpi)).args(["-genv", "LINK_FOLDER"]);
+    command.arg(folder.path()).arg(benchmark(&mpi));
+    let mut job = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (output, input) = (job.stdout.take().unwrap(), job.stdin.take().unwrap());
+    let mut conversation = Conversation::new(output, input, |_| {});
+    conversation.hello().unwrap();
+    let measurement = Measurement {
+        part: Part::Injection,
+        placement: Some(Locality::OffNode),
+        pairs: vec![(0, 2), (1, 3)],
+        order: PostOrder::Equal,
+        messages: 1,
+        bytes: 8,
+    };
+    // Batches as long as several exchanges.
+    let seconds = conversation.measure(0, &measurement, 10.0 * HELD_S, 20.0 * HELD_S).unwrap();
+    drop(conversation);
+    job.wait().unwrap();
+    // A host with other work makes it longer, never shorter.
+    assert!(seconds.iter().all(|&way_s| way_s > 1.9 * HELD_S), "{seconds:?}");
+}

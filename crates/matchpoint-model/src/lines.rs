@@ -1,0 +1,37 @@
+//! Where in a TOML file a key stands: for what is found to be wrong once all of it was read.
+
+/// The line of a key, counted from 1; of the table itself, if that lacks the key. `""` is what stands before all tables.
+///
+/// It knows tables and keys as they are written by people and by [`Machine::to_toml`](crate::Machine::to_toml): one to a
+/// line. Where a file has them otherwise there is no line to name, or a line too early.
+pub(crate) fn line_of(text: &str, table: &str, key: &str) -> Option<usize> {
+    let (mut within, mut header) = ("", None);
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            within = name.0.trim();
+            header = if within == table { Some(at + 1) } else { header };
+        }
+        let is_key = line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+        if within == table && is_key {
+            return Some(at + 1);
+        }
+    }
+    header
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_in_their_table() {
+        let text = "format = 1\n\n[node]\nsockets = 2\n\n[off_node]\n# none\nsockets= 3\n[off_node.eager]\nalpha_s = 1\n";
+        assert_eq!(line_of(text, "", "format"), Some(1));
+        assert_eq!(line_of(text, "node", "sockets"), Some(4));
+        assert_eq!(line_of(text, "off_node", "sockets"), Some(8));
+        assert_eq!(line_of(text, "off_node.eager", "alpha_s"), Some(10));
+        assert_eq!(line_of(text, "off_node", "alpha_s"), Some(6), "the table");
+        assert_eq!((line_of(text, "on_node", "alpha_s"), line_of(text, "", "alpha_s")), (None, None));
+    }
+}
