@@ -39,6 +39,8 @@ pub struct Shape {
     pub withdrawals: u64,
     /// Weight of batches.
     pub batches: u64,
+    /// Messages in one, at most.
+    pub batch: u64,
     /// Weight of hints, closings and failures.
     pub upkeep: u64,
 }
@@ -62,6 +64,7 @@ const MIXED: Shape = Shape {
     probes: 8,
     withdrawals: 8,
     batches: 2,
+    batch: 4,
     upkeep: 2,
 };
 
@@ -90,6 +93,8 @@ pub const SHAPES: &[(&str, Shape)] = &[
         Shape { masks: 400, masked_percent: 85, any_tag_percent: 5, tags: 64, contexts: 1, ..MIXED },
     ),
     ("upkeep", Shape { upkeep: 20, batches: 10, sources: 2, tags: 2, contexts: 3, ..MIXED }),
+    // Some hundred messages want what some hundred receives offer, of which many are alike.
+    ("in batches", Shape { posts: 90, arrivals: 5, batches: 4, batch: 150, sources: 2, tags: 2, ..MIXED }),
 ];
 
 /// A stream of up to `events` events of this shape; fewer if the choices are used up.
@@ -149,7 +154,9 @@ impl Generator<'_> {
             }
             Some(2) => self.probe(),
             Some(3) => self.withdrawal(),
-            Some(4) => Event::ArriveBatch((0..self.choices.below(5)).map(|_| self.message()).collect()),
+            Some(4) => Event::ArriveBatch(
+                (0..self.choices.below(self.shape.batch + 1)).map(|_| self.message()).collect(),
+            ),
             Some(5) => self.upkeep(),
             _ => Event::Arrive(self.message()),
         }

@@ -61,6 +61,12 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         self.len as usize
     }
 
+    /// Every place of an entry is below this.
+    #[inline]
+    pub(crate) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Bytes allocated. Never fewer than before.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
@@ -202,12 +208,12 @@ impl<const W: usize> Chain<W> {
         slab: &Slab<Aged<T>, L>,
         age: u64,
         examined: &mut u64,
-        matches: impl Fn(&T) -> bool,
+        matches: impl Fn(Place, &T) -> bool,
     ) -> Option<Place> {
         let mut at = self.head;
         while at != NIL && slab.get(at).age < age {
             *examined += 1;
-            if matches(&slab.get(at).value) {
+            if matches(at, &slab.get(at).value) {
                 return Some(at);
             }
             at = slab.next(at, W);

@@ -27,6 +27,14 @@ impl<C> Communicators<C> {
         self.sorted.get_mut(self.recent).map(|(_, kept)| kept)
     }
 
+    /// The same, for those who may change nothing.
+    #[inline]
+    pub(crate) fn get(&self, context: ContextId) -> Option<&C> {
+        let recent = self.sorted.get(self.recent).filter(|&&(recent, _)| recent == context);
+        let found = recent.or_else(|| self.sorted.get(self.bisect(context).ok()?));
+        found.map(|(_, kept)| kept)
+    }
+
     /// The same, opened with what `make` gives if it was not open.
     #[inline]
     pub(crate) fn find_or_open(

@@ -30,6 +30,7 @@ pub mod hints;
 mod peers;
 pub mod scan;
 mod scanning;
+mod sync;
 mod upkeep;
 pub mod wrap;
 

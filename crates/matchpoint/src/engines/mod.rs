@@ -9,6 +9,7 @@ pub mod fuzzy;
 pub mod hybrid;
 pub mod list;
 pub mod optimistic;
+pub mod optimistic_parallel;
 pub mod partner;
 pub mod rank_array;
 pub mod vector;
@@ -29,6 +30,7 @@ pub static REGISTRY: &[Spec] = &[
     vector::SPEC,
     fuzzy::SPEC,
     optimistic::SPEC,
+    optimistic_parallel::SPEC,
     hybrid::SPEC,
 ];
 

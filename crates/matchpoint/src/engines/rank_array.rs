@@ -149,7 +149,7 @@ impl<E: Effort> RankArray<E> {
         let slab = &self.unexpected;
         let mut examined = 0;
         let mut earliest = |peer: &Peer, age| {
-            let matches = |waiting: &Message| selector.matches(&waiting.envelope);
+            let matches = |_, waiting: &Message| selector.matches(&waiting.envelope);
             peer.unexpected.search(slab, age, &mut examined, matches)
         };
         let age = |at: Option<Place>| at.map_or(u64::MAX, |at| slab.get(at).age);
@@ -166,7 +166,7 @@ impl<E: Effort> RankArray<E> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
         let mut earliest = |chain: Chain, age| {
-            let matches = |receive: &Receive| receive.selector.matches(envelope);
+            let matches = |_, receive: &Receive| receive.selector.matches(envelope);
             chain.search(&self.posted, age, &mut examined, matches)
         };
         let named = communicator.peers.get(envelope.source);

@@ -158,7 +158,7 @@ impl<E: Effort> FourD<E> {
         }
         let communicator = self.communicators.find(selector.context())?;
         let mut examined = 0;
-        let matches = |waiting: &Message| selector.matches(&waiting.envelope);
+        let matches = |_, waiting: &Message| selector.matches(&waiting.envelope);
         let found = match selector.source() {
             Wild::Is(source) => communicator
                 .peer(source)
@@ -174,7 +174,7 @@ impl<E: Effort> FourD<E> {
     fn take_receive(&mut self, envelope: &Envelope) -> Option<RecvId> {
         let communicator = self.communicators.find(envelope.context)?;
         let mut examined = 0;
-        let matches = |receive: &Receive| receive.selector.matches(envelope);
+        let matches = |_, receive: &Receive| receive.selector.matches(envelope);
         let (peer, from_any) = communicator.peer_mut(envelope.source);
         let mut age = u64::MAX;
         let mut found = None;

@@ -6,7 +6,7 @@ use crate::hints::Hints;
 
 /// What a receive leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(in crate::engines) enum Class {
     /// Nothing: the key is (source, tag).
     NoWildcard,
     /// The source: the key is the tag.

@@ -24,7 +24,7 @@ pub(super) type Messages = Slab<Aged<Waiting>, 4>;
 
 /// The indexes of receives, by class.
 #[derive(Default)]
-pub(super) struct PostedIndexes([Index; 4]);
+pub(in crate::engines) struct PostedIndexes([Index; 4]);
 
 /// The indexes of messages. Those of classes that the assertions rule out have no bins, and nothing is filed there.
 #[derive(Default)]
@@ -67,7 +67,8 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The receive with the smallest label that matches: the first of each index, and the oldest of those (§III-C).
+    /// The receive with the smallest label that matches and `is_free`: the first of each index, and the oldest of those
+    /// (§III-C).
     #[inline]
     pub(super) fn find(
         &self,
@@ -75,6 +76,7 @@ impl PostedIndexes {
         envelope: &Envelope,
         hashes: Hashes,
         examined: &mut u64,
+        is_free: impl Fn(Place) -> bool,
     ) -> Option<(Class, Place)> {
         let mut found = None;
         let mut label = u64::MAX;
@@ -83,7 +85,8 @@ impl PostedIndexes {
             if index.is_empty() {
                 continue;
             }
-            let matches = |descriptor: &Descriptor| descriptor.receive.selector.matches(envelope);
+            let matches =
+                |at, descriptor: &Descriptor| descriptor.receive.selector.matches(envelope) && is_free(at);
             if let Some(at) = index.bin(class.key(hashes)).search(receives, label, examined, matches) {
                 label = receives.get(at).age;
                 found = Some((class, at));
@@ -162,7 +165,7 @@ impl UnexpectedIndexes {
     pub(super) fn find(&self, messages: &Messages, selector: &Selector, examined: &mut u64) -> Option<Place> {
         let class = Class::of(selector);
         let key = class.key_of(selector);
-        let matches = |waiting: &Waiting| selector.matches(&waiting.message.envelope);
+        let matches = |_, waiting: &Waiting| selector.matches(&waiting.message.envelope);
         match class {
             Class::NoWildcard => self.no_wildcard.bin(key).search(messages, u64::MAX, examined, matches),
             Class::AnySource => self.any_source.bin(key).search(messages, u64::MAX, examined, matches),

@@ -6,9 +6,9 @@ use crate::engine::{Receive, Refused};
 /// A receive, and the run of compatible receives that it belongs to. With its label and its links it takes 64 bytes,
 /// as the paper's descriptors do (§IV-E).
 #[derive(Clone, Copy)]
-pub(super) struct Descriptor {
+pub(in crate::engines) struct Descriptor {
     pub(super) receive: Receive,
-    pub(super) run: u32,
+    pub(super) run: u64,
 }
 
 /// The receives posted, of all communicators: labels are their ages.

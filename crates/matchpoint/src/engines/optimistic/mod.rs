@@ -32,6 +32,7 @@
 //! It loses where queues are short, as it looks at as many indexes as classes are posted; where messages wait, as each
 //! is filed and removed four times; and on long lists of different masks, which share a bin.
 
+mod block;
 mod class;
 mod communicator;
 mod descriptors;
@@ -42,7 +43,7 @@ mod statistics;
 use self::class::{CLASSES, Class};
 use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
 use self::descriptors::{Descriptor, Descriptors};
-use self::statistics::{Counts, Tally};
+pub(super) use self::statistics::{Counts, Tally};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Place};
 use crate::communicators::Communicators;
@@ -99,7 +100,7 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
 }
 
 /// See the [module's documentation](self).
-struct Optimistic<T: Tally> {
+pub(super) struct Optimistic<T: Tally> {
     communicators: Communicators<Communicator>,
     receives: Descriptors,
     messages: Messages,
@@ -115,7 +116,7 @@ struct Optimistic<T: Tally> {
 }
 
 impl<T: Tally> Optimistic<T> {
-    fn new(bins: u32, capacity: usize, trusting: bool) -> Self {
+    pub(super) fn new(bins: u32, capacity: usize, trusting: bool) -> Self {
         Optimistic {
             communicators: Communicators::default(),
             receives: Descriptors::new(capacity),
@@ -157,12 +158,25 @@ impl<T: Tally> Optimistic<T> {
         let receives = self.receives.slab_mut();
         self.tally.arrives(&communicator.posted, receives, hashes);
         let mut examined = 0;
-        let found = communicator.posted.find(receives, envelope, hashes, &mut examined);
+        let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
         self.tally.examined(Queue::Posted, examined);
         let (class, at) = found?;
         self.tally.matched(receives, at);
         communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
         Some(receives.remove(at).value.receive.id)
+    }
+
+    /// Keeps a message that no receive matches, as the youngest.
+    #[inline]
+    fn keep(&mut self, message: Message, hashes: Hashes) -> Result<(), Refused> {
+        let context = message.envelope.context;
+        self.hints.admit_unexpected(context)?;
+        let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
+        indexes.prepare(self.hints.get(context), self.bins)?;
+        let at = self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.label })?;
+        self.label += 1;
+        indexes.push(&mut self.messages, at, hashes);
+        Ok(())
     }
 
     /// The ages and places of the messages that wait in a context.
@@ -281,13 +295,7 @@ impl<T: Tally> Engine for Optimistic<T> {
         if let Some(id) = self.take_receive(&message.envelope, hashes) {
             return Ok(Some(id));
         }
-        let context = message.envelope.context;
-        self.hints.admit_unexpected(context)?;
-        let indexes = &mut self.communicators.find_or_open(context, Communicator::default)?.unexpected;
-        indexes.prepare(self.hints.get(context), self.bins)?;
-        let at = self.messages.insert(Aged { value: Waiting { message, hashes }, age: self.label })?;
-        self.label += 1;
-        indexes.push(&mut self.messages, at, hashes);
+        self.keep(message, hashes)?;
         Ok(None)
     }
 

@@ -7,7 +7,7 @@ use crate::envelope::Selector;
 /// Numbers the runs of one communicator.
 #[derive(Default)]
 pub(super) struct Runs {
-    run: u32,
+    run: u64,
     /// Receives in it so far.
     length: u32,
     last: Option<Selector>,
@@ -15,16 +15,15 @@ pub(super) struct Runs {
 
 impl Runs {
     /// The run that a receive with `selector` belongs to if it is posted now: the paper's sequence ID, incremented where
-    /// the receive is not compatible with the one before. Only neighbours are ever compared, so that a number may come
-    /// again after 2³² runs.
+    /// the receive is not compatible with the one before. No number comes twice: the parallel form takes receives by it.
     #[inline]
-    pub(super) fn of_next(&self, selector: &Selector) -> u32 {
-        if self.last.as_ref() == Some(selector) { self.run } else { self.run.wrapping_add(1) }
+    pub(super) fn of_next(&self, selector: &Selector) -> u64 {
+        if self.last.as_ref() == Some(selector) { self.run } else { self.run + 1 }
     }
 
     /// A receive was posted, with [its run](Runs::of_next). How many of that run have been.
     #[inline]
-    pub(super) fn posted(&mut self, selector: &Selector, run: u32) -> u32 {
+    pub(super) fn posted(&mut self, selector: &Selector, run: u64) -> u32 {
         self.length = if run == self.run { self.length.saturating_add(1) } else { 1 };
         self.last = Some(*selector);
         self.run = run;

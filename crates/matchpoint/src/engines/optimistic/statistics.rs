@@ -10,7 +10,7 @@ use crate::engine::Queue;
 use crate::hashes::Hashes;
 
 /// Told by the engine what it is about to do. `()` does not listen.
-pub(super) trait Tally: Effort {
+pub(in crate::engines) trait Tally: Effort {
     /// A message with these hash values is about to be searched for among the receives of its communicator.
     fn arrives(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: Hashes) {}
 
@@ -38,7 +38,7 @@ struct ByClass {
 
 /// Counts. Walks each bin that is searched or grows, so that it takes the time of a search that finds nothing.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(in crate::engines) struct Counts {
     attempts: Attempts,
     classes: [ByClass; 4],
     /// In communicators that something was queued in before.

@@ -1,0 +1,193 @@
+//! Blocks of messages, matched by several threads, beside the same messages one by one.
+
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Outcome, Queue, Rank, Receive, RecvId,
+    Refused, Selector, Tag, TagMask, Wild, engines, event::script,
+};
+use matchpoint_conformance::{Choices, Options, check};
+
+fn engine(name: &str) -> Box<dyn Engine> {
+    engines::create(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// More threads than messages in a block, fewer, and none but the caller.
+const NAMES: [&str; 6] = [
+    "optimistic_parallel:capacity=0,threads=1",
+    "optimistic_parallel:capacity=0,threads=2",
+    "optimistic_parallel:capacity=0,threads=4",
+    "optimistic_parallel:capacity=0,threads=4,block=7,bins=1",
+    "optimistic_parallel:capacity=0,threads=3,block=2,bins=5",
+    "optimistic_parallel:capacity=0,threads=8,block=5",
+];
+
+fn statistic(engine: &dyn Engine, name: &str) -> f64 {
+    let all = engine.statistics();
+    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
+}
+
+/// All that waits, oldest first.
+fn queued(engine: &dyn Engine) -> Vec<u64> {
+    let mut ids = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| {
+            ids.push(match entry {
+                Entry::Receive(receive) => receive.id.0,
+                Entry::Message(message) => message.id.0,
+            });
+        });
+    }
+    ids
+}
+
+fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
+    script::parse(text).unwrap().iter().map(|event| event.play(engine)).collect()
+}
+
+#[test]
+fn the_laws_hold_with_any_number_of_threads() {
+    let streams = if cfg!(miri) { 1 } else { 40 };
+    for name in NAMES {
+        let report = check(&|| engine(name), &Options { streams, ..Options::quick() });
+        report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+    }
+}
+
+/// What receives and messages are like: few keys make many conflicts.
+struct Crowd {
+    keys: u64,
+    any_source_percent: u64,
+    any_tag_percent: u64,
+    masked_percent: u64,
+    /// Receives alike in a row, at most.
+    run: u64,
+}
+
+const CROWDS: [Crowd; 6] = [
+    Crowd { keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Crowd { keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
+    Crowd { keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
+    Crowd { keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
+    Crowd { keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
+    Crowd { keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+];
+
+struct Stream<'a> {
+    crowd: &'a Crowd,
+    choices: Choices<'static>,
+    next: u64,
+}
+
+impl Stream<'_> {
+    fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn selector(&mut self) -> Selector {
+        let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
+        let source = if self.choices.chance(self.crowd.any_source_percent) {
+            Wild::Any
+        } else {
+            Wild::Is(Rank(source))
+        };
+        let tag = if self.choices.chance(self.crowd.any_tag_percent) {
+            Wild::Any
+        } else if self.choices.chance(self.crowd.masked_percent) {
+            Wild::Masked(TagMask { value: Tag(tag), ignore: 1 })
+        } else {
+            Wild::Is(Tag(tag))
+        };
+        Selector::new(ContextId(self.choices.below(2) as u32), source, tag)
+    }
+
+    /// Runs of receives, about so many in all.
+    fn receives(&mut self, about: u64) -> Vec<Receive> {
+        let mut all = Vec::new();
+        while (all.len() as u64) < about {
+            let selector = self.selector();
+            let length = 1 + self.choices.below(self.crowd.run);
+            all.extend((0..length).map(|_| Receive::new(RecvId(self.id()), selector)));
+        }
+        all
+    }
+
+    fn messages(&mut self, count: u64) -> Vec<Message> {
+        let message = |_| {
+            let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
+            let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source) };
+            let envelope = Envelope::new(ContextId(self.choices.below(2) as u32), source, Tag(tag));
+            Message::new(MsgId(self.id()), envelope)
+        };
+        (0..count).map(message).collect()
+    }
+}
+
+#[test]
+fn crowded_batches_come_to_what_their_messages_come_to_one_by_one() {
+    let rounds = if cfg!(miri) { 3 } else { 300 };
+    for name in NAMES {
+        for (seed, crowd) in (0..).zip(&CROWDS) {
+            let (mut ours, mut right) = (engine(name), engine("list"));
+            let mut stream = Stream { crowd, choices: Choices::Seed(seed), next: 0 };
+            for round in 0..rounds {
+                let about = stream.choices.below(200);
+                for receive in stream.receives(about) {
+                    assert_eq!(
+                        ours.post(receive),
+                        right.post(receive),
+                        "{name}, crowd {seed}, round {round}"
+                    );
+                }
+                let count = stream.choices.below(200);
+                let messages = stream.messages(count);
+                let (mut out, mut expected) = (Vec::new(), Vec::new());
+                ours.arrive_batch(&messages, &mut out).unwrap();
+                right.arrive_batch(&messages, &mut expected).unwrap();
+                assert_eq!(out, expected, "{name}, crowd {seed}, round {round}");
+                assert_eq!(queued(&*ours), queued(&*right), "{name}, crowd {seed}, round {round}");
+                if queued(&*ours).len() > 1000 {
+                    for engine in [&mut ours, &mut right] {
+                        (0..2).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
+                    }
+                }
+            }
+            assert!(statistic(&*ours, "blocks") > 0.0, "{name}, crowd {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_refused_leaves_what_later_ones_were_to_take() {
+    for name in NAMES {
+        let mut engine = engine(name);
+        let outcomes = play(
+            &mut *engine,
+            "set_hints 0 no_unexpected
+             post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1
+             arrive_batch m1=0/1/1 m2=0/2/2 m3=0/1/1
+             arrive_batch m4=0/1/1 m5=0/1/1",
+        );
+        let batches = [
+            Outcome::ArrivedBatch(vec![Some(RecvId(1))], Err(Refused::Hint)),
+            Outcome::ArrivedBatch(vec![Some(RecvId(2)), Some(RecvId(3))], Ok(())),
+        ];
+        assert_eq!(outcomes[4..], batches, "{name}");
+    }
+}
+
+#[test]
+fn statistics_tell_how_messages_were_settled_whoever_was_faster() {
+    for _ in 0..if cfg!(miri) { 1 } else { 50 } {
+        let mut engine = engine("optimistic_parallel:threads=3");
+        // Of five messages alike two find the run, one what was posted behind it, one a later receive, and one nothing.
+        play(
+            &mut *engine,
+            "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/*/1 \n post r4 0/1/1 \n post r5 0/*/9
+             arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/5/5 m7=0/3/9",
+        );
+        let told = ["blocks", "blocks_no_conflict", "blocks_fast_path", "blocks_slow_path"];
+        assert_eq!(told.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
+        assert_eq!(statistic(&*engine, "blocks_no_candidate"), 1.0);
+        assert_eq!(queued(&*engine), [5, 6]);
+    }
+}

@@ -1,0 +1,289 @@
+//! The protocol under the model checker: every order in which threads may run, and every value that they may read, comes to
+//! what `list` says of the same messages one by one. Then with one step of the protocol left out: an order is found in which
+//! it does not.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test --release -p matchpoint --lib --target-dir target/loom models`
+//!
+//! The tables are the engine's own. The crew is not in it: threads are given the round as they begin.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use loom::model::Builder;
+
+use super::protocol::{Rules, Sound, Way};
+use super::round::Round;
+use crate::chains::Place;
+use crate::engine::{Engine, Entry, Message, Queue, RecvId};
+use crate::engines::optimistic::Optimistic;
+use crate::event::{Event, script};
+use crate::sync::Ordering;
+
+/// What is posted, and a batch that arrives.
+struct Scene {
+    threads: usize,
+    /// A thread is taken off its processor at most so often, other than when it waits; none: as often as may be.
+    preemptions: Option<usize>,
+    script: &'static str,
+    /// How messages are settled, if that is the same in every order.
+    ways: &'static [Way],
+}
+
+/// The script's posts and its messages.
+fn played(script: &str) -> (Vec<Event>, Vec<Message>) {
+    let mut posts = script::parse(script).expect("a script");
+    match posts.pop() {
+        Some(Event::ArriveBatch(messages)) => (posts, messages),
+        other => panic!("a script ends with a batch, not with {other:?}"),
+    }
+}
+
+fn waiting(engine: &dyn Engine) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| entries.push(entry));
+    }
+    entries
+}
+
+fn check<R: Rules>(scene: &Scene) {
+    let (posts, messages) = played(scene.script);
+    let mut right = crate::engines::create("list").expect("an engine");
+    posts.iter().for_each(|post| drop(post.play(&mut *right)));
+    let mut expected = Vec::new();
+    right.arrive_batch(&messages, &mut expected).expect("nothing is refused");
+    let left = waiting(&*right);
+
+    let (threads, ways) = (scene.threads, scene.ways);
+    let mut builder = Builder::new();
+    builder.preemption_bound = scene.preemptions;
+    let orders = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&orders);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let mut tables = Optimistic::<()>::new(2, 0, false);
+        posts.iter().for_each(|post| drop(post.play(&mut tables)));
+        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false));
+        round.begin(&mut tables, &messages, threads).expect("there is memory");
+        let round = Arc::new(round);
+        let worker = |_| {
+            let round = Arc::clone(&round);
+            loom::thread::spawn(move || round.work())
+        };
+        let workers: Vec<_> = (1..threads).map(worker).collect();
+        round.work();
+        round.wait();
+        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
+        workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+
+        let mut round = Arc::into_inner(round).expect("the workers have ended");
+        let mut out = Vec::new();
+        let id = |at: Place| round.receive(at);
+        let taken: Vec<Option<RecvId>> = settled.iter().map(|&(at, _)| at.map(id)).collect();
+        assert_eq!(taken, expected, "not what one by one comes to");
+        if !ways.is_empty() {
+            assert_eq!(settled.iter().map(|&(_, way)| way).collect::<Vec<_>>(), ways);
+        }
+        round.commit(&mut tables, &mut out).expect("nothing is refused");
+        assert_eq!((out, waiting(&tables)), (expected.clone(), left.clone()));
+    });
+    assert!(orders.load(Ordering::Relaxed) > 100, "the model checker has tried few orders: {orders:?}");
+}
+
+use Way::{FastPath, NoCandidate, NoConflict, SlowPath};
+
+const NO_CONFLICT: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/2/2 \n arrive_batch m1=0/2/2 m2=0/1/1",
+    ways: &[NoConflict, NoConflict],
+};
+
+const RUN: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
+    ways: &[NoConflict, FastPath, FastPath],
+};
+
+/// Two runs of one envelope: what was posted between them comes before the second.
+const SHORT_RUN: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/*/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/1/1",
+    ways: &[NoConflict, SlowPath, SlowPath],
+};
+
+/// Not all messages of the block are rivals.
+const INTERLEAVED: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/1/1 \n post r3 0/1/1 \n arrive_batch m1=0/1/1 m2=0/2/2 m3=0/1/1",
+    ways: &[NoConflict, NoCandidate, FastPath],
+};
+
+const ANY_SOURCE: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/*/1 \n post r2 0/2/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
+    ways: &[NoConflict, SlowPath],
+};
+
+const ANY_SOURCE_RUN: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/*/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
+    ways: &[NoConflict, FastPath],
+};
+
+/// The second message loses to the first, and then wants what is the candidate of the third.
+const LOSER: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/1/1 m3=0/2/1",
+    ways: &[NoConflict, SlowPath, SlowPath],
+};
+
+/// The first might come to the candidate of the second, but has an older one.
+const NO_LOSER: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n post r2 0/*/1 \n arrive_batch m1=0/1/1 m2=0/2/1",
+    ways: &[NoConflict, Way::Waited],
+};
+
+const UNEXPECTED: Scene = Scene {
+    threads: 2,
+    preemptions: None,
+    script: "post r1 0/1/1 \n arrive_batch m1=0/3/3 m2=0/1/1 m3=0/1/1 m4=0/4/4",
+    ways: &[NoCandidate, NoConflict, SlowPath, NoCandidate],
+};
+
+/// Checks the protocol without one of its steps: messages may then be settled in any way.
+fn check_faulty<R: Rules>(scene: Scene) {
+    check::<R>(&Scene { ways: &[], ..scene });
+}
+
+/// With three threads a scene has too many orders for all of them; three preemptions are more than most faults need.
+const fn with_three_threads(scene: Scene) -> Scene {
+    Scene { threads: 3, preemptions: Some(3), ..scene }
+}
+
+#[test]
+fn messages_without_conflict() {
+    check::<Sound>(&NO_CONFLICT);
+}
+
+#[test]
+fn messages_of_one_envelope_share_a_run() {
+    check::<Sound>(&RUN);
+    check::<Sound>(&with_three_threads(RUN));
+}
+
+#[test]
+fn a_run_that_is_too_short_is_left_for_what_was_posted_behind_it() {
+    check::<Sound>(&SHORT_RUN);
+    check::<Sound>(&with_three_threads(SHORT_RUN));
+}
+
+#[test]
+fn messages_between_rivals_do_not_count() {
+    check::<Sound>(&INTERLEAVED);
+    check::<Sound>(&with_three_threads(INTERLEAVED));
+}
+
+#[test]
+fn a_receive_from_any_source_is_wanted_by_two_sources() {
+    check::<Sound>(&ANY_SOURCE);
+    check::<Sound>(&ANY_SOURCE_RUN);
+}
+
+#[test]
+fn who_loses_takes_the_candidate_of_a_later_message() {
+    check::<Sound>(&LOSER);
+    check::<Sound>(&with_three_threads(LOSER));
+}
+
+#[test]
+fn who_may_come_to_a_candidate_is_waited_for() {
+    check::<Sound>(&NO_LOSER);
+}
+
+#[test]
+fn unexpected_messages_stay_in_order() {
+    check::<Sound>(&UNEXPECTED);
+}
+
+struct WithoutBarrier;
+
+impl Rules for WithoutBarrier {
+    const HAS_BARRIER: bool = false;
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn without_the_barrier_a_booking_is_missed() {
+    check_faulty::<WithoutBarrier>(RUN);
+}
+
+struct HeedlessOfOthers;
+
+impl Rules for HeedlessOfOthers {
+    const HEEDS_OTHERS: bool = false;
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn a_wildcard_taken_without_heeding_others_is_missed_by_who_lost() {
+    check_faulty::<HeedlessOfOthers>(LOSER);
+}
+
+struct ShiftedByNumber;
+
+impl Rules for ShiftedByNumber {
+    fn shift(rivals: u64, message: usize) -> u32 {
+        if rivals == 0 { 0 } else { message as u32 }
+    }
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn a_shift_by_the_number_of_the_message_leaves_receives_out() {
+    check_faulty::<ShiftedByNumber>(INTERLEAVED);
+}
+
+struct SearchesWhatIsLeft;
+
+impl Rules for SearchesWhatIsLeft {
+    const SEARCHES_WHAT_BEGAN: bool = false;
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn a_first_search_past_what_is_taken_gives_one_envelope_two_candidates() {
+    check_faulty::<SearchesWhatIsLeft>(with_three_threads(RUN));
+}
+
+struct SlowPathInHaste;
+
+impl Rules for SlowPathInHaste {
+    const SLOW_PATH_WAITS: bool = false;
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn a_slow_path_that_does_not_wait_takes_what_is_for_others() {
+    check_faulty::<SlowPathInHaste>(SHORT_RUN);
+}
+
+struct Unreleased;
+
+impl Rules for Unreleased {
+    const RELEASE: Ordering = Ordering::Relaxed;
+}
+
+#[test]
+#[should_panic(expected = "not what one by one comes to")]
+fn bookings_that_are_not_released_are_not_seen() {
+    check_faulty::<Unreleased>(RUN);
+}
