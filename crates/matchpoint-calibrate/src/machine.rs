@@ -63,6 +63,9 @@ fn seconds(range: Range) -> Estimate {
 /// R_b. Where bytes cost nothing that could be measured, the least rate that fits; none, if any would.
 fn rate(segment: &Segment) -> Option<Estimate> {
     let beta = segment.beta_s_per_byte;
+    if beta.high <= 0.0 {
+        return None;
+    }
     let (least, most) = (1.0 / beta.high, 1.0 / beta.low);
     let value = if beta.value > 0.0 { 1.0 / beta.value } else { least };
     match (least > 0.0, value > 0.0) {
@@ -114,4 +117,31 @@ fn hosts(raw: &Raw) -> String {
     names.truncate(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more} ({})", names.join(", "), raw.head.host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate_of(value: f64, low: f64, high: f64) -> Option<Estimate> {
+        let none = Range { value: 0.0, low: 0.0, high: 0.0 };
+        let beta_s_per_byte = Range { value, low, high };
+        rate(&Segment {
+            protocol: Protocol::Short,
+            bytes: (0, 64),
+            alpha_s: none,
+            beta_s_per_byte,
+            residuals: Vec::new(),
+            scale: 0.0,
+        })
+    }
+
+    /// What is written is read again: a rate is never infinite.
+    #[test]
+    fn bytes_that_cost_nothing_have_no_rate() {
+        assert_eq!(rate_of(0.0, 0.0, 0.0), None);
+        assert_eq!(rate_of(0.0, 0.0, f64::INFINITY), None);
+        assert_eq!(rate_of(0.0, 0.0, 0.25), Some(Estimate::within(4.0, 4.0, f64::INFINITY)));
+        assert_eq!(rate_of(0.125, 0.0, f64::INFINITY), Some(Estimate::exact(8.0)));
+    }
 }
