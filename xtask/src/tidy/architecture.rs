@@ -69,8 +69,8 @@ pub fn map(files: &[File]) -> Complaints {
             folder = first.to_owned();
         }
         for path in [first].into_iter().chain(others) {
-            let is_inner =
-                ["src/", "tests/", "shim/", "program/"].iter().any(|inner| path.starts_with(inner));
+            let inner = ["src/", "tests/", "shim/", "program/", "kernels/", "emulation/"];
+            let is_inner = inner.iter().any(|inner| path.starts_with(inner));
             let whole = if is_inner { format!("{folder}{path}") } else { path.to_owned() };
             if !root().join(&whole).exists() {
                 complaints.push(format!("ARCHITECTURE.md: the code map names {whole}, which is not there"));
