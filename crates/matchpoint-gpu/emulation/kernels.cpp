@@ -10,37 +10,45 @@
 
 #include "../kernels/ordered.cu"
 
+/* How a kernel is run, and what all are given. */
+struct Launch {
+    unsigned blocks, threads, shared_bytes;
+    unsigned seed;            /* of the hash function */
+    unsigned long long order; /* in which threads run is drawn from this */
+    const Message *messages;
+    const Receive *receives;
+    unsigned message_count, receive_count;
+    unsigned *matched;
+};
+
 /* Runs a kernel: its arguments travel through a closure. */
-template <typename Kernel>
-static bool run(unsigned blocks, unsigned threads, unsigned shared_words, unsigned long long seed, Kernel kernel)
+template <typename Kernel> static bool run(const Launch &launch, Kernel kernel)
 {
     const auto body = [](const void *arguments) { (*static_cast<const Kernel *>(arguments))(); };
-    return simt::launch(blocks, threads, shared_words * 4, seed, body, &kernel);
+    return simt::launch(launch.blocks, launch.threads, launch.shared_bytes, launch.order, body, &kernel);
 }
 
-extern "C" bool emulate_matrix(unsigned blocks, unsigned threads, unsigned long long order, const Message *messages,
-                               const unsigned *message_order, const Receive *receives, const unsigned *receive_order,
-                               const Segment *segments, unsigned *matched)
+extern "C" bool emulate_matrix(const Launch *launch, const unsigned *message_order, const unsigned *receive_order,
+                               const Segment *segments)
 {
-    return run(blocks, threads, 2 * threads / WARP * WINDOW, order,
-               [=] { match_matrix(messages, message_order, receives, receive_order, segments, matched); });
-}
-
-extern "C" bool emulate_hash(unsigned threads, unsigned long long order, const Message *messages, unsigned message_count,
-                             const Receive *receives, unsigned receive_count, unsigned seed, unsigned *table,
-                             unsigned secondary, unsigned *placed, unsigned *done, unsigned *matched)
-{
-    return run(1, threads, 1, order, [=] {
-        match_hash(messages, message_count, receives, receive_count, seed, table, secondary, placed, done, matched);
+    return run(*launch, [=] {
+        match_matrix(launch->messages, message_order, launch->receives, receive_order, segments, launch->matched);
     });
 }
 
-extern "C" bool emulate_ordered(unsigned threads, unsigned long long order, const Message *messages, unsigned message_count,
-                                const Receive *receives, unsigned receive_count, unsigned seed, Slot *table,
-                                unsigned slots, unsigned *slot_of, unsigned *number, unsigned *queued, unsigned *matched)
+extern "C" bool emulate_hash(const Launch *launch, unsigned *table, unsigned secondary, unsigned *placed, unsigned *done)
 {
-    return run(1, threads, threads, order, [=] {
-        match_ordered(messages, message_count, receives, receive_count, seed, table, slots, slot_of, number, queued,
-                      matched);
+    return run(*launch, [=] {
+        match_hash(launch->messages, launch->message_count, launch->receives, launch->receive_count, launch->seed, table,
+                   secondary, placed, done, launch->matched);
+    });
+}
+
+extern "C" bool emulate_ordered(const Launch *launch, Slot *table, unsigned slots, unsigned *slot_of, unsigned *number,
+                                unsigned *queued)
+{
+    return run(*launch, [=] {
+        match_ordered(launch->messages, launch->message_count, launch->receives, launch->receive_count, launch->seed, table,
+                      slots, slot_of, number, queued, launch->matched);
     });
 }

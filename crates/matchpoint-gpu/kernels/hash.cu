@@ -6,16 +6,11 @@
 
 #define TAKEN 0xfffffffeu
 
-static __device__ inline bool same_key(const Receive &receive, const Message &message)
-{
-    return receive.context == message.context && receive.source == message.source && receive.tag == message.tag;
-}
-
 /* Takes the receive of the message's key at `slot`, if that is what is there. */
 static __device__ inline unsigned claim(unsigned *slot, const Receive *receives, const Message &message)
 {
     const unsigned found = *(volatile unsigned *)slot;
-    if (found >= TAKEN || !same_key(receives[found], message) || atomicCAS(slot, found, TAKEN) != found)
+    if (found >= TAKEN || !accepts(receives[found], message) || atomicCAS(slot, found, TAKEN) != found)
         return NONE;
     return found;
 }

@@ -70,11 +70,4 @@ impl From<&Selector> for Receive {
     }
 }
 
-impl Receive {
-    /// Whether it leaves nothing open.
-    pub fn is_exact(&self) -> bool {
-        self.any_source == 0 && self.ignore == 0
-    }
-}
-
 const _: () = assert!(size_of::<Message>() == 24 && size_of::<Receive>() == 32 && size_of::<Segment>() == 16);

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::ptr;
 
 use libloading::Library;
+use matchpoint_gpu::Kernel;
 use matchpoint_gpu::layout::{Message, NONE, Receive, Segment};
 use matchpoint_gpu::partition::Partition;
 use tempfile::TempDir;
@@ -18,46 +19,24 @@ pub struct Emulation {
     _folder: TempDir,
 }
 
-type Matrix = unsafe extern "C" fn(
-    u32,
-    u32,
-    u64,
-    *const Message,
-    *const u32,
-    *const Receive,
-    *const u32,
-    *const Segment,
-    *mut u32,
-) -> bool;
-type Hash = unsafe extern "C" fn(
-    u32,
-    u64,
-    *const Message,
-    u32,
-    *const Receive,
-    u32,
-    u32,
-    *mut u32,
-    u32,
-    *mut u32,
-    *mut u32,
-    *mut u32,
-) -> bool;
-type Ordered = unsafe extern "C" fn(
-    u32,
-    u64,
-    *const Message,
-    u32,
-    *const Receive,
-    u32,
-    u32,
-    *mut [u32; 4],
-    u32,
-    *mut u32,
-    *mut u32,
-    *mut u32,
-    *mut u32,
-) -> bool;
+/// How a kernel is run, and what all are given: `Launch` of `emulation/kernels.cpp`.
+#[repr(C)]
+struct Launch {
+    blocks: u32,
+    threads: u32,
+    shared_bytes: u32,
+    seed: u32,
+    order: u64,
+    messages: *const Message,
+    receives: *const Receive,
+    message_count: u32,
+    receive_count: u32,
+    matched: *mut u32,
+}
+
+type Matrix = unsafe extern "C" fn(*const Launch, *const u32, *const u32, *const Segment) -> bool;
+type Hash = unsafe extern "C" fn(*const Launch, *mut u32, u32, *mut u32, *mut u32) -> bool;
+type Ordered = unsafe extern "C" fn(*const Launch, *mut [u32; 4], u32, *mut u32, *mut u32, *mut u32) -> bool;
 
 impl Emulation {
     /// Compiles it: none where there is no C++ compiler, and nobody asked that there be one.
@@ -96,7 +75,35 @@ impl Emulation {
         Some(Emulation { library, _folder: folder })
     }
 
-    /// For each receive the message that it gets.
+    /// Runs `kernel` on a batch, by so many blocks of threads that run in an order drawn from `order`: for each receive the
+    /// message that it gets.
+    fn run(
+        &self,
+        kernel: Kernel,
+        (messages, receives): (&[Message], &[Receive]),
+        (blocks, threads): (usize, u32),
+        order: u64,
+        call: impl Fn(&Library, &Launch) -> bool,
+    ) -> Vec<u32> {
+        // Neither a message nor none: whatever is not written shows.
+        let mut matched = vec![NONE - 7; receives.len()];
+        let launch = Launch {
+            blocks: blocks as u32,
+            threads,
+            shared_bytes: kernel.shared_bytes(threads),
+            seed: order as u32,
+            order,
+            messages: messages.as_ptr(),
+            receives: receives.as_ptr(),
+            message_count: messages.len() as u32,
+            receive_count: receives.len() as u32,
+            matched: matched.as_mut_ptr(),
+        };
+        assert!(call(&self.library, &launch), "threads wait for each other");
+        matched
+    }
+
+    /// By the matrix, in one block.
     pub fn matrix(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
         let whole = Segment {
             message: 0,
@@ -104,28 +111,16 @@ impl Emulation {
             receive: 0,
             receive_end: receives.len() as u32,
         };
-        let mut matched = vec![NONE - 7; receives.len()];
-        // SAFETY: the kernel's signature; every pointer is to as much as the kernel is told.
-        let ended = unsafe {
-            let matrix = self.library.get::<Matrix>(b"emulate_matrix").unwrap();
-            let (messages, receives) = (messages.as_ptr(), receives.as_ptr());
-            matrix(
-                1,
-                threads,
-                order,
-                messages,
-                ptr::null(),
-                receives,
-                ptr::null(),
-                &whole,
-                matched.as_mut_ptr(),
-            )
-        };
-        assert!(ended, "threads wait for each other");
-        matched
+        self.run(Kernel::Matrix, (messages, receives), (1, threads), order, |library, launch| {
+            // SAFETY: the function's signature; every pointer is to as much as the kernel is told.
+            unsafe {
+                let matrix = library.get::<Matrix>(b"emulate_matrix").unwrap();
+                matrix(launch, ptr::null(), ptr::null(), &whole)
+            }
+        })
     }
 
-    /// The same, with a block for each segment.
+    /// By the matrix, in a block for each segment.
     pub fn partitioned(
         &self,
         messages: &[Message],
@@ -134,82 +129,45 @@ impl Emulation {
         threads: u32,
         order: u64,
     ) -> Vec<u32> {
-        let mut matched = vec![NONE - 7; receives.len()];
-        // SAFETY: as above; the orders have as many indices as there are messages and receives, and within these.
-        let ended = unsafe {
-            let matrix = self.library.get::<Matrix>(b"emulate_matrix").unwrap();
-            matrix(
-                partition.segments.len() as u32,
-                threads,
-                order,
-                messages.as_ptr(),
-                partition.message_order.as_ptr(),
-                receives.as_ptr(),
-                partition.receive_order.as_ptr(),
-                partition.segments.as_ptr(),
-                matched.as_mut_ptr(),
-            )
-        };
-        assert!(ended, "threads wait for each other");
-        matched
+        let Partition { message_order, receive_order, segments } = partition;
+        let blocks = (segments.len(), threads);
+        self.run(Kernel::Matrix, (messages, receives), blocks, order, |library, launch| {
+            // SAFETY: as above; the orders are of all messages and receives.
+            unsafe {
+                let matrix = library.get::<Matrix>(b"emulate_matrix").unwrap();
+                matrix(launch, message_order.as_ptr(), receive_order.as_ptr(), segments.as_ptr())
+            }
+        })
     }
 
-    /// The same, by hashing, without order.
+    /// By hashing, without order.
     pub fn hash(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
-        let secondary = (receives.len() as u32 / 4).max(1);
-        let mut table = vec![0; 6 * secondary as usize];
-        let (mut placed, mut done) = (vec![7; receives.len()], vec![7; messages.len()]);
-        let mut matched = vec![NONE - 7; receives.len()];
-        // SAFETY: as above; the tables are as long as the kernel's documentation asks.
-        let ended = unsafe {
-            let hash = self.library.get::<Hash>(b"emulate_hash").unwrap();
-            hash(
-                threads,
-                order,
-                messages.as_ptr(),
-                messages.len() as u32,
-                receives.as_ptr(),
-                receives.len() as u32,
-                order as u32,
-                table.as_mut_ptr(),
-                secondary,
-                placed.as_mut_ptr(),
-                done.as_mut_ptr(),
-                matched.as_mut_ptr(),
-            )
-        };
-        assert!(ended, "threads wait for each other");
-        matched
+        let secondary = (receives.len() / 4).max(1);
+        self.run(Kernel::Hash, (messages, receives), (1, threads), order, |library, launch| {
+            let mut table = vec![7; 6 * secondary];
+            let (mut placed, mut done) = (vec![7; receives.len()], vec![7; messages.len()]);
+            // SAFETY: as above; the tables are as long as the kernel asks.
+            unsafe {
+                let hash = library.get::<Hash>(b"emulate_hash").unwrap();
+                hash(launch, table.as_mut_ptr(), secondary as u32, placed.as_mut_ptr(), done.as_mut_ptr())
+            }
+        })
     }
 
-    /// The same, by numbers within each envelope.
+    /// By numbers within each envelope.
     pub fn ordered(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
         let entries = messages.len() + receives.len();
         let slots = entries + entries / 2 + 1;
-        let mut table = vec![[7; 4]; slots];
-        let (mut slot_of, mut number) = (vec![7; entries], vec![7; entries]);
-        let mut queued = vec![7; receives.len()];
-        let mut matched = vec![NONE - 7; receives.len()];
-        // SAFETY: as above.
-        let ended = unsafe {
-            let ordered = self.library.get::<Ordered>(b"emulate_ordered").unwrap();
-            ordered(
-                threads,
-                order,
-                messages.as_ptr(),
-                messages.len() as u32,
-                receives.as_ptr(),
-                receives.len() as u32,
-                order as u32,
-                table.as_mut_ptr(),
-                slots as u32,
-                slot_of.as_mut_ptr(),
-                number.as_mut_ptr(),
-                queued.as_mut_ptr(),
-                matched.as_mut_ptr(),
-            )
-        };
-        assert!(ended, "threads wait for each other");
-        matched
+        self.run(Kernel::Ordered, (messages, receives), (1, threads), order, |library, launch| {
+            let mut table = vec![[7; 4]; slots];
+            let [mut slot_of, mut number, mut queued] =
+                [entries, entries, receives.len()].map(|length| vec![7; length]);
+            // SAFETY: as above.
+            unsafe {
+                let ordered = library.get::<Ordered>(b"emulate_ordered").unwrap();
+                let (table, slot_of) = (table.as_mut_ptr(), slot_of.as_mut_ptr());
+                ordered(launch, table, slots as u32, slot_of, number.as_mut_ptr(), queued.as_mut_ptr())
+            }
+        })
     }
 }
