@@ -6,49 +6,53 @@
 
 #include "../kernels/matrix.cu"
 
+#include "../kernels/partitioned.cu"
+
 #include "../kernels/hash.cu"
 
 #include "../kernels/ordered.cu"
 
-/* How a kernel is run, and what all are given. */
+#include "../kernels/kept.h"
+
+#include "../kernels/compact.cu"
+
+#include "../kernels/resident.cu"
+
+#include "../kernels/divide.cu"
+
+/* How a kernel is run. */
 struct Launch {
-    unsigned blocks, threads, shared_bytes;
-    unsigned seed;            /* of the hash function */
+    unsigned blocks, threads, shared_bytes, padding;
     unsigned long long order; /* in which threads run is drawn from this */
-    const Message *messages;
-    const Receive *receives;
-    unsigned message_count, receive_count;
-    unsigned *matched;
 };
 
-/* Runs a kernel: its arguments travel through a closure. */
-template <typename Kernel> static bool run(const Launch &launch, Kernel kernel)
+/* Runs a kernel on what it is given: `arguments`, as on a card. */
+template <typename Arguments> static bool run(const Launch &launch, void (*kernel)(Arguments), const void *arguments)
 {
-    const auto body = [](const void *arguments) { (*static_cast<const Kernel *>(arguments))(); };
-    return simt::launch(launch.blocks, launch.threads, launch.shared_bytes, launch.order, body, &kernel);
+    struct Call {
+        void (*kernel)(Arguments);
+        const Arguments *arguments;
+    } const call{kernel, static_cast<const Arguments *>(arguments)};
+    const auto body = [](const void *given) {
+        const Call *const call = static_cast<const Call *>(given);
+        call->kernel(*call->arguments);
+    };
+    return simt::launch(launch.blocks, launch.threads, launch.shared_bytes, launch.order, body, &call);
 }
 
-extern "C" bool emulate_matrix(const Launch *launch, const unsigned *message_order, const unsigned *receive_order,
-                               const Segment *segments)
-{
-    return run(*launch, [=] {
-        match_matrix(launch->messages, message_order, launch->receives, receive_order, segments, launch->matched);
-    });
-}
+#define EMULATE(kernel) \
+    extern "C" bool emulate_##kernel(const Launch *launch, const void *arguments) \
+    { \
+        return run(*launch, kernel, arguments); \
+    }
 
-extern "C" bool emulate_hash(const Launch *launch, unsigned *table, unsigned secondary, unsigned *placed, unsigned *done)
-{
-    return run(*launch, [=] {
-        match_hash(launch->messages, launch->message_count, launch->receives, launch->receive_count, launch->seed, table,
-                   secondary, placed, done, launch->matched);
-    });
-}
-
-extern "C" bool emulate_ordered(const Launch *launch, Slot *table, unsigned slots, unsigned *slot_of, unsigned *number,
-                                unsigned *queued)
-{
-    return run(*launch, [=] {
-        match_ordered(launch->messages, launch->message_count, launch->receives, launch->receive_count, launch->seed, table,
-                      slots, slot_of, number, queued, launch->matched);
-    });
-}
+EMULATE(match_matrix)
+EMULATE(match_partitioned)
+EMULATE(match_hash)
+EMULATE(match_ordered)
+EMULATE(match_resident)
+EMULATE(compact)
+EMULATE(count_digits)
+EMULATE(sum_digits)
+EMULATE(move_by_digit)
+EMULATE(find_segments)

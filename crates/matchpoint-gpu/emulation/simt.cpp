@@ -8,7 +8,7 @@
 
 namespace simt {
 
-Index thread_index, block_index, block_dim;
+Index thread_index, block_index, block_dim, grid_dim;
 unsigned char *shared;
 
 namespace {
@@ -80,15 +80,21 @@ bool finish_meeting(unsigned thread)
     return true;
 }
 
-/* Whether all that have not ended are at the barrier; then they go on. */
+/* Whether all that have not ended are at the barrier; then they go on, and get whether any gave a value. */
 bool finish_barrier()
 {
     for (const Thread &thread : threads)
         if (thread.state == READY || (thread.state == WAITING && thread.meeting != BLOCK_BARRIER))
             return false;
-    for (Thread &thread : threads)
+    unsigned any = 0;
+    for (const Thread &thread : threads)
         if (thread.state == WAITING)
+            any |= thread.value;
+    for (Thread &thread : threads)
+        if (thread.state == WAITING) {
             thread.state = READY;
+            thread.result = any;
+        }
     return true;
 }
 
@@ -105,9 +111,13 @@ bool run_block()
     }
     std::vector<unsigned> ready;
     for (;;) {
-        for (unsigned thread = 0; thread < threads.size(); thread++)
-            if (threads[thread].state == READY)
-                ready.push_back(thread);
+        /* Warps are held back at random, so that some get far ahead of others. */
+        for (unsigned first = 0; first < threads.size(); first += LANES) {
+            const bool is_held_back = draw(2) == 0;
+            for (unsigned thread = first; thread < first + LANES; thread++)
+                if (threads[thread].state == READY && !is_held_back)
+                    ready.push_back(thread);
+        }
         while (!ready.empty()) {
             std::swap(ready[draw(static_cast<unsigned>(ready.size()))], ready.back());
             current = ready.back();
@@ -117,7 +127,8 @@ bool run_block()
         }
         bool goes_on = false, any_waits = false;
         for (unsigned thread = 0; thread < threads.size(); thread++) {
-            any_waits |= threads[thread].state == WAITING;
+            goes_on |= threads[thread].state == READY;
+            any_waits |= threads[thread].state != ENDED;
             if (threads[thread].state == WAITING && threads[thread].meeting != BLOCK_BARRIER)
                 goes_on |= finish_meeting(thread);
         }
@@ -152,6 +163,7 @@ bool launch(unsigned blocks, unsigned count, unsigned shared_bytes, unsigned lon
     arguments = given;
     random_state = seed;
     block_dim.x = count;
+    grid_dim.x = blocks;
     std::unique_ptr<unsigned char[]> memory(new unsigned char[shared_bytes + 1]);
     shared = memory.get();
     for (block_index.x = 0; block_index.x < blocks; block_index.x++) {

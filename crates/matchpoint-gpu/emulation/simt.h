@@ -7,6 +7,8 @@
 
 #define __global__
 #define __device__
+#define BLOCK_OF(threads)
+#define PAUSE()
 #define SHARED(type, name) type *name = reinterpret_cast<type *>(simt::shared)
 
 namespace simt {
@@ -16,7 +18,7 @@ struct Index {
 };
 
 /* Of the thread that runs. */
-extern Index thread_index, block_index, block_dim;
+extern Index thread_index, block_index, block_dim, grid_dim;
 /* Of the block that runs; filled with rubbish before it begins. */
 extern unsigned char *shared;
 
@@ -35,6 +37,7 @@ bool launch(unsigned blocks, unsigned threads, unsigned shared_bytes, unsigned l
 #define threadIdx simt::thread_index
 #define blockIdx simt::block_index
 #define blockDim simt::block_dim
+#define gridDim simt::grid_dim
 
 static inline unsigned __ballot_sync(unsigned mask, bool vote)
 {
@@ -61,6 +64,11 @@ static inline void __syncthreads()
     simt::meet(simt::BLOCK_BARRIER, 0, 0, 0);
 }
 
+static inline bool __syncthreads_or(bool value)
+{
+    return simt::meet(simt::BLOCK_BARRIER, 0, value, 0) != 0;
+}
+
 static inline unsigned __ffs(unsigned bits)
 {
     return static_cast<unsigned>(__builtin_ffs(static_cast<int>(bits)));
@@ -76,6 +84,23 @@ static inline unsigned min(unsigned one, unsigned other)
     return one < other ? one : other;
 }
 
+static inline void __threadfence_system()
+{
+}
+
+/* The sum of the products of four bytes each, and of `sum`. */
+static inline unsigned __dp4a(unsigned one, unsigned other, unsigned sum)
+{
+    for (unsigned shift = 0; shift < 32; shift += 8)
+        sum += (one >> shift & 0xff) * (other >> shift & 0xff);
+    return sum;
+}
+
+static inline unsigned __umulhi(unsigned one, unsigned other)
+{
+    return static_cast<unsigned>(static_cast<unsigned long long>(one) * other >> 32);
+}
+
 /* One thread runs at a time, and is interrupted only where it meets others. */
 static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value)
 {
@@ -83,4 +108,21 @@ static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value
     if (was == expected)
         *at = value;
     return was;
+}
+
+static inline unsigned atomicExch(unsigned *at, unsigned value)
+{
+    const unsigned was = *at;
+    *at = value;
+    return was;
+}
+
+static inline unsigned atomicAdd(unsigned *at, unsigned value)
+{
+    return atomicExch(at, *at + value);
+}
+
+static inline unsigned atomicMin(unsigned *at, unsigned value)
+{
+    return atomicExch(at, min(*at, value));
 }

@@ -2,27 +2,57 @@
  *
  * CUDA C++ that needs no header, so that NVRTC compiles it as it is; emulation/simt.h has the same words for a host. */
 
-/* 24 bytes: the envelope of crates/matchpoint/src/envelope.rs. */
-struct Message {
+#ifdef WIDE
+/* 24 bytes: any envelope of crates/matchpoint/src/envelope.rs. */
+struct Envelope {
     unsigned long long source;
     unsigned long long tag;
     unsigned context;
     unsigned padding;
 };
 
-/* 32 bytes: the selector. */
-struct Receive {
-    unsigned long long source;
-    unsigned long long tag;
+/* 16 bytes: what a receive leaves open. */
+struct Open {
     unsigned long long ignore; /* bits of the tag that do not count */
-    unsigned context;
     unsigned any_source;
+    unsigned padding;
+};
+#else
+/* 8 bytes: an envelope whose context, source and tag fit (src/layout.rs). */
+struct Envelope {
+    unsigned long long word;
 };
 
-/* The messages and receives that one block matches with each other: from, and up to but without. */
+/* 8 bytes: bits of the word that do not count. */
+struct Open {
+    unsigned long long ignore;
+};
+#endif
+
+/* A receive, all of it. */
+struct Posted {
+    Envelope envelope;
+    Open open;
+};
+
+/* What is matched with each other: from, and up to but without. */
 struct Segment {
     unsigned message, message_end;
     unsigned receive, receive_end;
+};
+
+/* What a kernel that matches is given, each thread block all of it. */
+struct Batch {
+    const Envelope *messages;
+    const Envelope *receives;
+    const Open *opens;             /* of receives; null where none leaves anything open */
+    const Segment *segments;
+    const unsigned *message_order; /* null, or which message of the whole each is, where segments were gathered */
+    const unsigned *receive_order;
+    unsigned *matched;             /* of each receive of the whole: its message, or NONE */
+    unsigned long long seed;
+    unsigned segment_count;
+    unsigned padding;
 };
 
 /* In place of a message: none. */
@@ -30,28 +60,51 @@ struct Segment {
 #define WARP 32u
 #define ALL 0xffffffffu
 
-static __device__ inline bool accepts(const Receive &receive, const Message &message)
+static __device__ inline bool is_same(const Envelope &one, const Envelope &other)
 {
-    return receive.context == message.context && (receive.any_source != 0 || receive.source == message.source) &&
-           ((receive.tag ^ message.tag) & ~receive.ignore) == 0;
+#ifdef WIDE
+    return one.context == other.context && one.source == other.source && one.tag == other.tag;
+#else
+    return one.word == other.word;
+#endif
 }
 
-/* Jenkins' function of six shifts, which the paper chose (§VI-C). */
-static __device__ inline unsigned jenkins(unsigned key)
+static __device__ inline bool is_wild(const Open &open)
 {
-    key = (key + 0x7ed55d16) + (key << 12);
-    key = (key ^ 0xc761c23c) ^ (key >> 19);
-    key = (key + 0x165667b1) + (key << 5);
-    key = (key + 0xd3a2646c) ^ (key << 9);
-    key = (key + 0xfd7046c5) + (key << 3);
-    return (key ^ 0xb55a4f09) ^ (key >> 16);
+#ifdef WIDE
+    return open.ignore != 0 || open.any_source != 0;
+#else
+    return open.ignore != 0;
+#endif
 }
 
-static __device__ inline unsigned hash(unsigned context, unsigned long long source, unsigned long long tag, unsigned seed)
+static __device__ inline bool accepts(const Envelope &receive, const Open &open, const Envelope &message)
 {
-    unsigned key = jenkins(context ^ seed);
-    key = jenkins(key ^ (unsigned)source);
-    key = jenkins(key ^ (unsigned)(source >> 32));
-    key = jenkins(key ^ (unsigned)tag);
-    return jenkins(key ^ (unsigned)(tag >> 32));
+#ifdef WIDE
+    return receive.context == message.context && (open.any_source != 0 || receive.source == message.source) &&
+           ((receive.tag ^ message.tag) & ~open.ignore) == 0;
+#else
+    return ((receive.word ^ message.word) & ~open.ignore) == 0;
+#endif
+}
+
+/* Of all of an envelope, and of a seed that a peer does not know: SplitMix64's last steps. */
+static __device__ inline unsigned long long mixed(const Envelope &envelope, unsigned long long seed)
+{
+#ifdef WIDE
+    unsigned long long word = (envelope.source * 0x9e3779b97f4a7c15 ^ envelope.tag) + seed;
+    word = (word ^ (word >> 32)) * 0xd6e8feb86659fd93 + envelope.context;
+#else
+    unsigned long long word = envelope.word + seed;
+#endif
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+    return word ^ (word >> 31);
+}
+
+/* The envelope of this thread in the part of a segment that begins at `base`: nothing of interest behind its end. */
+static __device__ inline Envelope envelope_at(const Envelope *envelopes, unsigned base, unsigned end)
+{
+    const unsigned at = base + threadIdx.x;
+    return at < end ? envelopes[at] : Envelope{};
 }

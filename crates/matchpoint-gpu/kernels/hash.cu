@@ -1,66 +1,191 @@
 /* `gpu_hash`: no wildcards and no order (Klenk et al. 2017, §VI-C), for programs that tell all messages under way apart.
+ * A block for each segment.
  *
  * Two tables, the first five times the second. Receives are put into the first, or if their place there is taken into the
- * second; messages look in both. What found no place waits for the next turn. A receive that is left in a table after a
- * turn has no message: one of its key would have found it. So each turn is done with all receives that it placed. */
+ * second; messages look in both. A place has two slots, which are read at once: a warp looks as often as the unluckiest of
+ * its lanes, and so hardly ever twice. The paper has what finds no place wait for the next round, and a round is all of this again;
+ * here it looks a few places on in the second table first, so that there is hardly ever another round. A receive that is
+ * left in a table after a round has no message: one of its key would have found it. So each round is done with all receives
+ * that it placed.
+ *
+ * A block has up to four receives and messages for each of its threads: the more, the less it waits. Of longer segments every part of the messages meets every part
+ * of the receives: without order it does not matter which is first. */
 
 #define TAKEN 0xfffffffeu
+/* Receives, and messages, of a thread. */
+#define ITEMS 4u
+/* What a slot has: a receive in the lower bits, and bits of its key. */
+#define RECEIVE_BITS 12u
+#define RECEIVE_MASK ((1u << RECEIVE_BITS) - 1)
+/* Places of the second table that are looked at. */
+#define PLACES 8u
 
-/* Takes the receive of the message's key at `slot`, if that is what is there. */
-static __device__ inline unsigned claim(unsigned *slot, const Receive *receives, const Message &message)
+/* Jenkins' function of six shifts, which the paper chose, of an envelope that is folded into 32 bits. */
+static __device__ inline unsigned jenkins(const Envelope &envelope, unsigned seed)
 {
-    const unsigned found = *(volatile unsigned *)slot;
-    if (found >= TAKEN || !accepts(receives[found], message) || atomicCAS(slot, found, TAKEN) != found)
-        return NONE;
-    return found;
+#ifdef WIDE
+    unsigned key = envelope.context + seed;
+    key = key * 0x9e3779b1 ^ (unsigned)envelope.source;
+    key = key * 0x85ebca77 ^ (unsigned)(envelope.source >> 32);
+    key = key * 0xc2b2ae3d ^ (unsigned)envelope.tag;
+    key = key * 0x27d4eb2f ^ (unsigned)(envelope.tag >> 32);
+#else
+    unsigned key = ((unsigned)(envelope.word >> 32) + seed) * 0x9e3779b1 ^ (unsigned)envelope.word;
+#endif
+    key = (key + 0x7ed55d16) + (key << 12);
+    key = (key ^ 0xc761c23c) ^ (key >> 19);
+    key = (key + 0x165667b1) + (key << 5);
+    key = (key + 0xd3a2646c) ^ (key << 9);
+    key = (key + 0xfd7046c5) + (key << 3);
+    return (key ^ 0xb55a4f09) ^ (key >> 16);
 }
 
-/* One block. `table` has 6 × `secondary` slots; `placed` a word for each receive; `done` one for each message. Words of
- * shared memory: one. */
-extern "C" __global__ void match_hash(const Message *messages, unsigned message_count, const Receive *receives,
-                                      unsigned receive_count, unsigned seed, unsigned *table, unsigned secondary,
-                                      unsigned *placed, unsigned *done, unsigned *matched)
+/* The place of a key in the second table: of other bits than that in the first. */
+static __device__ inline unsigned secondary_place(unsigned key, unsigned secondary)
 {
-    SHARED(unsigned, left_over);
-    const unsigned primary = 5 * secondary;
-    for (unsigned at = threadIdx.x; at < receive_count; at += blockDim.x) {
-        matched[at] = NONE;
-        placed[at] = 0;
+    return __umulhi(key * 0x85ebca6b, secondary);
+}
+
+/* Written at once. */
+struct alignas(16) Four {
+    unsigned words[4];
+};
+
+/* What a slot says of a receive: never NONE, nor TAKEN. */
+static __device__ inline unsigned mark(unsigned key, unsigned receive)
+{
+    return (key & 0x7fffffff & ~RECEIVE_MASK) | receive;
+}
+
+/* Two slots, used in this order. */
+struct alignas(8) Bucket {
+    unsigned slots[2];
+};
+
+/* Puts a receive into a table. False if there is no place. */
+static __device__ inline bool place(Bucket *table, unsigned primary, unsigned secondary, unsigned key, unsigned receive)
+{
+    const unsigned own = mark(key, receive);
+    Bucket *bucket = table + __umulhi(key, primary);
+    unsigned at = secondary_place(key, secondary);
+    for (unsigned tried = 0;; tried++, at = at + 1 == secondary ? 0 : at + 1) {
+        if (atomicCAS(bucket->slots, NONE, own) == NONE || atomicCAS(bucket->slots + 1, NONE, own) == NONE)
+            return true;
+        if (tried == PLACES)
+            return false;
+        bucket = table + primary + at;
     }
-    for (unsigned at = threadIdx.x; at < message_count; at += blockDim.x)
-        done[at] = 0;
-    for (bool again = true; again;) {
-        for (unsigned at = threadIdx.x; at < primary + secondary; at += blockDim.x)
-            table[at] = NONE;
-        if (threadIdx.x == 0)
-            *left_over = 0;
-        __syncthreads();
-        for (unsigned at = threadIdx.x; at < receive_count; at += blockDim.x) {
-            if (placed[at])
-                continue;
-            const Receive &receive = receives[at];
-            const unsigned key = hash(receive.context, receive.source, receive.tag, seed);
-            if (atomicCAS(table + key % primary, NONE, at) == NONE ||
-                atomicCAS(table + primary + jenkins(key) % secondary, NONE, at) == NONE)
-                placed[at] = 1;
-            else
-                *left_over = 1;
-        }
-        __syncthreads();
-        for (unsigned at = threadIdx.x; at < message_count; at += blockDim.x) {
-            if (done[at])
-                continue;
-            const Message &message = messages[at];
-            const unsigned key = hash(message.context, message.source, message.tag, seed);
-            unsigned receive = claim(table + key % primary, receives, message);
-            if (receive == NONE)
-                receive = claim(table + primary + jenkins(key) % secondary, receives, message);
-            if (receive != NONE) {
-                matched[receive] = at;
-                done[at] = 1;
+}
+
+/* Takes the receive of a slot, if that has what the message's key would leave there, and the message's envelope. */
+static __device__ inline bool takes(unsigned *slot, unsigned found, unsigned own, const Envelope *keys, const Envelope &message)
+{
+    return ((found ^ own) & ~RECEIVE_MASK) == 0 && is_same(keys[found & RECEIVE_MASK], message) &&
+           atomicCAS(slot, found, TAKEN) == found;
+}
+
+/* Takes a receive of the message's envelope, NONE if there is none. */
+static __device__ inline unsigned claim(Bucket *table, unsigned primary, unsigned secondary, unsigned key,
+                                        const Envelope *keys, const Envelope &message)
+{
+    const unsigned own = mark(key, 0);
+    Bucket *bucket = table + __umulhi(key, primary);
+    unsigned at = secondary_place(key, secondary);
+    for (unsigned tried = 0;; tried++, at = at + 1 == secondary ? 0 : at + 1) {
+        const unsigned long long both = *(volatile unsigned long long *)bucket;
+        const unsigned first = (unsigned)both, second = (unsigned)(both >> 32);
+        if (takes(bucket->slots, first, own, keys, message))
+            return first & RECEIVE_MASK;
+        if (takes(bucket->slots + 1, second, own, keys, message))
+            return second & RECEIVE_MASK;
+        /* Slots only go from free to used while receives are placed, so there is none further on. */
+        if (second == NONE || tried == PLACES)
+            return NONE;
+        bucket = table + primary + at;
+    }
+}
+
+/* Envelopes of a thread from `base` on. */
+static __device__ inline void fetch(Envelope *own, const Envelope *envelopes, unsigned base, unsigned end)
+{
+#pragma unroll
+    for (unsigned item = 0; item < ITEMS; item++)
+        own[item] = envelope_at(envelopes, base + item * blockDim.x, end);
+}
+
+/* Shared memory, for each item of each thread: an envelope, three places, and a word. */
+extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
+{
+    SHARED(Envelope, keys);
+    const unsigned threads = blockDim.x, at_once = ITEMS * threads;
+    Bucket *const table = (Bucket *)(keys + at_once);
+    unsigned *const got = (unsigned *)(table + 3 * at_once);
+    if (blockIdx.x >= batch.segment_count)
+        return;
+    Segment next = batch.segments[blockIdx.x];
+    for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
+        const Segment segment = next;
+        if (index + gridDim.x < batch.segment_count)
+            next = batch.segments[index + gridDim.x];
+        for (unsigned message_base = segment.message;; message_base += at_once) {
+            const bool is_first = message_base == segment.message;
+            Envelope messages[ITEMS];
+            fetch(messages, batch.messages, message_base, segment.message_end);
+            unsigned seeks = 0; /* a bit for each message */
+#pragma unroll
+            for (unsigned item = 0; item < ITEMS; item++)
+                seeks |= (message_base + item * threads + threadIdx.x < segment.message_end) << item;
+            for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += at_once) {
+                /* Tables as large as this part needs. */
+                const unsigned parts = (min(segment.receive_end - receive_base, at_once) + threads - 1) / threads;
+                const unsigned secondary = parts * threads / 2, primary = 5 * secondary;
+                Envelope receives[ITEMS];
+                fetch(receives, batch.receives, receive_base, segment.receive_end);
+                unsigned waited = 0;
+#pragma unroll
+                for (unsigned item = 0; item < ITEMS; item++) {
+                    const unsigned posted = receive_base + item * threads + threadIdx.x;
+                    if (posted < segment.receive_end && (is_first || batch.matched[posted] == NONE))
+                        waited |= 1u << item;
+                    if (item < parts) {
+                        keys[item * threads + threadIdx.x] = receives[item];
+                        got[item * threads + threadIdx.x] = NONE;
+                    }
+                }
+                unsigned waits = waited;
+                bool again = true;
+                while (again) {
+                    for (unsigned at = threadIdx.x; at < (primary + secondary) / 2; at += threads)
+                        ((Four *)table)[at] = Four{{NONE, NONE, NONE, NONE}};
+                    __syncthreads();
+#pragma unroll
+                    for (unsigned item = 0; item < ITEMS; item++)
+                        if ((waits >> item & 1) && place(table, primary, secondary, jenkins(receives[item], (unsigned)batch.seed),
+                                                         item * threads + threadIdx.x))
+                            waits ^= 1u << item;
+                    again = __syncthreads_or(waits != 0);
+#pragma unroll
+                    for (unsigned item = 0; item < ITEMS; item++) {
+                        if (!(seeks >> item & 1))
+                            continue;
+                        const unsigned key = jenkins(messages[item], (unsigned)batch.seed);
+                        const unsigned found = claim(table, primary, secondary, key, keys, messages[item]);
+                        if (found != NONE) {
+                            got[found] = message_base + item * threads + threadIdx.x;
+                            seeks ^= 1u << item;
+                        }
+                    }
+                    __syncthreads();
+                }
+#pragma unroll
+                for (unsigned item = 0; item < ITEMS; item++) {
+                    const unsigned at = item * threads + threadIdx.x;
+                    if ((waited >> item & 1) && (is_first || got[at] != NONE))
+                        batch.matched[receive_base + at] = got[at];
+                }
             }
+            if (message_base + at_once >= segment.message_end)
+                break;
         }
-        again = *left_over != 0;
-        __syncthreads();
     }
 }

@@ -1,109 +1,317 @@
-/* `gpu_ordered`: all of MPI's order at the speed of hashing (ours), where no receive leaves anything open.
+/* `gpu_ordered`: all of MPI's order, wildcards too, at the speed of hashing (ours). A block for each segment.
  *
- * Without wildcards the k-th receive of an envelope gets its k-th message, and envelopes have nothing to do with each
- * other. So: every envelope finds its place in a table, whoever comes first (parallel, in any order); then receives and
- * messages are numbered within their envelope, in order; then they meet by number. Numbering is all that has an order: a
- * warp numbers 32 at a time by telling which of its lanes have the same envelope. */
+ * Without wildcards the k-th receive of an envelope gets its k-th message, and envelopes have nothing to do with each other.
+ * So: every envelope that a receive asks for finds a slot, whoever comes first (parallel, in any order); then receives and
+ * messages are numbered within their slot, in order; then they meet by number.
+ *
+ * Numbers in order without going one by one: the lanes of a warp that have the same slot find each other by a vote, and the
+ * first of them writes down how many they are, a byte for each slot and warp; what is before an entry is the sum of the bytes
+ * of earlier warps, and the lanes before it.
+ *
+ * Wildcard receives are asked one after the other, all messages at once. What a message needs to know is its partner, the
+ * exact receive that it would get: it is still there for a wildcard receive that was posted before the partner. Within an
+ * envelope messages go in order, to whomever; so those after the one taken move up by one partner.
+ *
+ * A block has a receive and a message for each thread. Of longer segments the parts of the messages, the oldest first, meet
+ * the parts of the receives, the oldest first. That is the same matching: every receive prefers messages of an earlier part,
+ * and which of a part are left for it depends on earlier receives alone. */
 
-/* A slot of the table: which entry stands for its envelope (messages after receives), and how many of each it has. */
-struct Slot {
-    unsigned stands, receives, messages, first;
+/* Places for each thread: a power of two. A warp looks as often as the unluckiest of its lanes, so most are free. */
+#define PLACES_PER_THREAD 8u
+
+/* Words of counts for each slot: a byte for each warp of the largest block. */
+#define COUNT_WORDS 8u
+
+/* What a place has: the thread of a receive in the lower bits, and bits of its hash. */
+#define THREAD_BITS 10u
+#define THREAD_MASK ((1u << THREAD_BITS) - 1)
+
+/* Of a block's shared memory, for `threads` threads. A slot is that of the receive that came to its place first, and has its
+ * number. */
+struct Tables {
+    Envelope *keys;                           /* of receives */
+    Open *opens;                              /* of receives */
+    unsigned *places;                         /* hashed: NONE, or the receive that came first */
+    unsigned *got;                            /* of each receive: the message */
+    unsigned *receive_counts, *message_counts; /* [warps / 4][slots]: a byte for each slot and warp */
+    unsigned *receives;                        /* of each slot: how many there are */
+    unsigned *queues;                          /* where the receives of each begin in `queued`, if there are several */
+    unsigned *queued;                          /* receives by slot, in order */
+    unsigned *message_slots, *message_numbers;
+    unsigned *wild;                           /* a word for each warp: which of its receives leave something open */
+    unsigned *oldest;                         /* two for each warp: its message for a wildcard receive */
+    unsigned *queue_end;
 };
 
-static __device__ inline Message envelope_of(const Message *messages, const Receive *receives, unsigned receive_count,
-                                             unsigned entry)
+static __device__ inline Tables tables_of(unsigned long long *memory, unsigned threads)
 {
-    if (entry >= receive_count)
-        return messages[entry - receive_count];
-    return Message{receives[entry].source, receives[entry].tag, receives[entry].context, 0};
+    Tables tables;
+    tables.keys = (Envelope *)memory;
+    tables.opens = (Open *)(tables.keys + threads);
+    tables.places = (unsigned *)(tables.opens + threads);
+    tables.got = tables.places + PLACES_PER_THREAD * threads;
+    tables.receive_counts = tables.got + threads;
+    tables.message_counts = tables.receive_counts + COUNT_WORDS * threads;
+    tables.receives = tables.message_counts + COUNT_WORDS * threads;
+    tables.queues = tables.receives + threads;
+    tables.queued = tables.queues + threads;
+    tables.message_slots = tables.queued + threads;
+    tables.message_numbers = tables.message_slots + threads;
+    tables.wild = tables.message_numbers + threads;
+    tables.oldest = tables.wild + threads / WARP;
+    tables.queue_end = tables.oldest + 2 * (threads / WARP);
+    return tables;
 }
 
-/* Numbers entries `from` up to `end` within their slots, in order: `number[entry]`. By one warp. */
-static __device__ inline void number_in_order(Slot *table, unsigned Slot::*count, const unsigned *slot_of, unsigned from,
-                                              unsigned end, unsigned *number)
+/* Writes down how many of this warp have each slot. Returns the lanes that have the same. */
+static __device__ inline unsigned count_in_warp(unsigned *counts, unsigned slot, unsigned warp, unsigned lane)
 {
-    const unsigned lane = threadIdx.x % WARP;
-    for (unsigned base = from; base < end; base += WARP) {
-        const unsigned entry = base + lane;
-        const unsigned slot = entry < end ? slot_of[entry] : NONE;
-        const unsigned same = __match_any_sync(ALL, slot);
-        const unsigned leader = __ffs(same) - 1;
-        unsigned before = 0;
-        if (slot != NONE && lane == leader) {
-            before = table[slot].*count;
-            table[slot].*count = before + __popc(same);
+    const unsigned same = __match_any_sync(ALL, slot);
+    if (slot != NONE && lane == __ffs(same) - 1)
+        ((unsigned char *)(counts + warp / 4 * blockDim.x + slot))[warp % 4] = (unsigned char)__popc(same);
+    return same;
+}
+
+/* How many of the slot are before this entry: those of earlier warps, and of earlier lanes. */
+static __device__ inline unsigned number_in_slot(const unsigned *counts, unsigned slot, unsigned same, unsigned warp,
+                                                 unsigned lane)
+{
+    if (slot == NONE)
+        return 0;
+    unsigned before = __popc(same & ((1u << lane) - 1));
+    for (unsigned word = 0; word < warp / 4; word++)
+        before = __dp4a(counts[word * blockDim.x + slot], 0x01010101u, before);
+    const unsigned earlier = (1u << warp % 4 * 8) - 1;
+    return __dp4a(counts[warp / 4 * blockDim.x + slot] & earlier, 0x01010101u, before);
+}
+
+/* What a place says of a receive: never NONE. */
+static __device__ inline unsigned stand(unsigned hash, unsigned thread)
+{
+    return (hash >> 1 & ~THREAD_MASK) | thread;
+}
+
+/* The slot of a receive's envelope. Places only ever go from free to taken, so all of one envelope stop at the same. */
+static __device__ inline unsigned slot_to_stand(const Tables &tables, unsigned mask, const Envelope &receive, unsigned hash)
+{
+    const unsigned own = stand(hash, threadIdx.x);
+    for (unsigned place = hash & mask;; place = (place + 1) & mask) {
+        /* Looked at first: where many are of one envelope, they would wait for each other to try. */
+        unsigned found = *(volatile unsigned *)(tables.places + place);
+        if (found == NONE)
+            found = atomicCAS(tables.places + place, NONE, own);
+        if (found == NONE)
+            return threadIdx.x;
+        if (((found ^ own) & ~THREAD_MASK) == 0 && is_same(tables.keys[found & THREAD_MASK], receive))
+            return found & THREAD_MASK;
+    }
+}
+
+/* The slot of a message's envelope, NONE if no receive asks for it. */
+static __device__ inline unsigned slot_to_find(const Tables &tables, unsigned mask, const Envelope &message, unsigned hash)
+{
+    const unsigned own = stand(hash, 0);
+    for (unsigned place = hash & mask;; place = (place + 1) & mask) {
+        const unsigned found = tables.places[place];
+        if (found == NONE)
+            return NONE;
+        if (((found ^ own) & ~THREAD_MASK) == 0 && is_same(tables.keys[found & THREAD_MASK], message))
+            return found & THREAD_MASK;
+    }
+}
+
+/* The receive that is the `number`-th of a slot, or NONE. */
+static __device__ inline unsigned partner_of(const Tables &tables, unsigned slot, unsigned number)
+{
+    if (slot == NONE || number >= tables.receives[slot])
+        return NONE;
+    return tables.receives[slot] == 1 ? slot
+                                                           : tables.queued[tables.queues[slot] + number];
+}
+
+/* Gives every slot that has several receives its place in the queue. */
+static __device__ inline void place_in_queue(const Tables &tables, unsigned slot, unsigned lane)
+{
+    const bool is_placed = slot == threadIdx.x && tables.receives[slot] > 1;
+    if (__ballot_sync(ALL, is_placed) == 0)
+        return;
+    const unsigned count = is_placed ? tables.receives[slot] : 0;
+    unsigned sum = count; /* of the lanes up to this */
+    for (unsigned reach = 1; reach < WARP; reach *= 2) {
+        const unsigned before = __shfl_sync(ALL, sum, lane >= reach ? lane - reach : lane);
+        if (lane >= reach)
+            sum += before;
+    }
+    unsigned begin = 0;
+    if (lane == WARP - 1)
+        begin = atomicAdd(tables.queue_end, sum);
+    begin = __shfl_sync(ALL, begin, WARP - 1);
+    if (is_placed)
+        tables.queues[slot] = begin + sum - count;
+}
+
+/* Asks the wildcard receives one after the other; `partner` is what the thread's message would get without them. Returns
+ * the receive that the message gets. */
+static __device__ inline unsigned ask_wildcards(const Tables &tables, bool is_there, const Envelope &message, unsigned slot,
+                                                unsigned number, unsigned lane)
+{
+    const unsigned warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    unsigned partner = partner_of(tables, slot, number), taken = 0, wild = NONE, turn = 0;
+    for (unsigned word = 0; word < warps; word++) {
+        for (unsigned bits = tables.wild[word]; bits != 0; bits &= bits - 1, turn++) {
+            const unsigned receive = word * WARP + __ffs(bits) - 1;
+            const bool bids = is_there && wild == NONE && partner > receive &&
+                              accepts(tables.keys[receive], tables.opens[receive], message);
+            const unsigned bidders = __ballot_sync(ALL, bids);
+            /* Two buffers: when one is written again, everybody has passed the barrier after it was read. */
+            unsigned *const oldest = tables.oldest + turn % 2 * warps;
+            if (lane == 0)
+                oldest[warp] = bidders != 0 ? warp * WARP + __ffs(bidders) - 1 : NONE;
+            __syncthreads();
+            const unsigned of_warp = lane < warps ? oldest[lane] : NONE;
+            const unsigned warps_that_bid = __ballot_sync(ALL, of_warp != NONE);
+            if (warps_that_bid == 0)
+                continue;
+            const unsigned winner = __shfl_sync(ALL, of_warp, __ffs(warps_that_bid) - 1);
+            if (winner == threadIdx.x)
+                wild = receive;
+            else if (slot != NONE && wild == NONE && slot == tables.message_slots[winner] &&
+                     number > tables.message_numbers[winner])
+                partner = partner_of(tables, slot, number - ++taken);
         }
-        before = __shfl_sync(ALL, before, leader);
+    }
+    return wild != NONE ? wild : partner;
+}
+
+/* Who gets whom, where a slot has several receives or a receive leaves something open. `slot`: of the thread's message. All
+ * threads together; returns the receive that the message gets. */
+static __device__ inline unsigned match_by_number(const Tables &tables, bool seeks, const Envelope &message, unsigned slot,
+                                                  unsigned receive_slot, unsigned lane)
+{
+    const unsigned warp = threadIdx.x / WARP;
+#pragma unroll
+    for (unsigned word = 0; word < COUNT_WORDS; word++) {
+        tables.receive_counts[word * blockDim.x + threadIdx.x] = 0;
+        tables.message_counts[word * blockDim.x + threadIdx.x] = 0;
+    }
+    tables.receives[threadIdx.x] = 0;
+    __syncthreads();
+    const unsigned same_receive = count_in_warp(tables.receive_counts, receive_slot, warp, lane);
+    if (receive_slot != NONE && lane == __ffs(same_receive) - 1)
+        atomicAdd(&tables.receives[receive_slot], __popc(same_receive));
+    const unsigned same_message = count_in_warp(tables.message_counts, slot, warp, lane);
+    __syncthreads();
+    place_in_queue(tables, receive_slot, lane);
+    const unsigned receive_number = number_in_slot(tables.receive_counts, receive_slot, same_receive, warp, lane);
+    const unsigned number = number_in_slot(tables.message_counts, slot, same_message, warp, lane);
+    tables.message_slots[threadIdx.x] = slot;
+    tables.message_numbers[threadIdx.x] = number;
+    __syncthreads();
+    if (receive_slot != NONE && tables.receives[receive_slot] > 1)
+        tables.queued[tables.queues[receive_slot] + receive_number] = threadIdx.x;
+    __syncthreads();
+    return ask_wildcards(tables, seeks, message, slot, number, lane);
+}
+
+/* Messages from `message_base` on and receives from `receive_base` on, as many as there are threads at most. */
+struct Part {
+    unsigned message_base, message_end;
+    unsigned receive_base, receive_end;
+    bool is_first; /* no receive of this part has met messages yet: each is told whether it got one */
+};
+
+/* Matches a part: `matched` of every receive that got a message now, and of all if they are met for the first time. Returns
+ * whether the thread's message is still without a receive, if it was: `seeks`. */
+static __device__ inline bool match_part(const Tables &tables, const Batch &batch, const Part &part, bool seeks,
+                                         const Envelope &message, const Envelope &receive)
+{
+    const unsigned threads = blockDim.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const unsigned mask = PLACES_PER_THREAD * threads - 1;
+    const unsigned posted = part.receive_base + threadIdx.x;
+    const unsigned posted_as = posted < part.receive_end && batch.receive_order ? batch.receive_order[posted] : posted;
+    const bool waits = posted < part.receive_end && (part.is_first || batch.matched[posted_as] == NONE);
+    const Open open = waits && batch.opens ? batch.opens[posted] : Open{};
+    const bool leaves_open = waits && is_wild(open);
+#pragma unroll
+    for (unsigned turn = 0; turn < PLACES_PER_THREAD; turn++)
+        tables.places[turn * threads + threadIdx.x] = NONE;
+    tables.keys[threadIdx.x] = receive;
+    tables.got[threadIdx.x] = NONE;
+    if (batch.opens)
+        tables.opens[threadIdx.x] = open;
+    const unsigned wild_here = batch.opens ? __ballot_sync(ALL, leaves_open) : 0;
+    if (lane == 0)
+        tables.wild[warp] = wild_here;
+    if (threadIdx.x == 0)
+        *tables.queue_end = 0;
+    __syncthreads();
+
+    unsigned receive_slot = NONE;
+    if (waits && !leaves_open)
+        receive_slot = slot_to_stand(tables, mask, receive, (unsigned)mixed(receive, batch.seed));
+    const bool is_simple = !__syncthreads_or(leaves_open || (receive_slot != NONE && receive_slot != threadIdx.x));
+    unsigned slot = NONE;
+    if (seeks)
+        slot = slot_to_find(tables, mask, message, (unsigned)mixed(message, batch.seed));
+    unsigned partner = slot;
+    if (is_simple) {
+        /* No slot has a second receive: its oldest message gets the only one. */
         if (slot != NONE)
-            number[entry] = before + __popc(same & ((1u << lane) - 1));
-        __syncwarp();
+            atomicMin(tables.got + slot, threadIdx.x);
+    } else {
+        partner = match_by_number(tables, seeks, message, slot, receive_slot, lane);
+        if (partner != NONE)
+            tables.got[partner] = threadIdx.x;
     }
+    __syncthreads();
+    const unsigned got = tables.got[threadIdx.x];
+    if (waits && (part.is_first || got != NONE)) {
+        const unsigned message_at = part.message_base + got;
+        batch.matched[posted_as] = got == NONE ? NONE : batch.message_order ? batch.message_order[message_at] : message_at;
+    }
+    if (part.receive_base + threads < part.receive_end) {
+        /* There are more receives for the message, if none of these took it. */
+        seeks = seeks && !(partner != NONE && tables.got[partner] == threadIdx.x);
+        __syncthreads();
+    }
+    return seeks;
 }
 
-/* One block of two warps at least. `table` has `slots` slots, more than there are entries; `slot_of` and `number` a word for
- * each entry; `queued` one for each receive. Words of shared memory: one for each thread. */
-extern "C" __global__ void match_ordered(const Message *messages, unsigned message_count, const Receive *receives,
-                                         unsigned receive_count, unsigned seed, Slot *table, unsigned slots,
-                                         unsigned *slot_of, unsigned *number, unsigned *queued, unsigned *matched)
+/* Shared memory: `Tables`. Threads: a power of two, 64 at least. */
+extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
 {
-    SHARED(unsigned, sums);
-    const unsigned entries = receive_count + message_count, warp = threadIdx.x / WARP;
-    for (unsigned at = threadIdx.x; at < slots; at += blockDim.x)
-        table[at] = Slot{NONE, 0, 0, 0};
-    for (unsigned at = threadIdx.x; at < receive_count; at += blockDim.x)
-        matched[at] = NONE;
-    __syncthreads();
+    SHARED(unsigned long long, memory);
+    const unsigned threads = blockDim.x;
+    const Tables tables = tables_of(memory, threads);
+    if (blockIdx.x >= batch.segment_count)
+        return;
+    Segment next = batch.segments[blockIdx.x];
+    Envelope next_message = envelope_at(batch.messages, next.message, next.message_end);
+    Envelope next_receive = envelope_at(batch.receives, next.receive, next.receive_end);
 
-    /* Slots only ever go from free to taken, so all of one envelope stop at the same. */
-    for (unsigned entry = threadIdx.x; entry < entries; entry += blockDim.x) {
-        const Message own = envelope_of(messages, receives, receive_count, entry);
-        unsigned slot = hash(own.context, own.source, own.tag, seed) % slots;
-        for (;; slot = slot + 1 == slots ? 0 : slot + 1) {
-            const unsigned stands = atomicCAS(&table[slot].stands, NONE, entry);
-            if (stands == NONE)
-                break;
-            const Message other = envelope_of(messages, receives, receive_count, stands);
-            if (other.context == own.context && other.source == own.source && other.tag == own.tag)
+    for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
+        const Segment segment = next;
+        const Envelope first_message = next_message, first_receive = next_receive;
+        /* Asked for now, and needed when this segment is done. */
+        const unsigned following = index + gridDim.x;
+        if (following < batch.segment_count) {
+            next = batch.segments[following];
+            next_message = envelope_at(batch.messages, next.message, next.message_end);
+            next_receive = envelope_at(batch.receives, next.receive, next.receive_end);
+        }
+        for (unsigned message_base = segment.message;; message_base += threads) {
+            const bool is_first = message_base == segment.message;
+            bool seeks = message_base + threadIdx.x < segment.message_end;
+            const Envelope message = is_first ? first_message : envelope_at(batch.messages, message_base, segment.message_end);
+            for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += threads) {
+                const Envelope receive = is_first && receive_base == segment.receive
+                                             ? first_receive
+                                             : envelope_at(batch.receives, receive_base, segment.receive_end);
+                const Part part{message_base, segment.message_end, receive_base, segment.receive_end, is_first};
+                seeks = match_part(tables, batch, part, seeks, message, receive);
+            }
+            if (message_base + threads >= segment.message_end)
                 break;
         }
-        slot_of[entry] = slot;
-    }
-    __syncthreads();
-
-    if (warp == 0)
-        number_in_order(table, &Slot::receives, slot_of, 0, receive_count, number);
-    if (warp == 1)
-        number_in_order(table, &Slot::messages, slot_of, receive_count, entries, number);
-    __syncthreads();
-
-    /* Where the receives of each slot begin: each thread adds up a stretch of slots, and then those before it. */
-    const unsigned stretch = (slots + blockDim.x - 1) / blockDim.x;
-    const unsigned from = min(threadIdx.x * stretch, slots), end = min(from + stretch, slots);
-    unsigned sum = 0;
-    for (unsigned at = from; at < end; at++)
-        sum += table[at].receives;
-    sums[threadIdx.x] = sum;
-    __syncthreads();
-    for (unsigned reach = 1; reach < blockDim.x; reach *= 2) {
-        const unsigned before = threadIdx.x >= reach ? sums[threadIdx.x - reach] : 0;
-        __syncthreads();
-        sums[threadIdx.x] += before;
-        __syncthreads();
-    }
-    unsigned first = sums[threadIdx.x] - sum;
-    for (unsigned at = from; at < end; at++) {
-        table[at].first = first;
-        first += table[at].receives;
-    }
-    __syncthreads();
-
-    for (unsigned receive = threadIdx.x; receive < receive_count; receive += blockDim.x)
-        queued[table[slot_of[receive]].first + number[receive]] = receive;
-    __syncthreads();
-    for (unsigned message = threadIdx.x; message < message_count; message += blockDim.x) {
-        const unsigned entry = receive_count + message;
-        const Slot slot = table[slot_of[entry]];
-        if (number[entry] < slot.receives)
-            matched[queued[slot.first + number[entry]]] = message;
     }
 }

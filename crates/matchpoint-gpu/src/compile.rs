@@ -4,7 +4,8 @@ use std::fmt::{self, Display};
 
 use cudarc::nvrtc::{self, CompileOptions, Ptx};
 
-use crate::Kernel;
+use crate::batch::Layout;
+use crate::kernels::Program;
 
 /// Why a kernel was not compiled.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,11 +30,11 @@ impl Display for CompileError {
 
 impl std::error::Error for CompileError {}
 
-/// Compiles a kernel for an architecture, as `sm_90`.
+/// Compiles a program for an architecture, as `sm_90`.
 ///
 /// # Errors
 /// There is no NVRTC, or it does not know the architecture or refuses the source.
-pub fn compile(kernel: Kernel, architecture: &'static str) -> Result<Ptx, CompileError> {
+pub fn compile(program: Program, layout: Layout, architecture: &str) -> Result<Ptx, CompileError> {
     // Where there is none, the first call of a function of it would panic.
     // SAFETY: loads a library of that name, as the call below would; NVRTC's initialisation asks nothing of us.
     #[allow(unsafe_code)]
@@ -42,12 +43,11 @@ pub fn compile(kernel: Kernel, architecture: &'static str) -> Result<Ptx, Compil
         return Err(CompileError::Missing);
     }
     let options = CompileOptions {
-        arch: Some(architecture),
-        options: vec!["--std=c++17".to_owned()],
-        name: Some(kernel.function().to_owned()),
+        options: vec!["--std=c++17".to_owned(), format!("--gpu-architecture={architecture}")],
+        name: Some(program.kernels()[0].name().to_owned()),
         ..CompileOptions::default()
     };
-    nvrtc::compile_ptx_with_opts(kernel.source(), options).map_err(|error| match error {
+    nvrtc::compile_ptx_with_opts(program.source(layout), options).map_err(|error| match error {
         nvrtc::CompileError::CompileError { log, .. } => {
             CompileError::Refused(log.to_string_lossy().into_owned())
         }

@@ -1,26 +1,38 @@
 //! Matching on graphics processors, in batches: all messages that arrived against all receives that are posted.
 //!
 //! After Klenk, Fröning, Eberle and Dennison, "Relaxations for high-performance message passing on massively parallel SIMT
-//! processors" (2017). Three kernels, in CUDA C++ ([`kernels`]), which NVRTC compiles for the card that is there:
+//! processors" (2017). Kernels in CUDA C++ ([`kernels`]), which NVRTC compiles for the card that is there:
 //!
-//! | kernel | from | order | wildcards |
+//! | [`Algorithm`] | from | order | wildcards |
 //! |---|---|---|---|
-//! | [`Kernel::Matrix`] | §V | MPI's | all |
-//! | the same, by [segments](partition) | §VI-A | MPI's | no receive from any source |
-//! | [`Kernel::Hash`] | §VI-C | none | none |
-//! | [`Kernel::Ordered`] | ours | MPI's | none |
+//! | [`Matrix`](Algorithm::Matrix) | §V | MPI's | all |
+//! | [`Partitioned`](Algorithm::Partitioned), by [segments](partition) | §VI-A | MPI's | no receive from any source |
+//! | [`Hash`](Algorithm::Hash) | §VI-C | none | none |
+//! | [`Ordered`](Algorithm::Ordered) | ours | MPI's | all |
+//! | the same by the whole card ([`Division`]) | ours | MPI's | none |
 //!
 //! What a batch may be matched in: between the calls of a batch the order of posts and arrivals does not matter. Both sides
 //! prefer what is older, so the receive posted first gets the oldest message that it accepts whenever that came, the next
 //! one the oldest of what is left, and so on: there is no other matching in which nobody could have done better. Probes and
 //! cancels do see what is matched already; they end a batch.
 //!
-//! No code here runs on a card yet: the kernels' logic is tested on a host, where `emulation/` runs the threads of a block
-//! as a card would, and NVRTC compiles every kernel for every architecture that it is meant for.
+//! A [`Machine`] runs the kernels: a [`Card`], or in tests the host, where `emulation/` runs the threads of a block as a card
+//! would.
 
+pub mod batch;
+pub mod card;
+pub mod compaction;
 pub mod compile;
+pub mod division;
 pub mod kernels;
-pub mod layout;
+pub mod machine;
+pub mod matching;
+pub mod measure;
 pub mod partition;
+pub mod resident;
 
-pub use kernels::Kernel;
+pub use batch::Batch;
+pub use card::Card;
+pub use division::Division;
+pub use machine::Machine;
+pub use matching::{Algorithm, Loaded};

@@ -1,16 +1,16 @@
 //! Segments by source (Klenk et al. 2017, §VI-A): blocks that match side by side, where no receive leaves its source open.
 
-use crate::layout::{Message, Receive, Segment};
+use crate::batch::{Batch, NONE, Segment};
 
-/// Messages and receives in segments, each in the order in which they were: what the matrix kernel is given beside them.
+/// A batch whose messages and receives were put together by source, and where they came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partition {
-    /// Indices of messages, segment after segment.
-    pub message_order: Vec<u32>,
-    /// Indices of receives, segment after segment.
-    pub receive_order: Vec<u32>,
-    /// Where each segment lies in these.
+    /// The same messages and receives, segment after segment, in order within each.
+    pub batch: Batch,
+    /// Where each segment lies.
     pub segments: Vec<Segment>,
+    message_order: Vec<u32>,
+    receive_order: Vec<u32>,
 }
 
 /// A receive from any source: it belongs to no segment. The index of the first.
@@ -18,24 +18,23 @@ pub struct Partition {
 pub struct AnySource(pub usize);
 
 impl Partition {
-    /// Divides them into `parts` segments by context and source: O(messages + receives + parts).
+    /// Divides a batch into `parts` segments by context and source: O(messages + receives + parts).
     ///
     /// # Errors
     /// A receive leaves its source open.
-    pub fn by_source(
-        messages: &[Message],
-        receives: &[Receive],
-        parts: usize,
-    ) -> Result<Partition, AnySource> {
-        if let Some(index) = receives.iter().position(|receive| receive.any_source != 0) {
-            return Err(AnySource(index));
-        }
+    pub fn by_source(batch: &Batch, parts: usize) -> Result<Partition, AnySource> {
         let parts = parts.max(1);
-        let of = |context: u32, source: u64| part(context, source, parts);
-        let (message_order, message_ends) =
-            divided(messages.iter().map(|message| of(message.context, message.source)), parts);
-        let (receive_order, receive_ends) =
-            divided(receives.iter().map(|receive| of(receive.context, receive.source)), parts);
+        let (messages, receives) = batch.sources();
+        let receives: Option<Vec<(u32, u64)>> = receives.iter().copied().collect();
+        let Some(receives) = receives else {
+            let (_, receives) = batch.sources();
+            return Err(AnySource(receives.iter().position(Option::is_none).expect("one leaves it open")));
+        };
+        let divided_by_source = |of: &[(u32, u64)]| {
+            divided(of.iter().map(|&(context, source)| part(context, source, parts)), parts)
+        };
+        let (message_order, message_ends) = divided_by_source(&messages);
+        let (receive_order, receive_ends) = divided_by_source(&receives);
         let begins = |ends: &[u32], part: usize| if part == 0 { 0 } else { ends[part - 1] };
         let segments = (0..parts).map(|part| Segment {
             message: begins(&message_ends, part),
@@ -44,7 +43,23 @@ impl Partition {
             receive_end: receive_ends[part],
         });
         let segments = segments.collect();
-        Ok(Partition { message_order, receive_order, segments })
+        let batch = batch.gathered(&message_order, &receive_order);
+        Ok(Partition { batch, segments, message_order, receive_order })
+    }
+
+    /// What `matched` of the divided batch means for the batch as it was: for each receive its message, or
+    /// [`NONE`](crate::batch::NONE).
+    ///
+    /// # Panics
+    /// `matched` is of another batch.
+    pub fn matched_before(&self, matched: &[u32]) -> Vec<u32> {
+        assert_eq!(matched.len(), self.receive_order.len(), "one for each receive");
+        let mut before = vec![NONE; matched.len()];
+        for (&receive, &message) in self.receive_order.iter().zip(matched) {
+            before[receive as usize] =
+                if message == NONE { NONE } else { self.message_order[message as usize] };
+        }
+        before
     }
 }
 
@@ -75,48 +90,49 @@ fn divided(parts_of: impl Iterator<Item = usize> + Clone, parts: usize) -> (Vec<
 
 #[cfg(test)]
 mod tests {
-    use matchpoint::{ContextId, Envelope, Rank, Tag};
+    use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
 
     use super::*;
 
-    fn message(source: u64, tag: u64) -> Message {
-        Message::from(&Envelope::new(ContextId(0), Rank(source), Tag(tag)))
-    }
-
-    fn receive(source: u64, tag: u64) -> Receive {
-        Receive { source, tag, ..Receive::default() }
+    fn batch(messages: &[(u64, u64)], receives: &[(u64, u64)]) -> Batch {
+        let envelope = |&(source, tag): &(u64, u64)| Envelope::new(ContextId(0), Rank(source), Tag(tag));
+        let messages: Vec<Envelope> = messages.iter().map(envelope).collect();
+        let receives: Vec<Selector> =
+            receives.iter().map(|receive| Selector::exactly(&envelope(receive))).collect();
+        Batch::of(&messages, &receives)
     }
 
     #[test]
     fn all_of_one_source_stay_in_order_in_one_segment() {
-        let messages: Vec<Message> = (0..100).map(|at| message(at % 7, at)).collect();
-        let receives: Vec<Receive> = (0..50).map(|at| receive(at % 5, at)).collect();
-        let partition = Partition::by_source(&messages, &receives, 4).unwrap();
+        let messages: Vec<(u64, u64)> = (0..100).map(|at| (at % 7, at)).collect();
+        let receives: Vec<(u64, u64)> = (0..50).map(|at| (at % 5, at)).collect();
+        let partition = Partition::by_source(&batch(&messages, &receives), 4).unwrap();
         assert_eq!(partition.segments.len(), 4);
         assert_eq!(partition.segments[3].message_end, 100);
         assert_eq!(partition.segments[3].receive_end, 50);
         for source in 0..7 {
             let within = |segment: &&Segment| {
-                let order = &partition.message_order[segment.message as usize..segment.message_end as usize];
-                order.iter().any(|&index| messages[index as usize].source == source)
+                let range = segment.message as usize..segment.message_end as usize;
+                partition.message_order[range].iter().any(|&index| messages[index as usize].0 == source)
             };
             assert_eq!(partition.segments.iter().filter(within).count(), 1);
         }
         for segment in &partition.segments {
-            let order = &partition.receive_order[segment.receive as usize..segment.receive_end as usize];
-            assert!(order.is_sorted());
+            let range = segment.receive as usize..segment.receive_end as usize;
+            assert!(partition.receive_order[range].is_sorted());
         }
     }
 
     #[test]
     fn receives_from_any_source_are_refused() {
-        let any = Receive { any_source: 1, ..Receive::default() };
-        assert_eq!(Partition::by_source(&[], &[receive(1, 1), any], 4), Err(AnySource(1)));
+        let any = Selector::new(ContextId(0), Wild::Any, Wild::Is(Tag(1)));
+        let one = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Is(Tag(1)));
+        assert_eq!(Partition::by_source(&Batch::of(&[], &[one, any]), 4), Err(AnySource(1)));
     }
 
     #[test]
     fn nothing_is_divided_into_empty_segments() {
-        let partition = Partition::by_source(&[], &[], 3).unwrap();
+        let partition = Partition::by_source(&batch(&[], &[]), 3).unwrap();
         assert_eq!(partition.segments, [Segment::default(); 3]);
     }
 }

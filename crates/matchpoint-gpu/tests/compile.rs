@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use libloading::Library;
-use matchpoint_gpu::Kernel;
+use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::compile::{CompileError, compile};
+use matchpoint_gpu::kernels::Program;
 
 /// Volta, Ampere, Hopper.
 const ARCHITECTURES: [&str; 3] = ["sm_70", "sm_80", "sm_90"];
@@ -25,15 +26,19 @@ fn is_required() -> bool {
 fn every_kernel_compiles_for_every_architecture() {
     let is_required = is_required();
     for architecture in ARCHITECTURES {
-        for kernel in Kernel::ALL {
-            match compile(kernel, architecture) {
+        for (program, layout) in
+            Program::ALL.into_iter().flat_map(|program| Layout::ALL.map(|layout| (program, layout)))
+        {
+            match compile(program, layout, architecture) {
                 Ok(ptx) => {
                     let text = ptx.to_src();
-                    assert!(text.contains(&format!(".entry {}", kernel.function())), "{text}");
+                    for kernel in program.kernels() {
+                        assert!(text.contains(&format!(".entry {}", kernel.name())), "{text}");
+                    }
                     assert!(text.contains(&format!(".target {architecture}")), "{text}");
                 }
                 Err(CompileError::Missing) if !is_required => return,
-                Err(error) => panic!("{kernel:?}, {architecture}: {error}"),
+                Err(error) => panic!("{program:?}, {layout:?}, {architecture}: {error}"),
             }
         }
     }
@@ -42,7 +47,7 @@ fn every_kernel_compiles_for_every_architecture() {
 #[test]
 fn an_architecture_that_nvrtc_does_not_know_is_an_error() {
     let is_required = is_required();
-    match compile(Kernel::Matrix, "sm_1") {
+    match compile(Program::Matrix, Layout::Packed, "sm_1") {
         Err(CompileError::Missing) if !is_required => {}
         Err(error @ CompileError::Refused(_)) => assert!(error.to_string().contains("NVRTC"), "{error}"),
         other => panic!("{other:?}"),

@@ -2,41 +2,59 @@
 //! they meet: `emulation/`.
 #![allow(unsafe_code)]
 
+use std::cell::RefCell;
+use std::ffi::c_void;
+use std::fmt::{self, Display};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::ptr;
 
+use fastrand::Rng;
 use libloading::Library;
-use matchpoint_gpu::Kernel;
-use matchpoint_gpu::layout::{Message, NONE, Receive, Segment};
-use matchpoint_gpu::partition::Partition;
+use matchpoint_gpu::batch::Layout;
+use matchpoint_gpu::kernels::Kernel;
+use matchpoint_gpu::machine::{Grid, Machine, Memory};
 use tempfile::TempDir;
 
-/// The library, and the folder that it lies in.
+/// A library for each layout, and the folder that they lie in.
 pub struct Emulation {
-    library: Library,
+    libraries: [Library; 2],
+    order: RefCell<Rng>,
     _folder: TempDir,
 }
 
-/// How a kernel is run, and what all are given: `Launch` of `emulation/kernels.cpp`.
+/// `Launch` of `emulation/kernels.cpp`.
 #[repr(C)]
 struct Launch {
     blocks: u32,
     threads: u32,
     shared_bytes: u32,
-    seed: u32,
+    padding: u32,
     order: u64,
-    messages: *const Message,
-    receives: *const Receive,
-    message_count: u32,
-    receive_count: u32,
-    matched: *mut u32,
 }
 
-type Matrix = unsafe extern "C" fn(*const Launch, *const u32, *const u32, *const Segment) -> bool;
-type Hash = unsafe extern "C" fn(*const Launch, *mut u32, u32, *mut u32, *mut u32) -> bool;
-type Ordered = unsafe extern "C" fn(*const Launch, *mut [u32; 4], u32, *mut u32, *mut u32, *mut u32) -> bool;
+type Emulate = unsafe extern "C" fn(*const Launch, *const c_void) -> bool;
+
+/// Threads of a block wait for each other in vain.
+#[derive(Debug)]
+pub struct Deadlock(Kernel);
+
+impl Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "threads of {} wait for each other", self.0.name())
+    }
+}
+
+impl std::error::Error for Deadlock {}
+
+/// Words, so that it is aligned for all that kernels read.
+pub struct HostMemory(RefCell<Vec<u64>>);
+
+impl Memory for HostMemory {
+    fn address(&self) -> u64 {
+        self.0.borrow_mut().as_mut_ptr() as u64
+    }
+}
 
 impl Emulation {
     /// Compiles it: none where there is no C++ compiler, and nobody asked that there be one.
@@ -60,10 +78,17 @@ impl Emulation {
                 fs::write(folder.path().join(part).join(entry.file_name()), text).unwrap();
             }
         }
-        let path = folder.path().join("libkernels.so");
-        let emulation = folder.path().join("emulation");
+        let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
+        let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
+        Some(Emulation { libraries: [packed, wide], order: RefCell::new(Rng::with_seed(1)), _folder: folder })
+    }
+
+    fn compiled(folder: &Path, name: &str, define: Option<&str>) -> Option<Library> {
+        let path = folder.join(name);
+        let emulation = folder.join("emulation");
         let mut compiler = Command::new("c++");
-        compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-fPIC", "-shared"]);
+        compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC", "-shared"]);
+        compiler.args(define);
         compiler.arg(emulation.join("kernels.cpp")).arg(emulation.join("simt.cpp")).arg("-o").arg(&path);
         let output = match compiler.output() {
             Err(_) if std::env::var_os("MATCHPOINT_REQUIRE_C").is_none() => return None,
@@ -71,103 +96,54 @@ impl Emulation {
         };
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         // SAFETY: it was made a moment ago, and does nothing as it is loaded.
-        let library = unsafe { Library::new(&path) }.unwrap();
-        Some(Emulation { library, _folder: folder })
+        Some(unsafe { Library::new(&path) }.unwrap())
+    }
+}
+
+impl Machine for Emulation {
+    type Error = Deadlock;
+    type Memory = HostMemory;
+
+    fn allocate(&self, bytes: usize) -> Result<HostMemory, Deadlock> {
+        Ok(HostMemory(RefCell::new(vec![0; bytes.div_ceil(8)])))
     }
 
-    /// Runs `kernel` on a batch, by so many blocks of threads that run in an order drawn from `order`: for each receive the
-    /// message that it gets.
-    fn run(
+    fn write(&self, memory: &mut HostMemory, bytes: &[u8]) -> Result<(), Deadlock> {
+        bytemuck::cast_slice_mut(&mut memory.0.borrow_mut())[..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn read(&self, memory: &HostMemory, bytes: &mut [u8]) -> Result<(), Deadlock> {
+        bytes.copy_from_slice(&bytemuck::cast_slice(&memory.0.borrow())[..bytes.len()]);
+        Ok(())
+    }
+
+    unsafe fn launch<A: Copy>(
         &self,
         kernel: Kernel,
-        (messages, receives): (&[Message], &[Receive]),
-        (blocks, threads): (usize, u32),
-        order: u64,
-        call: impl Fn(&Library, &Launch) -> bool,
-    ) -> Vec<u32> {
-        // Neither a message nor none: whatever is not written shows.
-        let mut matched = vec![NONE - 7; receives.len()];
+        layout: Layout,
+        grid: Grid,
+        arguments: &A,
+    ) -> Result<(), Deadlock> {
+        let library = &self.libraries[usize::from(layout == Layout::Wide)];
         let launch = Launch {
-            blocks: blocks as u32,
-            threads,
-            shared_bytes: kernel.shared_bytes(threads),
-            seed: order as u32,
-            order,
-            messages: messages.as_ptr(),
-            receives: receives.as_ptr(),
-            message_count: messages.len() as u32,
-            receive_count: receives.len() as u32,
-            matched: matched.as_mut_ptr(),
+            blocks: grid.blocks,
+            threads: grid.threads,
+            shared_bytes: kernel.shared_bytes(grid.threads, layout),
+            padding: 0,
+            order: self.order.borrow_mut().u64(..),
         };
-        assert!(call(&self.library, &launch), "threads wait for each other");
-        matched
-    }
-
-    /// By the matrix, in one block.
-    pub fn matrix(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
-        let whole = Segment {
-            message: 0,
-            message_end: messages.len() as u32,
-            receive: 0,
-            receive_end: receives.len() as u32,
+        let name = format!("emulate_{}", kernel.name());
+        // SAFETY: the function's signature; the arguments are what the caller promised.
+        let ended = unsafe {
+            let emulate =
+                library.get::<Emulate>(name.as_bytes()).expect("there is a function for each kernel");
+            emulate(&raw const launch, std::ptr::from_ref(arguments).cast())
         };
-        self.run(Kernel::Matrix, (messages, receives), (1, threads), order, |library, launch| {
-            // SAFETY: the function's signature; every pointer is to as much as the kernel is told.
-            unsafe {
-                let matrix = library.get::<Matrix>(b"emulate_matrix").unwrap();
-                matrix(launch, ptr::null(), ptr::null(), &whole)
-            }
-        })
+        if ended { Ok(()) } else { Err(Deadlock(kernel)) }
     }
 
-    /// By the matrix, in a block for each segment.
-    pub fn partitioned(
-        &self,
-        messages: &[Message],
-        receives: &[Receive],
-        partition: &Partition,
-        threads: u32,
-        order: u64,
-    ) -> Vec<u32> {
-        let Partition { message_order, receive_order, segments } = partition;
-        let blocks = (segments.len(), threads);
-        self.run(Kernel::Matrix, (messages, receives), blocks, order, |library, launch| {
-            // SAFETY: as above; the orders are of all messages and receives.
-            unsafe {
-                let matrix = library.get::<Matrix>(b"emulate_matrix").unwrap();
-                matrix(launch, message_order.as_ptr(), receive_order.as_ptr(), segments.as_ptr())
-            }
-        })
-    }
-
-    /// By hashing, without order.
-    pub fn hash(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
-        let secondary = (receives.len() / 4).max(1);
-        self.run(Kernel::Hash, (messages, receives), (1, threads), order, |library, launch| {
-            let mut table = vec![7; 6 * secondary];
-            let (mut placed, mut done) = (vec![7; receives.len()], vec![7; messages.len()]);
-            // SAFETY: as above; the tables are as long as the kernel asks.
-            unsafe {
-                let hash = library.get::<Hash>(b"emulate_hash").unwrap();
-                hash(launch, table.as_mut_ptr(), secondary as u32, placed.as_mut_ptr(), done.as_mut_ptr())
-            }
-        })
-    }
-
-    /// By numbers within each envelope.
-    pub fn ordered(&self, messages: &[Message], receives: &[Receive], threads: u32, order: u64) -> Vec<u32> {
-        let entries = messages.len() + receives.len();
-        let slots = entries + entries / 2 + 1;
-        self.run(Kernel::Ordered, (messages, receives), (1, threads), order, |library, launch| {
-            let mut table = vec![[7; 4]; slots];
-            let [mut slot_of, mut number, mut queued] =
-                [entries, entries, receives.len()].map(|length| vec![7; length]);
-            // SAFETY: as above.
-            unsafe {
-                let ordered = library.get::<Ordered>(b"emulate_ordered").unwrap();
-                let (table, slot_of) = (table.as_mut_ptr(), slot_of.as_mut_ptr());
-                ordered(launch, table, slots as u32, slot_of, number.as_mut_ptr(), queued.as_mut_ptr())
-            }
-        })
+    fn multiprocessors(&self) -> u32 {
+        2
     }
 }

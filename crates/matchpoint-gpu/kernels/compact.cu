@@ -1,0 +1,49 @@
+/* Compaction (Klenk et al. 2017, §V-A): what has no partner is put together, in order, at the beginning of its segment, so that
+ * the next batch begins with it. By a prefix sum over flags and moves. A block for each segment. */
+
+struct Compaction {
+    Batch batch;         /* matched */
+    unsigned *is_taken;  /* of each message: filled here */
+    Envelope *messages;  /* what is left of each segment, where the segment began */
+    Envelope *receives;
+    Open *opens;         /* null where there are none */
+    Segment *segments;   /* where it lies */
+};
+
+/* Shared memory: a word for each warp. */
+extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
+{
+    SHARED(unsigned, sums);
+    const Batch &batch = compaction.batch;
+    for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
+        const Segment segment = batch.segments[index];
+        for (unsigned at = segment.message + threadIdx.x; at < segment.message_end; at += blockDim.x)
+            compaction.is_taken[at] = 0;
+        __syncthreads();
+        unsigned receives = 0, messages = 0;
+        for (unsigned base = segment.receive; base < segment.receive_end; base += blockDim.x) {
+            const unsigned at = base + threadIdx.x;
+            const unsigned message = at < segment.receive_end ? batch.matched[at] : NONE;
+            const bool is_left = at < segment.receive_end && message == NONE;
+            const unsigned place = segment.receive + place_among_kept(sums, is_left, &receives);
+            if (message != NONE)
+                compaction.is_taken[message] = 1;
+            if (is_left) {
+                compaction.receives[place] = batch.receives[at];
+                if (compaction.opens)
+                    compaction.opens[place] = batch.opens[at];
+            }
+        }
+        __syncthreads();
+        for (unsigned base = segment.message; base < segment.message_end; base += blockDim.x) {
+            const unsigned at = base + threadIdx.x;
+            const bool is_left = at < segment.message_end && compaction.is_taken[at] == 0;
+            const unsigned place = segment.message + place_among_kept(sums, is_left, &messages);
+            if (is_left)
+                compaction.messages[place] = batch.messages[at];
+        }
+        if (threadIdx.x == 0)
+            compaction.segments[index] =
+                Segment{segment.message, segment.message + messages, segment.receive, segment.receive + receives};
+    }
+}

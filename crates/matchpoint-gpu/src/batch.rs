@@ -1,0 +1,262 @@
+//! Messages and receives as kernels read them: `kernels/batch.h` in Rust.
+
+use bytemuck::{Pod, Zeroable};
+use matchpoint::{Envelope, Selector, Wild};
+
+/// In place of a message: none.
+pub const NONE: u32 = u32::MAX;
+
+const CONTEXT_BITS: u32 = 16;
+const SOURCE_BITS: u32 = 24;
+const TAG_BITS: u32 = 24;
+const _: () = assert!(CONTEXT_BITS + SOURCE_BITS + TAG_BITS == u64::BITS);
+
+/// How an envelope is written down for a card.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Layout {
+    /// One word: 16 bits of context, 24 of source, 24 of tag. The header fits into 64 bits in every application of the
+    /// paper (Klenk et al. 2017, §IV), and what a kernel does is bound by what it reads.
+    Packed,
+    /// Three words: any envelope.
+    Wide,
+}
+
+impl Layout {
+    /// Both.
+    pub const ALL: [Layout; 2] = [Layout::Packed, Layout::Wide];
+
+    /// Words of 8 bytes for an envelope.
+    pub fn envelope_words(self) -> usize {
+        match self {
+            Layout::Packed => 1,
+            Layout::Wide => 3,
+        }
+    }
+
+    /// Words of 8 bytes for what a receive leaves open.
+    pub fn open_words(self) -> usize {
+        match self {
+            Layout::Packed => 1,
+            Layout::Wide => 2,
+        }
+    }
+
+    /// Appends an envelope; false, and nothing is appended, if it does not fit.
+    fn push_envelope(self, context: u32, source: u64, tag: u64, words: &mut Vec<u64>) -> bool {
+        match self {
+            Layout::Packed => {
+                let fits = context >> CONTEXT_BITS == 0 && source >> SOURCE_BITS == 0 && tag >> TAG_BITS == 0;
+                if fits {
+                    words.push(u64::from(context) << (SOURCE_BITS + TAG_BITS) | source << TAG_BITS | tag);
+                }
+                fits
+            }
+            Layout::Wide => {
+                words.extend([source, tag, u64::from(context)]);
+                true
+            }
+        }
+    }
+
+    fn push_open(self, any_source: bool, ignore: u64, words: &mut Vec<u64>) {
+        let low = |bits: u32| (1u64 << bits) - 1;
+        match self {
+            Layout::Packed => {
+                let source = if any_source { low(SOURCE_BITS) << TAG_BITS } else { 0 };
+                words.push(source | ignore & low(TAG_BITS));
+            }
+            Layout::Wide => words.extend([ignore, u64::from(any_source)]),
+        }
+    }
+}
+
+/// Messages in the order of arrival and receives in the order of posting, to be matched with each other.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Batch {
+    layout: Layout,
+    messages: Vec<u64>,
+    receives: Vec<u64>,
+    opens: Vec<u64>,
+    wildcards: usize,
+}
+
+impl Batch {
+    /// Of these, in the packed layout if all fit: O(messages + receives).
+    pub fn of(envelopes: &[Envelope], selectors: &[Selector]) -> Batch {
+        Self::in_layout(Layout::Packed, envelopes, selectors)
+            .or_else(|| Self::in_layout(Layout::Wide, envelopes, selectors))
+            .expect("everything fits into the wide layout")
+    }
+
+    /// Of these in a layout; none if one does not fit.
+    pub fn in_layout(layout: Layout, envelopes: &[Envelope], selectors: &[Selector]) -> Option<Batch> {
+        let mut batch = Batch::empty(layout);
+        let fits = envelopes.iter().all(|envelope| batch.push_message(envelope))
+            && selectors.iter().all(|selector| batch.push_receive(selector));
+        fits.then_some(batch)
+    }
+
+    /// Of nothing.
+    pub fn empty(layout: Layout) -> Batch {
+        Batch { layout, messages: Vec::new(), receives: Vec::new(), opens: Vec::new(), wildcards: 0 }
+    }
+
+    /// Adds a message; false, and it is not added, if it does not fit the layout.
+    pub fn push_message(&mut self, envelope: &Envelope) -> bool {
+        self.layout.push_envelope(envelope.context.0, envelope.source.0, envelope.tag.0, &mut self.messages)
+    }
+
+    /// Adds a receive; false, and it is not added, if it does not fit the layout.
+    pub fn push_receive(&mut self, selector: &Selector) -> bool {
+        let (source, any_source) = match selector.source() {
+            Wild::Is(rank) => (rank.0, false),
+            Wild::Any => (0, true),
+            Wild::Masked(never) => match never {},
+        };
+        let (tag, ignore) = match selector.tag() {
+            Wild::Is(tag) => (tag.0, 0),
+            Wild::Any => (0, u64::MAX),
+            Wild::Masked(mask) => (mask.value.0 & !mask.ignore, mask.ignore),
+        };
+        if !self.layout.push_envelope(selector.context().0, source, tag, &mut self.receives) {
+            return false;
+        }
+        self.layout.push_open(any_source, ignore, &mut self.opens);
+        self.wildcards += usize::from(any_source || ignore != 0);
+        true
+    }
+
+    /// How its envelopes are written.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// How many messages it has.
+    pub fn message_count(&self) -> usize {
+        self.messages.len() / self.layout.envelope_words()
+    }
+
+    /// How many receives it has.
+    pub fn receive_count(&self) -> usize {
+        self.opens.len() / self.layout.open_words()
+    }
+
+    /// How many of its receives leave anything open.
+    pub fn wildcards(&self) -> usize {
+        self.wildcards
+    }
+
+    /// All of it as one segment.
+    pub fn whole(&self) -> Segment {
+        Segment {
+            message: 0,
+            message_end: self.message_count() as u32,
+            receive: 0,
+            receive_end: self.receive_count() as u32,
+        }
+    }
+
+    /// The envelopes of messages, of receives, and what receives leave open, as kernels read them.
+    pub(crate) fn words(&self) -> (&[u64], &[u64], &[u64]) {
+        (&self.messages, &self.receives, &self.opens)
+    }
+
+    /// The same messages and receives in another order, or fewer of them: `messages[i]` is the index of the `i`-th.
+    ///
+    /// # Panics
+    /// An index is beyond the end.
+    pub fn gathered(&self, messages: &[u32], receives: &[u32]) -> Batch {
+        let gather = |words: &[u64], width: usize, order: &[u32]| {
+            order.iter().flat_map(|&index| words[index as usize * width..][..width].iter().copied()).collect()
+        };
+        let width = self.layout.envelope_words();
+        let opens: Vec<u64> = gather(&self.opens, self.layout.open_words(), receives);
+        let is_wild = |open: &&[u64]| open.iter().any(|&word| word != 0);
+        Batch {
+            layout: self.layout,
+            messages: gather(&self.messages, width, messages),
+            receives: gather(&self.receives, width, receives),
+            wildcards: opens.chunks(self.layout.open_words()).filter(is_wild).count(),
+            opens,
+        }
+    }
+
+    /// Context and source of the messages, and of the receives; none in place of a source that is left open.
+    pub(crate) fn sources(&self) -> (Vec<(u32, u64)>, Vec<Option<(u32, u64)>>) {
+        let of = |word: &[u64]| match self.layout {
+            Layout::Packed => {
+                let source = word[0] >> TAG_BITS & ((1 << SOURCE_BITS) - 1);
+                ((word[0] >> (SOURCE_BITS + TAG_BITS)) as u32, source)
+            }
+            Layout::Wide => (word[2] as u32, word[0]),
+        };
+        let any_source = |open: &[u64]| match self.layout {
+            Layout::Packed => open[0] >> TAG_BITS != 0,
+            Layout::Wide => open[1] != 0,
+        };
+        let width = self.layout.envelope_words();
+        let receives = self.receives.chunks(width).zip(self.opens.chunks(self.layout.open_words()));
+        let receives = receives.map(|(word, open)| (!any_source(open)).then(|| of(word)));
+        (self.messages.chunks(width).map(of).collect(), receives.collect())
+    }
+}
+
+/// What is matched with each other: messages and receives from, and up to but without, counted in their order.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Pod, Zeroable)]
+pub struct Segment {
+    /// The first message.
+    pub message: u32,
+    /// The message after the last.
+    pub message_end: u32,
+    /// The first receive.
+    pub receive: u32,
+    /// The receive after the last.
+    pub receive_end: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::{ContextId, Rank, Tag, TagMask};
+
+    use super::*;
+
+    fn envelope(context: u32, source: u64, tag: u64) -> Envelope {
+        Envelope::new(ContextId(context), Rank(source), Tag(tag))
+    }
+
+    #[test]
+    fn a_batch_is_packed_if_all_of_it_fits() {
+        let fits = envelope((1 << 16) - 1, (1 << 24) - 1, (1 << 24) - 1);
+        assert_eq!(Batch::of(&[fits], &[]).layout(), Layout::Packed);
+        for beyond in [envelope(1 << 16, 0, 0), envelope(0, 1 << 24, 0), envelope(0, 0, 1 << 24)] {
+            let batch = Batch::of(&[fits, beyond], &[]);
+            assert_eq!(batch.layout(), Layout::Wide);
+            assert_eq!(batch.message_count(), 2);
+        }
+    }
+
+    #[test]
+    fn what_a_mask_ignores_need_not_fit() {
+        let mask = TagMask { value: Tag(1 << 40 | 5), ignore: !0xff };
+        let masked = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Masked(mask));
+        let batch = Batch::of(&[], &[masked]);
+        assert_eq!((batch.layout(), batch.receive_count(), batch.wildcards()), (Layout::Packed, 1, 1));
+    }
+
+    #[test]
+    fn sources_are_read_back_in_both_layouts() {
+        let envelopes = [envelope(3, 7, 9), envelope(0, 1, 2)];
+        let receives = [
+            Selector::new(ContextId(3), Wild::Is(Rank(7)), Wild::Any),
+            Selector::new(ContextId(3), Wild::Any, Wild::Is(Tag(1))),
+        ];
+        for layout in Layout::ALL {
+            let batch = Batch::in_layout(layout, &envelopes, &receives).unwrap();
+            assert_eq!(batch.sources(), (vec![(3, 7), (0, 1)], vec![Some((3, 7)), None]));
+            let gathered = batch.gathered(&[1], &[1, 0]);
+            assert_eq!(gathered.sources(), (vec![(0, 1)], vec![None, Some((3, 7))]));
+            assert_eq!(gathered.wildcards(), 2);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
+use cudarc::driver::{
+    CudaContext, CudaFunction, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
+};
+use cudarc::driver::{CudaEvent, CudaSlice, PushKernelArg};
+
+use crate::batch::Layout;
+use crate::compile::{CompileError, compile};
+use crate::kernels::{Kernel, Program};
+use crate::machine::{Grid, Machine, Memory};
+
+/// Why a card could not do it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CardError {
+    /// There is no driver.
+    NoDriver,
+    /// There is a driver, but no card of that number: how many there are.
+    NoCard(usize, i32),
+    /// The driver failed: at what, and what it said.
+    Driver(&'static str, String),
+    /// A kernel was not compiled.
+    Compile(CompileError),
+}
+
+impl Display for CardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CardError::NoDriver => f.write_str(
+                "no graphics card can be used: NVIDIA's driver (libcuda.so.1) is not among the libraries of this system; \
+                 on a machine with a card install it, elsewhere take an engine of the processor, as `hybrid`",
+            ),
+            CardError::NoCard(ordinal, count) => {
+                write!(f, "there is no graphics card {ordinal}: the driver sees {count}, numbered from 0")
+            }
+            CardError::Driver(what, said) => write!(f, "{what}: the driver says: {said}"),
+            CardError::Compile(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for CardError {}
+
+impl From<CompileError> for CardError {
+    fn from(error: CompileError) -> Self {
+        CardError::Compile(error)
+    }
+}
+
+/// Says what was tried when the driver failed.
+pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
+    result.map_err(|error| {
+        let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
+        let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
+        let said = text(error.error_string()).unwrap_or_default();
+        CardError::Driver(what, format!("{name} ({said})"))
+    })
+}
+
+/// What a card is: part of every figure measured on it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Description {
+    /// Its name, as the driver has it.
+    pub name: String,
+    /// As 9.0.
+    pub compute_capability: (i32, i32),
+    /// Streaming multiprocessors.
+    pub multiprocessors: u32,
+    /// The highest clock of these in kHz.
+    pub clock_khz: u32,
+    /// The highest clock of its memory in kHz.
+    pub memory_clock_khz: u32,
+    /// Bytes of cache of the second level.
+    pub l2_bytes: u32,
+    /// Bytes of memory.
+    pub memory_bytes: usize,
+    /// The version of CUDA that the driver has, as 13000.
+    pub driver_version: i32,
+}
+
+/// A card.
+#[derive(Debug)]
+pub struct Card {
+    context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    multiprocessors: u32,
+    functions: RefCell<HashMap<(Kernel, Layout), CudaFunction>>,
+}
+
+/// Memory of a card.
+#[derive(Debug)]
+pub struct CardMemory {
+    slice: CudaSlice<u8>,
+    address: u64,
+}
+
+impl Memory for CardMemory {
+    fn address(&self) -> u64 {
+        self.address
+    }
+}
+
+impl Card {
+    /// The card of a number, from 0.
+    ///
+    /// # Errors
+    /// There is no driver, or no such card, or it cannot be used.
+    pub fn open(ordinal: usize) -> Result<Card, CardError> {
+        // SAFETY: loads a library of that name, as the first call of the driver would; where there is none that would panic.
+        if !unsafe { sys::is_culib_present() } {
+            return Err(CardError::NoDriver);
+        }
+        let count = tried("counting cards", CudaContext::device_count())?;
+        if ordinal >= count as usize {
+            return Err(CardError::NoCard(ordinal, count));
+        }
+        let context = tried("opening the card", CudaContext::new(ordinal))?;
+        // SAFETY: everything here runs on one stream, in order, so that nothing need be waited for from another.
+        unsafe { context.disable_event_tracking() };
+        let stream = tried("opening a stream", context.new_stream())?;
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let multiprocessors = tried("asking the card", context.attribute(attribute))? as u32;
+        Ok(Card { context, stream, multiprocessors, functions: RefCell::default() })
+    }
+
+    /// What it is.
+    ///
+    /// # Errors
+    /// The driver failed.
+    pub fn description(&self) -> Result<Description, CardError> {
+        let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
+        let mut driver_version = 0;
+        // SAFETY: the driver writes one number where it is told.
+        let asked = unsafe { sys::cuDriverGetVersion(&raw mut driver_version) }.result();
+        tried("asking the driver", asked)?;
+        let memory = tried("asking the card", self.context.bind_to_thread())
+            .and_then(|()| tried("asking the card", cudarc::driver::result::mem_get_info()))?;
+        Ok(Description {
+            name: tried("asking the card", self.context.name())?,
+            compute_capability: tried("asking the card", self.context.compute_capability())?,
+            multiprocessors: self.multiprocessors,
+            clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)? as u32,
+            memory_clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as u32,
+            l2_bytes: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as u32,
+            memory_bytes: memory.1,
+            driver_version,
+        })
+    }
+
+    /// Nanoseconds between the beginning of what `work` starts and its end, as the card's events tell.
+    ///
+    /// # Errors
+    /// The driver failed, or the work.
+    pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
+        let record = || -> Result<CudaEvent, CardError> {
+            let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
+            let event = tried("making an event", event)?;
+            tried("recording an event", event.record(&self.stream))?;
+            Ok(event)
+        };
+        let begin = record()?;
+        work()?;
+        let end = record()?;
+        Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(&end))?) * 1e6)
+    }
+
+    /// The same with two kernels at a time: `beside` is given the card with another stream.
+    pub(crate) fn timed_beside(
+        &self,
+        work: impl FnOnce(&Card) -> Result<(), CardError>,
+        beside: impl FnOnce(&Card) -> Result<(), CardError>,
+    ) -> Result<f64, CardError> {
+        let other = Card {
+            context: self.context.clone(),
+            stream: tried("opening a stream", self.context.new_stream())?,
+            multiprocessors: self.multiprocessors,
+            functions: self.functions.clone(),
+        };
+        // What was copied is there before anything of the other stream begins.
+        self.wait()?;
+        self.timed(|| {
+            work(self)?;
+            let begun = beside(&other);
+            other.wait()?;
+            begun
+        })
+    }
+
+    /// Loads a kernel before it is needed: loading waits for kernels that run.
+    pub(crate) fn load(&self, kernel: Kernel, layout: Layout) -> Result<(), CardError> {
+        self.function(kernel, layout).map(|_| ())
+    }
+
+    /// Waits for all that was started.
+    pub(crate) fn wait(&self) -> Result<(), CardError> {
+        tried("waiting for kernels", self.stream.synchronize())
+    }
+
+    /// Makes it the card of this thread.
+    pub(crate) fn bind(&self) -> Result<(), CardError> {
+        tried("opening the card", self.context.bind_to_thread())
+    }
+
+    fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
+        if let Some(function) = self.functions.borrow().get(&(kernel, layout)) {
+            return Ok(function.clone());
+        }
+        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
+        let program = program.expect("every kernel is of a program");
+        let ptx = compile(program, layout, &format!("sm_{major}{minor}"))?;
+        let module = tried("loading a kernel", self.context.load_module(ptx))?;
+        for &kernel in program.kernels() {
+            let function = tried("loading a kernel", module.load_function(kernel.name()))?;
+            // What a block may have unasked is 48 KiB.
+            let limit = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+            let limit = tried("asking the card", self.context.attribute(limit))?;
+            let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            tried("asking for shared memory", function.set_attribute(asked, limit))?;
+            self.functions.borrow_mut().insert((kernel, layout), function);
+        }
+        Ok(self.functions.borrow()[&(kernel, layout)].clone())
+    }
+}
+
+/// Arguments of a kernel, by value.
+#[repr(transparent)]
+struct ByValue<A>(A);
+
+// SAFETY: `Machine::launch` asks of its caller that they are what the kernel is given.
+unsafe impl<A> DeviceRepr for ByValue<A> {}
+
+impl Machine for Card {
+    type Error = CardError;
+    type Memory = CardMemory;
+
+    fn allocate(&self, bytes: usize) -> Result<CardMemory, CardError> {
+        // The driver knows no memory of no bytes.
+        let slice = tried("asking for memory of the card", self.stream.alloc_zeros::<u8>(bytes.max(1)))?;
+        let address = slice.device_ptr(&self.stream).0;
+        Ok(CardMemory { slice, address })
+    }
+
+    fn write(&self, memory: &mut CardMemory, bytes: &[u8]) -> Result<(), CardError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mut part = memory.slice.slice_mut(..bytes.len());
+        tried("copying to the card", self.stream.memcpy_htod(bytes, &mut part))
+    }
+
+    fn read(&self, memory: &CardMemory, bytes: &mut [u8]) -> Result<(), CardError> {
+        if !bytes.is_empty() {
+            let part = memory.slice.slice(..bytes.len());
+            tried("copying from the card", self.stream.memcpy_dtoh(&part, bytes))?;
+        }
+        tried("waiting for kernels", self.stream.synchronize())
+    }
+
+    unsafe fn launch<A: Copy>(
+        &self,
+        kernel: Kernel,
+        layout: Layout,
+        grid: Grid,
+        arguments: &A,
+    ) -> Result<(), CardError> {
+        let function = self.function(kernel, layout)?;
+        let config = LaunchConfig {
+            grid_dim: (grid.blocks, 1, 1),
+            block_dim: (grid.threads, 1, 1),
+            shared_mem_bytes: kernel.shared_bytes(grid.threads, layout),
+        };
+        let by_value = ByValue(*arguments);
+        let mut launch = self.stream.launch_builder(&function);
+        launch.arg(&by_value);
+        // SAFETY: the caller's promise.
+        tried("starting a kernel", unsafe { launch.launch(config) })?;
+        Ok(())
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.multiprocessors
+    }
+}

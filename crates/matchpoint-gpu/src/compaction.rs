@@ -1,0 +1,87 @@
+//! What a batch left unmatched, put together: where the next batch begins (Klenk et al. 2017, §V-A).
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::batch::Segment;
+use crate::kernels::Kernel;
+use crate::machine::{Grid, Machine, Memory};
+use crate::matching::{Arguments, Loaded};
+
+/// `Compaction` of `kernels/compact.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Shape {
+    batch: Arguments,
+    is_taken: u64,
+    messages: u64,
+    receives: u64,
+    opens: u64,
+    segments: u64,
+}
+
+/// Memory for what batches leave.
+#[derive(Debug)]
+pub struct Compaction<M: Machine> {
+    is_taken: M::Memory,
+    messages: M::Memory,
+    receives: M::Memory,
+    opens: M::Memory,
+    segments: M::Memory,
+}
+
+impl<M: Machine> Compaction<M> {
+    /// For batches as large as this one.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
+        let envelope = 8 * batch.layout.envelope_words();
+        Ok(Compaction {
+            is_taken: machine.allocate(batch.message_count * size_of::<u32>())?,
+            messages: machine.allocate(batch.message_count * envelope)?,
+            receives: machine.allocate(batch.receive_count * envelope)?,
+            opens: machine.allocate(batch.receive_count * 8 * batch.layout.open_words())?,
+            segments: machine.allocate(batch.segment_count * size_of::<Segment>())?,
+        })
+    }
+
+    /// Starts putting together what is left of each segment of a batch that was matched.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, grid: Grid) -> Result<(), M::Error> {
+        let has_opens = batch.opens.is_some();
+        let shape = Shape {
+            batch: batch.arguments(0),
+            is_taken: self.is_taken.address(),
+            messages: self.messages.address(),
+            receives: self.receives.address(),
+            opens: if has_opens { self.opens.address() } else { 0 },
+            segments: self.segments.address(),
+        };
+        // SAFETY: the struct is what the source says, all memory is as large as the batch's, and both are borrowed alone.
+        #[allow(unsafe_code)]
+        unsafe {
+            machine.launch(Kernel::Compact, batch.layout, grid, &shape)
+        }
+    }
+
+    /// What is left of each segment: messages and receives in the words of the layout, and where each segment's lie.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub fn left(
+        &self,
+        machine: &M,
+        batch: &Loaded<M>,
+    ) -> Result<(Vec<u64>, Vec<u64>, Vec<Segment>), M::Error> {
+        let width = batch.layout.envelope_words();
+        let mut messages = vec![0u64; batch.message_count * width];
+        let mut receives = vec![0u64; batch.receive_count * width];
+        let mut segments = vec![Segment::default(); batch.segment_count];
+        machine.read(&self.messages, bytemuck::cast_slice_mut(&mut messages))?;
+        machine.read(&self.receives, bytemuck::cast_slice_mut(&mut receives))?;
+        machine.read(&self.segments, bytemuck::cast_slice_mut(&mut segments))?;
+        Ok((messages, receives, segments))
+    }
+}

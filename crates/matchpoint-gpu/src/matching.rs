@@ -1,0 +1,161 @@
+//! Batches matched by a machine.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::batch::{Batch, Layout, NONE, Segment};
+use crate::kernels::Kernel;
+use crate::machine::{Grid, Machine, Memory};
+
+/// How a batch is matched.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Algorithm {
+    /// MPI's order, all wildcards, a block for each segment (Klenk et al. 2017, §V).
+    Matrix,
+    /// The same with a warp for each segment: for segments of some sources, no receive leaving its source open (§VI-A).
+    Partitioned,
+    /// No order and no wildcards, a block for each segment (§VI-C).
+    Hash,
+    /// MPI's order, all wildcards, a block for each segment (ours).
+    Ordered,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Algorithm; 4] =
+        [Algorithm::Matrix, Algorithm::Partitioned, Algorithm::Hash, Algorithm::Ordered];
+
+    pub(crate) fn kernel(self) -> Kernel {
+        match self {
+            Algorithm::Matrix => Kernel::MatchMatrix,
+            Algorithm::Partitioned => Kernel::MatchPartitioned,
+            Algorithm::Hash => Kernel::MatchHash,
+            Algorithm::Ordered => Kernel::MatchOrdered,
+        }
+    }
+
+    /// Threads of a block that suit segments of so many entries on either side.
+    pub fn threads(self, entries: usize) -> u32 {
+        match self {
+            // A warp that scans has 128 messages; one warp more reduces.
+            Algorithm::Matrix => (entries.div_ceil(128).clamp(1, 8) as u32 + 1) * 32,
+            Algorithm::Partitioned => 1024,
+            Algorithm::Hash | Algorithm::Ordered => (entries.next_power_of_two() as u32).clamp(64, 1024),
+        }
+    }
+}
+
+/// `Batch` of `kernels/batch.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub(crate) struct Arguments {
+    pub messages: u64,
+    pub receives: u64,
+    pub opens: u64,
+    pub segments: u64,
+    pub message_order: u64,
+    pub receive_order: u64,
+    pub matched: u64,
+    pub seed: u64,
+    pub segment_count: u32,
+    pub padding: u32,
+}
+
+/// A batch in a machine's memory, and its segments.
+#[derive(Debug)]
+pub struct Loaded<M: Machine> {
+    pub(crate) layout: Layout,
+    pub(crate) messages: M::Memory,
+    pub(crate) receives: M::Memory,
+    pub(crate) opens: Option<M::Memory>,
+    pub(crate) segments: M::Memory,
+    pub(crate) matched: M::Memory,
+    pub(crate) message_count: usize,
+    pub(crate) receive_count: usize,
+    pub(crate) segment_count: usize,
+}
+
+impl<M: Machine> Loaded<M> {
+    /// Copies a batch to the machine. Segments name messages and receives of the batch, each at most once.
+    ///
+    /// # Errors
+    /// The machine failed, or has not enough memory.
+    ///
+    /// # Panics
+    /// A segment goes beyond the batch.
+    pub fn new(machine: &M, batch: &Batch, segments: &[Segment]) -> Result<Self, M::Error> {
+        let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
+        for segment in segments {
+            let fits = |from: u32, end: u32, count: usize| from <= end && end as usize <= count;
+            assert!(fits(segment.message, segment.message_end, message_count), "{segment:?}");
+            assert!(fits(segment.receive, segment.receive_end, receive_count), "{segment:?}");
+        }
+        let (messages, receives, opens) = batch.words();
+        let copied = |bytes: &[u8]| {
+            let mut memory = machine.allocate(bytes.len())?;
+            machine.write(&mut memory, bytes)?;
+            Ok(memory)
+        };
+        let matched = vec![NONE; receive_count];
+        Ok(Loaded {
+            layout: batch.layout(),
+            messages: copied(bytemuck::cast_slice(messages))?,
+            receives: copied(bytemuck::cast_slice(receives))?,
+            opens: (batch.wildcards() > 0).then(|| copied(bytemuck::cast_slice(opens))).transpose()?,
+            segments: copied(bytemuck::cast_slice(segments))?,
+            matched: copied(bytemuck::cast_slice(&matched))?,
+            message_count,
+            receive_count,
+            segment_count: segments.len(),
+        })
+    }
+
+    /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers.
+    ///
+    /// # Errors
+    /// The machine failed.
+    ///
+    /// # Panics
+    /// The algorithm hashes without order, and a receive leaves something open.
+    pub fn launch(
+        &mut self,
+        machine: &M,
+        algorithm: Algorithm,
+        grid: Grid,
+        seed: u64,
+    ) -> Result<(), M::Error> {
+        assert!(algorithm != Algorithm::Hash || self.opens.is_none(), "hashing knows no wildcards");
+        let arguments = self.arguments(seed);
+        // SAFETY: the struct is what the kernels that match are given; every address is of memory that this owns, as long
+        // as `new` made it, and segments are within it; `&mut self` says that nobody else uses it, and the machine runs
+        // and reads in order.
+        #[allow(unsafe_code)]
+        unsafe {
+            machine.launch(algorithm.kernel(), self.layout, grid, &arguments)
+        }
+    }
+
+    pub(crate) fn arguments(&self, seed: u64) -> Arguments {
+        Arguments {
+            messages: self.messages.address(),
+            receives: self.receives.address(),
+            opens: self.opens.as_ref().map_or(0, Memory::address),
+            segments: self.segments.address(),
+            message_order: 0,
+            receive_order: 0,
+            matched: self.matched.address(),
+            seed,
+            segment_count: self.segment_count as u32,
+            padding: 0,
+        }
+    }
+
+    /// For each receive its message, or [`NONE`], when what was launched has ended.
+    ///
+    /// # Errors
+    /// The machine failed, or a kernel that was launched.
+    pub fn matched(&self, machine: &M) -> Result<Vec<u32>, M::Error> {
+        let mut matched = vec![NONE; self.receive_count];
+        machine.read(&self.matched, bytemuck::cast_slice_mut(&mut matched))?;
+        Ok(matched)
+    }
+}

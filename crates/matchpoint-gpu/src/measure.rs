@@ -1,0 +1,317 @@
+//! How fast a card matches: streams of independent batches that lie in its memory, matched by one multiprocessor or by all.
+//!
+//! One multiprocessor is what the paper measures (Klenk et al. 2017, §II-C): a kernel that matches beside the application's.
+//! A kernel of one block is given many batches and matches one after the other; its time is what the card's events tell, and
+//! the rate is of matches, not of messages.
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, Wild};
+
+use crate::batch::{Batch, NONE, Segment};
+use crate::card::{Card, CardError};
+use crate::compaction::Compaction;
+use crate::division::Division;
+use crate::machine::Grid;
+use crate::matching::{Algorithm, Loaded};
+use crate::resident::{self, Resident};
+
+/// In which order receives are posted, compared with the arrival of the messages.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Posted {
+    /// The same.
+    InOrder,
+    /// Any.
+    AtRandom,
+    /// The last first.
+    Reversed,
+}
+
+/// What the batches of a stream are like. Envelopes are at random, as in the paper (§V-B, §VI-C).
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mix {
+    /// Messages, and receives, of each batch.
+    pub entries: usize,
+    /// Queues that they are divided into: each its own segment, with sources of its own.
+    pub queues: usize,
+    /// How many different envelopes a queue has: as many as there are entries, or fewer, which then repeat.
+    pub envelopes: usize,
+    /// The order of the receives.
+    pub posted: Posted,
+    /// Of the messages, how many have a receive, in percent; the others, and as many receives, have none.
+    pub matched_percent: u32,
+    /// Of the receives, how many leave the source open and how many the tag, in percent.
+    pub wildcard_percent: f64,
+}
+
+impl Mix {
+    /// One queue of so many entries, all different, all matched, in any order.
+    pub fn of(entries: usize) -> Mix {
+        Mix {
+            entries,
+            queues: 1,
+            envelopes: entries,
+            posted: Posted::AtRandom,
+            matched_percent: 100,
+            wildcard_percent: 0.0,
+        }
+    }
+
+    /// `batches` of them after each other, from a seed: the entries and their segments.
+    pub fn stream(&self, batches: usize, seed: u64) -> (Batch, Vec<Segment>) {
+        let (envelopes, selectors, segments) = self.entries(batches, seed);
+        (Batch::of(&envelopes, &selectors), segments)
+    }
+
+    fn entries(&self, batches: usize, seed: u64) -> (Vec<Envelope>, Vec<Selector>, Vec<Segment>) {
+        let rng = &mut fastrand::Rng::with_seed(seed);
+        let (mut envelopes, mut selectors, mut segments) = (Vec::new(), Vec::new(), Vec::new());
+        for queue in 0..batches * self.queues {
+            let entries = self.entries / self.queues;
+            let (message, receive) = (envelopes.len() as u32, selectors.len() as u32);
+            self.push_queue(queue % self.queues, entries, rng, &mut envelopes, &mut selectors);
+            segments.push(Segment {
+                message,
+                message_end: envelopes.len() as u32,
+                receive,
+                receive_end: selectors.len() as u32,
+            });
+        }
+        (envelopes, selectors, segments)
+    }
+
+    fn push_queue(
+        &self,
+        queue: usize,
+        entries: usize,
+        rng: &mut fastrand::Rng,
+        envelopes: &mut Vec<Envelope>,
+        selectors: &mut Vec<Selector>,
+    ) {
+        const CONTEXT: ContextId = ContextId(1);
+        let kinds = (self.envelopes / self.queues).clamp(1, entries.max(1));
+        let mut seen = HashSet::new();
+        let mut drawn = Vec::with_capacity(kinds);
+        while drawn.len() < kinds {
+            let (source, tag) = (rng.u64(..1 << 20) << 3 | queue as u64 & 7, rng.u64(..1 << 22));
+            if seen.insert((source, tag)) {
+                drawn.push(Envelope::new(CONTEXT, Rank(source), Tag(tag)));
+            }
+        }
+        let mut messages: Vec<Envelope> = (0..entries).map(|at| drawn[at % kinds]).collect();
+        rng.shuffle(&mut messages);
+        let mut posted = messages.clone();
+        // Nobody sends, nor receives, what these have in their tags.
+        let unmatched = entries - entries * self.matched_percent as usize / 100;
+        for at in rng.choose_multiple(0..entries, unmatched) {
+            posted[at].tag = Tag(1 << 22 | at as u64);
+        }
+        match self.posted {
+            Posted::InOrder => {}
+            Posted::AtRandom => rng.shuffle(&mut posted),
+            Posted::Reversed => posted.reverse(),
+        }
+        envelopes.extend(messages);
+        selectors.extend(posted.iter().map(|envelope| {
+            let is_open = |rng: &mut fastrand::Rng| rng.f64() * 100.0 < self.wildcard_percent;
+            let source = if is_open(rng) { Wild::Any } else { Wild::Is(envelope.source) };
+            let tag = if is_open(rng) { Wild::Any } else { Wild::Is(envelope.tag) };
+            Selector::new(CONTEXT, source, tag)
+        }));
+    }
+}
+
+/// Matches per second, of several launches.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rate {
+    /// The median.
+    pub median: f64,
+    /// The slowest launch.
+    pub least: f64,
+    /// The fastest.
+    pub most: f64,
+    /// Matches of each launch.
+    pub matches: usize,
+}
+
+impl Rate {
+    fn of(matches: usize, mut nanoseconds: Vec<f64>) -> Rate {
+        nanoseconds.sort_by(f64::total_cmp);
+        let rate = |nanoseconds: f64| matches as f64 / nanoseconds * 1e9;
+        Rate {
+            median: rate(nanoseconds[nanoseconds.len() / 2]),
+            least: rate(nanoseconds[nanoseconds.len() - 1]),
+            most: rate(nanoseconds[0]),
+            matches,
+        }
+    }
+}
+
+/// A measurement of one multiprocessor, or of several side by side.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Run {
+    /// How it is matched.
+    pub algorithm: Algorithm,
+    /// What is matched.
+    pub mix: Mix,
+    /// Blocks: each has a multiprocessor for itself, as long as there are enough.
+    pub blocks: u32,
+    /// Whether what is left is put together after each batch, for the next to begin with.
+    pub compacts: bool,
+}
+
+impl Run {
+    /// On one multiprocessor, without compaction.
+    pub fn of(algorithm: Algorithm, mix: Mix) -> Run {
+        Run { algorithm, mix, blocks: 1, compacts: false }
+    }
+}
+
+/// Messages that a stream has at least: enough for a launch to be long beside its start.
+const STREAM_ENTRIES: usize = 1 << 18;
+
+/// How fast it is, in `launches` launches after one that is not counted.
+///
+/// # Errors
+/// The card failed.
+pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
+    let Run { algorithm, mix, blocks, compacts } = run;
+    let batches =
+        (STREAM_ENTRIES * blocks as usize).div_ceil(mix.entries).clamp(4 * blocks as usize, 1 << 16);
+    let (batch, segments) = mix.stream(batches, 1);
+    let mut loaded = Loaded::new(card, &batch, &segments)?;
+    let mut compaction = compacts.then(|| Compaction::new(card, &loaded)).transpose()?;
+    let grid = Grid { blocks, threads: algorithm.threads(mix.entries / mix.queues) };
+    let mut nanoseconds = Vec::with_capacity(launches);
+    for launch in 0..=launches {
+        let elapsed = card.timed(|| {
+            loaded.launch(card, algorithm, grid, launch as u64)?;
+            let Some(compaction) = &mut compaction else { return Ok(()) };
+            compaction.launch(card, &mut loaded, Grid { blocks, threads: grid.threads.max(256) })
+        })?;
+        if launch > 0 {
+            nanoseconds.push(elapsed);
+        }
+    }
+    Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
+}
+
+fn matches(matched: &[u32]) -> usize {
+    matched.iter().filter(|&&message| message != NONE).count()
+}
+
+/// How fast the whole card matches one batch that lies in its memory, in MPI's order.
+///
+/// # Errors
+/// The card failed.
+pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate, CardError> {
+    let (batch, _) = mix.stream(1, 1);
+    let mut loaded = Loaded::new(card, &batch, &[])?;
+    let mut division = Division::new(card, &loaded)?;
+    let mut nanoseconds = Vec::with_capacity(launches);
+    for launch in 0..=launches {
+        let elapsed = card.timed(|| division.launch(card, &mut loaded, launch as u64))?;
+        if launch > 0 {
+            nanoseconds.push(elapsed);
+        }
+    }
+    Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
+}
+
+/// A kernel that stays, fed batch after batch: from outside and in full, with what an engine of the processor needs beside it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fed {
+    /// Messages, and receives, of a batch.
+    pub entries: usize,
+    /// Matches per second, fed by the host, as many batches under way as the ring has room for.
+    pub by_host: f64,
+    /// Matches per second, fed by another block of the card.
+    pub by_card: f64,
+    /// Nanoseconds from handing a batch over to having its pairs, nothing else under way: the median, and the 99th percentile.
+    pub latency_ns: (f64, f64),
+    /// Matches per second of an engine of the processor, given the same: its name, and the rate.
+    pub engine: (String, f64),
+}
+
+/// Batches of so many entries through a kernel that stays, beside an engine of the processor: each receive is posted before
+/// the messages of its batch arrive, and all are matched.
+///
+/// # Errors
+/// The card failed, or there is no such engine.
+///
+/// # Panics
+/// More entries than a batch may have; or card and engine do not match the same.
+pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> {
+    let batches = (1usize << 17).div_ceil(entries).clamp(64, 4096);
+    let mix = Mix::of(entries);
+    let (stream, segments) = mix.stream(batches, 1);
+    let singles: Vec<Batch> = segments
+        .iter()
+        .map(|segment| {
+            let range = |from: u32, end: u32| (from..end).collect::<Vec<u32>>();
+            stream.gathered(
+                &range(segment.message, segment.message_end),
+                &range(segment.receive, segment.receive_end),
+            )
+        })
+        .collect();
+    let mut resident = Resident::start(card, stream.layout(), 1)?;
+    let mut latencies = Vec::new();
+    let mut pairs = 0;
+    for batch in singles.iter().chain(&singles).take(1000.max(batches).min(2000)) {
+        let begin = Instant::now();
+        resident.feed(batch);
+        resident.take(|_, _| {})?;
+        latencies.push(begin.elapsed().as_nanos() as f64);
+    }
+    latencies.sort_by(f64::total_cmp);
+    let begin = Instant::now();
+    let mut under_way = 0;
+    for batch in &singles {
+        if !resident.has_room() {
+            pairs += resident.take(|_, _| {})?;
+            under_way -= 1;
+        }
+        resident.feed(batch);
+        under_way += 1;
+    }
+    for _ in 0..under_way {
+        pairs += resident.take(|_, _| {})?;
+    }
+    let by_host = pairs as f64 / begin.elapsed().as_secs_f64();
+    drop(resident);
+    assert_eq!(pairs, batches * entries, "all are matched");
+    let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1)?;
+    assert_eq!(last, entries, "all of the last batch are matched");
+    Ok(Fed {
+        entries,
+        by_host,
+        by_card: (batches * entries) as f64 / nanoseconds * 1e9,
+        latency_ns: (latencies[latencies.len() / 2], latencies[latencies.len() * 99 / 100]),
+        engine: (engine.to_owned(), rate_of_engine(engine, mix, batches)),
+    })
+}
+
+/// Matches per second of an engine of the processor on the same stream, the better of two times.
+fn rate_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
+    let (envelopes, selectors, segments) = mix.entries(batches, 1);
+    let mut best = f64::MAX;
+    for _ in 0..2 {
+        let mut engine = matchpoint::engines::create(engine).expect("an engine of that name");
+        let begin = Instant::now();
+        for segment in &segments {
+            for at in segment.receive..segment.receive_end {
+                let receive = matchpoint::Receive::new(RecvId(u64::from(at)), selectors[at as usize]);
+                engine.post(receive).expect("engines take this");
+            }
+            for at in segment.message..segment.message_end {
+                let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
+                engine.arrive(message).expect("engines take this");
+            }
+        }
+        best = best.min(begin.elapsed().as_secs_f64());
+        assert_eq!(engine.posted_len(), 0, "all are matched");
+    }
+    (batches * mix.entries) as f64 / best
+}

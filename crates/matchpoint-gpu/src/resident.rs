@@ -1,0 +1,347 @@
+//! A kernel that stays on the card, fed batches through a ring that host and card see.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use bytemuck::{Pod, Zeroable};
+use cudarc::driver::sys;
+
+use crate::batch::{Batch, Layout};
+use crate::card::{Card, CardError, CardMemory, tried};
+use crate::kernels::Kernel;
+use crate::machine::{Grid, Machine, Memory};
+
+/// Messages, and receives, that a batch for the kernel has at most.
+pub const SLOT_ENTRIES: usize = 1024;
+/// Batches that may be under way.
+const SLOTS: usize = 8;
+/// Messages, and receives, that may wait for each other.
+pub const CAPACITY: usize = 1 << 16;
+/// In place of a count of messages: this is the last.
+const STOP: u32 = u32::MAX;
+/// How long a batch may take before the kernel counts as lost.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// `Queue` of `kernels/resident.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Queue {
+    messages: u64,
+    receives: u64,
+    opens: u64,
+    message_names: u64,
+    receive_names: u64,
+}
+
+/// `Resident` of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Arguments {
+    messages: u64,
+    receives: u64,
+    opens: u64,
+    counts: u64,
+    pairs: u64,
+    pair_counts: u64,
+    fed: u64,
+    done: u64,
+    queues: [Queue; 2],
+    matched: u64,
+    is_taken: u64,
+    seed: u64,
+    slots: u32,
+    capacity: u32,
+}
+
+/// `Feed` of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Feed {
+    messages: u64,
+    receives: u64,
+    opens: u64,
+    ring_messages: u64,
+    ring_receives: u64,
+    ring_opens: u64,
+    ring_counts: u64,
+    fed: u64,
+    done: u64,
+    batches: u32,
+    entries: u32,
+    slots: u32,
+    padding: u32,
+}
+
+/// Where the parts of a ring lie in its memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    receives: usize,
+    opens: usize,
+    counts: usize,
+    pairs: usize,
+    pair_counts: usize,
+    fed: usize,
+    done: usize,
+    bytes: usize,
+}
+
+impl Shape {
+    fn of(layout: Layout) -> Shape {
+        let envelopes = SLOTS * SLOT_ENTRIES * 8 * layout.envelope_words();
+        let receives = envelopes;
+        let opens = receives + envelopes;
+        let counts = opens + SLOTS * SLOT_ENTRIES * 8 * layout.open_words();
+        let pairs = counts + SLOTS * 8;
+        let pair_counts = pairs + SLOTS * 2 * SLOT_ENTRIES * 8;
+        // Each on a line of its own: one side writes what the other reads again and again.
+        let fed = (pair_counts + SLOTS * 4).next_multiple_of(128);
+        let done = fed + 128;
+        Shape { receives, opens, counts, pairs, pair_counts, fed, done, bytes: done + 128 }
+    }
+}
+
+/// The card's own memory for the kernel.
+#[derive(Debug)]
+struct Queues {
+    memories: Vec<CardMemory>,
+}
+
+impl Queues {
+    fn new(card: &Card, layout: Layout) -> Result<Queues, CardError> {
+        let envelopes = CAPACITY * 8 * layout.envelope_words();
+        let opens = CAPACITY * 8 * layout.open_words();
+        let queue = [envelopes, envelopes, opens, CAPACITY * 4, CAPACITY * 4];
+        let all = queue.into_iter().chain(queue).chain([CAPACITY * 4, CAPACITY * 4]);
+        Ok(Queues { memories: all.map(|bytes| card.allocate(bytes)).collect::<Result<_, _>>()? })
+    }
+
+    fn arguments(&self, ring: u64, shape: Shape, seed: u64) -> Arguments {
+        let at = |index: usize| self.memories[index].address();
+        let queue = |first: usize| Queue {
+            messages: at(first),
+            receives: at(first + 1),
+            opens: at(first + 2),
+            message_names: at(first + 3),
+            receive_names: at(first + 4),
+        };
+        Arguments {
+            messages: ring,
+            receives: ring + shape.receives as u64,
+            opens: ring + shape.opens as u64,
+            counts: ring + shape.counts as u64,
+            pairs: ring + shape.pairs as u64,
+            pair_counts: ring + shape.pair_counts as u64,
+            fed: ring + shape.fed as u64,
+            done: ring + shape.done as u64,
+            queues: [queue(0), queue(5)],
+            matched: at(10),
+            is_taken: at(11),
+            seed,
+            slots: SLOTS as u32,
+            capacity: CAPACITY as u32,
+        }
+    }
+}
+
+/// Memory of the host that the card sees under the same address.
+#[derive(Debug)]
+struct Mapped {
+    at: NonNull<u8>,
+}
+
+impl Mapped {
+    fn new(bytes: usize) -> Result<Mapped, CardError> {
+        let mut at = std::ptr::null_mut();
+        let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        // SAFETY: the driver writes the address where it is told; the card's context is current.
+        let allocated = unsafe { sys::cuMemHostAlloc(&raw mut at, bytes, flags) }.result();
+        tried("asking for memory that the card sees", allocated)?;
+        // SAFETY: the driver gave so many bytes.
+        unsafe { std::ptr::write_bytes(at.cast::<u8>(), 0, bytes) };
+        Ok(Mapped { at: NonNull::new(at.cast()).expect("the driver gives memory or an error") })
+    }
+
+    /// The word at an offset.
+    fn word(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: within the memory, aligned as `Shape` lays it out, and only ever used as an atomic word, as by the card.
+        unsafe { self.at.add(offset).cast().as_ref() }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: from the driver, and given back once; the kernel that uses it has ended, for who owns both waits for it. A
+        // driver that fails here failed before, and said so then.
+        let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
+    }
+}
+
+/// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order.
+#[derive(Debug)]
+pub struct Resident<'card> {
+    card: &'card Card,
+    layout: Layout,
+    shape: Shape,
+    ring: Mapped,
+    _queues: Queues,
+    fed: u32,
+    done: u32,
+}
+
+impl<'card> Resident<'card> {
+    /// Starts it: one block, which stays on one multiprocessor until this is dropped.
+    ///
+    /// # Errors
+    /// The driver failed.
+    pub fn start(card: &'card Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
+        let shape = Shape::of(layout);
+        card.bind()?;
+        let ring = Mapped::new(shape.bytes)?;
+        let queues = Queues::new(card, layout)?;
+        let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
+        // SAFETY: as the source says; what it uses lives until `drop` has seen it end.
+        unsafe {
+            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads: 1024 }, &arguments)?;
+        }
+        Ok(Resident { card, layout, shape, ring, _queues: queues, fed: 0, done: 0 })
+    }
+
+    /// Whether another batch may be fed before one is taken.
+    pub fn has_room(&self) -> bool {
+        ((self.fed - self.done) as usize) < SLOTS
+    }
+
+    /// Feeds it a batch: messages and receives are called by their numbers, counted from the first batch on.
+    ///
+    /// # Panics
+    /// There is no room, or the batch has another layout or more than [`SLOT_ENTRIES`].
+    pub fn feed(&mut self, batch: &Batch) {
+        assert!(self.has_room(), "take what is done first");
+        assert_eq!(batch.layout(), self.layout);
+        let (counts, slot) = ([batch.message_count(), batch.receive_count()], self.fed as usize % SLOTS);
+        assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
+        let (messages, receives, opens) = batch.words();
+        let envelope_slot = slot * SLOT_ENTRIES * 8 * self.layout.envelope_words();
+        let open_slot = slot * SLOT_ENTRIES * 8 * self.layout.open_words();
+        self.copy(messages, envelope_slot);
+        self.copy(receives, self.shape.receives + envelope_slot);
+        self.copy(opens, self.shape.opens + open_slot);
+        self.ring_up(counts[0] as u32, counts[1] as u32);
+    }
+
+    fn copy(&self, words: &[u64], offset: usize) {
+        // SAFETY: within the ring, in a slot that the kernel is done with.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                words.as_ptr(),
+                self.ring.at.add(offset).cast().as_ptr(),
+                words.len(),
+            );
+        }
+    }
+
+    fn ring_up(&mut self, messages: u32, receives: u32) {
+        let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
+        self.ring.word(counts).store(messages, Ordering::Relaxed);
+        self.ring.word(counts + 4).store(receives, Ordering::Relaxed);
+        self.fed += 1;
+        // Seen by the kernel's reading of `fed`, which it does before it reads the rest.
+        self.ring.word(self.shape.fed).store(self.fed, Ordering::Release);
+    }
+
+    /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
+    ///
+    /// # Errors
+    /// The kernel does not answer.
+    ///
+    /// # Panics
+    /// No batch is under way.
+    pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
+        assert!(self.done < self.fed, "nothing is under way");
+        let begin = Instant::now();
+        // Written by the kernel after the pairs.
+        while self.ring.word(self.shape.done).load(Ordering::Acquire) == self.done {
+            std::hint::spin_loop();
+            if begin.elapsed() > PATIENCE {
+                return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
+            }
+        }
+        let slot = self.done as usize % SLOTS;
+        let count = self.ring.word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
+        let pairs = self.shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
+        for pair in 0..count {
+            let word = |at: usize| self.ring.word(pairs + pair * 8 + at).load(Ordering::Relaxed);
+            each(word(0), word(4));
+        }
+        self.done += 1;
+        Ok(count)
+    }
+}
+
+impl Drop for Resident<'_> {
+    fn drop(&mut self) {
+        while self.done < self.fed && self.take(|_, _| {}).is_ok() {}
+        self.ring_up(STOP, 0);
+        // What failed was said before, or will be by the next call.
+        let _ = self.card.wait();
+    }
+}
+
+/// Nanoseconds that a kernel that stays needs for batches of one stream that another block of the card feeds it, one after
+/// the other; and the pairs of the last.
+///
+/// # Errors
+/// The driver failed.
+///
+/// # Panics
+/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages.
+pub fn fed_by_card(
+    card: &Card,
+    stream: &Batch,
+    entries: usize,
+    seed: u64,
+) -> Result<(f64, usize), CardError> {
+    card.load(Kernel::FeedResident, stream.layout())?;
+    assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
+    let (layout, batches) = (stream.layout(), stream.message_count() / entries);
+    let shape = Shape::of(layout);
+    let (messages, receives, opens) = stream.words();
+    let copied = |words: &[u64]| -> Result<CardMemory, CardError> {
+        let mut memory = card.allocate(8 * words.len())?;
+        card.write(&mut memory, bytemuck::cast_slice(words))?;
+        Ok(memory)
+    };
+    let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
+    let ring = card.allocate(shape.bytes)?;
+    let queues = Queues::new(card, layout)?;
+    let arguments = queues.arguments(ring.address(), shape, seed);
+    let feed = Feed {
+        messages: lying[0].address(),
+        receives: lying[1].address(),
+        opens: lying[2].address(),
+        ring_messages: arguments.messages,
+        ring_receives: arguments.receives,
+        ring_opens: arguments.opens,
+        ring_counts: arguments.counts,
+        fed: arguments.fed,
+        done: arguments.done,
+        batches: batches as u32,
+        entries: entries as u32,
+        slots: SLOTS as u32,
+        padding: 0,
+    };
+    // SAFETY: as the sources say; all of it lives until both have ended.
+    let nanoseconds = unsafe {
+        card.timed_beside(
+            |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads: 1024 }, &arguments),
+            |beside| beside.launch(Kernel::FeedResident, layout, Grid { blocks: 1, threads: 1024 }, &feed),
+        )?
+    };
+    let mut last = vec![0; shape.pair_counts + SLOTS * 4];
+    card.read(&ring, &mut last)?;
+    let slot = (batches - 1) % SLOTS;
+    let count = &last[shape.pair_counts + 4 * slot..][..4];
+    Ok((nanoseconds, u32::from_ne_bytes(count.try_into().expect("four bytes")) as usize))
+}

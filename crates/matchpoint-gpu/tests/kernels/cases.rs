@@ -1,0 +1,199 @@
+//! Batches at random and made to hurt, how a machine matches them, and what the engine that is the rule makes of them.
+
+use std::collections::HashMap;
+
+use fastrand::Rng;
+use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, TagMask, Wild, engines};
+use matchpoint_gpu::batch::{Layout, NONE};
+use matchpoint_gpu::machine::{Grid, Machine};
+use matchpoint_gpu::partition::Partition;
+use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
+
+/// What a batch is made of.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mix {
+    pub messages: usize,
+    pub receives: usize,
+    pub contexts: u32,
+    pub sources: u64,
+    pub tags: u64,
+    /// Of receives, that leave something open, in percent.
+    pub any_source: u32,
+    pub any_tag: u32,
+    pub masked: u32,
+}
+
+pub const EXACT: Mix = Mix {
+    messages: 60,
+    receives: 60,
+    contexts: 2,
+    sources: 5,
+    tags: 6,
+    any_source: 0,
+    any_tag: 0,
+    masked: 0,
+};
+
+pub struct Case {
+    envelopes: Vec<Envelope>,
+    selectors: Vec<Selector>,
+}
+
+impl Case {
+    fn of(mix: Mix, rng: &mut Rng) -> Case {
+        let envelopes: Vec<Envelope> = (0..mix.messages)
+            .map(|_| {
+                let context = ContextId(rng.u32(..mix.contexts));
+                Envelope::new(context, Rank(rng.u64(..mix.sources)), Tag(rng.u64(..mix.tags) << 16 | 3))
+            })
+            .collect();
+        let selectors: Vec<Selector> = (0..mix.receives)
+            .map(|_| {
+                let context = ContextId(rng.u32(..mix.contexts));
+                let open = |percent, rng: &mut Rng| rng.u32(..100) < percent;
+                let source = rng.u64(..mix.sources);
+                let source = if open(mix.any_source, rng) { Wild::Any } else { Wild::Is(Rank(source)) };
+                let value = Tag(rng.u64(..mix.tags) << 16 | 3);
+                let tag = if open(mix.any_tag, rng) {
+                    Wild::Any
+                } else if open(mix.masked, rng) {
+                    Wild::Masked(TagMask { value, ignore: 1 << rng.u32(14..20) | 3 })
+                } else {
+                    Wild::Is(value)
+                };
+                Selector::new(context, source, tag)
+            })
+            .collect();
+        Case { envelopes, selectors }
+    }
+
+    /// As a batch in either layout.
+    fn batch(&self, rng: &mut Rng) -> Batch {
+        let layout = Layout::ALL[rng.usize(..2)];
+        Batch::in_layout(layout, &self.envelopes, &self.selectors).expect("all is small")
+    }
+
+    /// What the engine `list` makes of it, the calls of both sides mixed at random.
+    fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
+        let mut engine = engines::create("list").unwrap();
+        let mut matched = vec![NONE; self.selectors.len()];
+        let (mut messages, mut receives) = (self.envelopes.iter(), self.selectors.iter());
+        let (mut message, mut receive) = (0, 0);
+        while messages.len() + receives.len() > 0 {
+            if rng.usize(..messages.len() + receives.len()) < messages.len() {
+                let envelope = *messages.next().unwrap();
+                let arrival = matchpoint::Message::new(MsgId(message), envelope);
+                if let Some(RecvId(taken)) = engine.arrive(arrival).unwrap() {
+                    matched[taken as usize] = message as u32;
+                }
+                message += 1;
+            } else {
+                let post = matchpoint::Receive::new(RecvId(receive), *receives.next().unwrap());
+                if let Some(MsgId(taken)) = engine.post(post).unwrap() {
+                    matched[receive as usize] = taken as u32;
+                }
+                receive += 1;
+            }
+        }
+        matched
+    }
+}
+
+/// How a case is matched by kernels: for each receive its message.
+pub type Match<M> = fn(&M, &Case, &mut Rng) -> Vec<u32>;
+
+/// All of a case as one segment, by one block.
+pub fn whole<M: Machine>(
+    machine: &M,
+    case: &Case,
+    rng: &mut Rng,
+    algorithm: Algorithm,
+    threads: &[u32],
+) -> Vec<u32> {
+    let batch = case.batch(rng);
+    let grid = Grid { blocks: 1, threads: threads[rng.usize(..threads.len())] };
+    let mut loaded = Loaded::new(machine, &batch, &[batch.whole()]).unwrap();
+    loaded.launch(machine, algorithm, grid, rng.u64(..)).unwrap();
+    loaded.matched(machine).unwrap()
+}
+
+/// Segments of some sources, by fewer blocks than there are segments, or more.
+pub fn partitioned<M: Machine>(machine: &M, case: &Case, rng: &mut Rng, algorithm: Algorithm) -> Vec<u32> {
+    let partition = Partition::by_source(&case.batch(rng), rng.usize(1..9)).unwrap();
+    let grid = Grid { blocks: rng.u32(1..4), threads: [64, 128][rng.usize(..2)] };
+    let mut loaded = Loaded::new(machine, &partition.batch, &partition.segments).unwrap();
+    loaded.launch(machine, algorithm, grid, rng.u64(..)).unwrap();
+    partition.matched_before(&loaded.matched(machine).unwrap())
+}
+
+/// Sizes around those of warps and windows, and what makes matching hard: few envelopes, many wildcards, nothing to match.
+pub fn mixes(open: &[(u32, u32, u32)]) -> Vec<Mix> {
+    let mut mixes = Vec::new();
+    for &(any_source, any_tag, masked) in open {
+        for (messages, receives) in [(0, 5), (5, 0), (1, 1), (31, 33), (64, 65), (150, 130), (33, 200)] {
+            for (contexts, sources, tags) in [(1, 1, 1), (1, 2, 3), (3, 4, 5), (1, 50, 50)] {
+                mixes.push(Mix { messages, receives, contexts, sources, tags, any_source, any_tag, masked });
+            }
+        }
+    }
+    mixes
+}
+
+pub const WITH_WILDCARDS: &[(u32, u32, u32)] =
+    &[(0, 0, 0), (10, 10, 10), (60, 0, 0), (0, 60, 0), (0, 0, 100), (100, 100, 0)];
+
+/// One side of many envelopes, and one of few: chains over many warps beside slots of one.
+pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 1, contexts: 1, ..EXACT };
+
+/// Several tiles, and several parts.
+pub const LARGE: Mix = Mix { messages: 9000, receives: 10_000, sources: 300, tags: 10, ..EXACT };
+
+/// By the whole machine.
+pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> {
+    let batch = case.batch(rng);
+    let mut loaded = Loaded::new(machine, &batch, &[]).unwrap();
+    let mut division = Division::new(machine, &loaded).unwrap();
+    division.launch(machine, &mut loaded, rng.u64(..)).unwrap();
+    loaded.matched(machine).unwrap()
+}
+
+/// Matches cases of `mixes`, `times` each: the first that comes out otherwise than by `list`.
+pub fn first_that_differs<M: Machine>(
+    machine: &M,
+    mixes: &[Mix],
+    times: u64,
+    match_case: Match<M>,
+) -> Option<(Mix, u64)> {
+    let all = mixes.iter().flat_map(|&mix| (0..times).map(move |seed| (mix, seed)));
+    all.into_iter().find(|&(mix, seed)| {
+        let rng = &mut Rng::with_seed(seed);
+        let case = Case::of(mix, rng);
+        let expected = case.matched_by_list(rng);
+        match_case(machine, &case, rng) != expected
+    })
+}
+
+/// No order: the first case of which a message is matched twice or with what does not accept it, or of which an envelope has
+/// both a message and a receive left.
+pub fn first_not_hashed_well<M: Machine>(machine: &M, threads: &[u32]) -> Option<(Mix, u64)> {
+    let all = mixes(&WITH_WILDCARDS[..1]).into_iter().flat_map(|mix| (0..5).map(move |seed| (mix, seed)));
+    all.into_iter().find(|&(mix, seed)| {
+        let rng = &mut Rng::with_seed(seed);
+        let case = Case::of(mix, rng);
+        let matched = whole(machine, &case, rng, Algorithm::Hash, threads);
+        let mut taken = vec![false; case.envelopes.len()];
+        let mut left: HashMap<Envelope, (usize, usize)> = HashMap::new();
+        let mut are_right = true;
+        for (&message, selector) in matched.iter().zip(&case.selectors) {
+            if message == NONE {
+                left.entry(selector.exact().unwrap()).or_default().1 += 1;
+            } else {
+                are_right &= selector.matches(&case.envelopes[message as usize]);
+                are_right &= !std::mem::replace(&mut taken[message as usize], true);
+            }
+        }
+        let unmatched = case.envelopes.iter().zip(&taken).filter(|(_, is_taken)| !**is_taken);
+        unmatched.for_each(|(&envelope, _)| left.entry(envelope).or_default().0 += 1);
+        !are_right || left.values().any(|&(messages, receives)| messages > 0 && receives > 0)
+    })
+}
