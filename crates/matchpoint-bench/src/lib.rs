@@ -8,6 +8,7 @@ pub mod latency;
 pub mod measure;
 pub mod model;
 pub mod random;
+pub mod rate;
 pub mod reference;
 pub mod results;
 pub mod script;

@@ -35,7 +35,7 @@ mod upkeep;
 pub mod wrap;
 
 pub use effort::Attempts;
-pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+pub use engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;

@@ -2,5 +2,6 @@
 
 pub mod json;
 pub mod plot;
+pub mod rate;
 mod tables;
 pub mod terminal;

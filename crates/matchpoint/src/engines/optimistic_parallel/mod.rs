@@ -27,17 +27,26 @@
 //! It loses wherever messages come one by one, and wherever threads cost more than they spare: in short queues.
 
 mod crew;
+mod delivery;
 #[cfg(all(test, loom))]
 mod models;
+mod ordered;
+mod pace;
 mod protocol;
 mod round;
+mod shares;
 
-use self::crew::Crew;
+use self::crew::{Crew, Job};
+use self::delivery::Delivery;
+use self::ordered::Ordered;
+use self::pace::Pace;
 use self::protocol::{MESSAGES, Way};
+use self::round::{Played, Round};
+use self::shares::{BATCH, Shares, Table, alone};
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hashes;
@@ -67,8 +76,19 @@ pub(super) const SPEC: Spec = Spec {
             default: "8192",
             meaning: "receives that may be posted at once, of all communicators; more are refused as full; 0: any number",
         },
+        Parameter {
+            key: "by",
+            default: "pace",
+            meaning: "how batches are matched: pace (in whichever of these ways was faster lately, or by one thread), optimism (as the paper has it), shares (bins shared out where no wildcard is posted, else optimism), order (one thread matches, all deliver)",
+        },
     ],
-    variants: &["threads=1,block=3,capacity=0", "threads=4,block=8,bins=3", "threads=4,bins=1,capacity=0"],
+    variants: &[
+        "threads=1,block=3,capacity=0",
+        "threads=4,block=8,bins=3",
+        "threads=4,bins=1,capacity=0",
+        "threads=3,bins=300,by=shares",
+        "threads=2,block=5,bins=7,by=optimism",
+    ],
     tight: &["capacity=1", "capacity=16,bins=3,block=5"],
     build,
 };
@@ -87,7 +107,15 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let block = within(1, 2..=MESSAGES as u32)? as usize;
     let bins = within(2, 1..=1 << hashes::BITS)?;
     let capacity: u32 = arguments.get("capacity")?;
-    let shape = Shape { threads, block, bins, capacity: capacity as usize };
+    let by: String = arguments.get("by")?;
+    let by = match by.as_str() {
+        "pace" => By::Pace,
+        "optimism" => By::Optimism,
+        "shares" => By::Shares,
+        "order" => By::Order,
+        other => return Err(arguments.invalid("by", other, SPEC.parameters[4].meaning)),
+    };
+    let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
     Ok(if counting {
         Box::new(OptimisticParallel::<Counts>::new(shape))
     } else {
@@ -102,6 +130,20 @@ struct Shape {
     block: usize,
     bins: u32,
     capacity: usize,
+    by: By,
+}
+
+/// How batches are matched, if the user says so.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// In whichever way was faster lately.
+    Pace,
+    /// As the paper has it: optimistically, whatever is posted.
+    Optimism,
+    /// Shared out where no wildcard is posted, else optimistically.
+    Shares,
+    /// One thread matches, all deliver.
+    Order,
 }
 
 impl Shape {
@@ -110,43 +152,261 @@ impl Shape {
     }
 }
 
+/// What several threads need.
+struct Several<T: Tally> {
+    crew: Crew,
+    round: Round<T>,
+    table: Table,
+}
+
+/// Messages handed in together, the first of which has a number in the batch.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    messages: &'a [Message],
+    first: usize,
+    delivery: &'a Delivery<'a>,
+}
+
+type Outcomes = Vec<Option<RecvId>>;
+
 /// See the [module's documentation](self).
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
-    /// None before the first block.
-    crew: Option<Crew<T>>,
+    /// None before the first batch.
+    several: Option<Box<Several<T>>>,
     shape: Shape,
+    /// Of batches without wildcards, of those of which one thread would have too large a share, and of others; by the
+    /// logarithm of their size, and by whether anything is delivered.
+    paces: [[[Pace; 2]; 9]; 3],
+    /// Messages matched where bins were shared out, and where one thread matched and others delivered.
+    shared: u64,
+    ordered: u64,
 }
 
 impl<T: Tally + Sync> OptimisticParallel<T> {
     fn new(shape: Shape) -> Self {
-        OptimisticParallel { tables: shape.tables(), crew: None, shape }
-    }
-
-    /// Several messages that may find something.
-    fn arrive_block(&mut self, block: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        match self.play(block, out) {
-            Ok(played) => played,
-            // No memory for many threads: one needs none.
-            Err(_) => self.arrive_singly(block, out),
+        OptimisticParallel {
+            tables: shape.tables(),
+            several: None,
+            shape,
+            paces: Default::default(),
+            shared: 0,
+            ordered: 0,
         }
     }
 
-    fn play(
+    fn batch(
         &mut self,
-        block: &[Message],
-        out: &mut Vec<Option<RecvId>>,
-    ) -> Result<Result<(), Refused>, Refused> {
-        let crew = match &mut self.crew {
-            Some(crew) => crew,
-            none => none.insert(Crew::gather(self.shape.threads, self.shape.tables())?),
-        };
-        crew.play(&mut self.tables, block, out)
+        messages: &[Message],
+        out: &mut Outcomes,
+        deliver: Option<&Deliver<'_>>,
+    ) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        let delivery = Delivery::new(deliver);
+        let mut matched = Ok(());
+        for (number, messages) in messages.chunks(BATCH).enumerate() {
+            let piece = Piece { messages, first: number * BATCH, delivery: &delivery };
+            matched = self.piece(piece, out);
+            if matched.is_err() {
+                break;
+            }
+        }
+        delivery.end();
+        matched
     }
 
-    fn arrive_singly(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        for &message in messages {
-            out.push(self.tables.arrive(message)?);
+    fn piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        if piece.messages.len() == 1 || self.posted_len() == 0 || self.gather().is_err() {
+            return self.singly(piece, out);
+        }
+        if self.exactly(piece, out) {
+            return Ok(());
+        }
+        self.wildly(piece, out)
+    }
+
+    /// Has a crew from now on.
+    fn gather(&mut self) -> Result<(), Refused> {
+        if self.several.is_none() {
+            // The box aborts if there is no memory for it.
+            Vec::<u8>::new().try_reserve_exact(size_of::<Several<T>>()).map_err(|_| Refused::Memory)?;
+            let crew = Crew::gather(self.shape.threads)?;
+            let table = Table::new(crew.threads())?;
+            let round = Round::new(self.shape.tables(), crew.threads());
+            self.several = Some(Box::new(Several { crew, round, table }));
+        }
+        Ok(())
+    }
+
+    /// Messages that meet no wildcard, and of which none can be refused. Whether they are such.
+    fn exactly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> bool {
+        let messages = piece.messages;
+        let context = messages[0].envelope.context;
+        let is_apt = !T::LISTENS
+            && self.shape.by != By::Optimism
+            && messages.iter().all(|message| message.envelope.context == context)
+            && self.tables.expect_unexpected(context, messages.len()).is_ok();
+        let (true, Some(several), Some(mut exact)) = (is_apt, &mut self.several, self.tables.lend(context))
+        else {
+            return false;
+        };
+        let Several { crew, table, .. } = &mut **several;
+        // A share of less than a few messages is not worth having.
+        let threads = crew.threads().min(messages.len().div_ceil(4));
+        let begin = out.len();
+        let size = messages.len().ilog2() as usize;
+        let is_even = threads > 1 && {
+            table.plan.make(&exact, messages, threads);
+            table.plan.is_even(messages.len(), threads)
+        };
+        // Together, or alone.
+        let ways = if threads > 1 && (is_even || piece.delivery.is_asked()) { 2 } else { 1 };
+        let pace = &mut self.paces[usize::from(!is_even)][size][usize::from(piece.delivery.is_asked())];
+        let lap = pace.start(ways);
+        let together = ways == 2 && (lap.way == 0 || self.shape.by != By::Pace);
+        let mut gone = None;
+        let unexpected = if together && is_even && self.shape.by != By::Order {
+            let shares = Shares {
+                exact: &exact,
+                messages,
+                first: piece.first,
+                table,
+                delivery: piece.delivery,
+                threads,
+            };
+            crew.run(&shares, || shares.take_part(0));
+            self.shared += messages.len() as u64;
+            table.collect(messages.len(), out)
+        } else if together && piece.delivery.is_asked() {
+            let ordered = Ordered::new(piece.first, piece.delivery, crew.threads());
+            let (taken, unexpected) = crew.run(&ordered, || {
+                let mut number = 0;
+                let matched = alone(&mut exact, messages, |found| {
+                    out.push(found);
+                    ordered.tell(number, found);
+                    number += 1;
+                });
+                ordered.end(number);
+                ordered.take_part(0);
+                matched
+            });
+            gone = Some(taken);
+            self.ordered += messages.len() as u64;
+            unexpected
+        } else {
+            let mut number = piece.first;
+            let (taken, unexpected) = alone(&mut exact, messages, |found| {
+                out.push(found);
+                if let Some(receive) = found {
+                    piece.delivery.of(number, receive);
+                }
+                number += 1;
+            });
+            gone = Some(taken);
+            unexpected
+        };
+        match gone {
+            Some(taken) => self.tables.take_back(context, &taken),
+            None => table.gone(threads).for_each(|taken| self.tables.take_back(context, &taken)),
+        }
+        if unexpected > 0 {
+            for (&message, _) in messages.iter().zip(&out[begin..]).filter(|(_, found)| found.is_none()) {
+                let kept = self.tables.keep_unexpected(message);
+                debug_assert_eq!(kept, Ok(()), "room was made for it");
+            }
+        }
+        pace.stop(&lap, ways, messages.len());
+        true
+    }
+
+    /// Messages that may meet wildcards.
+    fn wildly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        let messages = piece.messages;
+        let is_sure = self.cannot_be_refused(messages);
+        // What is delivered of a message cannot be undone if one before it is refused.
+        if piece.delivery.is_asked() && !is_sure {
+            return self.singly(piece, out);
+        }
+        // Optimistically; by one thread, all deliver; alone.
+        let threads = self.several.as_ref().map_or(1, |several| several.crew.threads());
+        let ways = if threads == 1 { 1 } else { 3 };
+        let at = [2, messages.len().ilog2() as usize, usize::from(piece.delivery.is_asked())];
+        let lap = self.paces[at[0]][at[1]][at[2]].start(ways);
+        let way = match self.shape.by {
+            By::Pace if threads == 1 => 2,
+            By::Pace => lap.way,
+            By::Optimism | By::Shares => 0,
+            By::Order => 1,
+        };
+        match way {
+            0 => self.optimistically(piece, out)?,
+            1 if piece.delivery.is_asked() => self.in_order(piece, out)?,
+            _ => self.singly(piece, out)?,
+        }
+        self.paces[at[0]][at[1]][at[2]].stop(&lap, ways, messages.len());
+        Ok(())
+    }
+
+    fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
+        // Room for all of them, in each of their contexts: those that follow one another are asked for once.
+        let mut last = None;
+        messages.iter().all(|message| {
+            let context = message.envelope.context;
+            let is_known = last.replace(context) == Some(context);
+            is_known || self.tables.expect_unexpected(context, messages.len()).is_ok()
+        })
+    }
+
+    fn optimistically(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        for (number, messages) in piece.messages.chunks(self.shape.block).enumerate() {
+            let block = Piece { messages, first: piece.first + number * self.shape.block, ..piece };
+            let Some(several) = &mut self.several else { return self.singly(block, out) };
+            let Several { crew, round, .. } = &mut **several;
+            // No memory for bookings: one thread needs none.
+            if messages.len() == 1 || round.begin(&mut self.tables, messages, crew.threads()).is_err() {
+                self.singly(block, out)?;
+                continue;
+            }
+            let played = Played { round, first: block.first, delivery: piece.delivery };
+            crew.run(&played, || played.take_part(0));
+            round.commit(&mut self.tables, out)?;
+        }
+        Ok(())
+    }
+
+    fn in_order(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        let Some(several) = &mut self.several else { return self.singly(piece, out) };
+        let ordered = Ordered::new(piece.first, piece.delivery, several.crew.threads());
+        self.ordered += piece.messages.len() as u64;
+        several.crew.run(&ordered, || {
+            let mut matched = Ok(());
+            let mut count = 0;
+            for &message in piece.messages {
+                match self.tables.arrive(message) {
+                    Ok(found) => {
+                        out.push(found);
+                        ordered.tell(count, found);
+                        count += 1;
+                    }
+                    Err(refused) => {
+                        matched = Err(refused);
+                        break;
+                    }
+                }
+            }
+            ordered.end(count);
+            ordered.take_part(0);
+            matched
+        })
+    }
+
+    fn singly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        for (number, &message) in (piece.first..).zip(piece.messages) {
+            let found = self.tables.arrive(message)?;
+            out.push(found);
+            if let Some(receive) = found {
+                piece.delivery.of(number, receive);
+            }
         }
         Ok(())
     }
@@ -161,16 +421,17 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         self.tables.arrive(message)
     }
 
-    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        for block in messages.chunks(self.shape.block) {
-            if block.len() == 1 || self.posted_len() == 0 {
-                self.arrive_singly(block, out)?;
-            } else {
-                self.arrive_block(block, out)?;
-            }
-        }
-        Ok(())
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Outcomes) -> Result<(), Refused> {
+        self.batch(messages, out, None)
+    }
+
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Outcomes,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        self.batch(messages, out, Some(deliver))
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -225,7 +486,11 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         let Footprint { fixed_bytes, peers_bytes, entries_bytes, peak_bytes } = self.tables.footprint();
         // Nothing of it is given back, so that it is in the peak as well.
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
-        let more = own + self.crew.as_ref().map_or(0, Crew::bytes);
+        let more = own
+            + self.several.as_ref().map_or(0, |several| {
+                let Several { crew, round, table } = &**several;
+                size_of::<Several<T>>() as u64 + crew.bytes() + round.bytes() + table.bytes()
+            });
         Footprint {
             fixed_bytes: fixed_bytes + more,
             peers_bytes,
@@ -240,8 +505,11 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut all = self.tables.statistics();
-        let told = self.crew.as_ref().map(|crew| crew.tell(|round| (round.blocks(), round.ways())));
-        let (blocks, ways) = told.unwrap_or_default();
+        let several = self.several.as_deref();
+        let (blocks, ways) =
+            several.map(|several| (several.round.blocks(), several.round.ways())).unwrap_or_default();
+        let crew = several.map(|several| (several.crew.jobs, several.crew.stood_in, several.crew.woken));
+        let (jobs, stood_in, woken) = crew.unwrap_or_default();
         let of = |way: Way| ways[way as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
@@ -250,6 +518,11 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             ("blocks_fast_path", of(Way::FastPath)),
             ("blocks_waited", of(Way::Waited)),
             ("blocks_slow_path", of(Way::SlowPath)),
+            ("shared", self.shared as f64),
+            ("ordered", self.ordered as f64),
+            ("jobs", jobs as f64),
+            ("jobs_stood_in", stood_in as f64),
+            ("jobs_woken", woken as f64),
         ]);
         all
     }

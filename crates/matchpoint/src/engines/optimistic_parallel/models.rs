@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
+use super::delivery::Delivery;
 use super::protocol::{Rules, Sound, Way};
 use super::round::Round;
 use crate::chains::Place;
@@ -63,18 +64,17 @@ fn check<R: Rules>(scene: &Scene) {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut tables = Optimistic::<()>::new(2, 0, false);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false));
+        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false), threads);
         round.begin(&mut tables, &messages, threads).expect("there is memory");
         let round = Arc::new(round);
         let worker = |_| {
             let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.work())
+            loom::thread::spawn(move || round.work(0, &Delivery::new(None)))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.work();
-        round.wait();
-        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
+        round.work(0, &Delivery::new(None));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
 
         let mut round = Arc::into_inner(round).expect("the workers have ended");
         let mut out = Vec::new();
