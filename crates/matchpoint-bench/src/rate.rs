@@ -127,7 +127,7 @@ pub struct Rate {
     pub p75: f64,
     /// Repetitions.
     pub samples: usize,
-    /// What the engine tells of itself, for each message of the timed sequences.
+    /// What an engine with threads counts, for each message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
     /// The first wrong answer.
     pub wrong: Option<String>,
@@ -275,7 +275,12 @@ impl Contestant {
     }
 
     fn begin(&mut self) {
-        self.before = self.engine.as_ref().map(|engine| engine.statistics()).unwrap_or_default();
+        self.before = self.counted();
+    }
+
+    fn counted(&self) -> Vec<(&'static str, f64)> {
+        let engine = self.engine.as_ref().filter(|_| self.threads.is_some());
+        engine.map(|engine| engine.statistics()).unwrap_or_default()
     }
 
     fn repeat(&mut self, cell: &Cell<'_>) {
@@ -321,7 +326,7 @@ impl Contestant {
     }
 
     fn rate(mut self, cell: &Cell<'_>) -> Rate {
-        let after = self.engine.as_ref().map(|engine| engine.statistics()).unwrap_or_default();
+        let after = self.counted();
         let messages = (cell.options.repetitions * cell.options.repeats * self.messages.len()) as f64;
         let counted = after
             .iter()

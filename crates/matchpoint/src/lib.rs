@@ -19,6 +19,7 @@
 mod blocks;
 mod chains;
 mod communicators;
+pub mod concurrent;
 pub mod effort;
 pub mod engine;
 pub mod engines;
@@ -34,6 +35,7 @@ mod sync;
 mod upkeep;
 pub mod wrap;
 
+pub use concurrent::Concurrent;
 pub use effort::Attempts;
 pub use engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
