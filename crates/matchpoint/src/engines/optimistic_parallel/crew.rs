@@ -25,8 +25,8 @@ const STACK_BYTES: usize = 128 << 10;
 /// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// So often a worker looks for the next job before it sleeps: some ten microseconds.
-const LOOKS: u32 = 500;
+/// So often a worker looks for the next job before it sleeps: some fifty microseconds.
+const LOOKS: u32 = 2000;
 
 /// So often the caller looks whether a share is done before it lets others run.
 const CALLER_LOOKS: u32 = 1000;
