@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
+use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
@@ -16,7 +18,7 @@ use crate::cli::{Bench, TRACE};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
-use crate::report::bench::{json, plot, rate, terminal};
+use crate::report::bench::{json, plot, rate, terminal, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
@@ -42,6 +44,12 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
+    }
+    if !arguments.callers.is_empty() {
+        return call_at_once(arguments, files, &progress);
+    }
+    if arguments.offload {
+        return offloaded(arguments, files, &progress);
     }
     let results = measure(arguments, &progress)?;
     files.write_json(|out| json::write(&results, out))?;
@@ -87,6 +95,51 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     });
     wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
+
+/// Concurrent engines that are compared: one lock; a lock for each communicator, and where hints allow for each source.
+const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
+
+/// Receives that a caller posts before their messages arrive.
+const BURST: usize = 16;
+
+fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let concurrent = || CONCURRENT.iter().map(|&name| name.to_owned()).collect();
+    let options = CallerOptions {
+        engines: if arguments.concurrent.is_empty() { concurrent() } else { arguments.concurrent.clone() },
+        callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
+        burst: BURST,
+        bursts: arguments.repeats as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let rates = shown(progress, |tell| callers(&options, tell));
+    let rates = rates.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| threads::callers_json(&rates, out))?;
+    files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, out))?;
+    let wrong = rates.rates.iter().find(|rate| !rate.is_right);
+    wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+}
+
+fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let usual = || OFFLOADED.iter().map(|&name| name.to_owned()).collect();
+    let options = OffloadOptions {
+        engines: if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() },
+        budget_bytes: arguments.budget_kib.saturating_mul(1024),
+        messages: arguments.messages as usize,
+        depth: arguments.depth as usize,
+        repeats: arguments.repeats as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let costs = shown(progress, |tell| offload(&options, tell));
+    let costs = costs.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| threads::offload_json(&options, &costs, out))?;
+    let tables = threads::offload(&options, &costs, columns());
+    files.finish(&tables, |out| threads::offload_json(&options, &costs, out))?;
+    let wrong = costs.iter().find(|cost| !cost.is_right);
+    wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
+}
+
+/// Engines that are offloaded unless others are named.
+const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 /// What is written beside the tables.
 struct Files {

@@ -20,7 +20,8 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 #[repr(align(128))]
 struct Own<T>(T);
 
-struct Ring<T> {
+/// Models leave out what it releases, to show that they would find it.
+struct Ring<T, const RELEASES: bool> {
     places: Box<[UnsafeCell<Option<T>>]>,
     put: Own<AtomicUsize>,
     taken: Own<AtomicUsize>,
@@ -28,21 +29,21 @@ struct Ring<T> {
 
 // SAFETY: a place is reached by one of the two sides at a time, as the counts say; there is one of each side, as neither can
 // be copied.
-unsafe impl<T: Send> Sync for Ring<T> {}
+unsafe impl<T: Send, const RELEASES: bool> Sync for Ring<T, RELEASES> {}
 // SAFETY: what it owns may go to other threads.
-unsafe impl<T: Send> Send for Ring<T> {}
+unsafe impl<T: Send, const RELEASES: bool> Send for Ring<T, RELEASES> {}
 
 /// The side that puts in.
-pub(crate) struct Sender<T> {
-    ring: Arc<Ring<T>>,
+pub(crate) struct Sender<T, const RELEASES: bool = true> {
+    ring: Arc<Ring<T, RELEASES>>,
     put: usize,
     /// What `taken` was when this side looked last.
     seen: usize,
 }
 
 /// The side that takes out.
-pub(crate) struct Receiver<T> {
-    ring: Arc<Ring<T>>,
+pub(crate) struct Receiver<T, const RELEASES: bool = true> {
+    ring: Arc<Ring<T, RELEASES>>,
     taken: usize,
     /// What `put` was when this side looked last.
     seen: usize,
@@ -53,6 +54,12 @@ pub(crate) struct Receiver<T> {
 /// # Errors
 /// [`Refused::Memory`].
 pub(crate) fn ring<T: Send>(places: usize) -> Result<(Sender<T>, Receiver<T>), Refused> {
+    sides(places)
+}
+
+type Sides<T, const RELEASES: bool> = (Sender<T, RELEASES>, Receiver<T, RELEASES>);
+
+fn sides<T: Send, const RELEASES: bool>(places: usize) -> Result<Sides<T, RELEASES>, Refused> {
     let count = places.max(1).next_power_of_two();
     let mut places = Vec::new();
     places.try_reserve_exact(count).map_err(|_| Refused::Memory)?;
@@ -66,13 +73,13 @@ pub(crate) fn ring<T: Send>(places: usize) -> Result<(Sender<T>, Receiver<T>), R
     Ok((Sender { ring, put: 0, seen: 0 }, Receiver { ring: other, taken: 0, seen: 0 }))
 }
 
-impl<T> Ring<T> {
+impl<T, const RELEASES: bool> Ring<T, RELEASES> {
     fn place(&self, number: usize) -> &UnsafeCell<Option<T>> {
         &self.places[number & (self.places.len() - 1)]
     }
 }
 
-impl<T> Sender<T> {
+impl<T, const RELEASES: bool> Sender<T, RELEASES> {
     /// Puts something in, or gives it back if all places are filled.
     #[inline]
     pub(crate) fn put(&mut self, value: T) -> Result<(), T> {
@@ -87,7 +94,7 @@ impl<T> Sender<T> {
         self.ring.place(self.put).with_mut(|at| unsafe { *at = Some(value) });
         self.put = self.put.wrapping_add(1);
         // Pairs with the acquire in `take`.
-        self.ring.put.0.store(self.put, RELEASE);
+        self.ring.put.0.store(self.put, release(RELEASES));
         Ok(())
     }
 
@@ -103,11 +110,11 @@ impl<T> Sender<T> {
 
     /// Bytes that the ring holds.
     pub(crate) fn bytes(&self) -> u64 {
-        (size_of::<Ring<T>>() + self.ring.places.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
+        (size_of::<Ring<T, RELEASES>>() + self.ring.places.len() * size_of::<UnsafeCell<Option<T>>>()) as u64
     }
 }
 
-impl<T> Receiver<T> {
+impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
     /// Takes out what was put in first of what is there.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {
@@ -122,16 +129,14 @@ impl<T> Receiver<T> {
         let value = self.ring.place(self.taken).with_mut(|at| unsafe { (*at).take() });
         self.taken = self.taken.wrapping_add(1);
         // Pairs with the acquire in `put`.
-        self.ring.taken.0.store(self.taken, RELEASE);
+        self.ring.taken.0.store(self.taken, release(RELEASES));
         value
     }
 }
 
-#[cfg(not(all(test, loom)))]
-const RELEASE: Ordering = Ordering::Release;
-/// The models also try without, to show that they would find it.
-#[cfg(all(test, loom))]
-const RELEASE: Ordering = if cfg!(ring_fault) { Ordering::Relaxed } else { Ordering::Release };
+const fn release(releases: bool) -> Ordering {
+    if releases { Ordering::Release } else { Ordering::Relaxed }
+}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -175,31 +180,37 @@ mod tests {
 #[cfg(all(test, loom))]
 mod models {
     use super::*;
+    use crate::sync::{Patience, wait_until};
 
     /// Three values through two places: places are used again, in every order in which the sides may run.
-    #[test]
-    fn models_of_rings_hand_over_all_in_order() {
+    fn hand_over<const RELEASES: bool>() {
         loom::model(|| {
-            let (mut sender, mut receiver) = ring(2).unwrap();
+            let (mut sender, mut receiver) = sides::<u32, RELEASES>(2).unwrap();
             let side = loom::thread::spawn(move || {
                 for number in 0..3 {
-                    while sender.put(number).is_err() {
-                        loom::skip_branch();
-                        loom::thread::yield_now();
-                    }
+                    wait_until(Patience { looks: 0 }, || sender.put(number).is_ok());
                 }
             });
             for number in 0..3 {
-                let value = loop {
-                    if let Some(value) = receiver.take() {
-                        break value;
-                    }
-                    loom::skip_branch();
-                    loom::thread::yield_now();
-                };
-                assert_eq!(value, number);
+                let mut value = None;
+                wait_until(Patience { looks: 0 }, || {
+                    value = receiver.take();
+                    value.is_some()
+                });
+                assert_eq!(value, Some(number));
             }
             side.join().unwrap();
         });
+    }
+
+    #[test]
+    fn all_is_handed_over_in_order() {
+        hand_over::<true>();
+    }
+
+    #[test]
+    #[should_panic(expected = "access")]
+    fn what_is_not_released_is_found() {
+        hand_over::<false>();
     }
 }

@@ -17,6 +17,8 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --budget 10 --json results.json --plot results.html
   matchpoint bench --latency --entries 100000 --engine bins
   matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
+  matchpoint bench --callers 1,2,4
+  matchpoint bench --offload --budget-kib 4608
 
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
@@ -55,6 +57,23 @@ pub struct Bench {
     /// the optimistic paper, without its network
     #[arg(long, conflicts_with_all = ["cold", "workloads", "latency"])]
     pub message_rate: bool,
+
+    /// Million messages per second that several application threads post and receive at once, of concurrent engines
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024),
+        conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
+    pub callers: Vec<u32>,
+
+    /// What an application's thread pays for each post and each completion where another thread matches
+    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
+    pub offload: bool,
+
+    /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
+    #[arg(long = "concurrent", value_name = "NAME", value_parser = concurrent_name)]
+    pub concurrent: Vec<String>,
+
+    /// With --offload: KiB that the matching thread may hold before the application falls back
+    #[arg(long, value_name = "KIB", default_value_t = matchpoint::offload::BUDGET_KIB)]
+    pub budget_kib: u64,
 
     /// With --message-rate: threads, of engines that have several
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
@@ -110,6 +129,10 @@ pub struct Bench {
 
 fn engine_or_none(name: &str) -> Result<String, String> {
     if name == NO_MATCHING { Ok(name.to_owned()) } else { engine_name(name) }
+}
+
+fn concurrent_name(name: &str) -> Result<String, String> {
+    matchpoint::concurrent::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 fn workload_name(name: &str) -> Result<String, String> {

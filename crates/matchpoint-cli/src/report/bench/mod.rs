@@ -5,3 +5,4 @@ pub mod plot;
 pub mod rate;
 mod tables;
 pub mod terminal;
+pub mod threads;

@@ -48,8 +48,8 @@ struct Seat {
     asleep: AtomicBool,
 }
 
-/// What caller and workers share.
-pub(super) struct Desk {
+/// What caller and workers share. Models leave out what it releases, to show that they would find it.
+pub(super) struct Desk<const RELEASES: bool = true> {
     /// The job that has begun: valid until its last share is done.
     job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
     /// Jobs begun.
@@ -65,11 +65,11 @@ pub(super) struct Desk {
 
 // SAFETY: the pointer in `job` is written by the caller while all seats of the job before are claimed and done, and read
 // by those who have claimed a seat of this one; what it points to is `Sync`.
-unsafe impl Send for Desk {}
+unsafe impl<const RELEASES: bool> Send for Desk<RELEASES> {}
 // SAFETY: as above.
-unsafe impl Sync for Desk {}
+unsafe impl<const RELEASES: bool> Sync for Desk<RELEASES> {}
 
-impl Desk {
+impl<const RELEASES: bool> Desk<RELEASES> {
     /// For so many workers.
     pub(super) fn new(workers: usize) -> Self {
         let seat =
@@ -132,7 +132,7 @@ impl Desk {
             unsafe { (*job).take_part(at + 1) };
         }
         // Pairs with the acquire in `finish`.
-        seat.done.store(number, Ordering::Release);
+        seat.done.store(number, if RELEASES { Ordering::Release } else { Ordering::Relaxed });
         true
     }
 
@@ -173,7 +173,7 @@ impl Crew {
         Vec::<u8>::new().try_reserve_exact(room).map_err(|_| Refused::Memory)?;
         let mut workers = Vec::new();
         workers.try_reserve_exact(threads - 1).map_err(|_| Refused::Memory)?;
-        let desk = Arc::new(Desk::new(threads - 1));
+        let desk = Arc::new(Desk::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let desk = Arc::clone(&desk);
             let builder = thread::Builder::new().stack_size(STACK_BYTES);

@@ -518,6 +518,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             ("blocks_fast_path", of(Way::FastPath)),
             ("blocks_waited", of(Way::Waited)),
             ("blocks_slow_path", of(Way::SlowPath)),
+            ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
             ("shared", self.shared as f64),
             ("ordered", self.ordered as f64),
             ("jobs", jobs as f64),
