@@ -354,14 +354,26 @@ const STANDING: u64 = 1 << 40;
 /// A receive that ends a run of compatible ones.
 const BETWEEN: RecvId = RecvId(1 << 41);
 
-/// Protocol work: so many multiplications, each of which needs the one before, and the first the receive.
+thread_local! {
+    /// What a thread's last work came to.
+    static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
+}
+
+/// Protocol work: so many multiplications, each of which needs the one before, the first that of the thread's last work: or
+/// a processor would do several works at once, as it does not with copies.
 #[inline(never)]
 fn work(steps: u32, seed: u64) {
-    let mut value = seed | 1;
-    for _ in 0..steps {
-        value = value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x55;
+    if steps == 0 {
+        black_box(seed);
+        return;
     }
-    black_box(value);
+    LAST.with(|last| {
+        let mut value = last.get() ^ seed | 1;
+        for _ in 0..steps {
+            value = value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x55;
+        }
+        last.set(value);
+    });
 }
 
 /// Nanoseconds that a step of it takes.

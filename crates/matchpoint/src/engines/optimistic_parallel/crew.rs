@@ -13,8 +13,9 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::{Duration, Instant};
 
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
@@ -25,8 +26,11 @@ const STACK_BYTES: usize = 128 << 10;
 /// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// So often a worker looks for the next job before it sleeps: some fifty microseconds.
-const LOOKS: u32 = 2000;
+/// So long a worker looks for the next job before it sleeps: less than it takes to wake it.
+const LINGER: Duration = Duration::from_micros(50);
+
+/// So often it looks between two looks at the clock.
+const LOOKS: u32 = 32;
 
 /// So often the caller looks whether a share is done before it lets others run.
 const CALLER_LOOKS: u32 = 1000;
@@ -60,6 +64,8 @@ pub(super) struct Desk<const RELEASES: bool = true> {
     present: AtomicUsize,
     ended: AtomicBool,
     seats: Box<[Seat]>,
+    /// Of the workers, by seat: known once all have begun.
+    threads: OnceLock<Vec<Thread>>,
     patience: Patience,
 }
 
@@ -82,6 +88,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
             ended: AtomicBool::new(false),
             seats: (0..workers).map(seat).collect(),
             patience: Patience::of(workers + 1, LOOKS),
+            threads: OnceLock::new(),
         }
     }
 
@@ -136,6 +143,13 @@ impl<const RELEASES: bool> Desk<RELEASES> {
         true
     }
 
+    /// Wakes a worker if it sleeps. Whether it did.
+    fn wake(&self, at: usize) -> bool {
+        let sleeps = self.seats.get(at).is_some_and(|seat| seat.asleep.load(Ordering::SeqCst));
+        let thread = self.threads.get().and_then(|threads| threads.get(at)).filter(|_| sleeps);
+        thread.map(Thread::unpark).is_some()
+    }
+
     /// The number of the last job begun.
     pub(super) fn begun(&self) -> u64 {
         // Pairs with the release in `begin`.
@@ -184,6 +198,10 @@ impl Crew {
         }
         // What a thread allocates as it begins is allocated now, not in a later call.
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
+        let mut handles = Vec::new();
+        handles.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
+        handles.extend(workers.iter().map(|worker| worker.thread().clone()));
+        desk.threads.get_or_init(|| handles);
         Ok(Crew { desk, workers, woken: 0, stood_in: 0, jobs: 0 })
     }
 
@@ -206,18 +224,12 @@ impl Crew {
         led
     }
 
+    /// Wakes the first worker that sleeps, who wakes others: that takes longer than many a batch.
     fn wake(&self) -> u64 {
         if self.desk.asleep.load(Ordering::SeqCst) == 0 {
             return 0;
         }
-        let mut woken = 0;
-        for (seat, worker) in self.desk.seats.iter().zip(&self.workers) {
-            if seat.asleep.load(Ordering::SeqCst) {
-                worker.thread().unpark();
-                woken += 1;
-            }
-        }
-        woken
+        (0..self.workers.len()).find(|&at| self.desk.wake(at)).map_or(0, |_| 1)
     }
 
     /// Bytes held: allocated, and the stacks of the workers.
@@ -266,18 +278,28 @@ impl Drop for Crew {
 fn attend(desk: &Desk, at: usize) {
     desk.present.fetch_add(1, Ordering::Relaxed);
     let (mut attended, mut looks) = (0, 0);
+    let mut idle_since = Instant::now();
     loop {
         let begun = desk.begun();
         if begun != attended {
-            (attended, looks) = (begun, 0);
+            attended = begun;
             desk.attend(at, begun);
+            if desk.asleep.load(Ordering::Relaxed) > 0 {
+                // For the next job: two each, so that many are awake soon.
+                desk.wake(2 * at + 1);
+                desk.wake(2 * at + 2);
+            }
+            (looks, idle_since) = (0, Instant::now());
         } else if desk.ended.load(Ordering::Acquire) {
             return;
         } else if looks < desk.patience.looks {
             looks += 1;
             std::hint::spin_loop();
+        } else if desk.patience.looks > 0 && idle_since.elapsed() < LINGER {
+            looks = 0;
         } else {
             sleep(desk, &desk.seats[at], attended);
+            (looks, idle_since) = (0, Instant::now());
         }
     }
 }

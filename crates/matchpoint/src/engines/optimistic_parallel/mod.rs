@@ -157,7 +157,14 @@ struct Several<T: Tally> {
     crew: Crew,
     round: Round<T>,
     table: Table,
+    /// Of batches that meet no wildcard.
+    exact: Paces,
+    /// Of others.
+    wild: Paces,
 }
+
+/// By the logarithm of the size of batches, and by whether anything is delivered.
+type Paces = [[Pace; 2]; BATCH.ilog2() as usize + 1];
 
 /// Messages handed in together, the first of which has a number in the batch.
 #[derive(Clone, Copy)]
@@ -175,9 +182,6 @@ struct OptimisticParallel<T: Tally> {
     /// None before the first batch.
     several: Option<Box<Several<T>>>,
     shape: Shape,
-    /// Of batches without wildcards, of those of which one thread would have too large a share, and of others; by the
-    /// logarithm of their size, and by whether anything is delivered.
-    paces: [[[Pace; 2]; 9]; 3],
     /// Messages matched where bins were shared out, and where one thread matched and others delivered.
     shared: u64,
     ordered: u64,
@@ -185,14 +189,7 @@ struct OptimisticParallel<T: Tally> {
 
 impl<T: Tally + Sync> OptimisticParallel<T> {
     fn new(shape: Shape) -> Self {
-        OptimisticParallel {
-            tables: shape.tables(),
-            several: None,
-            shape,
-            paces: Default::default(),
-            shared: 0,
-            ordered: 0,
-        }
+        OptimisticParallel { tables: shape.tables(), several: None, shape, shared: 0, ordered: 0 }
     }
 
     fn batch(
@@ -202,6 +199,14 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         deliver: Option<&Deliver<'_>>,
     ) -> Result<(), Refused> {
         out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        if let [message] = *messages {
+            let found = self.tables.arrive(message)?;
+            out.push(found);
+            if let (Some(receive), Some(deliver)) = (found, deliver) {
+                deliver(0, receive);
+            }
+            return Ok(());
+        }
         let delivery = Delivery::new(deliver);
         let mut matched = Ok(());
         for (number, messages) in messages.chunks(BATCH).enumerate() {
@@ -233,7 +238,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let crew = Crew::gather(self.shape.threads)?;
             let table = Table::new(crew.threads())?;
             let round = Round::new(self.shape.tables(), crew.threads());
-            self.several = Some(Box::new(Several { crew, round, table }));
+            let (exact, wild) = Default::default();
+            self.several = Some(Box::new(Several { crew, round, table, exact, wild }));
         }
         Ok(())
     }
@@ -250,22 +256,22 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         else {
             return false;
         };
-        let Several { crew, table, .. } = &mut **several;
+        let Several { crew, table, exact: paces, .. } = &mut **several;
         // A share of less than a few messages is not worth having.
         let threads = crew.threads().min(messages.len().div_ceil(4));
         let begin = out.len();
         let size = messages.len().ilog2() as usize;
-        let is_even = threads > 1 && {
+        // Together, or alone.
+        let ways = if threads > 1 { 2 } else { 1 };
+        let pace = &mut paces[size][usize::from(piece.delivery.is_asked())];
+        let lap = pace.start(ways);
+        let together = ways == 2 && (lap.way == 0 || self.shape.by != By::Pace);
+        let is_even = together && self.shape.by != By::Order && {
             table.plan.make(&exact, messages, threads);
             table.plan.is_even(messages.len(), threads)
         };
-        // Together, or alone.
-        let ways = if threads > 1 && (is_even || piece.delivery.is_asked()) { 2 } else { 1 };
-        let pace = &mut self.paces[usize::from(!is_even)][size][usize::from(piece.delivery.is_asked())];
-        let lap = pace.start(ways);
-        let together = ways == 2 && (lap.way == 0 || self.shape.by != By::Pace);
         let mut gone = None;
-        let unexpected = if together && is_even && self.shape.by != By::Order {
+        let unexpected = if is_even {
             let shares = Shares {
                 exact: &exact,
                 messages,
@@ -328,10 +334,11 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return self.singly(piece, out);
         }
         // Optimistically; by one thread, all deliver; alone.
-        let threads = self.several.as_ref().map_or(1, |several| several.crew.threads());
+        let Some(several) = &mut self.several else { return self.singly(piece, out) };
+        let threads = several.crew.threads();
         let ways = if threads == 1 { 1 } else { 3 };
-        let at = [2, messages.len().ilog2() as usize, usize::from(piece.delivery.is_asked())];
-        let lap = self.paces[at[0]][at[1]][at[2]].start(ways);
+        let (size, asked) = (messages.len().ilog2() as usize, usize::from(piece.delivery.is_asked()));
+        let lap = several.wild[size][asked].start(ways);
         let way = match self.shape.by {
             By::Pace if threads == 1 => 2,
             By::Pace => lap.way,
@@ -343,7 +350,9 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             1 if piece.delivery.is_asked() => self.in_order(piece, out)?,
             _ => self.singly(piece, out)?,
         }
-        self.paces[at[0]][at[1]][at[2]].stop(&lap, ways, messages.len());
+        if let Some(several) = &mut self.several {
+            several.wild[size][asked].stop(&lap, ways, messages.len());
+        }
         Ok(())
     }
 
@@ -488,7 +497,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         let own = (size_of::<Self>() - size_of::<Optimistic<T>>()) as u64;
         let more = own
             + self.several.as_ref().map_or(0, |several| {
-                let Several { crew, round, table } = &**several;
+                let Several { crew, round, table, .. } = &**several;
                 size_of::<Several<T>>() as u64 + crew.bytes() + round.bytes() + table.bytes()
             });
         Footprint {
