@@ -2,29 +2,35 @@
 //! threads at once, after García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
-//! arrive_batch ──▶ blocks of up to 64 messages ──▶ parts, one for each thread
-//!                    each thread: finds and books candidates ─▶ waits until earlier messages have ─▶ decides
-//!                    the caller: unlinks the receives taken, files the messages left, in order
+//! a batch ─┬─ meets no wildcard ──▶ bins are shared out; each thread matches and delivers what is in its share   (shares)
+//!          │                        most of it in one share: one thread matches, all deliver                     (ordered)
+//!          └─ may meet one ───────▶ blocks of up to 64: book, wait for those before, settle, deliver   (protocol, round)
+//!                                   or one thread matches, all deliver
+//! or one thread does all of it: whichever was the fastest lately, for batches of that size                        (pace)
 //! all other calls ──▶ `optimistic`, in the caller's thread
 //! ```
 //!
-//! The rules by which a thread decides, and why what comes out is what one thread would have found, are in
-//! [`protocol`]; who the threads are in [`crew`]. The same answers as `optimistic`, in all cases.
+//! Who the threads are, and how they get their shares, is in [`crew`]. Why what comes out is what one thread would have
+//! found, in [`shares`] and [`protocol`]. The same answers as `optimistic`, in all cases.
 //!
-//! * A block is decided as a whole, then its outcomes are put into effect one by one by the caller, who stops at a message
-//!   that is refused: what later ones were to take stays posted.
+//! * A message is delivered by the thread that matched it, if none before it can be refused: where messages may not wait
+//!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
 //! * A batch of one message, or one that finds nothing posted, is matched by the caller alone, and so is a batch for which
 //!   there is no memory to keep bookings in.
 //! * Hash values that messages bring are not used: a sender that computes them wrongly would take receives from others.
+//! * An engine that counts matches batches without wildcards in the caller's thread: what is compared is the same.
 //!
-//! With `n` bins, `q` entries and `t` threads, a message of a block costs what an arrival costs in `optimistic`, of which
-//! the search is shared by the threads, and its share of waking them and waiting for them. In a block, a message whose
-//! candidate has a wildcard is compared with the messages before it: O(64).
+//! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, shared by the
+//! threads, its share of handing the batch out and collecting it, some nanoseconds in the caller's thread, and of what it
+//! takes cores to tell each other so. In a block, a message whose candidate has a wildcard is compared with the messages
+//! before it: O(64).
 //!
-//! Memory, beside that of `optimistic`, from the first block on: 16 bytes for each receive that was posted at once at
-//! most, 64 for each message of a block, and a stack for each worker.
+//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, 24 KiB of tables, and a
+//! stack for each worker; from the first block on 16 bytes for each receive that was posted at once at most, and 64 for each
+//! message of a block.
 //!
-//! It loses wherever messages come one by one, and wherever threads cost more than they spare: in short queues.
+//! It loses wherever messages come one by one, and wherever threads cost more than they spare: in short queues whose
+//! messages nobody does anything with.
 
 mod crew;
 mod delivery;
@@ -176,20 +182,38 @@ struct Piece<'a> {
 
 type Outcomes = Vec<Option<RecvId>>;
 
+/// What was done together.
+#[derive(Default)]
+struct Work {
+    /// Messages matched where bins were shared out, and where one thread matched and others delivered.
+    shared: u64,
+    ordered: u64,
+    /// Read-modify-write operations of all threads.
+    atomics: u64,
+    /// Waits of one thread for others: those of the caller at the end, and partial barriers.
+    barriers: u64,
+}
+
+impl Work {
+    /// A job of so many threads: its number, and a claim for each seat; the caller waits for the others.
+    fn job(&mut self, threads: usize) {
+        self.atomics += threads as u64;
+        self.barriers += threads as u64 - 1;
+    }
+}
+
 /// See the [module's documentation](self).
 struct OptimisticParallel<T: Tally> {
     tables: Optimistic<T>,
     /// None before the first batch.
     several: Option<Box<Several<T>>>,
     shape: Shape,
-    /// Messages matched where bins were shared out, and where one thread matched and others delivered.
-    shared: u64,
-    ordered: u64,
+    counts: Work,
 }
 
 impl<T: Tally + Sync> OptimisticParallel<T> {
     fn new(shape: Shape) -> Self {
-        OptimisticParallel { tables: shape.tables(), several: None, shape, shared: 0, ordered: 0 }
+        OptimisticParallel { tables: shape.tables(), several: None, shape, counts: Work::default() }
     }
 
     fn batch(
@@ -281,7 +305,8 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
                 threads,
             };
             crew.run(&shares, || shares.take_part(0));
-            self.shared += messages.len() as u64;
+            self.counts.job(crew.threads());
+            self.counts.shared += messages.len() as u64;
             table.collect(messages.len(), out)
         } else if together && piece.delivery.is_asked() {
             let ordered = Ordered::new(piece.first, piece.delivery, crew.threads());
@@ -297,7 +322,9 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
                 matched
             });
             gone = Some(taken);
-            self.ordered += messages.len() as u64;
+            self.counts.job(crew.threads());
+            self.counts.ordered += messages.len() as u64;
+            self.counts.atomics += Ordered::claims(messages.len(), crew.threads());
             unexpected
         } else {
             let mut number = piece.first;
@@ -378,6 +405,11 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             let played = Played { round, first: block.first, delivery: piece.delivery };
             crew.run(&played, || played.take_part(0));
+            let (parts, candidates) = (crew.threads() as u64, round.candidates() as u64);
+            self.counts.job(crew.threads());
+            // Claims, and one in vain for each thread; a part's bookings are told at once, messages settled one by one.
+            self.counts.atomics += 3 * parts + candidates + messages.len() as u64;
+            self.counts.barriers += parts - 1;
             round.commit(&mut self.tables, out)?;
         }
         Ok(())
@@ -386,7 +418,9 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     fn in_order(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         let Some(several) = &mut self.several else { return self.singly(piece, out) };
         let ordered = Ordered::new(piece.first, piece.delivery, several.crew.threads());
-        self.ordered += piece.messages.len() as u64;
+        self.counts.job(several.crew.threads());
+        self.counts.ordered += piece.messages.len() as u64;
+        self.counts.atomics += Ordered::claims(piece.messages.len(), several.crew.threads());
         several.crew.run(&ordered, || {
             let mut matched = Ok(());
             let mut count = 0;
@@ -528,8 +562,10 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             ("blocks_waited", of(Way::Waited)),
             ("blocks_slow_path", of(Way::SlowPath)),
             ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
-            ("shared", self.shared as f64),
-            ("ordered", self.ordered as f64),
+            ("shared", self.counts.shared as f64),
+            ("ordered", self.counts.ordered as f64),
+            ("atomics", self.counts.atomics as f64),
+            ("barriers", self.counts.barriers as f64),
             ("jobs", jobs as f64),
             ("jobs_stood_in", stood_in as f64),
             ("jobs_woken", woken as f64),

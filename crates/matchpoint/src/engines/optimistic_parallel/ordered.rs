@@ -50,6 +50,11 @@ impl<'a> Ordered<'a> {
         }
     }
 
+    /// Claims made for so many messages: one for each chunk, and one in vain for each thread.
+    pub(super) fn claims(messages: usize, threads: usize) -> u64 {
+        (messages.div_ceil(CHUNK) + threads) as u64
+    }
+
     /// What a message comes to; messages are told of in order, by one thread.
     pub(super) fn tell(&self, message: usize, found: Option<RecvId>) {
         // SAFETY: not counted yet, so that nobody looks at it.
