@@ -3,11 +3,14 @@
 //! [`run()`] plays every workload through every engine, in turn, and returns [`Results`]: plain data. Each answer of each
 //! engine is compared with that of a model which shares no code with any engine; timing is separate from that.
 
+pub mod callers;
 pub mod instructions;
 pub mod latency;
 pub mod measure;
 pub mod model;
+pub mod offload;
 pub mod random;
+pub mod rate;
 pub mod reference;
 pub mod results;
 pub mod script;

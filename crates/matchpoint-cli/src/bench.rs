@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
+use matchpoint_bench::offload::{OffloadOptions, offload};
+use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
@@ -15,7 +18,7 @@ use crate::cli::{Bench, TRACE};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
-use crate::report::bench::{json, plot, terminal};
+use crate::report::bench::{json, plot, rate, terminal, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
@@ -39,6 +42,15 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
         return files
             .finish(&terminal::latency(&latencies, columns()), |out| json::write_latency(&latencies, out));
     }
+    if arguments.message_rate {
+        return message_rate(arguments, files, &progress);
+    }
+    if !arguments.callers.is_empty() {
+        return call_at_once(arguments, files, &progress);
+    }
+    if arguments.offload {
+        return offloaded(arguments, files, &progress);
+    }
     let results = measure(arguments, &progress)?;
     files.write_json(|out| json::write(&results, out))?;
     files.write_plot(&results)?;
@@ -46,9 +58,93 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
+/// Engines that are compared under the message-rate benchmark: the paper's tables have twice as many bins as it expects
+/// receives in flight, 1024.
+const RATED: [&str; 6] = [
+    NO_MATCHING,
+    "hybrid",
+    "list",
+    "bins:n=2048",
+    "optimistic:bins=2048,capacity=0",
+    "optimistic_parallel:bins=2048,capacity=0",
+];
+
+fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
+    let rated = || RATED.iter().map(|&name| name.to_owned()).collect();
+    let options = RateOptions {
+        engines: if arguments.engines.is_empty() { rated() } else { arguments.engines.clone() },
+        threads: many(&arguments.threads),
+        windows: many(&arguments.windows),
+        work_ns: arguments.work_ns.clone(),
+        scenarios: Scenario::ALL.to_vec(),
+        messages: arguments.messages as usize,
+        repeats: arguments.repeats as usize,
+        depth: arguments.depth as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let rates = shown(progress, |tell| rates(&options, tell));
+    let rates = rates.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| rate::json(&rates, out))?;
+    files.write_csv(|out| rate::csv(&rates, out))?;
+    files.draw(|form| plot::rate::render(&rates, form))?;
+    files.finish(&rate::terminal(&rates, columns()), |out| rate::json(&rates, out))?;
+    let wrong = rates.rates.iter().find_map(|rate| {
+        let wrong = rate.wrong.as_ref()?;
+        Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
+    });
+    wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
+}
+
+/// Concurrent engines that are compared: one lock; a lock for each communicator, and where hints allow for each source.
+const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
+
+/// Receives that a caller posts before their messages arrive.
+const BURST: usize = 16;
+
+fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let concurrent = || CONCURRENT.iter().map(|&name| name.to_owned()).collect();
+    let options = CallerOptions {
+        engines: if arguments.concurrent.is_empty() { concurrent() } else { arguments.concurrent.clone() },
+        callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
+        burst: BURST,
+        bursts: arguments.repeats as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let rates = shown(progress, |tell| callers(&options, tell));
+    let rates = rates.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| threads::callers_json(&rates, out))?;
+    files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, out))?;
+    let wrong = rates.rates.iter().find(|rate| !rate.is_right);
+    wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+}
+
+fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let usual = || OFFLOADED.iter().map(|&name| name.to_owned()).collect();
+    let options = OffloadOptions {
+        engines: if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() },
+        budget_bytes: arguments.budget_kib.saturating_mul(1024),
+        messages: arguments.messages as usize,
+        depth: arguments.depth as usize,
+        repeats: arguments.repeats as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let costs = shown(progress, |tell| offload(&options, tell));
+    let costs = costs.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| threads::offload_json(&options, &costs, out))?;
+    let tables = threads::offload(&options, &costs, columns());
+    files.finish(&tables, |out| threads::offload_json(&options, &costs, out))?;
+    let wrong = costs.iter().find(|cost| !cost.is_right);
+    wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
+}
+
+/// Engines that are offloaded unless others are named.
+const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
+
 /// What is written beside the tables.
 struct Files {
     outputs: Outputs,
+    csv: Option<usize>,
     json: Option<usize>,
     json_to_stdout: bool,
     plot: Option<(usize, plot::Form)>,
@@ -62,6 +158,7 @@ impl Files {
             return Err(Failure::Message("--json and --plot need a file each".to_owned()));
         }
         let mut outputs = Outputs::default();
+        let csv = arguments.csv.as_deref().map(|path| outputs.reserve(path)).transpose()?;
         let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
         let json = json.map(|path| outputs.reserve(path)).transpose()?;
         let mut plot = None;
@@ -69,15 +166,26 @@ impl Files {
             let form = plot::Form::of(path).ok_or_else(|| unknown_form(path))?;
             plot = Some((outputs.reserve(path)?, form));
         }
-        Ok(Files { outputs, json, json_to_stdout, plot })
+        Ok(Files { outputs, csv, json, json_to_stdout, plot })
     }
 
     fn write_json(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         self.json.map_or(Ok(()), |index| self.outputs.fill(index, |out| write(out)))
     }
 
-    fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {
+    fn write_csv(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        self.csv.map_or(Ok(()), |index| self.outputs.fill(index, |out| write(out)))
+    }
+
+    fn draw(&mut self, render: impl FnOnce(plot::Form) -> String) -> Result<(), Failure> {
         let Some((index, form)) = self.plot else { return Ok(()) };
+        self.outputs.fill(index, |out| out.write_all(render(form).as_bytes()))
+    }
+
+    fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {
+        if self.plot.is_none() {
+            return Ok(());
+        }
         let lone = plot::of_one_size(results);
         if !lone.is_empty() {
             anstream::eprintln!(
@@ -92,7 +200,7 @@ impl Files {
                 lone[0]
             );
         }
-        self.outputs.fill(index, |out| out.write_all(plot::render(results, form).as_bytes()))
+        self.draw(|form| plot::render(results, form))
     }
 
     /// Gives files their names, and prints the tables, or the JSON in their place.

@@ -1,5 +1,7 @@
 //! Blocks of messages, matched by several threads, beside the same messages one by one.
 
+use std::sync::Mutex;
+
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Outcome, Queue, Rank, Receive, RecvId,
     Refused, Selector, Tag, TagMask, Wild, engines, event::script,
@@ -11,13 +13,17 @@ fn engine(name: &str) -> Box<dyn Engine> {
 }
 
 /// More threads than messages in a block, fewer, and none but the caller.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 10] = [
     "optimistic_parallel:capacity=0,threads=1",
     "optimistic_parallel:capacity=0,threads=2",
     "optimistic_parallel:capacity=0,threads=4",
     "optimistic_parallel:capacity=0,threads=4,block=7,bins=1",
     "optimistic_parallel:capacity=0,threads=3,block=2,bins=5",
     "optimistic_parallel:capacity=0,threads=8,block=5",
+    "optimistic_parallel:capacity=0,threads=3,bins=300,by=shares",
+    "optimistic_parallel:capacity=0,threads=8,bins=5,by=shares",
+    "optimistic_parallel:capacity=0,threads=3,by=order",
+    "optimistic_parallel:capacity=0,threads=3,by=optimism",
 ];
 
 fn statistic(engine: &dyn Engine, name: &str) -> f64 {
@@ -54,6 +60,7 @@ fn the_laws_hold_with_any_number_of_threads() {
 
 /// What receives and messages are like: few keys make many conflicts.
 struct Crowd {
+    contexts: u64,
     keys: u64,
     any_source_percent: u64,
     any_tag_percent: u64,
@@ -62,13 +69,17 @@ struct Crowd {
     run: u64,
 }
 
-const CROWDS: [Crowd; 6] = [
-    Crowd { keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
-    Crowd { keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
-    Crowd { keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
-    Crowd { keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
-    Crowd { keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
-    Crowd { keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+const CROWDS: [Crowd; 9] = [
+    Crowd { contexts: 2, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Crowd { contexts: 2, keys: 2, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 9 },
+    Crowd { contexts: 2, keys: 2, any_source_percent: 50, any_tag_percent: 0, masked_percent: 0, run: 4 },
+    Crowd { contexts: 2, keys: 3, any_source_percent: 20, any_tag_percent: 20, masked_percent: 20, run: 3 },
+    Crowd { contexts: 2, keys: 2, any_source_percent: 10, any_tag_percent: 40, masked_percent: 0, run: 30 },
+    Crowd { contexts: 2, keys: 40, any_source_percent: 3, any_tag_percent: 3, masked_percent: 0, run: 2 },
+    // One communicator, no wildcard: bins are shared out.
+    Crowd { contexts: 1, keys: 20, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 1 },
+    Crowd { contexts: 1, keys: 4, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 5 },
+    Crowd { contexts: 1, keys: 1, any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, run: 50 },
 ];
 
 struct Stream<'a> {
@@ -97,7 +108,7 @@ impl Stream<'_> {
         } else {
             Wild::Is(Tag(tag))
         };
-        Selector::new(ContextId(self.choices.below(2) as u32), source, tag)
+        Selector::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, tag)
     }
 
     /// Runs of receives, about so many in all.
@@ -115,7 +126,8 @@ impl Stream<'_> {
         let message = |_| {
             let (source, tag) = (self.choices.below(self.crowd.keys), self.choices.below(self.crowd.keys));
             let source = if self.choices.chance(3) { Rank::UNKNOWN } else { Rank(source) };
-            let envelope = Envelope::new(ContextId(self.choices.below(2) as u32), source, Tag(tag));
+            let envelope =
+                Envelope::new(ContextId(self.choices.below(self.crowd.contexts) as u32), source, Tag(tag));
             Message::new(MsgId(self.id()), envelope)
         };
         (0..count).map(message).collect()
@@ -141,8 +153,19 @@ fn crowded_batches_come_to_what_their_messages_come_to_one_by_one() {
                 let count = stream.choices.below(200);
                 let messages = stream.messages(count);
                 let (mut out, mut expected) = (Vec::new(), Vec::new());
-                ours.arrive_batch(&messages, &mut out).unwrap();
                 right.arrive_batch(&messages, &mut expected).unwrap();
+                if round % 2 == 0 {
+                    ours.arrive_batch(&messages, &mut out).unwrap();
+                } else {
+                    let delivered = Mutex::new(Vec::new());
+                    let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
+                    ours.deliver_batch(&messages, &mut out, &deliver).unwrap();
+                    let mut delivered = delivered.into_inner().unwrap();
+                    delivered.sort_unstable();
+                    let matched =
+                        (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
+                    assert_eq!(delivered, matched.collect::<Vec<_>>(), "{name}, crowd {seed}, round {round}");
+                }
                 assert_eq!(out, expected, "{name}, crowd {seed}, round {round}");
                 assert_eq!(queued(&*ours), queued(&*right), "{name}, crowd {seed}, round {round}");
                 if queued(&*ours).len() > 1000 {
@@ -151,7 +174,13 @@ fn crowded_batches_come_to_what_their_messages_come_to_one_by_one() {
                     }
                 }
             }
-            assert!(statistic(&*ours, "blocks") > 0.0, "{name}, crowd {seed}");
+            let told = |of| statistic(&*ours, of) > 0.0;
+            let is_shared = crowd.contexts == 1 && !name.contains("by=o") && crowd.keys > 1;
+            let threads = statistic(&*ours, "threads");
+            assert!(
+                threads == 1.0 || told(if is_shared { "shared" } else { "jobs" }),
+                "{name}, crowd {seed}"
+            );
         }
     }
 }
@@ -189,5 +218,29 @@ fn statistics_tell_how_messages_were_settled_whoever_was_faster() {
         assert_eq!(told.map(|name| statistic(&*engine, name)), [1.0, 2.0, 1.0, 3.0]);
         assert_eq!(statistic(&*engine, "blocks_no_candidate"), 1.0);
         assert_eq!(queued(&*engine), [5, 6]);
+    }
+}
+
+#[test]
+fn who_delivers_may_panic_and_all_is_matched() {
+    for name in NAMES {
+        let (mut ours, mut right) = (engine(name), engine("list"));
+        let posts = (0..100).map(|number| {
+            let selector =
+                Selector::new(ContextId(0), Wild::Is(Rank(number % 10)), Wild::Is(Tag(number % 7)));
+            Receive::new(RecvId(number), selector)
+        });
+        posts.for_each(|receive| assert_eq!((ours.post(receive), right.post(receive)), (Ok(None), Ok(None))));
+        let messages: Vec<Message> = (0..60)
+            .map(|number| {
+                Message::new(MsgId(number), Envelope::new(ContextId(0), Rank(number % 10), Tag(number % 7)))
+            })
+            .collect();
+        let (mut out, mut expected) = (Vec::new(), Vec::new());
+        right.arrive_batch(&messages, &mut expected).unwrap();
+        let fails = |number: usize, _| assert_ne!(number, 33, "this one fails");
+        let call = std::panic::AssertUnwindSafe(|| ours.deliver_batch(&messages, &mut out, &fails));
+        assert!(std::panic::catch_unwind(call).is_err(), "{name}: it is told");
+        assert_eq!((&out, queued(&*ours)), (&expected, queued(&*right)), "{name}");
     }
 }

@@ -9,6 +9,9 @@
 //! An entry may be in `L` chains at once, one for each of its pairs of links: a hash bin and the order of arrival, say.
 //! Push, unlink and removal are O(1).
 
+mod lent;
+
+pub(crate) use self::lent::{Lent, Taken};
 use crate::engine::Refused;
 
 /// Where an entry lies in its [`Slab`].
@@ -70,6 +73,15 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     /// Bytes allocated. Never fewer than before.
     pub(crate) fn bytes(&self) -> u64 {
         (self.slots.capacity() * size_of::<Slot<T, L>>()) as u64
+    }
+
+    /// Has room for so many entries more.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`].
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<(), Refused> {
+        let vacant = self.slots.len() - self.len();
+        self.slots.try_reserve(more.saturating_sub(vacant)).map_err(|_| Refused::Memory)
     }
 
     /// Keeps a value, in no chain yet.

@@ -175,6 +175,10 @@ pub struct Drained {
     pub pending: Vec<RecvId>,
 }
 
+/// What is done with a message that has found its receive, the protocol work: a copy, or a request for the data. It is told
+/// the message's number in its batch, and the receive.
+pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
+
 /// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
 pub trait Engine: Send {
     /// Rule 3. Returns the message taken, or `None` once the receive is queued.
@@ -252,6 +256,29 @@ pub trait Engine: Send {
         out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
         for &message in messages {
             out.push(self.arrive(message)?);
+        }
+        Ok(())
+    }
+
+    /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, as soon as that
+    /// is certain, and before it returns. An engine that has threads of its own calls it from several of them at once, in any
+    /// order. If it panics, so does this call, once all of the batch is matched.
+    ///
+    /// # Errors
+    /// As [`Engine::arrive_batch`]; nothing is delivered of messages from the one refused on.
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        for (number, &message) in messages.iter().enumerate() {
+            let found = self.arrive(message)?;
+            out.push(found);
+            if let Some(receive) = found {
+                deliver(number, receive);
+            }
         }
         Ok(())
     }

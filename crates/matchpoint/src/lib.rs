@@ -19,6 +19,7 @@
 mod blocks;
 mod chains;
 mod communicators;
+pub mod concurrent;
 pub mod effort;
 pub mod engine;
 pub mod engines;
@@ -27,15 +28,18 @@ pub mod event;
 pub mod footprint;
 pub mod hashes;
 pub mod hints;
+pub mod offload;
 mod peers;
+mod ring;
 pub mod scan;
 mod scanning;
 mod sync;
 mod upkeep;
 pub mod wrap;
 
+pub use concurrent::Concurrent;
 pub use effort::Attempts;
-pub use engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+pub use engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;

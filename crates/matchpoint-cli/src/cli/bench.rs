@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use matchpoint_bench::rate::NO_MATCHING;
+
 use super::engine_name;
 
 const EXAMPLES: &str = "Examples:
@@ -14,6 +16,9 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --workload trace:traces/lulesh-27 --cold
   matchpoint bench --budget 10 --json results.json --plot results.html
   matchpoint bench --latency --entries 100000 --engine bins
+  matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
+  matchpoint bench --callers 1,2,4
+  matchpoint bench --offload --budget-kib 4608
 
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
@@ -33,7 +38,7 @@ pub(super) fn help() -> String {
 #[derive(Args, Debug)]
 pub struct Bench {
     /// An engine, as name:key=value,… (repeat for several) [default: all]
-    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_name)]
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
     pub engines: Vec<String>,
 
     /// A workload, in its usual sizes or in size N, or trace:PATH (repeat for several) [default: all but traces]
@@ -47,6 +52,63 @@ pub struct Bench {
     /// Time every single call, while queues grow, wildcards come into use and all is cleaned up: percentiles
     #[arg(long, conflicts_with_all = ["cold", "workloads", "plot"])]
     pub latency: bool,
+
+    /// Million messages per second that are matched and delivered, by any number of threads: the message-rate benchmark of
+    /// the optimistic paper, without its network
+    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency"])]
+    pub message_rate: bool,
+
+    /// Million messages per second that several application threads post and receive at once, of concurrent engines
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024),
+        conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
+    pub callers: Vec<u32>,
+
+    /// What an application's thread pays for each post and each completion where another thread matches
+    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
+    pub offload: bool,
+
+    /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
+    #[arg(long = "concurrent", value_name = "NAME", value_parser = concurrent_name)]
+    pub concurrent: Vec<String>,
+
+    /// With --offload: KiB that the matching thread may hold before the application falls back
+    #[arg(long, value_name = "KIB", default_value_t = matchpoint::offload::BUDGET_KIB)]
+    pub budget_kib: u64,
+
+    /// With --message-rate: threads, of engines that have several
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: Vec<u32>,
+
+    /// With --message-rate: messages handed in at once
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128],
+        value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub windows: Vec<u32>,
+
+    /// With --message-rate: protocol work for each message, in nanoseconds
+    #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
+        value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+    pub work_ns: Vec<u32>,
+
+    /// With --message-rate: messages of a sequence
+    #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub messages: u32,
+
+    /// With --message-rate: sequences of a repetition
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeats: u32,
+
+    /// With --message-rate: repetitions, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+
+    /// With --message-rate: receives that stand in front and match nothing, for long queues and cold caches
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    pub depth: u32,
+
+    /// With --message-rate: write the results as a table, with commas, to this file
+    #[arg(long, value_name = "FILE", requires = "message_rate")]
+    pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
@@ -63,6 +125,14 @@ pub struct Bench {
     /// Draw time against size into this file: .svg, or .html with the table
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
+}
+
+fn engine_or_none(name: &str) -> Result<String, String> {
+    if name == NO_MATCHING { Ok(name.to_owned()) } else { engine_name(name) }
+}
+
+fn concurrent_name(name: &str) -> Result<String, String> {
+    matchpoint::concurrent::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
 
 fn workload_name(name: &str) -> Result<String, String> {

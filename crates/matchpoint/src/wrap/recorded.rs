@@ -1,7 +1,7 @@
 //! `Recorded`: an engine around any engine, which writes down every call: a run that went wrong becomes a script.
 
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::event::Event;
 use crate::footprint::Footprint;
@@ -84,6 +84,16 @@ impl Engine for Recorded {
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
         self.events.push(Event::ArriveBatch(messages.to_vec()));
         self.engine.arrive_batch(messages, out)
+    }
+
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        self.events.push(Event::ArriveBatch(messages.to_vec()));
+        self.engine.deliver_batch(messages, out, deliver)
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {

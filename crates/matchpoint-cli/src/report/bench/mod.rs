@@ -2,5 +2,7 @@
 
 pub mod json;
 pub mod plot;
+pub mod rate;
 mod tables;
 pub mod terminal;
+pub mod threads;

@@ -13,6 +13,12 @@ pub(super) struct Index<const W: usize = 0> {
     occupied: u32,
 }
 
+/// The bin, of so many, that a key goes to.
+#[inline]
+pub(super) fn number(key: u32, bins: usize) -> usize {
+    ((u64::from(key) * bins as u64) >> hashes::BITS) as usize
+}
+
 impl<const W: usize> Default for Index<W> {
     fn default() -> Self {
         Index { bins: Vec::new(), occupied: 0 }
@@ -38,10 +44,15 @@ impl<const W: usize> Index<W> {
         self.occupied == 0
     }
 
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.bins.len()
+    }
+
     /// Scaled, not masked: the paper's tables have any number of bins.
     #[inline]
     fn number(&self, key: u32) -> usize {
-        ((u64::from(key) * self.bins.len() as u64) >> hashes::BITS) as usize
+        number(key, self.bins.len())
     }
 
     /// What has this key, and whatever shares its bin, oldest first.
@@ -88,6 +99,16 @@ impl<const W: usize> Index<W> {
             bin.unlink(slab, at);
             self.occupied -= u32::from(*bin == Chain::default());
         }
+    }
+
+    /// The bins, for those who count themselves how many they empty.
+    pub(super) fn bins_mut(&mut self) -> &mut [Chain<W>] {
+        &mut self.bins
+    }
+
+    /// So many bins were emptied.
+    pub(super) fn emptied(&mut self, bins: u32) {
+        self.occupied -= bins;
     }
 
     /// The share of bins without an entry; all of them if there are no bins yet.

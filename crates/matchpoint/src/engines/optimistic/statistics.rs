@@ -11,6 +11,9 @@ use crate::hashes::Hashes;
 
 /// Told by the engine what it is about to do. `()` does not listen.
 pub(in crate::engines) trait Tally: Effort {
+    /// Whether it must be told of messages one by one.
+    const LISTENS: bool = false;
+
     /// A message with these hash values is about to be searched for among the receives of its communicator.
     fn arrives(&mut self, _: &PostedIndexes, _: &Slab<Aged<Descriptor>, 1>, _: Hashes) {}
 
@@ -64,6 +67,8 @@ impl Effort for Counts {
 }
 
 impl Tally for Counts {
+    const LISTENS: bool = true;
+
     fn arrives(&mut self, indexes: &PostedIndexes, receives: &Slab<Aged<Descriptor>, 1>, hashes: Hashes) {
         self.arrivals += 1;
         for class in CLASSES {

@@ -6,11 +6,16 @@
 //!
 //! The tables are the engine's own. The crew is not in it: threads are given the round as they begin.
 
+#![allow(unsafe_code)]
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
+use super::crew::{Desk, Job};
+use super::delivery::Delivery;
+use super::ordered::Ordered;
 use super::protocol::{Rules, Sound, Way};
 use super::round::Round;
 use crate::chains::Place;
@@ -63,18 +68,17 @@ fn check<R: Rules>(scene: &Scene) {
         counted.fetch_add(1, Ordering::Relaxed);
         let mut tables = Optimistic::<()>::new(2, 0, false);
         posts.iter().for_each(|post| drop(post.play(&mut tables)));
-        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false));
+        let mut round = Round::<(), R>::new(Optimistic::new(2, 0, false), threads);
         round.begin(&mut tables, &messages, threads).expect("there is memory");
         let round = Arc::new(round);
         let worker = |_| {
             let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.work())
+            loom::thread::spawn(move || round.work(0, &Delivery::new(None)))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.work();
-        round.wait();
-        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
+        round.work(0, &Delivery::new(None));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+        let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
 
         let mut round = Arc::into_inner(round).expect("the workers have ended");
         let mut out = Vec::new();
@@ -286,4 +290,87 @@ impl Rules for Unreleased {
 #[should_panic(expected = "not what one by one comes to")]
 fn bookings_that_are_not_released_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
+}
+
+/// A job whose shares are cells: two threads in one of them, or the caller before another is done, is found.
+struct Cells(Vec<loom::cell::UnsafeCell<u32>>);
+
+// SAFETY: loom watches who reaches which.
+unsafe impl Sync for Cells {}
+
+impl Job for Cells {
+    fn take_part(&self, share: usize) {
+        // SAFETY: as above.
+        self.0[share].with_mut(|at| unsafe { *at += 1 });
+    }
+}
+
+/// Two jobs, and workers who look for one twice at whatever time: too early, in time, during the other job, or too late.
+fn work_together<const RELEASES: bool>() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let desk = Arc::new(Desk::<RELEASES>::new(2));
+        let worker = |at| {
+            let desk = Arc::clone(&desk);
+            loom::thread::spawn(move || {
+                for _ in 0..2 {
+                    let begun = desk.begun();
+                    if begun > 0 {
+                        desk.attend(at, begun);
+                    }
+                }
+            })
+        };
+        let workers: Vec<_> = (0..2).map(worker).collect();
+        for _ in 0..2 {
+            let cells = Cells((0..3).map(|_| loom::cell::UnsafeCell::new(0)).collect());
+            // SAFETY: it is finished before the cells end.
+            let number = unsafe { desk.begin(&cells) };
+            cells.take_part(0);
+            desk.finish(number, &cells);
+            // SAFETY: all is done, or loom says so.
+            assert!(cells.0.iter().all(|cell| cell.with(|at| unsafe { *at }) == 1), "every share, once");
+        }
+        workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+    });
+}
+
+#[test]
+fn every_share_of_a_job_is_done_once_and_before_it_is_finished() {
+    work_together::<true>();
+}
+
+#[test]
+#[should_panic(expected = "access")]
+fn a_share_whose_end_is_not_released_is_found() {
+    work_together::<false>();
+}
+
+/// One thread matches, two deliver: each receive once, and no outcome is looked at before it is told.
+#[test]
+fn what_one_thread_matches_all_deliver_once() {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let told: &'static [loom::sync::atomic::AtomicUsize] =
+            Box::leak((0..6).map(|_| loom::sync::atomic::AtomicUsize::new(0)).collect());
+        let deliver = Box::leak(Box::new(|number: usize, receive: RecvId| {
+            assert_eq!(receive.0 as usize, 10 + number);
+            told[number].fetch_add(1, Ordering::Relaxed);
+        }));
+        let delivery: &'static Delivery<'static> = Box::leak(Box::new(Delivery::new(Some(deliver))));
+        let ordered = Arc::new(Ordered::new(0, delivery, 2));
+        let other = Arc::clone(&ordered);
+        let worker = loom::thread::spawn(move || other.take_part(1));
+        for message in 0..6 {
+            // The third is unexpected.
+            ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64)));
+        }
+        ordered.end(6);
+        ordered.take_part(0);
+        worker.join().expect("it does not panic");
+        let times: Vec<usize> = told.iter().map(|times| times.load(Ordering::Relaxed)).collect();
+        assert_eq!(times, [1, 1, 0, 1, 1, 1]);
+    });
 }

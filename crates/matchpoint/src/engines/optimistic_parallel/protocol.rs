@@ -81,7 +81,7 @@ use std::ops::Range;
 
 use crate::chains::{NIL, Place};
 use crate::engine::Refused;
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, wait_until};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, Patience, wait_until};
 
 /// As many messages are in a block at most: the bits of a word.
 pub(super) const MESSAGES: usize = u64::BITS as usize;
@@ -99,6 +99,9 @@ pub(super) trait Receives {
 
     /// Whether a receive accepts a message.
     fn accepts(&self, at: Place, message: usize) -> bool;
+
+    /// A message is settled: it takes that receive.
+    fn takes(&self, message: usize, at: Place);
 }
 
 /// Where models depart from the protocol, to show that its steps are needed.
@@ -165,6 +168,7 @@ pub(super) struct Block<R = Sound> {
     claimed: AtomicUsize,
     booked: AtomicU64,
     settled: AtomicU64,
+    patience: Patience,
     rules: PhantomData<R>,
 }
 
@@ -178,6 +182,7 @@ impl<R> Default for Block<R> {
             claimed: AtomicUsize::new(0),
             booked: AtomicU64::new(0),
             settled: AtomicU64::new(0),
+            patience: Patience { looks: 0 },
             rules: PhantomData,
         }
     }
@@ -201,10 +206,8 @@ fn messages(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-fn await_bits(word: &AtomicU64, bits: u64) {
-    // Pairs with the release in `book`, or in `settle`.
-    wait_until(|| word.load(Ordering::Acquire) & bits == bits);
-}
+/// Looks for the bits of earlier messages: somewhat longer than a thread takes over a part of a block.
+const LOOKS: u32 = 200;
 
 /// What a part's last message on the fast path took: the next of the same candidate is often the one behind it.
 #[derive(Clone, Copy)]
@@ -215,8 +218,19 @@ struct Shifted {
 }
 
 impl<R: Rules> Block<R> {
+    /// How long threads look, if there are so many.
+    pub(super) fn patience(threads: usize) -> Patience {
+        Patience::of(threads, LOOKS)
+    }
+
     /// Begins a block of so many messages, in so many parts, for receives at places below `places`.
-    pub(super) fn begin(&mut self, messages: usize, parts: usize, places: usize) -> Result<(), Refused> {
+    pub(super) fn begin(
+        &mut self,
+        messages: usize,
+        parts: usize,
+        places: usize,
+        patience: Patience,
+    ) -> Result<(), Refused> {
         fn room<T>(table: &mut Vec<T>, length: usize, blank: impl Fn() -> T) -> Result<(), Refused> {
             table.try_reserve(length.saturating_sub(table.len())).map_err(|_| Refused::Memory)?;
             table.resize_with(length.max(table.len()), blank);
@@ -232,6 +246,7 @@ impl<R: Rules> Block<R> {
         })?;
         self.messages = messages;
         self.part = messages.div_ceil(parts).max(1);
+        self.patience = patience;
         // Threads learn of these as they learn of the block.
         self.booked.store(0, Ordering::Relaxed);
         self.settled.store(0, Ordering::Relaxed);
@@ -244,7 +259,7 @@ impl<R: Rules> Block<R> {
         while let Some(part) = self.claim() {
             self.book(part.clone(), receives);
             if R::HAS_BARRIER {
-                await_bits(&self.booked, below(part.start));
+                self.await_bits(&self.booked, below(part.start));
             }
             let mut last = None;
             for message in part {
@@ -253,16 +268,16 @@ impl<R: Rules> Block<R> {
         }
     }
 
-    /// Returns once all messages are settled.
-    pub(super) fn wait(&self) {
-        await_bits(&self.settled, below(self.messages));
-    }
-
     /// The receive that a message takes, and how it came to it. Once all are settled.
     pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as Place;
         ((at != NIL).then_some(at), WAYS[(outcome >> Place::BITS) as usize])
+    }
+
+    /// Messages that have a candidate. Once all are settled.
+    pub(super) fn candidates(&self) -> usize {
+        (0..self.messages).filter(|&message| self.candidate(message).is_some()).count()
     }
 
     /// Takes the block's marks off its receives. Outcomes stay.
@@ -297,6 +312,11 @@ impl<R: Rules> Block<R> {
         !self.marks[at as usize].taken.load(Ordering::Relaxed)
     }
 
+    fn await_bits(&self, word: &AtomicU64, bits: u64) {
+        // Pairs with the release in `book`, or in `settle`.
+        wait_until(self.patience, || word.load(Ordering::Acquire) & bits == bits);
+    }
+
     /// Step 1.
     fn book(&self, part: Range<usize>, receives: &impl Receives) {
         for message in part.clone() {
@@ -323,6 +343,10 @@ impl<R: Rules> Block<R> {
         self.slots[message].outcome.store(outcome, Ordering::Relaxed);
         // Pairs with the acquire in `await_bits`.
         self.settled.fetch_or(bit(message), R::RELEASE);
+        // After that, so that nobody waits for it.
+        if let Some(at) = at {
+            receives.takes(message, at);
+        }
     }
 
     fn resolve(
@@ -340,13 +364,13 @@ impl<R: Rules> Block<R> {
                 return (Some(at), if steps == 0 { Way::NoConflict } else { Way::FastPath });
             }
         } else if rivals == 0 {
-            await_bits(&self.settled, others);
+            self.await_bits(&self.settled, others);
             if self.is_free(candidate) {
                 return (Some(candidate), Way::Waited);
             }
         }
         if R::SLOW_PATH_WAITS {
-            await_bits(&self.settled, below(message));
+            self.await_bits(&self.settled, below(message));
         }
         (receives.oldest(message, |at| self.is_free(at)), Way::SlowPath)
     }

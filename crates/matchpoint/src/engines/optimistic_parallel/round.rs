@@ -3,12 +3,16 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::crew::Job;
+use super::delivery::Delivery;
 #[cfg(all(test, loom))]
 use super::protocol::Way;
 use super::protocol::{Block, Receives, Rules, Sound};
 use crate::chains::Place;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::{Optimistic, Tally};
+use crate::sync::Patience;
+use crate::upkeep::Queues;
 
 /// See the [module's documentation](self).
 pub(super) struct Round<T: Tally, R = Sound> {
@@ -21,6 +25,7 @@ pub(super) struct Round<T: Tally, R = Sound> {
     /// Blocks committed, and their messages by the [`Way`] in which they were settled.
     blocks: u64,
     ways: [u64; 5],
+    patience: Patience,
 }
 
 /// What one thread sees of a round, and how many receives it compared.
@@ -28,6 +33,9 @@ struct Search<'a, T: Tally> {
     tables: &'a Optimistic<T>,
     messages: &'a [Message],
     examined: Cell<u64>,
+    /// The number of the first message in what was handed in.
+    first: usize,
+    delivery: &'a Delivery<'a>,
 }
 
 impl<T: Tally> Receives for Search<'_, T> {
@@ -49,11 +57,30 @@ impl<T: Tally> Receives for Search<'_, T> {
     fn accepts(&self, at: Place, message: usize) -> bool {
         self.tables.selector(at).matches(&self.messages[message].envelope)
     }
+
+    fn takes(&self, message: usize, at: Place) {
+        if self.delivery.is_asked() {
+            self.delivery.of(self.first + message, self.tables.receive(at).id);
+        }
+    }
+}
+
+/// A block under way.
+pub(super) struct Played<'a, T: Tally> {
+    pub(super) round: &'a Round<T>,
+    pub(super) first: usize,
+    pub(super) delivery: &'a Delivery<'a>,
+}
+
+impl<T: Tally + Sync> Job for Played<'_, T> {
+    fn take_part(&self, _: usize) {
+        self.round.work(self.first, self.delivery);
+    }
 }
 
 impl<T: Tally, R: Rules> Round<T, R> {
-    /// Nothing is under way; `tables` stand in for the engine's.
-    pub(super) fn new(tables: Optimistic<T>) -> Self {
+    /// Nothing is under way; `tables` stand in for the engine's. For so many threads.
+    pub(super) fn new(tables: Optimistic<T>, threads: usize) -> Self {
         Round {
             tables,
             messages: Vec::new(),
@@ -61,6 +88,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
             examined: AtomicU64::new(0),
             blocks: 0,
             ways: [0; 5],
+            patience: Block::<R>::patience(threads),
         }
     }
 
@@ -77,23 +105,19 @@ impl<T: Tally, R: Rules> Round<T, R> {
     ) -> Result<(), Refused> {
         self.messages.clear();
         self.messages.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        self.block.begin(messages.len(), parts, tables.places())?;
+        self.block.begin(messages.len(), parts, tables.places(), self.patience)?;
         self.messages.extend_from_slice(messages);
         std::mem::swap(&mut self.tables, tables);
         Ok(())
     }
 
-    /// Takes part in the block until no part of it is left.
-    pub(super) fn work(&self) {
-        let search = Search { tables: &self.tables, messages: &self.messages, examined: Cell::new(0) };
+    /// Takes part in the block until no part of it is left, whose first message has that number in what was handed in.
+    pub(super) fn work(&self, first: usize, delivery: &Delivery<'_>) {
+        let (tables, messages) = (&self.tables, &self.messages[..]);
+        let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.work(&search);
         // Read by the caller once this thread has let go of the round.
         self.examined.fetch_add(search.examined.get(), Ordering::Relaxed);
-    }
-
-    /// Returns once all messages of the block are settled.
-    pub(super) fn wait(&self) {
-        self.block.wait();
     }
 
     /// Gives the tables back, and does there what was decided, in the order of messages; appends the outcomes to `out`.
@@ -127,13 +151,18 @@ impl<T: Tally, R: Rules> Round<T, R> {
     /// The receive at a place. Before [`Round::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn receive(&self, at: Place) -> RecvId {
-        crate::upkeep::Queues::receive(&self.tables, at).id
+        self.tables.receive(at).id
     }
 
     /// How a message was settled. Before [`Round::commit`].
     #[cfg(all(test, loom))]
     pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
         self.block.outcome(message)
+    }
+
+    /// Messages of the block that have a candidate. Before [`Round::commit`].
+    pub(super) fn candidates(&self) -> usize {
+        self.block.candidates()
     }
 
     /// Blocks committed so far.

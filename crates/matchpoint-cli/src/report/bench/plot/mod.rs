@@ -3,6 +3,7 @@
 
 mod chart;
 mod place;
+pub mod rate;
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,0 +1,404 @@
+//! The message-rate benchmark of the optimistic paper (§VI), without its network: k messages at hand, in windows, and the
+//! time until the last of them is matched and delivered, which is when the paper's acknowledgement is sent.
+//!
+//! A sequence is: receives are posted, not timed; then messages are handed in, a window at a time, and each that finds its
+//! receive costs so much protocol work, in the thread that matched it. All engines play all scenarios in turn, repetition
+//! by repetition.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use matchpoint::engines::{self, NameError, REGISTRY};
+use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild};
+
+use crate::statistics::{median, percentile};
+
+/// What messages and receives are like.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scenario {
+    /// Every receive has a source and a tag of its own (the paper's NC).
+    NoConflict,
+    /// All receives are alike, posted one after the other (WC-FP).
+    FastPath,
+    /// All receives are alike, but another was posted, and matched, between each two, so that there is no run of
+    /// compatible receives (WC-SP).
+    SlowPath,
+    /// Messages alike, for which receives with and without a source wait in turn. Not in the paper.
+    Wildcards,
+}
+
+impl Scenario {
+    /// All of them.
+    pub const ALL: [Scenario; 4] =
+        [Scenario::NoConflict, Scenario::FastPath, Scenario::SlowPath, Scenario::Wildcards];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::NoConflict => "no_conflict",
+            Scenario::FastPath => "fast_path",
+            Scenario::SlowPath => "slow_path",
+            Scenario::Wildcards => "wildcards",
+        }
+    }
+
+    /// Its name for readers.
+    pub fn title(self) -> &'static str {
+        match self {
+            Scenario::NoConflict => "no conflict",
+            Scenario::FastPath => "conflict, fast path",
+            Scenario::SlowPath => "conflict, slow path",
+            Scenario::Wildcards => "conflict, wildcards",
+        }
+    }
+
+    fn envelope(self, number: usize) -> Envelope {
+        match self {
+            Scenario::NoConflict => Envelope::new(CONTEXT, Rank(number as u64), Tag(number as u64)),
+            _ => Envelope::new(CONTEXT, Rank(7), Tag(7)),
+        }
+    }
+
+    fn selector(self, number: usize) -> Selector {
+        match self {
+            Scenario::Wildcards if number % 2 == 1 => Selector::new(CONTEXT, Wild::Any, Wild::Is(Tag(7))),
+            _ => Selector::exactly(&self.envelope(number)),
+        }
+    }
+}
+
+const CONTEXT: ContextId = ContextId(0);
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct RateOptions {
+    /// Names of engines; one that has a parameter `threads`, and is not given it, is measured with each of `threads`.
+    pub engines: Vec<String>,
+    /// Threads.
+    pub threads: Vec<usize>,
+    /// Messages handed in at once.
+    pub windows: Vec<usize>,
+    /// Protocol work for each message, in nanoseconds.
+    pub work_ns: Vec<u32>,
+    /// Scenarios.
+    pub scenarios: Vec<Scenario>,
+    /// Messages of a sequence: the paper's k.
+    pub messages: usize,
+    /// Sequences of a repetition.
+    pub repeats: usize,
+    /// Receives that stand in front and match nothing.
+    pub depth: usize,
+    /// Repetitions.
+    pub repetitions: usize,
+}
+
+/// The name, among engines, of no matching at all: protocol work only.
+pub const NO_MATCHING: &str = "none";
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Rates {
+    /// What was asked for.
+    pub options: RateOptions,
+    /// Processors that this process may use.
+    pub processors: usize,
+    /// Window by window, work by work, scenario by scenario, and of each engine by engine.
+    pub rates: Vec<Rate>,
+}
+
+/// One engine under one scenario.
+#[derive(Clone, Debug)]
+pub struct Rate {
+    /// Messages handed in at once.
+    pub window: usize,
+    /// Protocol work for each message, in nanoseconds.
+    pub work_ns: u32,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The engine's name as given, its threads apart.
+    pub engine: String,
+    /// Its threads, if it has such a parameter.
+    pub threads: Option<usize>,
+    /// Million messages per second: the median of the repetitions.
+    pub median: f64,
+    /// A quarter of the repetitions were slower.
+    pub p25: f64,
+    /// A quarter of the repetitions were faster.
+    pub p75: f64,
+    /// Repetitions.
+    pub samples: usize,
+    /// What an engine with threads counts, for each message of the timed sequences.
+    pub counted: Vec<(&'static str, f64)>,
+    /// The first wrong answer.
+    pub wrong: Option<String>,
+}
+
+/// Told how many of how many cells are done, and what is played; returns false to stop.
+pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
+
+/// Sequences before those that are timed: an engine that chooses how it works has chosen by then.
+const WARM: usize = 100;
+
+/// Measures; `None` if it was stopped.
+///
+/// # Errors
+/// An engine's name cannot be understood.
+pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rates>, NameError> {
+    let step_ns = step_ns();
+    let cells = options.windows.len() * options.work_ns.len() * options.scenarios.len();
+    let mut rates = Vec::new();
+    let mut done = 0;
+    for &window in &options.windows {
+        for &work_ns in &options.work_ns {
+            for &scenario in &options.scenarios {
+                let cell = Cell { options, window, work_ns, scenario, step_ns };
+                let what = format!("window {window}, work {work_ns} ns, {}", scenario.title());
+                let mut go_on = || progress(done, cells, &what);
+                match cell.play(&mut go_on)? {
+                    Some(row) => rates.extend(row),
+                    None => return Ok(None),
+                }
+                done += 1;
+            }
+        }
+    }
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Ok(Some(Rates { options: options.clone(), processors, rates }))
+}
+
+/// Engines with their threads: what is measured in each cell.
+fn names(options: &RateOptions) -> Vec<(String, Option<usize>)> {
+    let mut names = Vec::new();
+    for engine in &options.engines {
+        let (bare, given) = engine.split_once(':').unwrap_or((engine, ""));
+        let spec = REGISTRY.iter().find(|spec| spec.name == bare);
+        let has = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == "threads"));
+        let is_given = given.split(',').any(|part| part.starts_with("threads="));
+        if has && !is_given {
+            names.extend(options.threads.iter().map(|&threads| (engine.clone(), Some(threads))));
+        } else {
+            names.push((engine.clone(), None));
+        }
+    }
+    names
+}
+
+/// The name of an engine with so many threads.
+fn with_threads(name: &str, threads: Option<usize>) -> String {
+    match threads {
+        None => name.to_owned(),
+        Some(threads) if name.contains(':') => format!("{name},threads={threads}"),
+        Some(threads) => format!("{name}:threads={threads}"),
+    }
+}
+
+struct Cell<'a> {
+    options: &'a RateOptions,
+    window: usize,
+    work_ns: u32,
+    scenario: Scenario,
+    step_ns: f64,
+}
+
+impl Cell<'_> {
+    fn play(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
+        let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
+        let mut contestants = Vec::new();
+        for (name, threads) in names(self.options) {
+            contestants.push(Contestant::enter(self, name, threads, steps)?);
+        }
+        for contestant in &mut contestants {
+            if !go_on() {
+                return Ok(None);
+            }
+            (0..WARM).for_each(|_| {
+                contestant.sequence(self);
+            });
+            contestant.begin();
+        }
+        for repetition in 0..self.options.repetitions {
+            for turn in 0..contestants.len() {
+                let at = (turn + repetition) % contestants.len();
+                contestants[at].repeat(self);
+            }
+            if !go_on() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(contestants.into_iter().map(|contestant| contestant.rate(self)).collect()))
+    }
+}
+
+/// An engine, or none, in one cell.
+struct Contestant {
+    name: String,
+    threads: Option<usize>,
+    engine: Option<Box<dyn Engine>>,
+    messages: Vec<Message>,
+    steps: u32,
+    out: Vec<Option<RecvId>>,
+    /// Million messages per second.
+    samples: Vec<f64>,
+    before: Vec<(&'static str, f64)>,
+    wrong: Option<String>,
+}
+
+impl Contestant {
+    fn enter(cell: &Cell<'_>, name: String, threads: Option<usize>, steps: u32) -> Result<Self, NameError> {
+        let mut engine = match name.as_str() {
+            NO_MATCHING => None,
+            name => Some(engines::create(&with_threads(name, threads))?),
+        };
+        let mut wrong = None;
+        if let Some(engine) = &mut engine {
+            for number in 0..cell.options.depth {
+                let (source, tag) = (Wild::Is(Rank((1 << 20) + number as u64)), Wild::Is(Tag(number as u64)));
+                let receive =
+                    Receive::new(RecvId(STANDING + number as u64), Selector::new(CONTEXT, source, tag));
+                if let Err(refused) = engine.post(receive) {
+                    wrong.get_or_insert(format!("a receive was refused: {refused}"));
+                }
+            }
+        }
+        let message = |number| Message::new(MsgId(number as u64), cell.scenario.envelope(number));
+        Ok(Contestant {
+            name,
+            threads,
+            engine,
+            messages: (0..cell.options.messages).map(message).collect(),
+            steps,
+            out: Vec::with_capacity(cell.options.messages),
+            samples: Vec::new(),
+            before: Vec::new(),
+            wrong,
+        })
+    }
+
+    fn begin(&mut self) {
+        self.before = self.counted();
+    }
+
+    fn counted(&self) -> Vec<(&'static str, f64)> {
+        let engine = self.engine.as_ref().filter(|_| self.threads.is_some());
+        engine.map(|engine| engine.statistics()).unwrap_or_default()
+    }
+
+    fn repeat(&mut self, cell: &Cell<'_>) {
+        let took: Duration = (0..cell.options.repeats).map(|_| self.sequence(cell)).sum();
+        let messages = (cell.options.repeats * self.messages.len()) as f64;
+        self.samples.push(messages / (took.as_nanos().max(1) as f64 / 1e3));
+    }
+
+    /// Posts, and what it takes from the first message handed in until all are delivered.
+    fn sequence(&mut self, cell: &Cell<'_>) -> Duration {
+        let steps = self.steps;
+        let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
+        let Some(engine) = &mut self.engine else {
+            let started = Instant::now();
+            for window in black_box(&self.messages).chunks(cell.window) {
+                for message in window {
+                    black_box(&deliver as &matchpoint::Deliver<'_>)(0, RecvId(black_box(message).id.0));
+                }
+            }
+            return started.elapsed();
+        };
+        let mut right = true;
+        for number in 0..self.messages.len() {
+            let receive = Receive::new(RecvId(number as u64), cell.scenario.selector(number));
+            right &= engine.post(receive) == Ok(None);
+            if cell.scenario == Scenario::SlowPath {
+                let between = Envelope::new(CONTEXT, Rank(7), Tag(8));
+                right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between))) == Ok(None);
+                right &= engine.arrive(Message::new(MsgId(u64::MAX), between)) == Ok(Some(BETWEEN));
+            }
+        }
+        self.out.clear();
+        let started = Instant::now();
+        for window in self.messages.chunks(cell.window) {
+            right &= engine.deliver_batch(window, &mut self.out, &deliver).is_ok();
+        }
+        let took = started.elapsed();
+        right &= self.out.iter().enumerate().all(|(number, out)| *out == Some(RecvId(number as u64)));
+        if !right || self.out.len() != self.messages.len() {
+            self.wrong.get_or_insert(format!("not message by message the receives in order: {:?}", self.out));
+        }
+        took
+    }
+
+    fn rate(mut self, cell: &Cell<'_>) -> Rate {
+        let after = self.counted();
+        let messages = (cell.options.repetitions * cell.options.repeats * self.messages.len()) as f64;
+        let counted = after
+            .iter()
+            .zip(&self.before)
+            .map(|((name, after), (_, before))| (*name, (after - before) / messages));
+        Rate {
+            window: cell.window,
+            work_ns: cell.work_ns,
+            scenario: cell.scenario,
+            median: median(&mut self.samples),
+            p25: percentile(&self.samples, 0.25),
+            p75: percentile(&self.samples, 0.75),
+            samples: self.samples.len(),
+            engine: self.name,
+            threads: self.threads,
+            counted: counted.collect(),
+            wrong: self.wrong,
+        }
+    }
+}
+
+/// Ids of receives that stand in front begin here.
+const STANDING: u64 = 1 << 40;
+
+/// A receive that ends a run of compatible ones.
+const BETWEEN: RecvId = RecvId(1 << 41);
+
+thread_local! {
+    /// What a thread's last work came to.
+    static LAST: std::cell::Cell<u64> = const { std::cell::Cell::new(1) };
+}
+
+/// Protocol work: so many multiplications, each of which needs the one before, the first that of the thread's last work: or
+/// a processor would do several works at once, as it does not with copies.
+#[inline(never)]
+fn work(steps: u32, seed: u64) {
+    if steps == 0 {
+        black_box(seed);
+        return;
+    }
+    LAST.with(|last| {
+        let mut value = last.get() ^ seed | 1;
+        for _ in 0..steps {
+            value = value.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x55;
+        }
+        last.set(value);
+    });
+}
+
+/// Nanoseconds that a step of it takes.
+fn step_ns() -> f64 {
+    const STEPS: u32 = 1_000_000;
+    let times = (0..7).map(|_| {
+        let started = Instant::now();
+        work(black_box(STEPS), 1);
+        started.elapsed().as_nanos() as f64 / f64::from(STEPS)
+    });
+    times.fold(f64::MAX, f64::min).max(1e-3)
+}
+
+/// What the paper's Figure 8 and its data show: BlueField-3 under RDMA traffic, window 128.
+pub mod published {
+    /// Threads.
+    pub const THREADS: [usize; 6] = [1, 2, 4, 8, 16, 32];
+
+    /// A line: its name, million messages per second at each number of threads.
+    pub const LINES: [(&str, &[(usize, f64)]); 3] = [
+        ("no conflict", &[(1, 0.51), (2, 0.94), (4, 1.71), (8, 2.99), (16, 4.02), (32, 4.79)]),
+        ("conflict, fast path", &[(1, 0.51), (32, 2.55)]),
+        ("conflict, slow path", &[(1, 0.51), (32, 1.09)]),
+    ];
+
+    /// Controls on the host's processor.
+    pub const CONTROLS: [(&str, f64); 2] = [("MPI on the host", 6.1), ("no matching", 7.0)];
+}

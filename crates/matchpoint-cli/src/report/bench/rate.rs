@@ -1,0 +1,193 @@
+//! The message-rate benchmark in tables: for readers, for spreadsheets, for machines.
+
+use std::io::{self, Write};
+
+use csv::Writer;
+use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use serde_json::{Value, json};
+
+use super::json::SCHEMA;
+use crate::format::digits;
+use crate::report::terminal::layout::Page;
+
+/// The whole text, on a terminal of so many columns.
+pub fn terminal(rates: &Rates, width: usize) -> String {
+    let mut page = Page::of_width(width);
+    for (window, work_ns) in charts(rates) {
+        page.heading(&format!(
+            "Million messages per second, window {window}, {work_ns} ns of protocol work each (p25–p75)"
+        ));
+        let header: Vec<&str> = ["engine"]
+            .into_iter()
+            .chain(rates.options.scenarios.iter().map(|scenario| scenario.title()))
+            .collect();
+        page.wide_table(&header, &table(rates, window, work_ns, text));
+    }
+    page.heading("What engines count, for each message");
+    for rate in &rates.rates {
+        let counted: Vec<String> = rate
+            .counted
+            .iter()
+            .filter(|(_, count)| *count > 0.0)
+            .map(|(name, count)| format!("{name} {}", digits(*count)))
+            .collect();
+        if !counted.is_empty() {
+            let what = format!(
+                "{}, {}, window {}, work {} ns",
+                label(rate),
+                rate.scenario.title(),
+                rate.window,
+                rate.work_ns
+            );
+            page.item(&what, &counted.join(", "));
+        }
+    }
+    page.heading("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
+    let rows: Vec<Vec<String>> = published::LINES
+        .iter()
+        .map(|(name, points)| {
+            let points = points.iter().map(|(threads, rate)| format!("{rate} ({threads})"));
+            vec![(*name).to_owned(), points.collect::<Vec<_>>().join("  ")]
+        })
+        .chain(published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]))
+        .collect();
+    page.wide_table(&["", "million messages per second (threads)"], &rows);
+    page.item(
+        "Here",
+        &format!(
+            "{} processors; {} messages in a sequence, {} sequences in a repetition, {} repetitions, {} receives in \
+             front. Receives are posted before the time begins; it ends when the last message is delivered.",
+            rates.processors,
+            rates.options.messages,
+            rates.options.repeats,
+            rates.options.repetitions,
+            rates.options.depth
+        ),
+    );
+    page.into_text()
+}
+
+/// An engine and its threads.
+pub(super) fn label(rate: &Rate) -> String {
+    rate.threads.map_or_else(|| rate.engine.clone(), |threads| format!("{} ×{threads}", rate.engine))
+}
+
+/// Windows, each with each amount of work.
+pub(super) fn charts(rates: &Rates) -> Vec<(usize, u32)> {
+    let windows = rates.options.windows.iter();
+    windows.flat_map(|&window| rates.options.work_ns.iter().map(move |&work_ns| (window, work_ns))).collect()
+}
+
+/// Engines downwards, scenarios to the right.
+fn table(rates: &Rates, window: usize, work_ns: u32, text: fn(&Rate) -> String) -> Vec<Vec<String>> {
+    let of = |scenario: Scenario| {
+        let is_here =
+            move |rate: &&Rate| rate.window == window && rate.work_ns == work_ns && rate.scenario == scenario;
+        rates.rates.iter().filter(is_here)
+    };
+    let Some(&first) = rates.options.scenarios.first() else { return Vec::new() };
+    let row = |(at, rate): (usize, &Rate)| {
+        let cells = rates
+            .options
+            .scenarios
+            .iter()
+            .map(|&scenario| of(scenario).nth(at).map(text).unwrap_or_default());
+        [label(rate)].into_iter().chain(cells).collect()
+    };
+    of(first).enumerate().map(row).collect()
+}
+
+fn text(rate: &Rate) -> String {
+    if rate.wrong.is_some() {
+        return "WRONG".to_owned();
+    }
+    format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75))
+}
+
+/// Writes a row for each engine in each scenario.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
+    let mut counts: Vec<&str> = Vec::new();
+    for (name, _) in rates.rates.iter().flat_map(|rate| &rate.counted) {
+        if !counts.contains(name) {
+            counts.push(name);
+        }
+    }
+    let mut table = Writer::from_writer(out);
+    let fixed = [
+        "window",
+        "work_ns",
+        "scenario",
+        "engine",
+        "threads",
+        "rate_millions_per_s",
+        "rate_p25",
+        "rate_p75",
+        "samples",
+    ];
+    let of_each: Vec<String> = counts.iter().map(|name| format!("{name}_per_message")).collect();
+    table.write_record(fixed.into_iter().chain(of_each.iter().map(String::as_str)))?;
+    for rate in &rates.rates {
+        let mut row = vec![
+            rate.window.to_string(),
+            rate.work_ns.to_string(),
+            rate.scenario.name().to_owned(),
+            rate.engine.clone(),
+            rate.threads.map(|threads| threads.to_string()).unwrap_or_default(),
+            format!("{:.4}", rate.median),
+            format!("{:.4}", rate.p25),
+            format!("{:.4}", rate.p75),
+            rate.samples.to_string(),
+        ];
+        for name in &counts {
+            let count = rate.counted.iter().find(|(of, _)| of == name);
+            row.push(count.map(|(_, count)| format!("{count:.6}")).unwrap_or_default());
+        }
+        table.write_record(row)?;
+    }
+    table.flush()
+}
+
+/// Writes all of it as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
+    let options = &rates.options;
+    let document = json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "processors": rates.processors,
+        "messages": options.messages,
+        "repeats": options.repeats,
+        "repetitions": options.repetitions,
+        "depth": options.depth,
+        "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+fn rate(rate: &Rate) -> Value {
+    let counted: serde_json::Map<String, Value> =
+        rate.counted.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
+    let mut value = json!({
+        "window": rate.window,
+        "work_ns": rate.work_ns,
+        "scenario": rate.scenario.name(),
+        "engine": rate.engine,
+        "threads": rate.threads,
+        "rate_millions_per_s": rate.median,
+        "rate_p25": rate.p25,
+        "rate_p75": rate.p75,
+        "samples": rate.samples,
+        "per_message": counted,
+    });
+    if let Some(wrong) = &rate.wrong {
+        value["wrong"] = json!(wrong);
+    }
+    value
+}

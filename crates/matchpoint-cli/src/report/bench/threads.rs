@@ -1,0 +1,137 @@
+//! What several application threads get done, and what one still pays where another matches: tables and JSON.
+
+use std::io::{self, Write};
+
+use matchpoint_bench::callers::{CallerRates, Sharing};
+use matchpoint_bench::offload::{Cost, OffloadCost, OffloadOptions};
+use serde_json::{Value, json};
+
+use super::json::SCHEMA;
+use crate::format::digits;
+use crate::report::terminal::layout::Page;
+
+/// The whole text, on a terminal of so many columns.
+pub fn callers(rates: &CallerRates, width: usize) -> String {
+    let mut page = Page::of_width(width);
+    for sharing in Sharing::ALL {
+        page.heading(&format!(
+            "Million messages per second, all callers together, sharing {} (p25–p75)",
+            match sharing {
+                Sharing::Nothing => "the engine: a communicator each",
+                shared => shared.title(),
+            }
+        ));
+        let counts: Vec<String> =
+            rates.options.callers.iter().map(|callers| format!("{callers} callers")).collect();
+        let header: Vec<&str> = ["engine"].into_iter().chain(counts.iter().map(String::as_str)).collect();
+        let row = |name: &String| {
+            let cells = rates.rates.iter().filter(|rate| rate.sharing == sharing && rate.engine == *name);
+            let text = cells
+                .map(|rate| format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)));
+            [name.clone()].into_iter().chain(text).collect()
+        };
+        let rows: Vec<Vec<String>> = rates.options.engines.iter().map(row).collect();
+        page.wide_table(&header, &rows);
+    }
+    let here = format!(
+        "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
+        rates.processors, rates.options.burst
+    );
+    page.item("Here", &here);
+    page.into_text()
+}
+
+/// Writes all of it as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn callers_json(rates: &CallerRates, out: &mut dyn Write) -> io::Result<()> {
+    let each = |rate: &matchpoint_bench::callers::CallerRate| {
+        json!({
+            "sharing": rate.sharing.name(),
+            "callers": rate.callers,
+            "engine": rate.engine,
+            "rate_millions_per_s": rate.median,
+            "rate_p25": rate.p25,
+            "rate_p75": rate.p75,
+            "right": rate.is_right,
+        })
+    };
+    let document = json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "processors": rates.processors,
+        "burst": rates.options.burst,
+        "bursts": rates.options.bursts,
+        "repetitions": rates.options.repetitions,
+        "callers": rates.rates.iter().map(each).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+/// The whole text, on a terminal of so many columns.
+pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) -> String {
+    let mut page = Page::of_width(width);
+    page.heading("Nanoseconds that the application's thread pays for each call (p25–p75)");
+    let text =
+        |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
+    let row = |cost: &OffloadCost| {
+        let name = if cost.fell_back { format!("{}, fell back", cost.engine) } else { cost.engine.clone() };
+        vec![
+            name,
+            text(&cost.post),
+            text(&cost.post_offloaded),
+            text(&cost.arrive),
+            text(&cost.completion_offloaded),
+        ]
+    };
+    let rows: Vec<Vec<String>> = costs.iter().map(row).collect();
+    page.wide_table(
+        &["engine", "post here", "post offloaded", "arrival here", "completion offloaded"],
+        &rows,
+    );
+    let how = format!(
+        "sequences of {} messages, {} receives in front, a budget of {} KiB for engine and rings.",
+        options.messages,
+        options.depth,
+        options.budget_bytes >> 10
+    );
+    page.item("Here", &how);
+    page.into_text()
+}
+
+/// Writes all of it as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], out: &mut dyn Write) -> io::Result<()> {
+    let of = |cost: &Cost| -> Value {
+        json!({ "median_ns": cost.median_ns, "p25_ns": cost.p25_ns, "p75_ns": cost.p75_ns })
+    };
+    let each = |cost: &OffloadCost| {
+        json!({
+            "engine": cost.engine,
+            "post": of(&cost.post),
+            "post_offloaded": of(&cost.post_offloaded),
+            "arrive": of(&cost.arrive),
+            "completion_offloaded": of(&cost.completion_offloaded),
+            "fell_back": cost.fell_back,
+            "right": cost.is_right,
+        })
+    };
+    let document = json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "messages": options.messages,
+        "depth": options.depth,
+        "budget_bytes": options.budget_bytes,
+        "repeats": options.repeats,
+        "repetitions": options.repetitions,
+        "offload": costs.iter().map(each).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}

@@ -1,0 +1,135 @@
+//! Engines that several threads call at once, as under `MPI_THREAD_MULTIPLE` (MPI-4.1 §11.6).
+//!
+//! The law is linearizability to the [contract](crate::engine) of one thread: every call takes effect at one moment between
+//! its beginning and its end, and what all calls return is what they would return one after the other in the order of those
+//! moments. Beyond that nothing is promised of calls that overlap.
+//!
+//! In one thing it is less: of what is queued in a context where no receive may come from any source, the order of what
+//! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
+//! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
+//!
+//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`: all that follows `engine=` is the name of the engine
+//! inside, so that it comes last.
+
+mod locked;
+mod sharded;
+
+pub use self::locked::Locked;
+pub use self::sharded::Sharded;
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engines::{self, NameError};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::Hints;
+
+/// An engine that several threads may call at once. Calls mean what those of the same names mean of an [`Engine`]; the law
+/// is in the [module's documentation](self).
+pub trait Concurrent: Send + Sync {
+    /// As [`Engine::post`].
+    ///
+    /// # Errors
+    /// As there.
+    fn post(&self, receive: Receive) -> Result<Option<MsgId>, Refused>;
+
+    /// As [`Engine::arrive`].
+    ///
+    /// # Errors
+    /// As there.
+    fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused>;
+
+    /// As [`Engine::probe`]. By the time it returns, another thread may have received the message.
+    fn probe(&self, selector: &Selector) -> Option<MsgId>;
+
+    /// As [`Engine::matched_probe`]: one thread gets the message.
+    fn matched_probe(&self, selector: &Selector) -> Option<MsgId>;
+
+    /// As [`Engine::cancel`].
+    fn cancel(&self, receive: RecvId) -> bool;
+
+    /// As [`Engine::retract`].
+    fn retract(&self, message: MsgId) -> bool;
+
+    /// As [`Engine::readdress`].
+    fn readdress(&self, message: MsgId, source: Rank) -> bool;
+
+    /// As [`Engine::set_hints`].
+    ///
+    /// # Errors
+    /// As there.
+    fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused>;
+
+    /// As [`Engine::close`].
+    fn close(&self, context: ContextId, drained: &mut Drained);
+
+    /// As [`Engine::fail_source`].
+    fn fail_source(&self, context: ContextId, source: Rank, drained: &mut Drained);
+
+    /// As [`Engine::visit`], all of it at one moment. `each` must not call this engine.
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry));
+
+    /// As [`Engine::posted_len`]: exact while no other thread calls.
+    fn posted_len(&self) -> usize;
+
+    /// As [`Engine::unexpected_len`]: exact while no other thread calls.
+    fn unexpected_len(&self) -> usize;
+
+    /// As [`Engine::footprint`], locks included.
+    fn footprint(&self) -> Footprint;
+}
+
+/// Makes the concurrent engine called `name`.
+///
+/// # Errors
+/// It is neither `locked:…` nor `sharded:…`, or what is inside is no engine.
+pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
+    let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
+    let (own, inside) = match rest.split_once("engine=") {
+        Some((own, inside)) => (own.trim_end_matches(','), inside),
+        None => (rest, "hybrid"),
+    };
+    match bare {
+        "locked" if own.is_empty() => Ok(Box::new(Locked::new(engines::create(inside)?))),
+        "sharded" => {
+            let shards = shards(own)?;
+            let made: Result<Vec<Box<dyn Engine>>, NameError> =
+                (0..shards).map(|_| engines::create(inside)).collect();
+            Ok(Box::new(Sharded::new(made?, inside)))
+        }
+        _ => Err(NameError::new(
+            format!("there is no concurrent engine `{name}`"),
+            "there are locked:engine=NAME and sharded:shards=16,engine=NAME",
+        )),
+    }
+}
+
+fn shards(own: &str) -> Result<usize, NameError> {
+    let shards = match own.strip_prefix("shards=") {
+        None if own.is_empty() => Some(16),
+        None => None,
+        Some(number) => number.parse().ok().filter(|number| (1..=1024).contains(number)),
+    };
+    shards.ok_or_else(|| {
+        NameError::new(format!("engine `sharded` does not take `{own}`"), "it takes shards=16, 1 to 1024")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_engine_is_the_name_inside() {
+        for name in [
+            "locked",
+            "locked:engine=bins:n=3",
+            "sharded:shards=3,engine=optimistic:bins=3,capacity=0",
+            "sharded",
+        ] {
+            assert!(create(name).is_ok(), "{name}");
+        }
+        for name in ["list", "locked:shards=3", "sharded:shards=0", "sharded:bins=3", "locked:engine=nothing"]
+        {
+            assert!(create(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The receives of a communicator in which none with a wildcard is posted, lent to several threads: what a message comes to
+//! there hangs on the receives and messages of its bin only.
+
+#![allow(unsafe_code)]
+
+use super::class::Class;
+use super::descriptors::Descriptor;
+use super::index::number;
+use super::{Optimistic, Tally};
+use crate::chains::{Lent, Taken};
+use crate::engine::{Queue, RecvId, Refused};
+use crate::envelope::{ContextId, Envelope};
+use crate::hashes::Hashes;
+
+/// See the [module's documentation](self).
+pub(in crate::engines) struct Exact<'a> {
+    receives: Lent<'a, Descriptor>,
+    bins: usize,
+}
+
+impl Exact<'_> {
+    /// How many bins there are.
+    pub(in crate::engines) fn bins(&self) -> usize {
+        self.bins
+    }
+
+    /// The bin of a message.
+    #[inline]
+    pub(in crate::engines) fn bin(&self, envelope: &Envelope) -> usize {
+        number(Hashes::of(envelope).source_and_tag(), self.bins)
+    }
+
+    /// Takes the oldest receive of a message's bin that accepts it.
+    ///
+    /// # Safety
+    /// No other thread is in a call with the same `bin`.
+    #[inline]
+    pub(in crate::engines) unsafe fn take(
+        &self,
+        bin: usize,
+        envelope: &Envelope,
+        taken: &mut Taken,
+    ) -> Option<RecvId> {
+        let accept = |descriptor: &Descriptor| {
+            descriptor.receive.selector.matches(envelope).then_some(descriptor.receive.id)
+        };
+        // SAFETY: a bin is a chain, so that the caller's word is what is asked for.
+        unsafe { self.receives.take_first(bin, taken, accept) }
+    }
+
+    /// Has the first receive of a bin brought near.
+    ///
+    /// # Safety
+    /// No other thread is in a call with the same `bin`.
+    #[inline]
+    pub(in crate::engines) unsafe fn approach(&self, bin: usize) -> u64 {
+        // SAFETY: as in `take`.
+        unsafe { self.receives.approach(bin) }
+    }
+}
+
+impl<T: Tally> Optimistic<T> {
+    /// The receives of a communicator, if some are posted there and none has a wildcard.
+    pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
+        let posted = &mut self.communicators.find(context)?.posted;
+        let wild = [Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
+        if posted.of(Class::NoWildcard).is_empty()
+            || wild.into_iter().any(|class| !posted.of(class).is_empty())
+        {
+            return None;
+        }
+        let index = posted.of_mut(Class::NoWildcard);
+        let bins = index.len();
+        Some(Exact { receives: self.receives.slab_mut().lend(index.bins_mut()), bins })
+    }
+
+    /// What one of the threads that receives of `context` were lent to has taken of them.
+    pub(in crate::engines) fn take_back(&mut self, context: ContextId, taken: &Taken) {
+        self.receives.slab_mut().take_back(taken);
+        self.tally.examined(Queue::Posted, taken.examined);
+        if let Some(communicator) = self.communicators.find(context) {
+            communicator.posted.of_mut(Class::NoWildcard).emptied(taken.emptied);
+        }
+    }
+
+    /// Sees to it that so many messages of `context` may wait, and that none will be refused.
+    ///
+    /// # Errors
+    /// [`Refused::Hint`] or [`Refused::Memory`].
+    pub(in crate::engines) fn expect_unexpected(
+        &mut self,
+        context: ContextId,
+        messages: usize,
+    ) -> Result<(), Refused> {
+        self.hints.admit_unexpected(context)?;
+        self.messages.reserve(messages)?;
+        let hints = self.hints.get(context);
+        let communicator = self.communicators.find_or_open(context, Default::default)?;
+        communicator.unexpected.prepare(hints, self.bins)
+    }
+}

@@ -1,0 +1,455 @@
+//! Matching off the application's thread: an engine that works in a thread of its own, behind rings.
+//!
+//! ```text
+//! application ──▶ commands ──▶ ┌─────────┐ ──▶ completions ──▶ application
+//! the wire    ──▶ messages ──▶ │ matcher │
+//!                              └─────────┘  an engine, and no more memory than its budget
+//! ```
+//!
+//! The application posts and goes on; what its receives came to it learns when it polls. The matcher takes commands and
+//! messages as they come, one after the other: that is the order in which they happened, within each ring that in which they
+//! were put in. It stands for the cores of a network card (García et al. 2024, §IV), which have a memory of their own: when
+//! the engine holds more than `budget_kib` the matcher stops, and the application falls back (§III-B, §IV-E): the same engine
+//! goes on where it was, in the application's thread, as it posts and polls.
+//!
+//! [`Offload`] is how an application uses it. [`Offloaded`] is an [`Engine`] on top of that, each call of which waits for its
+//! answer: so that the laws can be asked of it. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
+//!
+//! A post costs the application 1 store into a ring, a completion 1 load, and a cache line that comes from another core for
+//! each few of them; whatever the engine costs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engines::{self, NameError};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{Hints, Order};
+use crate::ring::{Receiver, Sender, ring};
+use crate::sync::{Patience, wait_until};
+
+/// Memory of the matcher, unless another budget is named: the caches of a BlueField-3's accelerator, 1.5 MiB and 3 MiB
+/// (§IV-E).
+pub const BUDGET_KIB: u64 = 4608;
+
+/// Places of each ring, unless another number is named.
+pub const RING: usize = 1024;
+
+/// So often the matcher looks for work before it naps: some ten microseconds.
+const LOOKS: u32 = 500;
+
+/// So long it naps. Nobody wakes it, so that a post need not look whether it sleeps.
+const NAP: Duration = Duration::from_micros(50);
+
+/// Commands and messages taken between two looks at whether someone waits for the engine.
+const TURNS: usize = 32;
+
+/// How it is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes that the engine and the rings may hold.
+    pub budget_bytes: u64,
+    /// Places of each ring.
+    pub ring: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { budget_bytes: BUDGET_KIB << 10, ring: RING }
+    }
+}
+
+/// What came of something that was handed in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completion {
+    /// A receive has its message.
+    Matched(RecvId, MsgId),
+    /// A receive was not taken.
+    ReceiveRefused(RecvId, Refused),
+    /// A message was not taken: it came off the wire, and the application decides what becomes of it.
+    MessageRefused(MsgId, Refused),
+}
+
+/// The rings are full: poll, then try again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy;
+
+/// What takes commands: run by the matcher's thread, or, after the fall-back, by the application's.
+struct Matcher {
+    engine: Box<dyn Engine>,
+    commands: Receiver<Receive>,
+    messages: Receiver<Message>,
+    completions: Sender<Completion>,
+    /// Of rings.
+    ring_bytes: u64,
+    budget_bytes: u64,
+}
+
+struct Shared {
+    matcher: Mutex<Matcher>,
+    /// Commands and messages done: written by who runs the matcher.
+    done: AtomicU64,
+    /// The application waits for the engine: the matcher lets go of it between two turns.
+    is_wanted: AtomicBool,
+    /// The budget is exhausted: the application runs the matcher.
+    fell_back: AtomicBool,
+    ended: AtomicBool,
+}
+
+impl Shared {
+    fn matcher(&self) -> MutexGuard<'_, Matcher> {
+        self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Matcher {
+    /// Takes at most so many commands and messages, as long as there is room for what comes of them. How many it took;
+    /// whether the budget still holds.
+    fn turn(&mut self, most: usize) -> (u64, bool) {
+        let (mut done, mut is_within) = (0, true);
+        for at in 0..most {
+            // In turns, so that neither waits for ever.
+            let took = self.completions.has_room(1)
+                && if at % 2 == 0 {
+                    self.command() || self.message()
+                } else {
+                    self.message() || self.command()
+                };
+            if !took {
+                break;
+            }
+            done += 1;
+            is_within = self.held_bytes() <= self.budget_bytes;
+            if !is_within {
+                // It binds the matcher's thread, not the application.
+                self.budget_bytes = u64::MAX;
+                break;
+            }
+        }
+        (done, is_within)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.engine.footprint().now_bytes() + self.ring_bytes
+    }
+
+    fn command(&mut self) -> bool {
+        let Some(receive) = self.commands.take() else { return false };
+        match self.engine.post(receive) {
+            Ok(None) => {}
+            Ok(Some(message)) => self.complete(Completion::Matched(receive.id, message)),
+            Err(refused) => self.complete(Completion::ReceiveRefused(receive.id, refused)),
+        }
+        true
+    }
+
+    fn message(&mut self) -> bool {
+        let Some(message) = self.messages.take() else { return false };
+        match self.engine.arrive(message) {
+            Ok(None) => {}
+            Ok(Some(receive)) => self.complete(Completion::Matched(receive, message.id)),
+            Err(refused) => self.complete(Completion::MessageRefused(message.id, refused)),
+        }
+        true
+    }
+
+    fn complete(&mut self, completion: Completion) {
+        let put = self.completions.put(completion);
+        debug_assert_eq!(put, Ok(()), "there was room");
+    }
+}
+
+/// The application's side. See the [module's documentation](self).
+pub struct Offload {
+    shared: Arc<Shared>,
+    commands: Sender<Receive>,
+    completions: Receiver<Completion>,
+    /// Receives handed in.
+    posted: u64,
+    thread: Option<JoinHandle<()>>,
+    patience: Patience,
+}
+
+/// Where messages come from: whoever has it hands them in.
+pub struct Wire {
+    messages: Sender<Message>,
+    handed_in: u64,
+}
+
+impl Wire {
+    /// A message arrives.
+    ///
+    /// # Errors
+    /// [`Busy`]: the matcher is behind.
+    #[inline]
+    pub fn arrive(&mut self, message: Message) -> Result<(), Busy> {
+        self.messages.put(message).map_err(|_| Busy)?;
+        self.handed_in += 1;
+        Ok(())
+    }
+
+    /// Messages handed in so far.
+    pub fn handed_in(&self) -> u64 {
+        self.handed_in
+    }
+}
+
+impl Offload {
+    /// Has `engine` work in a thread of its own.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`]: there is none, or there are no more threads to be had.
+    pub fn start(engine: Box<dyn Engine>, settings: Settings) -> Result<(Offload, Wire), Refused> {
+        let (commands, to_do) = ring(settings.ring)?;
+        let (messages, from_wire) = ring(settings.ring)?;
+        let (to_tell, completions) = ring(settings.ring)?;
+        let ring_bytes = commands.bytes() + messages.bytes() + to_tell.bytes();
+        let matcher = Matcher {
+            engine,
+            commands: to_do,
+            messages: from_wire,
+            completions: to_tell,
+            ring_bytes,
+            budget_bytes: settings.budget_bytes,
+        };
+        let shared = Arc::new(Shared {
+            matcher: Mutex::new(matcher),
+            done: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
+            fell_back: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        });
+        let patience = Patience::of(2, LOOKS);
+        let own = Arc::clone(&shared);
+        let thread =
+            thread::Builder::new().spawn(move || work(&own, patience)).map_err(|_| Refused::Memory)?;
+        let offload = Offload { shared, commands, completions, posted: 0, thread: Some(thread), patience };
+        Ok((offload, Wire { messages, handed_in: 0 }))
+    }
+
+    /// Hands in a receive.
+    ///
+    /// # Errors
+    /// [`Busy`]: the matcher is behind, or completions are waiting.
+    #[inline]
+    pub fn post(&mut self, receive: Receive) -> Result<(), Busy> {
+        if self.shared.fell_back.load(Ordering::Relaxed) {
+            self.work_here();
+        }
+        self.commands.put(receive).map_err(|_| Busy)?;
+        self.posted += 1;
+        Ok(())
+    }
+
+    /// What came of something handed in before, if there is news.
+    #[inline]
+    pub fn poll(&mut self) -> Option<Completion> {
+        self.completions.take().or_else(|| {
+            if !self.shared.fell_back.load(Ordering::Relaxed) {
+                return None;
+            }
+            self.work_here();
+            self.completions.take()
+        })
+    }
+
+    /// Whether the budget was exhausted, and matching is done by whoever calls here.
+    pub fn fell_back(&self) -> bool {
+        self.shared.fell_back.load(Ordering::Acquire)
+    }
+
+    /// Waits until all that was handed in is done: receives here, and so many messages. Completions have to be polled by
+    /// then, or there must be room for them.
+    pub fn settle(&mut self, messages: u64) {
+        let all = self.posted + messages;
+        loop {
+            let shared = &self.shared;
+            wait_until(self.patience, || {
+                // Pairs with the release of who runs the matcher.
+                shared.done.load(Ordering::Acquire) >= all || shared.fell_back.load(Ordering::Acquire)
+            });
+            if self.shared.done.load(Ordering::Acquire) >= all {
+                return;
+            }
+            self.work_here();
+        }
+    }
+
+    /// Calls `act` with the engine, between two commands.
+    pub fn with_engine<A>(&self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        self.shared.is_wanted.store(true, Ordering::Relaxed);
+        let mut matcher = self.shared.matcher();
+        self.shared.is_wanted.store(false, Ordering::Relaxed);
+        act(&mut *matcher.engine)
+    }
+
+    /// Bytes that the engine and the rings hold.
+    pub fn held_bytes(&self) -> u64 {
+        self.shared.matcher().held_bytes()
+    }
+
+    #[cold]
+    fn work_here(&mut self) {
+        let (done, _) = self.shared.matcher().turn(usize::MAX);
+        self.shared.done.fetch_add(done, Ordering::Release);
+    }
+}
+
+impl Drop for Offload {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            // It ends, or has panicked: there is nothing left to do for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the matcher's thread does.
+fn work(shared: &Shared, patience: Patience) {
+    let mut looks = 0;
+    while !shared.ended.load(Ordering::Acquire) {
+        if shared.is_wanted.load(Ordering::Relaxed) {
+            thread::yield_now();
+        }
+        let (done, is_within) = shared.matcher().turn(TURNS);
+        if done > 0 {
+            // Pairs with the acquires in `settle`.
+            shared.done.fetch_add(done, Ordering::Release);
+            looks = 0;
+        }
+        if !is_within {
+            // The last that this thread does: who sees it has the matcher to itself.
+            shared.fell_back.store(true, Ordering::Release);
+            return;
+        }
+        if done == 0 {
+            looks += 1;
+            if looks < patience.looks { std::hint::spin_loop() } else { thread::sleep(NAP) }
+        }
+    }
+}
+
+/// An engine each call of which waits for its answer. See the [module's documentation](self).
+pub struct Offloaded {
+    offload: Offload,
+    wire: Wire,
+}
+
+/// Makes the engine called `offload:budget_kib=…,ring=…,engine=NAME`: all that follows `engine=` is the name inside.
+///
+/// # Errors
+/// It is not called so, or what is inside is no engine.
+pub fn create(name: &str) -> Result<Offloaded, NameError> {
+    let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
+    let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));
+    let wrong = |what: String| NameError::new(what, "it is offload:budget_kib=4608,ring=1024,engine=NAME");
+    if bare != "offload" {
+        return Err(wrong(format!("`{name}` is no offloaded engine")));
+    }
+    let mut settings = Settings::default();
+    for part in own.split(',').filter(|part| !part.is_empty()) {
+        let number = part.split_once('=').and_then(|(key, value)| Some((key, value.parse::<u64>().ok()?)));
+        match number {
+            Some(("budget_kib", kib)) if kib <= u64::MAX >> 10 => settings.budget_bytes = kib << 10,
+            Some(("ring", places @ 2..=0x10_0000)) => settings.ring = places as usize,
+            _ => return Err(wrong(format!("engine `offload` does not take `{part}`"))),
+        }
+    }
+    let engine = engines::create(inside)?;
+    let (offload, wire) = Offload::start(engine, settings)
+        .map_err(|refused| wrong(format!("engine `offload` cannot be started: {refused}")))?;
+    Ok(Offloaded { offload, wire })
+}
+
+impl Offloaded {
+    /// Whether the budget was exhausted.
+    pub fn fell_back(&self) -> bool {
+        self.offload.fell_back()
+    }
+
+    fn answer(&mut self) -> Option<Completion> {
+        self.offload.settle(self.wire.handed_in);
+        self.offload.poll()
+    }
+}
+
+impl Engine for Offloaded {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        // The rings are empty between two calls.
+        self.offload.post(receive).map_err(|Busy| Refused::Full)?;
+        match self.answer() {
+            Some(Completion::Matched(_, message)) => Ok(Some(message)),
+            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
+                Err(refused)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.wire.arrive(message).map_err(|Busy| Refused::Full)?;
+        match self.answer() {
+            Some(Completion::Matched(receive, _)) => Ok(Some(receive)),
+            Some(Completion::ReceiveRefused(_, refused) | Completion::MessageRefused(_, refused)) => {
+                Err(refused)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.offload.with_engine(|engine| engine.probe(selector))
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.offload.with_engine(|engine| engine.matched_probe(selector))
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.offload.with_engine(|engine| engine.cancel(receive))
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.offload.with_engine(|engine| engine.retract(message))
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.offload.with_engine(|engine| engine.readdress(message, source))
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.offload.with_engine(|engine| engine.set_hints(context, hints))
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.offload.with_engine(|engine| engine.close(context, drained));
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.offload.with_engine(|engine| engine.fail_source(context, source, drained));
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.offload.with_engine(|engine| engine.visit(queue, each));
+    }
+
+    fn posted_len(&self) -> usize {
+        self.offload.with_engine(|engine| engine.posted_len())
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.offload.with_engine(|engine| engine.unexpected_len())
+    }
+
+    fn order(&self) -> Order {
+        self.offload.with_engine(|engine| engine.order())
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.offload.with_engine(|engine| engine.footprint())
+    }
+}
