@@ -1,6 +1,6 @@
 /* Exchanges between the two ranks of a pair, and how long they take. */
 
-enum { BATCHES_MIN = 3, BATCHES_MAX = 400, TRIALS = 5, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
+enum { BATCHES_MIN = 5, BATCHES_MAX = 400, TRIALS = 5, REPEATS_MAX = 100000, RESULT_TAG = 1, READY_TAG = 2 };
 
 struct exchange {
     const struct measurement *asked;

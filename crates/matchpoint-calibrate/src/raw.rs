@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::CalibrateError;
 use crate::plan::{Measurement, Settings, measurements, rounds};
 use crate::ranks::{Pair, Ranks};
-use crate::typical::{median, typical};
+use crate::typical::{over_rounds, typical};
 
 /// What the first line says the file is.
 pub const FORMAT: &str = "matchpoint calibration";
@@ -72,14 +72,16 @@ pub struct Repeated {
     pub measurement: Measurement,
     /// Round by round, what its batches agree on; nothing in a round that did not come to it.
     pub rounds: Vec<Option<f64>>,
+    /// What all rounds come to.
+    pub whole_s: f64,
 }
 
 impl Repeated {
-    /// The median of the rounds; of one, what it came to. Nothing if that did not come to it.
+    /// What all rounds come to, or one. Nothing if that did not come to it.
     pub fn time_s(&self, round: Option<usize>) -> Option<f64> {
         match round {
             Some(round) => self.rounds.get(round).copied().flatten(),
-            None => Some(median(&self.rounds.iter().copied().flatten().collect::<Vec<_>>())),
+            None => Some(self.whole_s),
         }
     }
 }
@@ -196,11 +198,12 @@ impl Raw {
         let rounds = self.head.settings.rounds as usize;
         let planned = measurements(&self.head.ranks, &self.head.settings);
         let of = |measurement: Measurement| {
-            let mut all = Repeated { measurement, rounds: vec![None; rounds] };
-            for made in self.measured.iter().filter(|made| made.measurement == all.measurement) {
-                all.rounds[made.round as usize] = Some(typical(&made.seconds));
+            let (mut each, mut batches) = (vec![None; rounds], Vec::new());
+            for made in self.measured.iter().filter(|made| made.measurement == measurement) {
+                each[made.round as usize] = Some(typical(&made.seconds));
+                batches.push(&made.seconds[..]);
             }
-            all
+            Repeated { measurement, rounds: each, whole_s: over_rounds(&batches) }
         };
         let all = planned.into_iter().map(of);
         all.filter(|one| one.rounds.iter().any(Option::is_some)).collect()

@@ -2,7 +2,7 @@
 
 mod made_up;
 
-use made_up::{MadeUp, nodes};
+use made_up::{MadeUp, Turns, nodes};
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Parameters, fit};
 use matchpoint_calibrate::fit::protocols::{self, Point};
@@ -80,6 +80,25 @@ fn gamma_is_told_by_the_number_of_messages() {
         let expected = cold.attempt_s(messages) / 2.0 * f64::from(messages).powi(2);
         let predicted = machine.search_s(SearchOrder::Bound, messages.into(), End::Value).unwrap();
         assert!((predicted / expected - 1.0).abs() < 0.05, "{messages}: {predicted}, not {expected}");
+    }
+}
+
+/// Messages that take milliseconds, on a host with other work, which interrupts most exchanges, for milliseconds.
+#[test]
+fn latency_and_rate_are_found_though_most_exchanges_are_interrupted() {
+    let (alpha, rate) = (2e-3, 24e6);
+    for seed in 0..20 {
+        let busy = MadeUp {
+            off_node: vec![(alpha, rate, u32::MAX)],
+            at_once_max: u32::MAX,
+            turns: Some(Turns { share: 0.7, longest_s: 4e-3 }),
+            ..MadeUp::blue_waters()
+        };
+        let settings = Settings { bytes_max: 1 << 19, messages_max: 3, rounds: 3, ..Settings::default() };
+        let found = fit(&busy.raw(nodes(2, 1), settings, seed));
+        let [only] = &link(&found, Locality::OffNode).segments[..] else { panic!("one line: {found:?}") };
+        assert!(near(&only.alpha_s, alpha, 0.05), "{seed}: {only:?}");
+        assert!(near(&only.beta_s_per_byte.inverse(), rate, 0.05), "{seed}: {only:?}");
     }
 }
 

@@ -149,7 +149,17 @@ unsafe fn header<'a, T: Table>(table: *const T) -> &'a Header {
 #[inline]
 pub unsafe fn owner<'a, O, T: Table>(table: *const T) -> &'a mut O {
     // SAFETY: the caller's.
-    unsafe { &mut *header(table).owner.cast() }
+    unsafe { &mut *owner_at(table) }
+}
+
+/// Where that owner is: for the parts of it that threads share, of which one may refer to the rest meanwhile.
+///
+/// # Safety
+/// `table` is a patch's table, alive, its owner of type `O`.
+#[inline]
+pub unsafe fn owner_at<O, T: Table>(table: *const T) -> *mut O {
+    // SAFETY: the caller's.
+    unsafe { header(table).owner.cast() }
 }
 
 /// The table that was there before the patch whose table this is.

@@ -23,7 +23,7 @@ use crate::dump::{self, Tell};
 use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
 use crate::object::{self, Object};
-use crate::patch::{Patch, owner};
+use crate::patch::{Patch, owner_at};
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
@@ -76,10 +76,16 @@ pub struct Queue {
     /// Whose receives complete here, and how often they have told of themselves.
     endpoints: Vec<*const dyn Tell>,
     told: u32,
-    /// Whoever waits here is to wait no more; set by another thread.
-    is_signaled: AtomicBool,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
+}
+
+/// What is kept beside a queue of the core's: the owner of its tables.
+struct Beside {
+    /// Whoever waits in the queue is to wait no more. Another thread says so, without the lock, which who waits may hold:
+    /// so this is no part of what that one refers to.
+    is_signaled: AtomicBool,
+    queue: Queue,
 }
 
 /// What the core delivers at once, and from whom; as many are there as it says.
@@ -133,14 +139,14 @@ impl Room {
     }
 }
 
-impl Object for Queue {
+impl Object for Beside {
     fn fid_ops(&self) -> &Patch<Ops> {
-        &self.fid_ops
+        &self.queue.fid_ops
     }
 
     fn put(&mut self, are_ours: bool) {
-        self.ops.put(are_ours);
-        self.fid_ops.put(are_ours);
+        self.queue.ops.put(are_ours);
+        self.queue.fid_ops.put(are_ours);
     }
 }
 
@@ -158,9 +164,9 @@ impl Queue {
             _ => size_of::<CqTaggedEntry>(),
         };
         // SAFETY: the slots are the object's.
-        let queue = object::place(|queue| unsafe {
-            let mut ops = Patch::new(&raw mut (*fid).ops, queue, lock)?;
-            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, queue, lock)?;
+        let beside = object::place(|beside| unsafe {
+            let mut ops = Patch::new(&raw mut (*fid).ops, beside, lock)?;
+            let mut fid_ops = Patch::new(&raw mut (*fid).fid.ops, beside, lock)?;
             let table = ops.table();
             table.read = Some(if lock.is_none() { read::<false> } else { read::<true> });
             table.readfrom = Some(if lock.is_none() { read_from::<false> } else { read_from::<true> });
@@ -168,8 +174,8 @@ impl Queue {
             table.sread = Some(sleep::wait_read);
             table.sreadfrom = Some(sleep::wait_read_from);
             table.signal = table.signal.and(Some(sleep::signal));
-            fid_ops.table().close = Some(object::close::<Queue>);
-            Some(Queue {
+            fid_ops.table().close = Some(object::close::<Beside>);
+            let queue = Queue {
                 entry_bytes,
                 now: VecDeque::new(),
                 late: VecDeque::new(),
@@ -178,13 +184,13 @@ impl Queue {
                 room: ptr::null_mut(),
                 endpoints: Vec::new(),
                 told: dump::asked(),
-                is_signaled: AtomicBool::new(false),
                 ops,
                 fid_ops,
-            })
+            };
+            Some(Beside { is_signaled: AtomicBool::new(false), queue })
         })?;
         // SAFETY: just made.
-        unsafe { (*queue).put(true) };
+        unsafe { (*beside).put(true) };
         Some(())
     }
 
@@ -194,8 +200,8 @@ impl Queue {
     /// It was, and nobody else refers to it meanwhile.
     #[inline]
     pub unsafe fn of<'a>(fid: *mut FidCq) -> &'a mut Queue {
-        // SAFETY: the caller's.
-        unsafe { owner((*fid).ops) }
+        // SAFETY: the caller's; of what is beside it, the queue alone.
+        unsafe { &mut (*owner_at::<Beside, _>((*fid).ops)).queue }
     }
 
     /// To be read next.

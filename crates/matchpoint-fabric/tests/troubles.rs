@@ -233,6 +233,57 @@ fn a_peer_that_does_not_answer_keeps_back_no_other() {
     assert!(of_silent == one && of_other == two);
 }
 
+/// As many messages as may be under way at once are asked for, of peers that never send them; and then, one by one, more of
+/// another.
+fn dead_peers_and_another(are_taken_out: bool) -> (usize, usize) {
+    const DEAD: usize = 16;
+    const OF_ONE: usize = 64;
+    const BYTES: usize = SHORT + 1;
+    let all = endpoints(DEAD + 2, BOTH);
+    let (root, dead, other) = (&all[0], &all[1..=DEAD], &all[DEAD + 1]);
+    let mut room = vec![0; BYTES];
+    let known: Vec<Addr> = dead.iter().map(|peer| acquainted(root, peer).0).collect();
+    let (from_other, to_root) = acquainted(root, other);
+    for (peer, &from) in dead.iter().zip(&known) {
+        for _ in 0..OF_ONE {
+            receive(root, from, 5, &mut room, 21);
+            send(peer, root.number(), 5, &[1; BYTES], 11);
+        }
+    }
+    // The last of all endpoints are the private ones, in the order of those of the application.
+    // SAFETY: an endpoint of the core's; tests look at it before they go on.
+    let asked = |number: usize| unsafe { (*world().endpoints[all.len() + number]).under_way() };
+    let asked_of_dead = || (1..=DEAD).map(asked).sum::<usize>();
+    while asked_of_dead() < DEAD * OF_ONE {
+        look(root, 10);
+    }
+    if are_taken_out {
+        known.iter().for_each(|&peer| root.remove(peer));
+    }
+    for _ in 0..OF_ONE {
+        receive(root, from_other, 5, &mut room, 22);
+        send(other, to_root, 5, &[2; BYTES], 12);
+    }
+    look(root, 1000);
+    let at_once = asked(DEAD + 1);
+    let mut complete = 0;
+    for _ in 0..1000 {
+        look(other, 1);
+        complete += look(root, 1).0.iter().filter(|&&context| context == 22).count();
+    }
+    (at_once, complete)
+}
+
+#[test]
+fn peers_that_have_died_keep_back_no_other() {
+    assert_eq!(dead_peers_and_another(false), (4, 64), "asked for at once; received");
+}
+
+#[test]
+fn places_of_peers_that_are_taken_out_of_the_vector_are_free() {
+    assert_eq!(dead_peers_and_another(true), (64, 64), "asked for at once; received");
+}
+
 #[test]
 fn short_messages_take_no_private_addresses() {
     let all = endpoints(40, BOTH);

@@ -8,6 +8,9 @@ use matchpoint_calibrate::ranks::{RankPlace, Ranks};
 use matchpoint_calibrate::raw::{FORMAT, Head, Measured, Raw, SentAtOnce, VERSION, Writer};
 use matchpoint_model::Locality;
 
+/// In a round.
+pub const BATCHES: u32 = 32;
+
 /// α, R_b and the largest size of a protocol.
 pub type Protocol = (f64, f64, u32);
 
@@ -31,6 +34,15 @@ pub struct MadeUp {
     pub drift: f64,
     /// One batch of so many is late by a factor of three; 0: none.
     pub outliers: u32,
+    /// What interrupts the processes.
+    pub turns: Option<Turns>,
+}
+
+/// Other work: each exchange is interrupted as likely as this, and for so many seconds at most. What takes as long as that
+/// is measured a few times only.
+pub struct Turns {
+    pub share: f64,
+    pub longest_s: f64,
 }
 
 impl MadeUp {
@@ -50,6 +62,7 @@ impl MadeUp {
             noise: 0.0,
             drift: 0.0,
             outliers: 0,
+            turns: None,
         }
     }
 
@@ -98,7 +111,10 @@ impl MadeUp {
             let late = if self.outliers > 0 && index % self.outliers == 0 { 3.0 } else { 1.0 };
             exact * late * (1.0 + self.noise * normal(random))
         };
-        (0..11).map(batch).collect()
+        let Some(turns) = &self.turns else { return (0..BATCHES).map(batch).collect() };
+        let interrupted =
+            (0..5).map(|_| if random.f64() < turns.share { turns.longest_s * random.f64() } else { 0.0 });
+        interrupted.map(|turn| exact + turn).collect()
     }
 
     /// All that would be measured.

@@ -126,23 +126,18 @@ fn line_program() -> PathBuf {
     program
 }
 
-/// Whether what was found is what was put there; else what it is, in words.
-fn within(share: f64, found: f64, right: f64, what: &str, said: &Ran) -> Result<(), String> {
+/// What was found is what was put there.
+fn is_within(share: f64, found: f64, right: f64, what: &str, said: &Ran) {
     let off = found / right - 1.0;
     eprintln!("{what}: {found:.4e}, put in {right:.4e}, off by {:+.1} %", off * 100.0);
-    if off.abs() <= share { Ok(()) } else { Err(format!("{what}: {found:e} is not {right:e}: {said}")) }
+    assert!(off.abs() <= share, "{what}: {found:e} is not {right:e}: {said}");
 }
 
-/// A machine with other work may disturb one measurement, and another: it must come out right in one of three.
-fn recovered(measure: impl Fn() -> Result<(), String>) {
-    let wrong: Vec<String> = (0..3).map_while(|_| measure().err()).collect();
-    assert!(wrong.len() < 3, "{}", wrong.join("\n"));
-}
-
-/// What is enough to see what lies between the hosts. Two rounds: messages that are as slow take their time.
+/// What is enough to see what lies between the hosts, with other work on this machine. Three rounds: messages that are as
+/// slow take their time.
 const OPTIONS: &[&str] = &[
     "--rounds",
-    "2",
+    "3",
     "--seconds",
     "0.03",
     "--max-bytes",
@@ -161,18 +156,16 @@ fn goodput(rate_mbit: f64) -> f64 {
 fn latency_and_rate_between_hosts_are_recovered() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
-    // So long that a host with other work, which lets each message wait for a core, adds little.
-    for (delay_ms, rate_mbit) in [(10.0, 40.0), (20.0, 20.0)] {
+    // From as short a delay and as high a rate on as two cores can do without adding much.
+    for (delay_ms, rate_mbit) in [(2.0, 200.0), (10.0, 40.0)] {
         let Some(hosts) = Hosts::make(2, &Between { delay_ms, rate_mbit, line_mbit: None }) else { return };
-        recovered(|| {
-            let setting = Setting::new();
-            let ran = hosts.calibrate(&setting, &mpi, 2, OPTIONS).succeed();
-            let off_node = setting.machine().off_node;
-            let first = off_node.short.alpha_s.or(off_node.eager.alpha_s).unwrap();
-            within(0.1, first.value, delay_ms * 1e-3, "latency", &ran)?;
-            let last = off_node.rendezvous.rate_bytes_per_s.or(off_node.eager.rate_bytes_per_s).unwrap();
-            within(0.1, last.value, goodput(rate_mbit), "rate", &ran)
-        });
+        let setting = Setting::new();
+        let ran = hosts.calibrate(&setting, &mpi, 2, OPTIONS).succeed();
+        let off_node = setting.machine().off_node;
+        let first = off_node.short.alpha_s.or(off_node.eager.alpha_s).unwrap();
+        is_within(0.1, first.value, delay_ms * 1e-3, "latency", &ran);
+        let last = off_node.rendezvous.rate_bytes_per_s.or(off_node.eager.rate_bytes_per_s).unwrap();
+        is_within(0.1, last.value, goodput(rate_mbit), "rate", &ran);
     }
 }
 
@@ -183,15 +176,13 @@ fn the_rate_of_a_node_is_recovered() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let between = Between { delay_ms: 2.0, rate_mbit: 40.0, line_mbit: None };
     let Some(hosts) = Hosts::make(2, &between) else { return };
-    recovered(|| {
-        let setting = Setting::new();
-        let ran = hosts.calibrate(&setting, &mpi, 4, OPTIONS).succeed();
-        let off_node = setting.machine().off_node;
-        // None where the measurements do not show it.
-        let last = off_node.rendezvous.node_rate_bytes_per_s.or(off_node.eager.node_rate_bytes_per_s);
-        let found = last.map_or(f64::NAN, |last| last.value);
-        within(0.1, found, goodput(between.rate_mbit), "rate of a node", &ran)
-    });
+    let setting = Setting::new();
+    let ran = hosts.calibrate(&setting, &mpi, 4, OPTIONS).succeed();
+    let off_node = setting.machine().off_node;
+    // None where the measurements do not show it.
+    let last = off_node.rendezvous.node_rate_bytes_per_s.or(off_node.eager.node_rate_bytes_per_s);
+    let found = last.map_or(f64::NAN, |last| last.value);
+    is_within(0.1, found, goodput(between.rate_mbit), "rate of a node", &ran);
 }
 
 /// Figure 6: the first two hosts share the line to the other two. One pair alone takes b ÷ R for its bytes, two take 2 b ÷ R:
@@ -204,11 +195,9 @@ fn the_cost_of_a_shared_link_is_recovered() {
     let between = Between { delay_ms: 2.0, rate_mbit, line_mbit: Some(line_mbit) };
     let Some(hosts) = Hosts::make(4, &between) else { return };
     let options = ["--seconds", "0.03", "--max-bytes", "16", "--max-messages", "1", "--total-bytes", "512K"];
-    recovered(|| {
-        let setting = Setting::new();
-        let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
-        let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
-        // Both pairs begin each direction together, and share the link as evenly as TCP has them.
-        within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran)
-    });
+    let setting = Setting::new();
+    let ran = hosts.calibrate(&setting, &mpi, 4, &options).succeed();
+    let found = setting.machine().contention.delta_s_per_byte.map_or(f64::NAN, |delta| delta.value);
+    // Both pairs begin each direction together, and share the link as evenly as TCP has them.
+    is_within(0.3, found, 0.5 / goodput(line_mbit), "cost of a shared link", &ran);
 }

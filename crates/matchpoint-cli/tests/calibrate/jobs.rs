@@ -89,9 +89,10 @@ fn an_interrupt_costs_one_measurement() {
 fn sends_that_wait_are_told_from_those_that_do_not() {
     mpi::each(|mpi| {
         let setting = Setting::new();
-        // Up to 1 MiB: libraries have messages of some 4 to 64 KiB wait at the latest.
+        // Libraries have messages of some 4 to 64 KiB wait at the latest, Intel's within a host those of 8 MiB.
+        let (most, bytes) = if mpi.name == "intel-wheel" { ("16M", 16 << 20) } else { ("1M", 1 << 20) };
         let options =
-            ["--seconds", "0.005", "--max-bytes", "1M", "--max-messages", "10", "--total-bytes", "1K"];
+            ["--seconds", "0.005", "--max-bytes", most, "--max-messages", "10", "--total-bytes", "1K"];
         setting.run(&options, launcher(mpi, "2")).succeed();
         let (json, machine) = (setting.json(), setting.machine());
         let Some(link) = json["links"].as_array().unwrap().first() else {
@@ -99,7 +100,7 @@ fn sends_that_wait_are_told_from_those_that_do_not() {
             return;
         };
         let at_once = link["at_once_max_bytes"].as_u64().unwrap();
-        assert!((64..1 << 20).contains(&at_once), "{link}");
+        assert!((64..bytes).contains(&at_once), "{link}");
         let last = link["protocols"].as_array().unwrap().last().unwrap();
         assert_eq!(last["protocol"], "rendezvous", "{link}");
         assert!(last["bytes_min"].as_u64().unwrap() > at_once, "{link}");

@@ -129,3 +129,16 @@ fn a_rank_that_is_killed() {
         }
     });
 }
+
+/// Ranks die of which messages had been asked for, as many as may be under way at once: those that live go on.
+#[test]
+fn ranks_that_go_on_after_others_were_killed() {
+    with("mpich-wheel", |mpi| {
+        // The launcher does not see it, and tells the others by a signal that MPICH takes and the shell must not.
+        let rank = format!("trap '' USR1; {} dead; true", built(mpi, "faults", "faults").display());
+        let launcher = mpi.mpiexec();
+        let job = Job::new(&["--core", "tcp"]).args([launcher.as_os_str()]);
+        let ran = job.args(["-disable-auto-cleanup", "-n", "18", "sh", "-c", &rank]).run();
+        assert!(ran.stdout.contains("dead: right"), "{ran}");
+    });
+}

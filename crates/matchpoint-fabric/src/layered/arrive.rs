@@ -144,6 +144,7 @@ impl FrontEnd {
     pub fn forget_peer(&mut self, addr: Addr) {
         self.acquaintance.forget(addr);
         self.credit.forget(addr);
+        self.count_no_more(addr);
     }
 
     #[inline]

@@ -12,24 +12,26 @@ use crate::queue::{Completion, Queue};
 
 /// Messages whose data may be under way to one endpoint at once: the core looks through as many for each.
 const MOST: usize = 1024;
-/// Those of one sender: one that is busy computing keeps back no other's.
+/// Those of one sender: one that is busy computing does not keep back many others.
 const MOST_OF_ONE: usize = 64;
+/// Those that each sender may have however many others have: a process that has died never sends what it was asked for, and
+/// a core need not say that it has.
+const ALWAYS: usize = 4;
+/// Senders that are found to have as many as they may, before the others are left for later as well.
+const FULL: usize = 32;
 
 /// How many messages there are whose data is under way to here.
 #[derive(Default)]
 pub struct UnderWay {
     all: usize,
-    /// By the private endpoint that it comes from, where there are any.
+    /// By the private endpoint that it comes from, where there are any. All of them together are as many as above.
     of: HashMap<Addr, usize>,
 }
 
 impl UnderWay {
-    fn has_room(&self) -> bool {
-        self.all < MOST
-    }
-
     fn has_room_for(&self, from: Addr) -> bool {
-        self.of.get(&from).is_none_or(|those| *those < MOST_OF_ONE)
+        let those = self.of.get(&from).copied().unwrap_or(0);
+        those < ALWAYS || those < MOST_OF_ONE && self.all < MOST
     }
 
     fn begins(&mut self, from: Addr) {
@@ -38,12 +40,18 @@ impl UnderWay {
     }
 
     fn ends(&mut self, from: Addr) {
-        self.all -= 1;
+        // None of one that was forgotten.
         let Some(those) = self.of.get_mut(&from) else { return };
+        self.all -= 1;
         *those -= 1;
         if *those == 0 {
             self.of.remove(&from);
         }
+    }
+
+    /// What it was asked for may come or not: it counts no more.
+    fn forget(&mut self, from: Addr) {
+        self.all -= self.of.remove(&from).unwrap_or(0);
     }
 }
 
@@ -62,7 +70,7 @@ impl FrontEnd {
     /// Asks for the data of messages that wait, as many as may be under way.
     pub fn ask_for_more(&mut self) {
         let mut full = 0;
-        while self.under_way.has_room() && full < self.waiting.peers() {
+        while full < FULL.min(self.waiting.peers()) {
             let Some((from, receive)) = self.waiting.first() else { break };
             if !self.under_way.has_room_for(from) {
                 full += 1;
@@ -86,6 +94,20 @@ impl FrontEnd {
                 break;
             }
             self.waiting.take_first();
+        }
+    }
+
+    /// The application has taken a peer out of the vector. What that has been asked for, and may never send, is not in
+    /// the way of others' messages any more.
+    pub(crate) fn count_no_more(&mut self, peer: Addr) {
+        if self.under_way.all == 0 {
+            return;
+        }
+        // SAFETY: entries live as long as the pool.
+        for entry in self.pool.all().map(|entry| unsafe { &*entry }) {
+            if entry.state == State::Receiving && entry.addr == peer {
+                self.under_way.forget(entry.private);
+            }
         }
     }
 

@@ -2,12 +2,13 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Entries, Queue};
+use super::{Beside, Entries, Queue};
 use crate::abi::{Addr, FidCq, errno};
 use crate::lock;
+use crate::patch::{below, owner_at};
 
 /// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
 const NAP_MS: c_int = 1;
@@ -33,8 +34,8 @@ pub unsafe extern "C" fn wait_read_from(
     condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the application's call on an open queue.
-    let Some(core) = (unsafe { Queue::of(fid) }).ops.core().sreadfrom else {
+    // SAFETY: the application's call on an open queue. Nobody holds the lock yet, if there is one.
+    let Some(core) = (unsafe { below((*fid).ops) }).sreadfrom else {
         return -(errno::ENOSYS as isize);
     };
     let end = u64::try_from(timeout).ok().map(|ms| Instant::now() + Duration::from_millis(ms));
@@ -88,17 +89,25 @@ pub unsafe extern "C" fn wait_read_from(
 
 /// `fi_cq_signal`. The core wakes who sleeps in it, and that may not be the end of a call here.
 pub unsafe extern "C" fn signal(fid: *mut FidCq) -> c_int {
-    // SAFETY: the application's call on an open queue, passed on. Nothing is borrowed but what threads may share.
+    // SAFETY: the application's call on an open queue, passed on.
     unsafe {
-        let queue: *const Queue = Queue::of(fid);
         // Before whoever sleeps looks.
-        (*queue).is_signaled.store(true, Ordering::Release);
-        (*queue).ops.core().signal.expect("only what is there is exchanged")(fid)
+        is_signaled(fid).store(true, Ordering::Release);
+        below((*fid).ops).signal.expect("only what is there is exchanged")(fid)
     }
 }
 
 /// Whether there was a signal since the last one was taken. Its partner is in [`signal`].
 unsafe fn take_signal(fid: *mut FidCq) -> bool {
     // SAFETY: the caller's: an open queue.
-    unsafe { Queue::of(fid) }.is_signaled.swap(false, Ordering::Acquire)
+    unsafe { is_signaled(fid) }.swap(false, Ordering::Acquire)
 }
+
+/// The one part that threads share: another may refer to the queue meanwhile.
+unsafe fn is_signaled<'a>(fid: *mut FidCq) -> &'a AtomicBool {
+    // SAFETY: the caller's: an open queue.
+    unsafe { &(*owner_at::<Beside, _>((*fid).ops)).is_signaled }
+}
+
+#[cfg(test)]
+mod tests;

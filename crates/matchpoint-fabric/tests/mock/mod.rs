@@ -356,6 +356,11 @@ impl Ep {
         self.inbox.back()
     }
 
+    /// How much is under way to here.
+    pub fn under_way(&self) -> usize {
+        self.inbox.len()
+    }
+
     /// Some of what is under way arrives.
     pub unsafe fn progress(&mut self) {
         for _ in 0..world().random.below(6) {

@@ -1,6 +1,6 @@
 //! What a validation comes to. Plain data: reports are made from it, and nothing else.
 
-use matchpoint_calibrate::typical::{median, typical};
+use matchpoint_calibrate::typical::over_rounds;
 use matchpoint_model::{Machine, Split};
 
 /// All of it.
@@ -204,9 +204,9 @@ impl Times {
             let (below, above) = (place.floor() as usize, place.ceil() as usize);
             (sorted[below] + sorted[above]) / 2.0
         };
-        let by_round: Vec<f64> = rounds.iter().map(|round| typical(round)).collect();
+        let rounds: Vec<&[f64]> = rounds.iter().map(Vec::as_slice).collect();
         Times {
-            typical_s: median(&by_round),
+            typical_s: over_rounds(&rounds),
             median_s: at(0.5),
             low_s: at(0.25),
             high_s: at(0.75),

@@ -1,0 +1,138 @@
+//! Threads that signal while another reads: under Miri (`.ci/deep`) also that they share nothing else.
+
+use std::ptr;
+use std::sync::atomic::AtomicU32;
+use std::thread;
+
+use super::*;
+use crate::abi::{CQ_FORMAT_DATA, CQ_FORMAT_TAGGED, CqTaggedEntry, Fid, Ops, OpsCq};
+use crate::lock::{self, Lock};
+use crate::queue::Completion;
+
+/// A queue of a core that has nothing to tell, and in which signals wait for whoever sleeps.
+#[repr(C)]
+struct Core {
+    fid: FidCq,
+    ops: Ops,
+    cq: OpsCq,
+    signals: AtomicU32,
+}
+
+unsafe extern "C" fn readfrom(_: *mut FidCq, _: *mut c_void, _: usize, _: *mut Addr) -> isize {
+    -(errno::EAGAIN as isize)
+}
+
+unsafe extern "C" fn sreadfrom(
+    fid: *mut FidCq,
+    _: *mut c_void,
+    _: usize,
+    _: *mut Addr,
+    _: *const c_void,
+    _: c_int,
+) -> isize {
+    // SAFETY: a queue of this core.
+    let signals = unsafe { &(*fid.cast::<Core>()).signals };
+    while signals.swap(0, Ordering::Acquire) == 0 {
+        thread::yield_now();
+    }
+    -(errno::EAGAIN as isize)
+}
+
+unsafe extern "C" fn signal_core(fid: *mut FidCq) -> c_int {
+    // SAFETY: a queue of this core.
+    unsafe { &(*fid.cast::<Core>()).signals }.fetch_add(1, Ordering::Release);
+    0
+}
+
+unsafe extern "C" fn close(_: *mut Fid) -> c_int {
+    0
+}
+
+/// A queue with ours before it.
+fn opened(format: c_int, lock: &Lock) -> *mut FidCq {
+    let ops = Ops { size: size_of::<Ops>(), close: Some(close), bind: None, control: None, ops_open: None };
+    let cq = OpsCq {
+        size: size_of::<OpsCq>(),
+        read: None,
+        readfrom: Some(readfrom),
+        readerr: None,
+        sread: None,
+        sreadfrom: Some(sreadfrom),
+        signal: Some(signal_core),
+        strerror: ptr::null_mut(),
+    };
+    let fid = Fid { class: 0, context: ptr::null_mut(), ops: ptr::null_mut() };
+    let fid = FidCq { fid, ops: ptr::null_mut() };
+    let core = Box::into_raw(Box::new(Core { fid, ops, cq, signals: AtomicU32::new(0) }));
+    // SAFETY: just made; freed by `closed`.
+    unsafe {
+        (*core).fid.fid.ops = &raw mut (*core).ops;
+        (*core).fid.ops = &raw mut (*core).cq;
+        Queue::attach(core.cast(), format, lock).expect("there is memory");
+    }
+    core.cast()
+}
+
+/// Takes ours off it, and frees it.
+fn closed(fid: *mut FidCq) {
+    // SAFETY: from `opened`, and nobody uses it any more.
+    unsafe {
+        let ops = (*fid).fid.ops;
+        assert_eq!((*ops).close.expect("it can be closed")(&raw mut (*fid).fid), 0);
+        drop(Box::from_raw(fid.cast::<Core>()));
+    }
+}
+
+/// The queue, for another thread.
+#[derive(Clone, Copy)]
+struct Shared(*mut FidCq);
+// SAFETY: the other thread only signals, which fi_cq_signal(3) lets any do, or waits with a lock.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    fn signal(self) {
+        // SAFETY: an open queue.
+        let rc = unsafe { (*(*self.0).ops).signal.expect("it can be signaled")(self.0) };
+        assert_eq!(rc, 0);
+    }
+
+    /// Until there is a signal.
+    fn wait(self) {
+        let mut entry: CqTaggedEntry = Completion::new(ptr::null_mut(), 0).entry;
+        // SAFETY: an open queue, and room for one.
+        let read = unsafe {
+            let wait = (*(*self.0).ops).sread.expect("it can be waited in");
+            wait(self.0, (&raw mut entry).cast(), 1, ptr::null(), -1)
+        };
+        assert_eq!(read, -(errno::EAGAIN as isize));
+    }
+}
+
+const ROUNDS: usize = 20;
+
+#[test]
+fn a_thread_may_signal_while_another_reads() {
+    for format in [CQ_FORMAT_TAGGED, CQ_FORMAT_DATA] {
+        let queue = Shared(opened(format, &None));
+        let waiting = thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait()));
+        while !waiting.is_finished() {
+            queue.signal();
+            thread::yield_now();
+        }
+        waiting.join().expect("every round ends");
+        closed(queue.0);
+    }
+}
+
+/// Several of them, too, where there is a lock.
+#[test]
+fn threads_may_wait_while_others_read() {
+    let queue = Shared(opened(CQ_FORMAT_DATA, &lock::new()));
+    let waiting = [(); 2].map(|()| thread::spawn(move || (0..ROUNDS).for_each(|_| { queue }.wait())));
+    while !waiting.iter().all(thread::JoinHandle::is_finished) {
+        queue.signal();
+        thread::yield_now();
+    }
+    waiting.into_iter().for_each(|thread| thread.join().expect("every round ends"));
+    closed(queue.0);
+}
