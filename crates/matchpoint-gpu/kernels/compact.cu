@@ -47,3 +47,42 @@ extern "C" __global__ void BLOCK_OF(1024) compact(const Compaction compaction)
                 Segment{segment.message, segment.message + messages, segment.receive, segment.receive + receives};
     }
 }
+
+/* The same with a warp for each segment, where segments are short. No shared memory. */
+extern "C" __global__ void BLOCK_OF(1024) compact_by_warps(const Compaction compaction)
+{
+    const Batch &batch = compaction.batch;
+    const unsigned warps = blockDim.x / WARP, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
+    const unsigned below = (1u << lane) - 1;
+    for (unsigned index = blockIdx.x * warps + warp; index < batch.segment_count; index += gridDim.x * warps) {
+        const Segment segment = batch.segments[index];
+        for (unsigned at = segment.message + lane; at < segment.message_end; at += WARP)
+            compaction.is_taken[at] = 0;
+        __syncwarp();
+        unsigned receives = segment.receive, messages = segment.message;
+        for (unsigned base = segment.receive; base < segment.receive_end; base += WARP) {
+            const unsigned at = base + lane;
+            const unsigned message = at < segment.receive_end ? batch.matched[at] : NONE;
+            const unsigned left = __ballot_sync(ALL, at < segment.receive_end && message == NONE);
+            const unsigned place = receives + __popc(left & below);
+            if (message != NONE)
+                compaction.is_taken[message] = 1;
+            if (left >> lane & 1) {
+                compaction.receives[place] = batch.receives[at];
+                if (compaction.opens)
+                    compaction.opens[place] = batch.opens[at];
+            }
+            receives += __popc(left);
+        }
+        __syncwarp();
+        for (unsigned base = segment.message; base < segment.message_end; base += WARP) {
+            const unsigned at = base + lane;
+            const unsigned left = __ballot_sync(ALL, at < segment.message_end && compaction.is_taken[at] == 0);
+            if (left >> lane & 1)
+                compaction.messages[messages + __popc(left & below)] = batch.messages[at];
+            messages += __popc(left);
+        }
+        if (lane == 0)
+            compaction.segments[index] = Segment{segment.message, messages, segment.receive, receives};
+    }
+}

@@ -2,8 +2,7 @@
  * A block for each segment.
  *
  * Two tables, the first five times the second. Receives are put into the first, or if their place there is taken into the
- * second; messages look in both. A place has two slots, which are read at once: a warp looks as often as the unluckiest of
- * its lanes, and so hardly ever twice. The paper has what finds no place wait for the next round, and a round is all of this again;
+ * second; messages look in both. The paper has what finds no place wait for the next round, and a round is all of this again;
  * here it looks a few places on in the second table first, so that there is hardly ever another round. A receive that is
  * left in a table after a round has no message: one of its key would have found it. So each round is done with all receives
  * that it placed.
@@ -57,51 +56,36 @@ static __device__ inline unsigned mark(unsigned key, unsigned receive)
     return (key & 0x7fffffff & ~RECEIVE_MASK) | receive;
 }
 
-/* Two slots, used in this order. */
-struct alignas(8) Bucket {
-    unsigned slots[2];
-};
-
 /* Puts a receive into a table. False if there is no place. */
-static __device__ inline bool place(Bucket *table, unsigned primary, unsigned secondary, unsigned key, unsigned receive)
+static __device__ inline bool place(unsigned *table, unsigned primary, unsigned secondary, unsigned key, unsigned receive)
 {
     const unsigned own = mark(key, receive);
-    Bucket *bucket = table + __umulhi(key, primary);
+    if (atomicCAS(table + __umulhi(key, primary), NONE, own) == NONE)
+        return true;
     unsigned at = secondary_place(key, secondary);
-    for (unsigned tried = 0;; tried++, at = at + 1 == secondary ? 0 : at + 1) {
-        if (atomicCAS(bucket->slots, NONE, own) == NONE || atomicCAS(bucket->slots + 1, NONE, own) == NONE)
+    for (unsigned tried = 0; tried < PLACES; tried++, at = at + 1 == secondary ? 0 : at + 1)
+        if (atomicCAS(table + primary + at, NONE, own) == NONE)
             return true;
-        if (tried == PLACES)
-            return false;
-        bucket = table + primary + at;
-    }
-}
-
-/* Takes the receive of a slot, if that has what the message's key would leave there, and the message's envelope. */
-static __device__ inline bool takes(unsigned *slot, unsigned found, unsigned own, const Envelope *keys, const Envelope &message)
-{
-    return ((found ^ own) & ~RECEIVE_MASK) == 0 && is_same(keys[found & RECEIVE_MASK], message) &&
-           atomicCAS(slot, found, TAKEN) == found;
+    return false;
 }
 
 /* Takes a receive of the message's envelope, NONE if there is none. */
-static __device__ inline unsigned claim(Bucket *table, unsigned primary, unsigned secondary, unsigned key,
+static __device__ inline unsigned claim(unsigned *table, unsigned primary, unsigned secondary, unsigned key,
                                         const Envelope *keys, const Envelope &message)
 {
     const unsigned own = mark(key, 0);
-    Bucket *bucket = table + __umulhi(key, primary);
+    unsigned *slot = table + __umulhi(key, primary);
     unsigned at = secondary_place(key, secondary);
     for (unsigned tried = 0;; tried++, at = at + 1 == secondary ? 0 : at + 1) {
-        const unsigned long long both = *(volatile unsigned long long *)bucket;
-        const unsigned first = (unsigned)both, second = (unsigned)(both >> 32);
-        if (takes(bucket->slots, first, own, keys, message))
-            return first & RECEIVE_MASK;
-        if (takes(bucket->slots + 1, second, own, keys, message))
-            return second & RECEIVE_MASK;
-        /* Slots only go from free to used while receives are placed, so there is none further on. */
-        if (second == NONE || tried == PLACES)
+        const unsigned found = *(volatile unsigned *)slot;
+        if (found == NONE) /* slots only go from free to used while receives are placed, so there is none further on */
             return NONE;
-        bucket = table + primary + at;
+        if (((found ^ own) & ~RECEIVE_MASK) == 0 && is_same(keys[found & RECEIVE_MASK], message) &&
+            atomicCAS(slot, found, TAKEN) == found)
+            return found & RECEIVE_MASK;
+        if (tried == PLACES)
+            return NONE;
+        slot = table + primary + at;
     }
 }
 
@@ -113,13 +97,12 @@ static __device__ inline void fetch(Envelope *own, const Envelope *envelopes, un
         own[item] = envelope_at(envelopes, base + item * blockDim.x, end);
 }
 
-/* Shared memory, for each item of each thread: an envelope, three places, and a word. */
+/* Shared memory, for each item of each thread: an envelope, six slots, and a word. */
 extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
 {
     SHARED(Envelope, keys);
     const unsigned threads = blockDim.x, at_once = ITEMS * threads;
-    Bucket *const table = (Bucket *)(keys + at_once);
-    unsigned *const got = (unsigned *)(table + 3 * at_once);
+    unsigned *const table = (unsigned *)(keys + at_once), *const got = table + 6 * at_once;
     if (blockIdx.x >= batch.segment_count)
         return;
     Segment next = batch.segments[blockIdx.x];
@@ -138,7 +121,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
             for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += at_once) {
                 /* Tables as large as this part needs. */
                 const unsigned parts = (min(segment.receive_end - receive_base, at_once) + threads - 1) / threads;
-                const unsigned secondary = parts * threads / 2, primary = 5 * secondary;
+                const unsigned secondary = parts * threads, primary = 5 * secondary;
                 Envelope receives[ITEMS];
                 fetch(receives, batch.receives, receive_base, segment.receive_end);
                 unsigned waited = 0;
@@ -155,7 +138,7 @@ extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
                 unsigned waits = waited;
                 bool again = true;
                 while (again) {
-                    for (unsigned at = threadIdx.x; at < (primary + secondary) / 2; at += threads)
+                    for (unsigned at = threadIdx.x; at < (primary + secondary) / 4; at += threads)
                         ((Four *)table)[at] = Four{{NONE, NONE, NONE, NONE}};
                     __syncthreads();
 #pragma unroll

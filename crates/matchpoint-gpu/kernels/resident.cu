@@ -46,13 +46,15 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
     for (unsigned turn = 0;; turn++) {
         const Queue &queue = resident.queues[turn % 2], &rest = resident.queues[(turn + 1) % 2];
         const unsigned slot = turn % resident.slots;
-        if (threadIdx.x == 0)
+        /* One asks for all: what lies in the host's memory is far away. */
+        if (threadIdx.x == 0) {
             while (*(volatile const unsigned *)resident.fed == turn)
                 PAUSE();
+            __threadfence_system();
+            *(unsigned long long *)tables.message_numbers = *(volatile const unsigned long long *)(resident.counts + 2 * slot);
+        }
         __syncthreads();
-        __threadfence_system();
-        const unsigned new_messages = *(volatile const unsigned *)(resident.counts + 2 * slot);
-        const unsigned new_receives = *(volatile const unsigned *)(resident.counts + 2 * slot + 1);
+        const unsigned new_messages = tables.message_numbers[0], new_receives = tables.message_numbers[1];
         if (new_messages == STOP)
             return;
         for (unsigned at = threadIdx.x; at < new_messages; at += threads) {

@@ -45,11 +45,19 @@ impl<M: Machine> Compaction<M> {
         })
     }
 
-    /// Starts putting together what is left of each segment of a batch that was matched.
+    /// Starts putting together what is left of each segment of a batch that was matched: by a block each, or where segments
+    /// are short by a warp each.
     ///
     /// # Errors
     /// The machine failed.
-    pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, grid: Grid) -> Result<(), M::Error> {
+    pub fn launch(
+        &mut self,
+        machine: &M,
+        batch: &mut Loaded<M>,
+        are_short: bool,
+        grid: Grid,
+    ) -> Result<(), M::Error> {
+        let kernel = if are_short { Kernel::CompactByWarps } else { Kernel::Compact };
         let has_opens = batch.opens.is_some();
         let shape = Shape {
             batch: batch.arguments(0),
@@ -62,7 +70,7 @@ impl<M: Machine> Compaction<M> {
         // SAFETY: the struct is what the source says, all memory is as large as the batch's, and both are borrowed alone.
         #[allow(unsafe_code)]
         unsafe {
-            machine.launch(Kernel::Compact, batch.layout, grid, &shape)
+            machine.launch(kernel, batch.layout, grid, &shape)
         }
     }
 

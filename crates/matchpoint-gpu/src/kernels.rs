@@ -41,7 +41,7 @@ impl Program {
             Program::Hash => &[Kernel::MatchHash],
             Program::Ordered => &[Kernel::MatchOrdered],
             Program::Resident => &[Kernel::MatchResident, Kernel::FeedResident],
-            Program::Compact => &[Kernel::Compact],
+            Program::Compact => &[Kernel::Compact, Kernel::CompactByWarps],
             Program::Divide => {
                 &[Kernel::CountDigits, Kernel::SumDigits, Kernel::MoveByDigit, Kernel::FindSegments]
             }
@@ -89,6 +89,7 @@ pub enum Kernel {
     MatchResident,
     FeedResident,
     Compact,
+    CompactByWarps,
     CountDigits,
     SumDigits,
     MoveByDigit,
@@ -115,6 +116,7 @@ impl Kernel {
             Kernel::MatchResident => "match_resident",
             Kernel::FeedResident => "feed_resident",
             Kernel::Compact => "compact",
+            Kernel::CompactByWarps => "compact_by_warps",
             Kernel::CountDigits => "count_digits",
             Kernel::SumDigits => "sum_digits",
             Kernel::MoveByDigit => "move_by_digit",
@@ -140,7 +142,7 @@ impl Kernel {
             Kernel::CountDigits => 4 * DIGITS,
             Kernel::SumDigits => 4 * threads,
             Kernel::MoveByDigit => (envelope + 4) * TILE + 4 * DIGITS * (TILE_THREADS / WARP + 2),
-            Kernel::FeedResident | Kernel::FindSegments => 0,
+            Kernel::FeedResident | Kernel::CompactByWarps | Kernel::FindSegments => 0,
         }
     }
 }

@@ -188,7 +188,8 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
         let elapsed = card.timed(|| {
             loaded.launch(card, algorithm, grid, launch as u64)?;
             let Some(compaction) = &mut compaction else { return Ok(()) };
-            compaction.launch(card, &mut loaded, Grid { blocks, threads: grid.threads.max(256) })
+            let are_short = algorithm == Algorithm::Partitioned;
+            compaction.launch(card, &mut loaded, are_short, Grid { blocks, threads: grid.threads.max(256) })
         })?;
         if launch > 0 {
             nanoseconds.push(elapsed);
