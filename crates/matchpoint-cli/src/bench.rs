@@ -11,6 +11,8 @@ use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
+use matchpoint_gpu::card::{Card, CardError};
+use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
 use crate::analyze::stop_on_interrupt;
@@ -18,7 +20,7 @@ use crate::cli::{Bench, TRACE};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
-use crate::report::bench::{json, plot, rate, terminal, threads};
+use crate::report::bench::{gpu, json, plot, rate, terminal, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
@@ -33,6 +35,9 @@ const LATENCY_REPETITIONS: usize = 3;
 /// # Errors
 /// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
+    if arguments.csv.is_some() && !arguments.message_rate && !arguments.gpu {
+        return Err(Failure::Message("--csv goes with --message-rate or --gpu".to_owned()));
+    }
     let mut files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
@@ -47,6 +52,9 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     if !arguments.callers.is_empty() {
         return call_at_once(arguments, files, &progress);
+    }
+    if arguments.gpu {
+        return on_card(arguments, files, &progress);
     }
     if arguments.offload {
         return offloaded(arguments, files, &progress);
@@ -140,6 +148,29 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
 
 /// Engines that are offloaded unless others are named.
 const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
+
+fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let failed = |error: CardError| Failure::Message(error.to_string());
+    let card = Card::open(arguments.card).map_err(failed)?;
+    let description = card.description().map_err(failed)?;
+    let jobs = figures::jobs();
+    let measured = shown(progress, |tell| {
+        let mut measured = Vec::with_capacity(jobs.len());
+        for (done, job) in jobs.iter().enumerate() {
+            if !tell(done, jobs.len(), &job.label) {
+                return Ok(None);
+            }
+            measured.push((job, job.measure(&card)?));
+        }
+        Ok(Some(measured))
+    });
+    let measured = measured.map_err(failed)?.ok_or(Failure::Interrupted)?;
+    files.write_json(|out| gpu::json(&description, &measured, out))?;
+    files.write_csv(|out| gpu::csv(&measured, out))?;
+    files.finish(&gpu::terminal(&description, &measured, columns()), |out| {
+        gpu::json(&description, &measured, out)
+    })
+}
 
 /// What is written beside the tables.
 struct Files {

@@ -157,7 +157,7 @@ impl Batch {
     }
 
     /// The envelopes of messages, of receives, and what receives leave open, as kernels read them.
-    pub(crate) fn words(&self) -> (&[u64], &[u64], &[u64]) {
+    pub fn words(&self) -> (&[u64], &[u64], &[u64]) {
         (&self.messages, &self.receives, &self.opens)
     }
 

@@ -24,6 +24,7 @@ pub mod card;
 pub mod compaction;
 pub mod compile;
 pub mod division;
+pub mod figures;
 pub mod kernels;
 pub mod machine;
 pub mod matching;

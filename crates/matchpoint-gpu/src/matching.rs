@@ -24,6 +24,16 @@ impl Algorithm {
     pub const ALL: [Algorithm; 4] =
         [Algorithm::Matrix, Algorithm::Partitioned, Algorithm::Hash, Algorithm::Ordered];
 
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Matrix => "gpu_matrix",
+            Algorithm::Partitioned => "gpu_partitioned",
+            Algorithm::Hash => "gpu_hash",
+            Algorithm::Ordered => "gpu_ordered",
+        }
+    }
+
     pub(crate) fn kernel(self) -> Kernel {
         match self {
             Algorithm::Matrix => Kernel::MatchMatrix,

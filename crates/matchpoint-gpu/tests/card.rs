@@ -5,10 +5,15 @@
 #[path = "kernels/cases.rs"]
 mod cases;
 
-use cases::{EXACT, LARGE, Mix, REPEATED, WITH_WILDCARDS};
-use cases::{divided, first_not_hashed_well, first_that_differs, mixes, partitioned, whole};
+use cases::{Case, EXACT, LARGE, Mix, REPEATED, WITH_WILDCARDS};
+use cases::{
+    divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
+};
+use fastrand::Rng;
+use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::card::CardError;
-use matchpoint_gpu::{Algorithm, Card};
+use matchpoint_gpu::resident::Resident;
+use matchpoint_gpu::{Algorithm, Batch, Card};
 
 fn card() -> Option<Card> {
     match Card::open(0) {
@@ -86,4 +91,57 @@ fn a_whole_card_matches_as_mpi_does() {
 fn hashing_matches_all_that_there_is() {
     let Some(card) = card() else { return };
     assert_eq!(first_not_hashed_well(&card, &[32, 64, 256, 1024]), None);
+}
+
+#[test]
+fn what_is_left_is_put_together_in_order() {
+    let Some(card) = card() else { return };
+    for are_short in [false, true] {
+        assert_eq!(first_not_compacted(&card, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
+    }
+}
+
+/// Batch by batch, what is left meets what comes: together that is MPI's matching of all.
+#[test]
+fn a_kernel_that_stays_keeps_what_batches_leave() {
+    let Some(card) = card() else { return };
+    let open = Mix { any_source: 2, any_tag: 2, masked: 2, ..EXACT };
+    for mix in [
+        Mix { messages: 3000, receives: 2900, sources: 40, tags: 20, ..EXACT },
+        Mix { messages: 3000, receives: 3100, sources: 4, tags: 3, ..EXACT },
+        Mix { messages: 2000, receives: 2100, sources: 20, tags: 20, ..open },
+    ] {
+        for layout in Layout::ALL {
+            let rng = &mut Rng::with_seed(11);
+            let case = Case::of(mix, rng);
+            let expected = case.matched_by_list(rng);
+            let mut matched = vec![NONE; case.selectors.len()];
+            let mut note = |receive: u32, message: u32| {
+                assert_eq!(matched[receive as usize], NONE, "receive {receive} is matched twice");
+                matched[receive as usize] = message;
+            };
+            let mut resident = Resident::start(&card, layout, 5).unwrap();
+            let (mut messages, mut receives) = (&case.envelopes[..], &case.selectors[..]);
+            let mut under_way = 0;
+            while !messages.is_empty() || !receives.is_empty() {
+                let mut batch = Batch::empty(layout);
+                let (some, others) = messages.split_at(rng.usize(..messages.len().min(1024) + 1));
+                assert!(some.iter().all(|envelope| batch.push_message(envelope)));
+                messages = others;
+                let (some, others) = receives.split_at(rng.usize(..receives.len().min(1024) + 1));
+                assert!(some.iter().all(|selector| batch.push_receive(selector)));
+                receives = others;
+                if !resident.has_room() || rng.bool() && under_way > 0 {
+                    resident.take(&mut note).unwrap();
+                    under_way -= 1;
+                }
+                resident.feed(&batch);
+                under_way += 1;
+            }
+            for _ in 0..under_way {
+                resident.take(&mut note).unwrap();
+            }
+            assert_eq!(matched, expected, "{mix:?}, {layout:?}");
+        }
+    }
 }

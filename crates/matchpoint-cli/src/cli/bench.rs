@@ -19,6 +19,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
   matchpoint bench --callers 1,2,4
   matchpoint bench --offload --budget-kib 4608
+  matchpoint bench --gpu --csv gpu.csv
 
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
@@ -67,6 +68,14 @@ pub struct Bench {
     #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
     pub offload: bool,
 
+    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them
+    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "offload", "engines", "plot"])]
+    pub gpu: bool,
+
+    /// With --gpu: the number of the card, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub card: usize,
+
     /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
     #[arg(long = "concurrent", value_name = "NAME", value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
@@ -106,8 +115,8 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     pub depth: u32,
 
-    /// With --message-rate: write the results as a table, with commas, to this file
-    #[arg(long, value_name = "FILE", requires = "message_rate")]
+    /// With --message-rate and --gpu: write the results as a table, with commas, to this file
+    #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use fastrand::Rng;
 use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, TagMask, Wild, engines};
 use matchpoint_gpu::batch::{Layout, NONE};
+use matchpoint_gpu::compaction::Compaction;
 use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::partition::Partition;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
@@ -35,12 +36,12 @@ pub const EXACT: Mix = Mix {
 };
 
 pub struct Case {
-    envelopes: Vec<Envelope>,
-    selectors: Vec<Selector>,
+    pub envelopes: Vec<Envelope>,
+    pub selectors: Vec<Selector>,
 }
 
 impl Case {
-    fn of(mix: Mix, rng: &mut Rng) -> Case {
+    pub fn of(mix: Mix, rng: &mut Rng) -> Case {
         let envelopes: Vec<Envelope> = (0..mix.messages)
             .map(|_| {
                 let context = ContextId(rng.u32(..mix.contexts));
@@ -74,8 +75,10 @@ impl Case {
     }
 
     /// What the engine `list` makes of it, the calls of both sides mixed at random.
-    fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
-        let mut engine = engines::create("list").unwrap();
+    pub fn matched_by_list(&self, rng: &mut Rng) -> Vec<u32> {
+        // As slow as a list is, it is right; with so many the laws of the other have to do.
+        let engine = if self.envelopes.len() > 20_000 { "hybrid" } else { "list" };
+        let mut engine = engines::create(engine).unwrap();
         let mut matched = vec![NONE; self.selectors.len()];
         let (mut messages, mut receives) = (self.envelopes.iter(), self.selectors.iter());
         let (mut message, mut receive) = (0, 0);
@@ -155,6 +158,34 @@ pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> 
     let mut division = Division::new(machine, &loaded).unwrap();
     division.launch(machine, &mut loaded, rng.u64(..)).unwrap();
     loaded.matched(machine).unwrap()
+}
+
+/// Of cases of `mixes`, matched in segments by source, the first of which what is left is not put together in order: by a block
+/// for each segment, or a warp.
+pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bool) -> Option<Mix> {
+    mixes.iter().copied().find(|&mix| {
+        let rng = &mut Rng::with_seed(7);
+        let partition = Partition::by_source(&Case::of(mix, rng).batch(rng), rng.usize(1..9)).unwrap();
+        let grid = Grid { blocks: rng.u32(1..4), threads: [64, 128][rng.usize(..2)] };
+        let mut loaded = Loaded::new(machine, &partition.batch, &partition.segments).unwrap();
+        loaded.launch(machine, Algorithm::Ordered, grid, rng.u64(..)).unwrap();
+        let mut compaction = Compaction::new(machine, &loaded).unwrap();
+        compaction.launch(machine, &mut loaded, are_short, grid).unwrap();
+        let matched = loaded.matched(machine).unwrap();
+        let (messages, receives, segments) = compaction.left(machine, &loaded).unwrap();
+        partition.segments.iter().zip(&segments).any(|(whole, left)| {
+            let is_free = |&message: &u32| !matched.contains(&message);
+            let free: Vec<u32> = (whole.message..whole.message_end).filter(is_free).collect();
+            let waiting =
+                (whole.receive..whole.receive_end).filter(|&receive| matched[receive as usize] == NONE);
+            let expected = partition.batch.gathered(&free, &waiting.collect::<Vec<u32>>());
+            let width = partition.batch.layout().envelope_words();
+            let range = |from: u32, end: u32| from as usize * width..end as usize * width;
+            (whole.message, whole.receive) != (left.message, left.receive)
+                || messages[range(left.message, left.message_end)] != *expected.words().0
+                || receives[range(left.receive, left.receive_end)] != *expected.words().1
+        })
+    })
 }
 
 /// Matches cases of `mixes`, `times` each: the first that comes out otherwise than by `list`.

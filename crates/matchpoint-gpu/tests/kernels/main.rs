@@ -6,8 +6,8 @@ mod emulation;
 use std::process::Command;
 
 use cases::{
-    EXACT, LARGE, Match, Mix, REPEATED, WITH_WILDCARDS, divided, first_not_hashed_well, first_that_differs,
-    mixes, partitioned, whole,
+    EXACT, LARGE, Match, Mix, REPEATED, WITH_WILDCARDS, divided, first_not_compacted, first_not_hashed_well,
+    first_that_differs, mixes, partitioned, whole,
 };
 use emulation::Emulation;
 use matchpoint_gpu::Algorithm;
@@ -70,6 +70,14 @@ fn a_whole_card_matches_as_mpi_does() {
         2,
         DIVIDED,
     );
+}
+
+#[test]
+fn what_is_left_is_put_together_in_order() {
+    let Some(emulation) = Emulation::built() else { return };
+    for are_short in [false, true] {
+        assert_eq!(first_not_compacted(&emulation, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
+    }
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! What `matchpoint bench --gpu` measured: for readers, for spreadsheets, for machines.
+
+use std::io::{self, Write};
+
+use csv::Writer;
+use matchpoint_gpu::card::Description;
+use matchpoint_gpu::figures::{Figure, Job, Measured, What};
+use matchpoint_gpu::measure::{Fed, Mix, Posted, Rate};
+use serde_json::{Value, json};
+
+use super::json::SCHEMA;
+use crate::format::digits;
+use crate::report::terminal::layout::Page;
+
+/// The whole text, on a terminal of so many columns.
+pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
+    let mut page = Page::of_width(width);
+    page.item(
+        "Card",
+        &format!(
+            "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
+            card.name,
+            card.multiprocessors,
+            card.clock_khz / 1000,
+            card.memory_clock_khz / 1000,
+            card.driver_version / 1000,
+            card.driver_version % 1000 / 10
+        ),
+    );
+    for figure in Figure::ALL {
+        page.heading(figure.title());
+        if let Some(published) = figure.published() {
+            page.item(
+                "Published",
+                &format!("{} million matches per second, GeForce GTX 1080", digits(published / 1e6)),
+            );
+        }
+        let here = || measured.iter().filter(|(job, _)| job.figure == figure);
+        if figure == Figure::Fed {
+            let header = ["", "by the host", "by the card", "latency, µs (99 %)", "hybrid"];
+            let rows: Vec<Vec<String>> =
+                here().filter_map(|(job, measured)| Some(fed_row(job, fed(measured)?))).collect();
+            page.wide_table(&header, &rows);
+        } else {
+            let header = ["", "million matches/s", "slowest–fastest launch"];
+            let rows: Vec<Vec<String>> =
+                here().filter_map(|(job, measured)| Some(rate_row(job, rate(measured)?))).collect();
+            page.wide_table(&header, &rows);
+        }
+    }
+    page.into_text()
+}
+
+fn rate(measured: &Measured) -> Option<&Rate> {
+    if let Measured::Rate(rate) = measured { Some(rate) } else { None }
+}
+
+fn fed(measured: &Measured) -> Option<&Fed> {
+    if let Measured::Fed(fed) = measured { Some(fed) } else { None }
+}
+
+fn rate_row(job: &Job, rate: &Rate) -> Vec<String> {
+    let millions = |rate: f64| digits(rate / 1e6);
+    vec![
+        job.label.clone(),
+        millions(rate.median),
+        format!("{}–{}", millions(rate.least), millions(rate.most)),
+    ]
+}
+
+fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
+    let microseconds = |nanoseconds: f64| digits(nanoseconds / 1e3);
+    vec![
+        job.label.clone(),
+        digits(fed.by_host / 1e6),
+        digits(fed.by_card / 1e6),
+        format!("{} ({})", microseconds(fed.latency_ns.0), microseconds(fed.latency_ns.1)),
+        digits(fed.engine.1 / 1e6),
+    ]
+}
+
+/// What is measured, in columns.
+struct Columns {
+    algorithm: &'static str,
+    blocks: Option<u32>,
+    compacts: bool,
+    mix: Mix,
+}
+
+fn columns(job: &Job) -> Columns {
+    match job.what {
+        What::Stream(run) => Columns {
+            algorithm: run.algorithm.name(),
+            blocks: Some(run.blocks),
+            compacts: run.compacts,
+            mix: run.mix,
+        },
+        What::WholeCard(mix) => Columns { algorithm: "gpu_ordered", blocks: None, compacts: false, mix },
+        What::Fed(entries) => {
+            Columns { algorithm: "gpu_ordered", blocks: Some(1), compacts: true, mix: Mix::of(entries) }
+        }
+    }
+}
+
+fn posted(posted: Posted) -> &'static str {
+    match posted {
+        Posted::InOrder => "in_order",
+        Posted::AtRandom => "at_random",
+        Posted::Reversed => "reversed",
+    }
+}
+
+/// Writes a row for each measurement; rates are matches per second.
+///
+/// # Errors
+/// Those of `out`.
+pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()> {
+    let mut table = Writer::from_writer(out);
+    table.write_record([
+        "figure",
+        "label",
+        "algorithm",
+        "blocks",
+        "entries",
+        "queues",
+        "envelopes",
+        "posted",
+        "matched_percent",
+        "wildcard_percent",
+        "compacted",
+        "rate",
+        "rate_least",
+        "rate_most",
+        "by_host",
+        "by_card",
+        "latency_ns",
+        "latency_p99_ns",
+        "hybrid",
+    ])?;
+    for (job, measured) in measured {
+        let Columns { algorithm, blocks, compacts, mix } = columns(job);
+        let mut row = vec![
+            format!("{:?}", job.figure),
+            job.label.clone(),
+            algorithm.to_owned(),
+            blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
+            mix.entries.to_string(),
+            mix.queues.to_string(),
+            mix.envelopes.to_string(),
+            posted(mix.posted).to_owned(),
+            mix.matched_percent.to_string(),
+            (2.0 * mix.wildcard_percent).to_string(),
+            compacts.to_string(),
+        ];
+        let figures = match measured {
+            Measured::Rate(rate) => {
+                [Some(rate.median), Some(rate.least), Some(rate.most), None, None, None, None, None]
+            }
+            Measured::Fed(fed) => {
+                let (median, p99) = fed.latency_ns;
+                let fed = [fed.by_host, fed.by_card, median, p99, fed.engine.1].map(Some);
+                [None, None, None, fed[0], fed[1], fed[2], fed[3], fed[4]]
+            }
+        };
+        row.extend(figures.map(|figure| figure.map(|figure| format!("{figure:.0}")).unwrap_or_default()));
+        table.write_record(row)?;
+    }
+    table.flush()
+}
+
+/// Writes all of it as JSON.
+///
+/// # Errors
+/// Those of `out`.
+pub fn json(card: &Description, measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()> {
+    let published: serde_json::Map<String, Value> = Figure::ALL
+        .iter()
+        .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
+        .collect();
+    let document = json!({
+        "schema": SCHEMA,
+        "matchpoint": env!("CARGO_PKG_VERSION"),
+        "host": matchpoint_replay::host::host(),
+        "card": {
+            "name": card.name,
+            "compute_capability": format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
+            "multiprocessors": card.multiprocessors,
+            "clock_khz": card.clock_khz,
+            "memory_clock_khz": card.memory_clock_khz,
+            "l2_bytes": card.l2_bytes,
+            "memory_bytes": card.memory_bytes,
+            "driver_version": card.driver_version,
+        },
+        "published_gtx_1080": published,
+        "results": measured.iter().map(|(job, measured)| result(job, measured)).collect::<Vec<_>>(),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    out.write_all(b"\n")
+}
+
+fn result(job: &Job, measured: &Measured) -> Value {
+    let Columns { algorithm, blocks, compacts, mix } = columns(job);
+    let mut value = json!({
+        "figure": format!("{:?}", job.figure),
+        "label": job.label,
+        "algorithm": algorithm,
+        "blocks": blocks,
+        "entries": mix.entries,
+        "queues": mix.queues,
+        "envelopes": mix.envelopes,
+        "posted": posted(mix.posted),
+        "matched_percent": mix.matched_percent,
+        "wildcard_percent": 2.0 * mix.wildcard_percent,
+        "compacted": compacts,
+    });
+    match measured {
+        Measured::Rate(rate) => {
+            value["rate"] = json!(rate.median);
+            value["rate_least"] = json!(rate.least);
+            value["rate_most"] = json!(rate.most);
+            value["matches"] = json!(rate.matches);
+        }
+        Measured::Fed(fed) => {
+            value["by_host"] = json!(fed.by_host);
+            value["by_card"] = json!(fed.by_card);
+            value["latency_ns"] = json!(fed.latency_ns.0);
+            value["latency_p99_ns"] = json!(fed.latency_ns.1);
+            value["hybrid"] = json!(fed.engine.1);
+        }
+    }
+    value
+}

@@ -1,0 +1,191 @@
+//! What `matchpoint bench --gpu` measures: the paper's figures (Klenk et al. 2017), and what goes beyond them.
+
+use crate::card::{Card, CardError};
+use crate::matching::Algorithm;
+use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_whole_card};
+
+/// Launches of which the median counts.
+const LAUNCHES: usize = 7;
+
+/// The engine of the processor beside a kernel that is fed.
+const BESIDE: &str = "hybrid";
+
+/// A group of measurements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Figure {
+    /// Figure 4: the matrix against the length of the queue.
+    Matrix,
+    /// Figure 5: queues by source, against their length together.
+    Partitioned,
+    /// Figure 6b: hashing without order.
+    Hash,
+    /// Ours: numbers within envelopes, with repeated envelopes and wildcards.
+    Ordered,
+    /// §VI-B and Table II: what unexpected messages and compaction cost.
+    Unexpected,
+    /// One batch for the whole card, in MPI's order.
+    WholeCard,
+    /// A kernel that stays, fed by host and card.
+    Fed,
+}
+
+impl Figure {
+    /// All of them.
+    pub const ALL: [Figure; 7] = [
+        Figure::Matrix,
+        Figure::Partitioned,
+        Figure::Hash,
+        Figure::Ordered,
+        Figure::Unexpected,
+        Figure::WholeCard,
+        Figure::Fed,
+    ];
+
+    /// What it shows.
+    pub fn title(self) -> &'static str {
+        match self {
+            Figure::Matrix => {
+                "Full MPI order and wildcards by the matrix, one multiprocessor (the paper's Figure 4)"
+            }
+            Figure::Partitioned => "Queues by source, one multiprocessor (Figure 5)",
+            Figure::Hash => "Hashing without order, one multiprocessor (Figure 6b)",
+            Figure::Ordered => "Full MPI order by numbers within envelopes, one multiprocessor (ours)",
+            Figure::Unexpected => {
+                "Unexpected messages and compaction, queues of 1024 entries, one multiprocessor (§VI-B)"
+            }
+            Figure::WholeCard => "One batch in MPI's order by the whole card (ours)",
+            Figure::Fed => "A kernel that stays on one multiprocessor, fed batches (ours)",
+        }
+    }
+
+    /// Matches per second that the paper read off on one multiprocessor of a GeForce GTX 1080 (Table II).
+    pub fn published(self) -> Option<f64> {
+        match self {
+            Figure::Matrix => Some(6e6),
+            Figure::Partitioned => Some(60e6),
+            Figure::Hash => Some(500e6),
+            _ => None,
+        }
+    }
+}
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum What {
+    /// Streams of batches, by blocks.
+    Stream(Run),
+    /// One batch.
+    WholeCard(Mix),
+    /// Batches of so many entries, handed over one by one.
+    Fed(usize),
+}
+
+/// A measurement.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    /// Where it belongs.
+    pub figure: Figure,
+    /// What sets it apart from others of its figure.
+    pub label: String,
+    /// What is measured.
+    pub what: What,
+}
+
+/// What came out.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Measured {
+    /// Of [`What::Stream`] and [`What::WholeCard`].
+    Rate(Rate),
+    /// Of [`What::Fed`].
+    Fed(Fed),
+}
+
+impl Job {
+    /// Measures it.
+    ///
+    /// # Errors
+    /// The card failed.
+    pub fn measure(&self, card: &Card) -> Result<Measured, CardError> {
+        Ok(match self.what {
+            What::Stream(run) => Measured::Rate(rate(card, run, LAUNCHES)?),
+            What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, mix, LAUNCHES)?),
+            What::Fed(entries) => Measured::Fed(fed(card, entries, BESIDE)?),
+        })
+    }
+}
+
+/// All measurements.
+pub fn jobs() -> Vec<Job> {
+    let mut jobs = Vec::new();
+    let mut add = |figure: Figure, label: String, what: What| jobs.push(Job { figure, label, what });
+    let stream = |algorithm, mix| What::Stream(Run::of(algorithm, mix));
+
+    for entries in [64, 128, 256, 512, 992, 1024, 2048, 4096] {
+        add(Figure::Matrix, format!("{entries} entries"), stream(Algorithm::Matrix, Mix::of(entries)));
+    }
+    for (order, posted) in [("in order", Posted::InOrder), ("reversed", Posted::Reversed)] {
+        for entries in [2048, 4096] {
+            let mix = Mix { posted, ..Mix::of(entries) };
+            add(Figure::Matrix, format!("{entries} entries {order}"), stream(Algorithm::Matrix, mix));
+        }
+    }
+    for queues in [1, 2, 4, 8, 16, 32, 64, 128] {
+        for entries in [32, 64, 128, 256, 512, 1024, 2048, 4096] {
+            // Fewer entries than a warp has lanes leave lanes idle (§VI-A).
+            if entries >= 32 * queues {
+                let mix = Mix { queues, ..Mix::of(entries) };
+                let label = format!("{entries} entries in {queues} queues");
+                add(Figure::Partitioned, label, stream(Algorithm::Partitioned, mix));
+            }
+        }
+    }
+    for entries in [128, 256, 512, 1024, 2048, 4096] {
+        add(Figure::Hash, format!("{entries} entries"), stream(Algorithm::Hash, Mix::of(entries)));
+    }
+    for blocks in [2, 4, 8, 16, 32] {
+        let run = Run { blocks, ..Run::of(Algorithm::Hash, Mix::of(1024)) };
+        add(Figure::Hash, format!("1024 entries, {blocks} multiprocessors"), What::Stream(run));
+    }
+    for entries in [64, 128, 256, 512, 1024, 2048, 4096] {
+        add(Figure::Ordered, format!("{entries} entries"), stream(Algorithm::Ordered, Mix::of(entries)));
+    }
+    for envelopes in [512, 128, 20, 1] {
+        let mix = Mix { envelopes, ..Mix::of(1024) };
+        add(
+            Figure::Ordered,
+            format!("1024 entries of {envelopes} envelopes"),
+            stream(Algorithm::Ordered, mix),
+        );
+    }
+    for percent in [1.0, 2.0, 10.0, 50.0] {
+        let mix = Mix { wildcard_percent: percent / 2.0, ..Mix::of(1024) };
+        for algorithm in [Algorithm::Ordered, Algorithm::Matrix] {
+            let name = if algorithm == Algorithm::Matrix { " (matrix)" } else { "" };
+            let label = format!("1024 entries, {percent} % wildcards{name}");
+            add(Figure::Ordered, label, stream(algorithm, mix));
+        }
+    }
+    for algorithm in Algorithm::ALL {
+        for matched_percent in (1..=10).rev().map(|tenth| tenth * 10) {
+            for compacts in [false, true] {
+                let queues = if algorithm == Algorithm::Partitioned { 32 } else { 1 };
+                let mix = Mix { matched_percent, queues, ..Mix::of(1024) };
+                let with = if compacts { ", compacted" } else { "" };
+                let label = format!("{}, {matched_percent} % matched{with}", algorithm.name());
+                let run = Run { compacts, ..Run::of(algorithm, mix) };
+                add(Figure::Unexpected, label, What::Stream(run));
+            }
+        }
+    }
+    for power in [10, 12, 14, 16, 18, 20, 22, 24] {
+        add(Figure::WholeCard, format!("2^{power} entries"), What::WholeCard(Mix::of(1 << power)));
+    }
+    for (envelopes, what) in [(1 << 20, "each envelope 16 times"), (100_000, "100,000 envelopes")] {
+        let mix = Mix { envelopes, ..Mix::of(1 << 24) };
+        add(Figure::WholeCard, format!("2^24 entries, {what}"), What::WholeCard(mix));
+    }
+    for entries in [1, 8, 32, 128, 256, 512, 1024] {
+        add(Figure::Fed, format!("batches of {entries}"), What::Fed(entries));
+    }
+    jobs
+}
