@@ -215,3 +215,66 @@ fn the_manual_tells_all() {
         }
     }
 }
+
+/// So small that it measures nothing.
+const FEW: [&str; 8] = ["--threads", "1,2", "--windows", "1,7", "--work-ns", "0,50", "--repetitions", "1"];
+
+#[test]
+fn message_rates_come_as_tables_json_csv_and_a_figure() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (csv, page) = (path("rate.csv"), path("rate.html"));
+    let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
+    let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
+    let value = json(&[&["--message-rate"][..], &few, &engines].concat());
+    let rates = value["rates"].as_array().unwrap();
+    // Two windows, two amounts of work, four scenarios; nothing, one engine without threads, one with one or two.
+    assert_eq!(rates.len(), 2 * 2 * 4 * 4);
+    assert!(
+        rates
+            .iter()
+            .all(|rate| rate["rate_millions_per_s"].as_f64().unwrap() > 0.0 && rate["wrong"].is_null())
+    );
+    assert!(rates[3]["per_message"]["jobs"].is_number() && rates[1]["threads"].is_null());
+
+    let output =
+        bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
+    let rows = fs::read_to_string(csv).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
+    assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
+    let page = fs::read_to_string(page).unwrap();
+    // A chart for each window and amount of work, and what was published.
+    assert_eq!(page.matches("class=\"title\"").count(), 2 * 2 + 1);
+    assert!(page.contains("published, other hardware: not comparable"));
+}
+
+#[test]
+fn an_engine_that_refuses_does_not_measure_well() {
+    let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
+    let output = bench(&[&["--message-rate"][..], &few, &["-e", "optimistic:capacity=3"]].concat());
+    assert!(!output.status.success() && text(&output.stderr).contains("answers wrongly"));
+}
+
+#[test]
+fn several_callers_and_offloading_are_told() {
+    let value = json(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);
+    let rates = value["callers"].as_array().unwrap();
+    assert_eq!(rates.len(), 3 * 2 * 2);
+    assert!(
+        rates.iter().all(|rate| rate["right"] == true && rate["rate_millions_per_s"].as_f64().unwrap() > 0.0)
+    );
+
+    let few = ["--offload", "-e", "list", "--messages", "10", "--repeats", "3", "--repetitions", "1"];
+    let value = json(&few);
+    assert_eq!(
+        (&value["offload"][0]["right"], &value["offload"][0]["fell_back"]),
+        (&true.into(), &false.into())
+    );
+    let value = json(&[&few[..], &["--budget-kib", "0"]].concat());
+    assert_eq!(
+        (&value["offload"][0]["right"], &value["offload"][0]["fell_back"]),
+        (&true.into(), &true.into())
+    );
+}

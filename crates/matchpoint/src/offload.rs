@@ -112,12 +112,8 @@ impl Matcher {
         let (mut done, mut is_within) = (0, true);
         for at in 0..most {
             // In turns, so that neither waits for ever.
-            let took = self.completions.has_room(1)
-                && if at % 2 == 0 {
-                    self.command() || self.message()
-                } else {
-                    self.message() || self.command()
-                };
+            let turns: [fn(&mut Self) -> bool; 2] = [Self::command, Self::message];
+            let took = self.completions.has_room(1) && (turns[at % 2](self) || turns[(at + 1) % 2](self));
             if !took {
                 break;
             }
