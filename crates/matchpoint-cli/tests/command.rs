@@ -36,6 +36,20 @@ fn help_fits_a_terminal_of_80_columns() {
     }
 }
 
+/// One rule for all who start ranks and spread rows over processes.
+#[test]
+fn help_says_what_numbers_before_and_behind_the_dashes_mean() {
+    let says = |command: &[&str], what: &str| {
+        let output = matchpoint(command);
+        let help = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(help.contains(what), "{help}");
+    };
+    for command in ["calibrate", "predict"] {
+        says(&[command, "--help"], "-n behind -- is the launcher's own: how many ranks it starts.");
+    }
+    says(&["predict", "validate", "--help"], "which its own -n says");
+}
+
 #[test]
 fn the_version_is_told() {
     assert_eq!(stdout(&matchpoint(&["--version"])).trim(), concat!("matchpoint ", env!("CARGO_PKG_VERSION")));

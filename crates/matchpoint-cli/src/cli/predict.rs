@@ -19,6 +19,9 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict figures figures/
   matchpoint predict validate levels/ -m m.toml -n 64 -- mpiexec -n 2
 
+-n before -- is how many processes share the rows, whoever plays them; -n behind -- is the
+launcher's own: how many ranks it starts.
+
 `matchpoint calibrate` writes the file of your machine (docs/machine.md);
 docs/predict.md has the models and all options.";
 
@@ -241,8 +244,9 @@ pub struct Validate {
     #[arg(value_name = "DIR")]
     pub levels: PathBuf,
 
-    /// How many processes share the rows of a level; where the job has fewer ranks, two of them exchange the messages of the
-    /// process that receives most [default: as many as the job has ranks]
+    /// How many processes share the rows of a level, not how many ranks the launcher starts, which its own -n says; where
+    /// those are fewer, two of them exchange the messages of the process that receives most [default: as many as the job has
+    /// ranks]
     #[arg(short = 'n', long, value_name = "P", value_parser = played)]
     pub processes: Option<NonZeroU32>,
 

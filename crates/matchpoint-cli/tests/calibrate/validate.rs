@@ -74,6 +74,9 @@ fn operations_of_two_ranks_are_measured_and_modelled() {
         let machine = machine(&setting, "nowhere");
         let ran = validate(&setting, &machine, &["--html", &page], &job(mpi, "2")).succeed();
         assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{ran}");
+        // No table is cut in two: each has a header of its own, and every line is one of an operation or an application.
+        let headers = |word: &str| ran.stdout.lines().filter(|line| line.starts_with(word)).count();
+        assert_eq!((headers("application "), headers("operation ")), (1, 3), "{ran}");
         let of = json(&setting);
         assert_eq!(
             (of["schema"].as_u64(), of["job"]["ranks"].as_u64(), of["processes"].as_u64()),

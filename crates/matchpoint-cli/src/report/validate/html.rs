@@ -101,9 +101,11 @@ fn list(sentences: &[String]) -> String {
 
 fn tables(validated: &Validated) -> String {
     format!(
-        "<section><h2>Measured and modelled</h2>{}</section><section><h2>How far queues were searched</h2>{}<p \
-         class=\"about\">{}</p></section>",
-        grid(&table::time_columns(), &table::times(validated, |_| true)),
+        "<section><h2>Measured times</h2>{}<p class=\"about\">{}</p></section><section><h2>Modelled \
+         times</h2>{}</section><section><h2>How far queues were searched</h2>{}<p class=\"about\">{}</p></section>",
+        grid(&table::MEASURED_COLUMNS, &table::measured(validated, |_| true)),
+        escape(table::TIMES),
+        grid(&table::modelled_columns(), &table::modelled(validated, |_| true)),
         grid(&table::SEARCH_COLUMNS, &table::searches(validated)),
         escape(table::SEARCHES)
     )

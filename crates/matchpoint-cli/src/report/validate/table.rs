@@ -10,16 +10,21 @@ const NOTHING: &str = "·";
 /// What the table of errors shows.
 pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the operations; below it the mean of (modelled − \
                           measured) ÷ measured: above 0 the model says too much. within: operations whose measured time \
-                          lies within the interval that the parameters allow the model with contention.";
+                          lies within the interval that the parameters allow the model with contention. \
+                          HVPP: HighVolumePingPong.";
+
+/// What the table of measured times shows.
+pub const TIMES: &str = "measured: what most repetitions of an operation agree on, of the rank that takes longest; quartiles: \
+                         of all of them; reversed: with receives posted the other way round.";
 
 /// What the table of searches shows.
 pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
                             there, in the order in which messages came; reversed: at the process that compares most with \
-                            receives posted the other way round. time: of the operation, both ways.";
+                            receives posted the other way round.";
 
 /// The columns of the table of errors.
 pub fn error_columns() -> Vec<&'static str> {
-    ["application"].into_iter().chain(Step::ALL.map(Step::title)).chain(["within"]).collect()
+    ["application"].into_iter().chain(Step::ALL.map(Step::title)).collect()
 }
 
 /// Two lines for each application.
@@ -30,13 +35,13 @@ pub fn errors(validated: &Validated) -> Vec<Vec<String>> {
 fn absolute(of: &Judgement) -> Vec<String> {
     let cells =
         of.errors.iter().map(|off| off.map_or(NOTHING.to_owned(), |off| percent(off.absolute, false)));
-    let within = format!("{} of {}", of.within, of.rows);
-    [of.application.title().to_owned()].into_iter().chain(cells).chain([within]).collect()
+    let application = of.application.title().replace("HighVolumePingPong", "HVPP");
+    [application].into_iter().chain(cells).collect()
 }
 
 fn signed(of: &Judgement) -> Vec<String> {
     let cells = of.errors.iter().map(|off| off.map_or(String::new(), |off| percent(off.signed, true)));
-    [String::new()].into_iter().chain(cells).chain([String::new()]).collect()
+    [format!("{} of {} within", of.within, of.rows)].into_iter().chain(cells).collect()
 }
 
 fn percent(share: f64, signed: bool) -> String {
@@ -44,26 +49,35 @@ fn percent(share: f64, signed: bool) -> String {
     if signed { format!("{percent:+.0} %") } else { format!("{percent:.0} %") }
 }
 
-/// The columns of the times.
-pub fn time_columns() -> Vec<&'static str> {
-    ["operation", "messages", "bytes", "measured", "quartiles"]
-        .into_iter()
-        .chain(Step::ALL.map(Step::title))
-        .collect()
-}
+/// The columns of the measured times.
+pub const MEASURED_COLUMNS: [&str; 6] =
+    ["operation", "messages", "bytes", "measured", "quartiles", "reversed"];
 
 /// A line for each operation that is one of these.
-pub fn times(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
+pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
     let line = |row: &Row| {
-        let facts = [
+        vec![
             name(row),
             count(row.messages),
             bytes(row.bytes),
             seconds(row.measured.typical_s),
             quartiles(&row.measured),
-        ];
-        let modelled = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
-        facts.into_iter().chain(modelled).collect()
+            row.reversed.as_ref().map_or(NOTHING.to_owned(), |times| seconds(times.typical_s)),
+        ]
+    };
+    validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
+}
+
+/// The columns of the modelled times.
+pub fn modelled_columns() -> Vec<&'static str> {
+    ["operation"].into_iter().chain(Step::ALL.map(Step::title)).collect()
+}
+
+/// A line for each operation that is one of these.
+pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec<Vec<String>> {
+    let line = |row: &Row| {
+        let times = row.modelled.iter().map(|time| time.map_or(NOTHING.to_owned(), seconds));
+        [name(row)].into_iter().chain(times).collect()
     };
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
 }
@@ -78,13 +92,15 @@ pub fn name(row: &Row) -> String {
         Application::VolumeEqual => format!("{}, equal", row.name),
         Application::VolumeReversed => format!("{}, reversed", row.name),
         Application::VolumeRandom => format!("{}, random", row.name),
+        // 1 KiB and 32 KiB are exact, and shorter.
+        Application::Gather => format!("gather {}", row.name.replace(".00 ", " ").replace(".0 ", " ")),
         other => format!("{} {}", other.title(), row.name),
     }
 }
 
 /// The columns of the searches.
-pub const SEARCH_COLUMNS: [&str; 9] =
-    ["operation", "n", "n² ÷ 3", "compared", "at", "reversed", "at", "time", "reversed"];
+pub const SEARCH_COLUMNS: [&str; 7] =
+    ["operation", "n", "n² ÷ 3", "compared", "at process", "reversed", "at process"];
 
 /// A line for each operation that has both orders.
 pub fn searches(validated: &Validated) -> Vec<Vec<String>> {
@@ -95,7 +111,7 @@ fn search(row: &Row) -> Option<Vec<String>> {
     let Searched { natural, reversed } = row.searched?;
     let reversed = reversed?;
     let n = u64::from(natural.received);
-    let process = |worst: Worst| format!("process {}", worst.process);
+    let process = |worst: Worst| count(u64::from(worst.process));
     Some(vec![
         name(row),
         count(n),
@@ -104,8 +120,6 @@ fn search(row: &Row) -> Option<Vec<String>> {
         process(natural),
         count(reversed.attempts),
         process(reversed),
-        seconds(row.measured.typical_s),
-        seconds(row.reversed.as_ref()?.typical_s),
     ])
 }
 

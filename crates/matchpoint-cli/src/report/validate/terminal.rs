@@ -21,8 +21,14 @@ pub fn render(validated: &Validated) -> String {
     for reason in table::reasons(validated) {
         page.item("Worse", &reason);
     }
-    page.heading("Measured and modelled");
-    page.wide_table(&table::time_columns(), &table::times(validated, |of| !of.is_volume()));
+    if !table::reasons(validated).is_empty() {
+        page.blank();
+    }
+    page.heading("Measured times");
+    page.wide_table(&table::MEASURED_COLUMNS, &table::measured(validated, |of| !of.is_volume()));
+    page.footnote(table::TIMES);
+    page.heading("Modelled times");
+    page.wide_table(&table::modelled_columns(), &table::modelled(validated, |of| !of.is_volume()));
     page.footnote("Those of HighVolumePingPong are in JSON and HTML.");
     page.heading("How far queues were searched");
     page.wide_table(&table::SEARCH_COLUMNS, &table::searches(validated));
