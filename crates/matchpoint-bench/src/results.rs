@@ -30,8 +30,17 @@ pub struct Cell {
     pub outcome: Outcome,
     /// Entries examined per matched message, posted and unexpected together; `None` if that was too slow to count.
     pub attempts_mean: Option<f64>,
-    /// The largest [`Footprint`](matchpoint::Footprint) of one process, bytes.
+    /// The largest [`Footprint`](matchpoint::Footprint) of one process, bytes: as far as it came, see
+    /// [`bytes_whole`](Self::bytes_whole).
     pub bytes_peak: u64,
+}
+
+impl Cell {
+    /// The memory that the whole workload takes; `None` of an engine that refused a part of it, or was given up: what it
+    /// held by then is nothing to compare others with.
+    pub fn bytes_whole(&self) -> Option<u64> {
+        matches!(self.outcome, Outcome::Measured(_)).then_some(self.bytes_peak)
+    }
 }
 
 /// What came of measuring.

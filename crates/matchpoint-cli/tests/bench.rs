@@ -48,7 +48,24 @@ fn what_was_given_up_is_null_with_a_bound_and_a_reason() {
     let result = &value["results"][0];
     assert!(result["ns_median"].is_null() && result["ns_min"].is_null() && result["attempts_mean"].is_null());
     assert!(result["ns_above"].as_f64().unwrap() > 0.0);
+    assert!(result["bytes_peak"].is_null() && result["bytes_above"].as_u64().unwrap() > 0);
     assert!(result["unfinished"].as_str().unwrap().contains("calls of a round"));
+}
+
+#[test]
+fn an_engine_that_refused_work_is_not_the_leanest() {
+    let arguments =
+        [&QUICK[..], &["-e", "optimistic:capacity=16", "-e", "list", "-w", "reverse:1024"]].concat();
+    let value = json(&arguments);
+    let [refusing, list] = value["results"].as_array().unwrap().as_slice() else { panic!("{value}") };
+    assert!(
+        refusing["full"].is_string() && refusing["ns_median"].is_null() && refusing["bytes_peak"].is_null()
+    );
+    assert!(refusing["bytes_above"].as_u64().unwrap() < list["bytes_peak"].as_u64().unwrap());
+    let output = bench(&arguments);
+    let memory = text(&output.stdout).split("Memory at most").nth(1).unwrap();
+    let row = memory.lines().find(|line| line.starts_with("reverse:1024")).unwrap();
+    assert!(row.contains("full") && row.contains('*'), "{row}");
 }
 
 #[test]

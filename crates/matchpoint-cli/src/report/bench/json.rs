@@ -42,8 +42,11 @@ fn cell(cell: &Cell) -> Value {
         "ns_median": Value::Null,
         "ns_min": Value::Null,
         "attempts_mean": cell.attempts_mean.map(rounded),
-        "bytes_peak": cell.bytes_peak,
+        "bytes_peak": cell.bytes_whole(),
     });
+    if cell.bytes_whole().is_none() {
+        value["bytes_above"] = json!(cell.bytes_peak);
+    }
     match &cell.outcome {
         Outcome::Measured(figures) => {
             value["ns_median"] = json!(rounded(figures.ns_median));

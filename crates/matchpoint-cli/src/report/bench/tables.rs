@@ -2,7 +2,7 @@
 
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use crate::format::digits;
+use crate::format::{bytes, digits};
 
 /// The cells of one workload, engine by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
@@ -22,6 +22,25 @@ pub fn time(cell: &Cell, best: Option<f64>) -> String {
             format!("{mark}{}", digits(figures.ns_median))
         }
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
+        Outcome::Differs(_) => "differs".to_owned(),
+        Outcome::Full(_) => "full".to_owned(),
+        Outcome::Wrong(_) => "WRONG".to_owned(),
+    }
+}
+
+/// The leanest of a row: the least memory of those that did all of the workload.
+pub fn leanest(row: &[Cell]) -> Option<u64> {
+    row.iter().filter_map(Cell::bytes_whole).min()
+}
+
+/// A cell of the table of memory.
+pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
+    match &cell.outcome {
+        Outcome::Measured(_) => {
+            let mark = if leanest == Some(cell.bytes_peak) { "*" } else { "" };
+            format!("{mark}{}", bytes(cell.bytes_peak))
+        }
+        Outcome::TooSlow { .. } => format!("≥ {}", bytes(cell.bytes_peak)),
         Outcome::Differs(_) => "differs".to_owned(),
         Outcome::Full(_) => "full".to_owned(),
         Outcome::Wrong(_) => "WRONG".to_owned(),

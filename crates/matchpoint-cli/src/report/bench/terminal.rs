@@ -4,7 +4,7 @@ use matchpoint_bench::latency::{Latencies, Percentiles};
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::tables::{self, best, rows, time};
-use crate::format::{bytes, count, digits, duration_ns};
+use crate::format::{count, digits, duration_ns};
 use crate::report::terminal::layout::Page;
 
 /// The whole text, on a terminal of so many columns.
@@ -30,8 +30,9 @@ pub fn render(results: &Results, width: usize) -> String {
     page.heading("Entries examined per matched message");
     let attempts: Vec<_> = rows.iter().map(|row| labelled(row, attempts)).collect();
     table(&mut page, results, &attempts);
-    page.heading("Memory at most");
-    let memory: Vec<_> = rows.iter().map(|row| labelled(row, |cell| bytes(cell.bytes_peak))).collect();
+    page.heading("Memory at most; * leanest of those that did the whole workload");
+    let memory = |row: &&[Cell]| labelled(row, |cell| tables::memory(cell, tables::leanest(row)));
+    let memory: Vec<_> = rows.iter().map(memory).collect();
     table(&mut page, results, &memory);
     if results.engines.len() > 1 {
         losses(results, &mut page);

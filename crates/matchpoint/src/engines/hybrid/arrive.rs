@@ -5,6 +5,7 @@ use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
 use super::ids::{MAIN, Named};
 use super::key::{Key, Spot};
+use super::pool::Place;
 use super::table::Met;
 use super::{BUSY, HINTED, Hybrid, SWEEPING, WILD};
 use crate::effort::Effort;
@@ -41,15 +42,51 @@ impl<E: Effort> Hybrid<E> {
             self.contexts.add(pair);
             return Ok(None);
         }
-        if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Posted) {
+        if slot.tag != tag || slot.pair != pair || !slot.holds_plainly(Kind::Posted) {
+            if slot.is_crowded() {
+                let first = slot.first_cell();
+                return self.arrive_equal(first, index, pair, tag, spot, message.id);
+            }
             return self.arrive_second(index, pair, tag, spot, message.id);
         }
-        slot.mark = 0;
+        slot.vacate();
         let id = slot.id;
         self.effort.examined(Queue::Posted, 1);
         self.table.counts -= Kind::Posted.unit();
         self.contexts.remove(pair);
         Ok(Some(RecvId(id)))
+    }
+
+    /// An arrival whose slot is crowded, mostly with receives that are equal: then these lie in the first cell of it.
+    #[inline(never)]
+    fn arrive_equal(
+        &mut self,
+        first: Place,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        spot: Spot,
+        id: MsgId,
+    ) -> Result<Option<RecvId>, Refused> {
+        if !self.log.has_room() {
+            return self.arrive_second(index, pair, tag, spot, id);
+        }
+        let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
+        match self.table.meet_equal(first, pair, tag, head) {
+            None => self.arrive_second(index, pair, tag, spot, id),
+            Some(Met::Took(taken)) => {
+                self.effort.examined(Queue::Posted, 1);
+                self.contexts.remove(pair);
+                Ok(Some(RecvId(taken)))
+            }
+            Some(Met::Queued(entry)) => {
+                self.effort.examined(Queue::Posted, 1);
+                self.log.push(entry);
+                self.arrivals += 2;
+                self.contexts.add(pair);
+                Ok(None)
+            }
+        }
     }
 
     /// An arrival whose slot holds something else.
@@ -74,7 +111,7 @@ impl<E: Effort> Hybrid<E> {
                 self.effort.examined(Queue::Posted, examined);
                 return Ok(self.arrived(met, pair));
             }
-        } else if let Some(met) = self.table.meet_neighbour(index, pair, tag, spot, head) {
+        } else if let Some(met) = self.table.meet_near(index, pair, tag, spot, head) {
             self.effort.examined(Queue::Posted, 2);
             return Ok(self.arrived(met, pair));
         }

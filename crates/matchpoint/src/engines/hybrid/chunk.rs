@@ -11,7 +11,7 @@ pub(super) const LINES: usize = 256;
 /// Lines in one that was swept.
 const SPARSE: usize = LINES / 2;
 
-/// What a message is found by, in 31 bits (tables have 2^30 slots at most, and pools fewer than 2^31 records); the upper
+/// What a message is found by, in 31 bits (tables have 2^29 slots at most, and pools fewer than 2^31 records); the upper
 /// bit says that it is a twin.
 pub(super) type Word = u32;
 

@@ -60,6 +60,14 @@ pub(super) struct Class {
     is_shared: bool,
 }
 
+impl Class {
+    /// One without receives. Until it is known what masks have in common, there are several that are shared: these are to
+    /// take less memory.
+    fn table(is_shared: bool) -> Table {
+        if is_shared { Table::sparse_until(512) } else { Table::default() }
+    }
+}
+
 /// There is not one class that has receives, but none or several.
 pub(super) struct NotOne;
 
@@ -151,6 +159,22 @@ impl Classes {
         Ok(Named { class, entry, seq })
     }
 
+    /// The same where there is but one class, of no mask, and an empty slot for it there. False, and nothing done: it takes
+    /// more than that.
+    #[inline(always)]
+    pub(super) fn post_plainly(&mut self, receive: &Receive, seq: u64, hashing: &Hashing) -> bool {
+        let &[number] = self.used.as_slice() else { return false };
+        let (open, key) = Openness::of(&receive.selector);
+        let Class { open: of_class, posted, is_shared } = &mut self.all[number as usize];
+        if *of_class != open || *is_shared || open.is_partial() || key.high != 0 {
+            return false;
+        }
+        let head = Head { kind: Kind::Posted, seq, id: receive.id.0 };
+        let is_put = posted.put_plainly(key.pair, key.tag, hashing.narrow(key.pair, key.tag), head);
+        self.posted += usize::from(is_put);
+        is_put
+    }
+
     /// The same in the class that its mask shares with others, if it does.
     #[inline(always)]
     fn post_shared(
@@ -170,13 +194,19 @@ impl Classes {
         let class = self.number(wide, true)?;
         let rest = wide.rest(key);
         let spot = hashing.spot(&rest);
-        if self.table(class).has_crowd(&rest, spot, CROWD) {
-            self.sharing.met_crowd();
-            return Ok(None);
-        }
         self.guards.reserve_one()?;
         let guard = self.guards.insert(Guard { id, tag: key.tag, ignore: open.ignore });
         let head = Head { kind: Kind::Posted, seq, id: guard.into() };
+        let posted = &mut self.all[class as usize].posted;
+        if posted.counts > 0 && rest.high == 0 && posted.put_plainly(rest.pair, rest.tag, spot, head) {
+            self.posted += 1;
+            return Ok(Some(Named { class, entry: Ref::inline(spot), seq }));
+        }
+        if posted.has_crowd(&rest, spot, CROWD) {
+            self.guards.remove(guard);
+            self.sharing.met_crowd();
+            return Ok(None);
+        }
         let added = self.add(class, &rest, spot, head);
         if added.is_err() {
             self.guards.remove(guard);
@@ -202,11 +232,13 @@ impl Classes {
         let same = self.all.iter().position(|class| class.open == open && class.is_shared == is_shared);
         let vacant = || self.all.iter().position(|class| class.posted.counts == 0);
         if let Some(number) = same.or_else(vacant) {
-            (self.all[number].open, self.all[number].is_shared) = (open, is_shared);
+            let class = &mut self.all[number];
+            (class.open, class.is_shared) = (open, is_shared);
+            class.posted.sparse_until = Class::table(is_shared).sparse_until;
             return Ok(number as u32);
         }
         self.all.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.all.push(Class { open, posted: Table::default(), is_shared });
+        self.all.push(Class { open, posted: Class::table(is_shared), is_shared });
         Ok(self.all.len() as u32 - 1)
     }
 

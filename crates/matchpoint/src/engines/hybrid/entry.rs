@@ -45,7 +45,7 @@ pub(super) struct Head {
 /// One bucket. The fields are in another order than a message's: in the same order the compiler compares two of them
 /// as one 16-byte word, which the processor cannot forward from the two stores that the caller has just made.
 ///
-/// A key that finds another in its own bucket goes to the [neighbour](super::table::neighbour) of that, if it is empty.
+/// A key that finds another in its own bucket goes to a [neighbour](super::table::neighbour) of that, if it is empty.
 #[derive(Clone, Copy, Default, Debug)]
 #[repr(C, align(32))]
 pub(super) struct Slot {
@@ -53,14 +53,15 @@ pub(super) struct Slot {
     pub(super) pair: u64,
     pub(super) id: u64,
     /// The lower two bits say what lies here: nothing, a receive, a message (then the number of the entry above), or
-    /// more than that (then the place of the first cell); the third that a key which belongs here lies with the
-    /// neighbour. At a billion entries per second the number lasts for 73 years.
+    /// more than that (then the place of the first cell); the next three that a key which belongs here lies with the
+    /// first neighbour, the second, the third. At a billion entries per second the number lasts for 18 years.
     pub(super) mark: u64,
 }
 
 const CROWDED: u64 = 3;
-const AWAY: u64 = 4;
-const FLAGS: u32 = 3;
+const KIND: u32 = 2;
+const AWAY: u64 = 7 << KIND;
+const FLAGS: u32 = 5;
 
 impl Slot {
     /// The mark of a slot with one entry.
@@ -74,7 +75,7 @@ impl Slot {
         Slot { tag: key.tag, pair: key.pair, id: head.id, mark: Slot::mark(head.kind, head.seq) }
     }
 
-    /// Nothing lies here, nor with the neighbour for want of place here.
+    /// Nothing lies here, nor with a neighbour for want of place here.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.mark == 0
@@ -91,21 +92,32 @@ impl Slot {
         self.mark & 3 == CROWDED
     }
 
-    /// Whether keys that belong here lie with the neighbour.
+    /// Whether keys that belong here lie with any neighbour.
     #[inline]
-    pub(super) fn is_away(&self) -> bool {
+    pub(super) fn has_away(&self) -> bool {
         self.mark & AWAY != 0
     }
 
+    /// The neighbours that keys lie with which belong here.
     #[inline]
-    pub(super) fn set_away(&mut self, is_away: bool) {
-        self.mark = if is_away { self.mark | AWAY } else { self.mark & !AWAY };
+    pub(super) fn aways(mark: u64) -> impl Iterator<Item = usize> {
+        let mut left = mark & AWAY;
+        std::iter::from_fn(move || {
+            let nth = (left != 0).then(|| left.trailing_zeros() - KIND)?;
+            left &= left - 1;
+            Some(nth as usize)
+        })
     }
 
-    /// One entry of that kind lies here, and none that belongs here with the neighbour.
+    /// The bit that says so.
     #[inline]
-    pub(super) fn holds_only(&self, kind: Kind) -> bool {
-        self.mark & 7 == kind as u64
+    pub(super) fn away(nth: usize) -> u64 {
+        1 << nth << KIND
+    }
+
+    #[inline]
+    pub(super) fn set_away(&mut self, nth: usize, is_away: bool) {
+        self.mark = if is_away { self.mark | Slot::away(nth) } else { self.mark & !Slot::away(nth) };
     }
 
     /// One entry of that kind lies here.
@@ -114,7 +126,7 @@ impl Slot {
         self.mark & 3 == kind as u64
     }
 
-    /// Puts something else here. What lies with the neighbour stays there.
+    /// Puts something else here. What lies with neighbours stays there.
     #[inline]
     pub(super) fn replace(&mut self, other: Slot) {
         *self = Slot { mark: other.mark | self.mark & AWAY, ..other };
@@ -224,6 +236,12 @@ impl Record for Twin {
     }
 
     #[inline]
+    fn vacate(&mut self, next: Place) {
+        // Nothing else is looked at where there is no number.
+        (self.seq, self.next) = (NO_SEQ, next);
+    }
+
+    #[inline]
     fn next_vacant(&self) -> Place {
         self.next
     }
@@ -233,22 +251,20 @@ impl Record for Twin {
 /// "none" included: more than a function can return in registers comes back through memory, where it is written in small
 /// parts and read in large ones, which takes longer than the search (12 ns of 60 in `unexpected_any`).
 ///
-/// From the lowest bit on: 1, whether that is the neighbour of the slot where it belongs, the slot, the cell.
+/// From the lowest bit on: 1, which neighbour of the slot where it belongs that is (two bits), the slot, the cell.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At(NonZeroU64);
-
-const NEIGHBOUR: u64 = 2;
 
 impl At {
     /// A slot, and a cell of it or [`NIL`].
     #[inline]
     pub(super) fn new(slot: usize, cell: Place) -> Self {
-        At(NonZeroU64::MIN | u64::from(cell) << 32 | (slot as u64) << 2)
+        At(NonZeroU64::MIN | u64::from(cell) << 32 | (slot as u64) << 3)
     }
 
     #[inline]
     pub(super) fn slot(self) -> usize {
-        (self.0.get() as u32 >> 2) as usize
+        (self.0.get() as u32 >> 3) as usize
     }
 
     /// [`NIL`]: in the slot.
@@ -257,16 +273,16 @@ impl At {
         (self.0.get() >> 32) as Place
     }
 
-    /// Whether that is the neighbour of the slot where it belongs.
+    /// Which neighbour of the slot where it belongs that is, if it is one.
     #[inline]
-    pub(super) fn is_away(self) -> bool {
-        self.0.get() & NEIGHBOUR != 0
+    pub(super) fn neighbour(self) -> Option<usize> {
+        ((self.0.get() >> 1) as usize & 3).checked_sub(1)
     }
 
-    /// The same with the neighbour.
+    /// The same with the nth neighbour.
     #[inline]
-    pub(super) fn away(self) -> Self {
-        At(self.0 | NEIGHBOUR)
+    pub(super) fn away(self, nth: usize) -> Self {
+        At(self.0 | (nth as u64 + 1) << 1)
     }
 }
 

@@ -4,7 +4,7 @@
 use super::entry::{At, Cell, Head, Kind, NO_SEQ, Ref, Slot, Twin};
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
-use super::table::{Table, neighbour};
+use super::table::{NEAR, Table, neighbour};
 use crate::engine::Refused;
 
 /// An entry: its queue, and where it lies unless it is the first.
@@ -41,22 +41,27 @@ impl Table {
                 }
                 let cell = self.cells.get(twin.owner);
                 let home = self.home(hashing.spot(&cell.key));
-                let slot = self.slot_of(twin.owner, home);
-                let at = At::new(slot, twin.owner);
-                let at = if slot == home { at } else { at.away() };
+                let at = self.chain_of(twin.owner, home);
                 Some(Found { at, twin: if cell.own == place { NIL } else { place } })
             }
         }
     }
 
-    /// The slot whose chain a cell is in: its home, or the neighbour of that.
-    fn slot_of(&self, cell: Place, home: usize) -> usize {
-        let slot = self.slots[home];
-        let mut at = if slot.is_crowded() { slot.first_cell() } else { NIL };
-        while at != NIL && at != cell {
-            at = self.cells.get(at).next;
+    /// The queue of a cell, which is in the chain of its home, or of a neighbour of that.
+    fn chain_of(&self, cell: Place, home: usize) -> At {
+        let is_in = |index: usize| {
+            let slot = self.slots[index];
+            let mut at = if slot.is_crowded() { slot.first_cell() } else { NIL };
+            while at != NIL && at != cell {
+                at = self.cells.get(at).next;
+            }
+            at == cell
+        };
+        if is_in(home) {
+            return At::new(home, cell);
         }
-        if at == cell { home } else { neighbour(home) }
+        let nth = (0..NEAR.len() - 1).find(|&nth| is_in(neighbour(home, nth))).unwrap_or(NEAR.len() - 1);
+        At::new(neighbour(home, nth), cell).away(nth)
     }
 
     #[inline]
@@ -76,11 +81,14 @@ impl Table {
     fn resolve_beside(&self, home: usize, seq: u64) -> Option<Found> {
         let slot = &self.slots[home];
         let found = self.resolve_at(home, slot, seq);
-        if found.is_some() || !slot.is_away() {
+        if found.is_some() || !slot.has_away() {
             return found;
         }
-        let Found { at, twin } = self.resolve_at(neighbour(home), &self.slots[neighbour(home)], seq)?;
-        Some(Found { at: at.away(), twin })
+        Slot::aways(slot.mark).find_map(|nth| {
+            let index = neighbour(home, nth);
+            let Found { at, twin } = self.resolve_at(index, &self.slots[index], seq)?;
+            Some(Found { at: at.away(nth), twin })
+        })
     }
 
     #[inline]

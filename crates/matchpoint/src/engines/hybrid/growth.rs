@@ -6,15 +6,15 @@ use super::key::Hashing;
 use super::key::Key;
 use super::pool::{NIL, Place};
 use super::slots::CHUNK;
-use super::table::{Table, neighbour};
+use super::table::{NEAR, Table, neighbour};
 use crate::engine::Refused;
 
 /// Slots of the smallest table, and the most slots that there can be.
 pub(super) const SMALLEST: usize = CHUNK;
-const LARGEST: usize = 1 << 30;
+const LARGEST: usize = 1 << 29;
 
-/// Buckets that are divided together: two groups of neighbours.
-pub(super) const GROUP: usize = 8;
+/// Buckets that are divided together: all of them neighbours.
+pub(super) const GROUP: usize = 32;
 
 impl Dropped for Table {
     fn bytes(&self) -> u64 {
@@ -31,7 +31,8 @@ impl Table {
     #[inline]
     pub(super) fn make_room(&mut self) -> Result<(), Refused> {
         if self.slots.len() == 0 {
-            self.slots.extend(SMALLEST)?;
+            self.slots.grow()?;
+            self.slots.extend(SMALLEST);
         }
         self.grow_if_full();
         Ok(())
@@ -56,18 +57,24 @@ impl Table {
 
     #[cold]
     fn divide_group(&mut self, hashing: &Hashing) {
-        // Each key may need a cell where it comes to lie. Without memory the group waits, and the table gets crowded.
-        // It waits for the next call, too, if cells have been added: a chunk of slots as well would be one more page that
-        // was never touched before.
-        // So that no insertion has to add any either, there are two more.
+        // Each key may need a cell where it comes to lie; so that no insertion has to add any either, there are two more.
+        // Without memory the group waits, and the table gets crowded. It waits for the next call, too, where a chunk is
+        // added: that is a page which was perhaps never touched before, and takes as long as the group does.
         if !self.cells.has_room_for(GROUP + 2) {
-            _ = self.cells.reserve(GROUP + 2);
+            _ = self.cells.grow();
             return;
         }
-        if self.slots.extend(GROUP).is_err() {
+        if !self.slots.has_room() {
+            _ = self.slots.grow();
             return;
         }
-        let from = self.slots.len() - GROUP - (self.mask as usize).div_ceil(2);
+        let from = self.slots.len() - (self.mask as usize).div_ceil(2);
+        if !self.is_looked_at {
+            self.look_at(from);
+            return;
+        }
+        self.is_looked_at = false;
+        self.slots.extend(GROUP);
         let slots: [Slot; GROUP] = std::array::from_fn(|at| std::mem::take(&mut self.slots[from + at]));
         for slot in slots.into_iter().filter(|slot| !slot.is_vacant()) {
             if !slot.is_crowded() {
@@ -83,19 +90,19 @@ impl Table {
         }
     }
 
+    /// Brings what is to be divided into the caches, by a call of its own: of a million entries, keys in cells are a miss
+    /// each, and here they do not wait for one another.
+    fn look_at(&mut self, from: usize) {
+        let crowded = self.slots.since(from).take(GROUP).filter(|slot| slot.is_crowded());
+        let behind = crowded.map(|slot| self.cells.get(slot.first_cell()).next);
+        std::hint::black_box(behind.filter(|&next| next != NIL).count());
+        self.is_looked_at = true;
+    }
+
     /// Puts a key where it belongs now: `place` is that of its cell, if it has one.
     fn settle(&mut self, cell: Cell, place: Place, hashing: &Hashing) {
         let home = self.home(hashing.spot(&cell.key));
-        let other = neighbour(home);
-        let is_vacant = self.slots[home].is_vacant();
-        if cell.is_plain() && (is_vacant || !self.slots[home].is_crowded() && self.slots[other].is_empty()) {
-            let plain = Slot::plain(&cell.key, cell.head);
-            if is_vacant {
-                self.slots[home].replace(plain);
-            } else {
-                self.slots[other] = plain;
-                self.slots[home].set_away(true);
-            }
+        if cell.is_plain() && self.settle_plainly(home, Slot::plain(&cell.key, cell.head)) {
             if place != NIL {
                 self.cells.remove(place);
             }
@@ -104,6 +111,23 @@ impl Table {
         self.crowd(home);
         let place = if place == NIL { self.cells.insert(cell) } else { place };
         self.chain(home, place);
+    }
+
+    /// Puts the only entry of a key in the slot where it belongs, or with a neighbour. False: there is no place.
+    pub(super) fn settle_plainly(&mut self, home: usize, plain: Slot) -> bool {
+        if self.slots[home].is_vacant() {
+            self.slots[home].replace(plain);
+            return true;
+        }
+        if self.slots[home].is_crowded() {
+            return false;
+        }
+        let nth = (0..NEAR.len()).find(|&nth| self.slots[neighbour(home, nth)].is_vacant());
+        if let Some(nth) = nth {
+            self.slots[neighbour(home, nth)].replace(plain);
+            self.slots[home].set_away(nth, true);
+        }
+        nth.is_some()
     }
 
     /// The entries from a bucket on. Growth takes none of them to a bucket before it.
@@ -148,7 +172,7 @@ impl Table {
     /// that counts: a stranger in the slot costs 3 ns. From 4096 slots (128 KiB) on memory decides.
     fn limit(&self) -> usize {
         match self.slots.len() {
-            slots if self.is_dense || slots > 2048 => slots / 8 * 5,
+            slots if slots > self.sparse_until => slots / 8 * 5,
             2048 => 820,
             1024 => 256,
             slots => slots / 8,

@@ -32,8 +32,8 @@ pub(super) const MAIN: u32 = u32::MAX >> 2;
 /// as long as looking at it: with fewer the longest call would take longer, with more all of them together.
 const SHARE: usize = 16;
 
-/// Buckets whose entries are named with each call.
-pub(super) const STEP: usize = GROUP;
+/// Buckets whose entries are named with each call: a part of a group.
+pub(super) const STEP: usize = GROUP / 4;
 
 pub(super) struct Ids {
     table: Table,
@@ -59,12 +59,17 @@ fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<
 impl Ids {
     /// Names for entries of a kind, none of which is named yet.
     pub(super) fn of(kind: Kind) -> Self {
-        Ids { table: Table::dense(), unused: 0, kind, until: (0, 0) }
+        Ids { table: Table::sparse_until(0), unused: 0, kind, until: (0, 0) }
     }
 
     /// Whether entries that were there before have names to get.
     pub(super) fn is_behind(&self, classes: &Classes) -> bool {
         self.until.0 < self.tables(classes)
+    }
+
+    /// Whether the entries of a group are being named, which must not be divided before all are.
+    pub(super) fn is_within_group(&self) -> bool {
+        self.until.1 % GROUP != 0
     }
 
     fn tables(&self, classes: &Classes) -> usize {

@@ -66,18 +66,19 @@ impl Hashing {
         Hashing { pair, tag, high: high | 1 }
     }
 
-    /// Where a key whose `high` is zero belongs. Four tags in a row share a hash, and lie side by side: that halved the
-    /// time of `gather`, whose receives come in the order of their tags.
+    /// Where a key whose `high` is zero belongs. Eight tags in a row share a hash, and lie side by side: where receives come
+    /// in the order of their tags, as in `gather`, few of them begin another cache line, or meet other strangers than the one
+    /// before. (Four instead of one halved the time of `gather`; eight took another eighth off `in_order` 8192.)
     #[inline]
     pub(super) fn narrow(&self, pair: u64, tag: u64) -> Spot {
-        Spot(mixed(pair ^ self.pair, tag >> 2 ^ self.tag) ^ tag as u32)
+        Spot(mixed(pair ^ self.pair, tag >> 3 ^ self.tag) ^ tag as u32)
     }
 
     /// Where any key belongs.
     #[inline]
     pub(super) fn spot(&self, key: &Key) -> Spot {
         let pair = (key.pair ^ self.pair).wrapping_add(u64::from(key.high).wrapping_mul(self.high));
-        Spot(mixed(pair, key.tag >> 2 ^ self.tag) ^ key.tag as u32)
+        Spot(mixed(pair, key.tag >> 3 ^ self.tag) ^ key.tag as u32)
     }
 }
 

@@ -45,7 +45,7 @@
 //! and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1).
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
-//! key that finds its slot and that of its neighbour taken or has several entries, 32 for each entry of it beyond the
+//! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
 //! per index 36 to 40 for each of the messages it has, 16 where others are equal in what it keeps of them. 2.6 KB for short
 //! queues of more than one. Before its first entry it holds nothing but itself;
@@ -231,8 +231,11 @@ impl<E: Effort> Hybrid<E> {
     /// A little of the work that must not be done at once.
     fn tend(&mut self) {
         self.name_some();
-        self.table.tend(&self.hashing);
-        self.classes.tend(&self.hashing);
+        let ids = [&self.receives, &self.messages];
+        if !ids.into_iter().flatten().any(Ids::is_within_group) {
+            self.table.tend(&self.hashing);
+            self.classes.tend(&self.hashing);
+        }
         if self.indexes.is_dropping() {
             self.note_peak();
             self.indexes.tend();

@@ -21,6 +21,11 @@ const MOST: usize = (1 << 31) - CHUNK;
 pub(super) trait Record: Copy {
     /// A vacant one, linked to the next.
     fn vacant(next: Place) -> Self;
+    /// Makes it vacant, linked to the next.
+    #[inline]
+    fn vacate(&mut self, next: Place) {
+        *self = Self::vacant(next);
+    }
     /// The link of a vacant record.
     fn next_vacant(&self) -> Place;
 }
@@ -92,8 +97,9 @@ impl<T: Record> Pool<T> {
         self.chunks.len() * CHUNK >= self.len() + records
     }
 
+    /// Makes room for a chunk of them.
     #[cold]
-    fn grow(&mut self) -> Result<(), Refused> {
+    pub(super) fn grow(&mut self) -> Result<(), Refused> {
         if (self.chunks.len() + 1) * CHUNK > MOST {
             return Err(Refused::Full);
         }
@@ -128,7 +134,8 @@ impl<T: Record> Pool<T> {
     /// Gives a record back.
     #[inline(always)]
     pub(super) fn remove(&mut self, at: Place) {
-        *self.get_mut(at) = T::vacant(self.vacant);
+        let vacant = self.vacant;
+        self.get_mut(at).vacate(vacant);
         self.vacant = at;
         self.len -= 1;
         if self.len == 0 {

@@ -6,6 +6,7 @@ use super::found::Found;
 use super::ids::{Ids, MAIN, Named};
 use super::index::{NoIndex, Sought, Unexpected};
 use super::key::{Key, Spot};
+use super::pool::Place;
 use super::table::Met;
 use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
@@ -48,15 +49,47 @@ impl<E: Effort> Hybrid<E> {
             self.contexts.add(pair);
             return Ok(None);
         }
-        if slot.tag != tag || slot.pair != pair || !slot.holds_only(Kind::Waiting) {
+        if slot.tag != tag || slot.pair != pair || !slot.holds_plainly(Kind::Waiting) {
+            if slot.is_crowded() {
+                let first = slot.first_cell();
+                return self.post_equal(first, index, pair, tag, spot, receive.id);
+            }
             return self.post_second(index, pair, tag, spot, receive.id);
         }
-        slot.mark = 0;
+        slot.vacate();
         let id = slot.id;
         self.effort.examined(Queue::Unexpected, 1);
         self.table.counts -= Kind::Waiting.unit();
         self.contexts.remove(pair);
         Ok(Some(MsgId(id)))
+    }
+
+    /// A post whose slot is crowded, mostly with its equals: then these lie in the first cell of it.
+    #[inline(never)]
+    fn post_equal(
+        &mut self,
+        first: Place,
+        index: usize,
+        pair: u64,
+        tag: u64,
+        spot: Spot,
+        id: RecvId,
+    ) -> Result<Option<MsgId>, Refused> {
+        let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
+        match self.table.meet_equal(first, pair, tag, head) {
+            None => self.post_second(index, pair, tag, spot, id),
+            Some(Met::Took(taken)) => {
+                self.effort.examined(Queue::Unexpected, 1);
+                self.contexts.remove(pair);
+                Ok(Some(MsgId(taken)))
+            }
+            Some(Met::Queued(_)) => {
+                self.effort.examined(Queue::Unexpected, 1);
+                self.posts += 2;
+                self.contexts.add(pair);
+                Ok(None)
+            }
+        }
     }
 
     /// A post whose slot holds something else.
@@ -77,7 +110,7 @@ impl<E: Effort> Hybrid<E> {
                 self.effort.examined(Queue::Unexpected, examined);
                 return Ok(self.posted(met, pair));
             }
-        } else if let Some(met) = self.table.meet_neighbour(index, pair, tag, spot, head) {
+        } else if let Some(met) = self.table.meet_near(index, pair, tag, spot, head) {
             self.effort.examined(Queue::Unexpected, 2);
             return Ok(self.posted(met, pair));
         }
@@ -173,6 +206,11 @@ impl<E: Effort> Hybrid<E> {
             if let Some(found) = self.find_open(&receive.selector, true) {
                 return Ok(Some(self.take_message(found)));
             }
+        }
+        if self.receives.is_none() && self.classes.post_plainly(receive, self.posts, &self.hashing) {
+            self.posts += 2;
+            self.contexts.add(u64::from(receive.selector.context().0) << 32);
+            return Ok(None);
         }
         self.enqueue_open(receive).map(|()| None)
     }

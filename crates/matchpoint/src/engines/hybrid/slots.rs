@@ -46,6 +46,12 @@ impl Slots {
         Some(&mut self.chunks.get_mut(index / CHUNK)?[index % CHUNK])
     }
 
+    /// The chunk that a slot is in, at its number modulo [`CHUNK`].
+    #[inline]
+    pub(super) fn chunk_mut(&mut self, index: usize) -> Option<&mut [Slot; CHUNK]> {
+        self.chunks.get_mut(index / CHUNK).map(|chunk| &mut **chunk)
+    }
+
     /// The first of those from `from` on, or a few before, of which `is_it` says so.
     pub(super) fn find_from(&self, from: usize, is_it: impl Fn(&Slot) -> bool) -> Option<&Slot> {
         let chunks = self.chunks.get(from / CHUNK..).unwrap_or_default();
@@ -60,14 +66,22 @@ impl Slots {
         slots.skip(from - before)
     }
 
-    /// Appends empty slots, so many that a chunk is filled by some of such calls.
-    pub(super) fn extend(&mut self, slots: usize) -> Result<(), Refused> {
-        if self.len == self.chunks.len() * CHUNK {
-            self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
-            self.chunks.push(chunk()?);
-        }
-        self.len += slots;
+    /// Whether slots can be appended without allocating.
+    pub(super) fn has_room(&self) -> bool {
+        self.len < self.chunks.len() * CHUNK
+    }
+
+    /// Makes room for more.
+    pub(super) fn grow(&mut self) -> Result<(), Refused> {
+        self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.chunks.push(chunk()?);
         Ok(())
+    }
+
+    /// Appends empty slots, for which there must be [room](Self::has_room): so many that a chunk is filled by some of such
+    /// calls.
+    pub(super) fn extend(&mut self, slots: usize) {
+        self.len += slots;
     }
 }
 

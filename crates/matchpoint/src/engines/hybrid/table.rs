@@ -11,9 +11,9 @@
 //! ```
 //!
 //! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. A key that
-//! finds its slot taken lies with the neighbour, four slots on (another cache line), if that is empty. A key that finds
-//! both taken, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A key's equals are
-//! in a chain of their own, so that a thousand of them do not slow a stranger down.
+//! finds its slot taken lies with a neighbour, 8, 16 or 24 slots on (other cache lines), if one of these is empty. A key
+//! that finds all of them taken, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A
+//! key's equals are in a chain of their own, so that a thousand of them do not slow a stranger down.
 //!
 //! **Growth** (linear hashing, Litwin 1980). A bucket is the lower bits of a hash, so that what lies in bucket *b* of *N*
 //! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, some with every call, and the number of them
@@ -24,7 +24,7 @@ use super::found::Found;
 use super::growth::SMALLEST;
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
-use super::slots::Slots;
+use super::slots::{CHUNK, Slots};
 use crate::engine::Refused;
 
 /// See the [module's documentation](self).
@@ -36,15 +36,20 @@ pub(super) struct Table {
     pub(super) counts: u64,
     pub(super) cells: Pool<Cell>,
     pub(super) twins: Pool<Twin>,
-    /// Whether memory decides how full it gets, even while it is small.
-    pub(super) is_dense: bool,
+    /// Whether the group that is divided next is in the caches.
+    pub(super) is_looked_at: bool,
+    /// Slots up to which speed decides how full it gets, not memory.
+    pub(super) sparse_until: usize,
 }
 
-/// The slot where a key lies whose own is taken, if that is empty: the one of another group of four, since the keys of
-/// four tags in a row come and go together.
+/// How far the neighbours of a slot are: in other groups of eight, since the keys of eight tags in a row come and go
+/// together. (With one neighbour, a table half full kept 23 % of its keys in cells.)
+pub(super) const NEAR: [usize; 3] = [8, 16, 24];
+
+/// A slot where a key may lie whose own is taken.
 #[inline]
-pub(super) fn neighbour(index: usize) -> usize {
-    index ^ 4
+pub(super) fn neighbour(index: usize, nth: usize) -> usize {
+    index ^ NEAR[nth]
 }
 
 impl Default for Table {
@@ -55,15 +60,16 @@ impl Default for Table {
             counts: 0,
             cells: Pool::default(),
             twins: Pool::default(),
-            is_dense: false,
+            is_looked_at: false,
+            sparse_until: 2048,
         }
     }
 }
 
 impl Table {
-    /// One beside the table that calls look at first.
-    pub(super) fn dense() -> Self {
-        Table { is_dense: true, ..Table::default() }
+    /// One of which memory decides how full it gets from so many slots on.
+    pub(super) fn sparse_until(slots: usize) -> Self {
+        Table { sparse_until: slots, ..Table::default() }
     }
 
     /// Entries of a kind.
@@ -113,11 +119,13 @@ impl Table {
     #[inline(never)]
     fn find_beside(&self, home: usize, key: &Key, examined: &mut u64) -> Option<At> {
         let found = self.find_at(home, key, examined);
-        if found.is_some() || !self.slots[home].is_away() {
+        if found.is_some() || !self.slots[home].has_away() {
             return found;
         }
-        let found = self.find_at(neighbour(home), key, examined)?;
-        Some(found.away())
+        Slot::aways(self.slots[home].mark).find_map(|nth| {
+            let found = self.find_at(neighbour(home, nth), key, examined)?;
+            Some(found.away(nth))
+        })
     }
 
     #[inline]
@@ -173,26 +181,37 @@ impl Table {
         }
     }
 
+    /// The same where nothing lies in the slot of the key, nor with a neighbour of it. False, and nothing done: something
+    /// does.
+    #[inline(always)]
+    pub(super) fn put_plainly(&mut self, pair: u64, tag: u64, spot: Spot, head: Head) -> bool {
+        let home = (spot.0 & self.mask) as usize;
+        if home >= self.slots.len() {
+            return false;
+        }
+        let slot = &mut self.slots[home];
+        let is_empty = slot.is_empty();
+        if is_empty {
+            *slot = Slot { tag, pair, id: head.id, mark: Slot::mark(head.kind, head.seq) };
+            self.counts += head.kind.unit();
+        }
+        is_empty
+    }
+
     /// Begins a queue for a key that has none.
     #[inline]
     pub(super) fn insert(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
         self.make_room()?;
         let home = self.home(spot);
-        let slot = &mut self.slots[home];
-        if slot.is_vacant() && key.high == 0 {
-            slot.replace(Slot::plain(key, head));
-        } else {
-            self.insert_beside(home, key, head)?;
-        }
+        self.insert_at(home, key, head)?;
         self.counts += head.kind.unit();
         Ok(Ref::inline(spot))
     }
 
-    /// Puts a key that has no place in its slot with the neighbour, or in a cell.
-    fn insert_beside(&mut self, home: usize, key: &Key, head: Head) -> Result<(), Refused> {
-        if self.slots[neighbour(home)].is_empty() && key.high == 0 && !self.slots[home].is_crowded() {
-            self.slots[neighbour(home)] = Slot::plain(key, head);
-            self.slots[home].set_away(true);
+    /// Puts a key in its slot, with a neighbour, or in a cell.
+    #[inline]
+    fn insert_at(&mut self, home: usize, key: &Key, head: Head) -> Result<(), Refused> {
+        if key.high == 0 && self.settle_plainly(home, Slot::plain(key, head)) {
             return Ok(());
         }
         self.cells.reserve(2)?;
@@ -269,12 +288,12 @@ impl Table {
         if slot.is_empty() {
             return None;
         }
-        if slot.tag == key.tag && slot.pair == key.pair && slot.holds_only(Kind::Posted) && key.high == 0 {
+        if slot.tag == key.tag && slot.pair == key.pair && slot.holds_plainly(Kind::Posted) && key.high == 0 {
             *examined += 1;
             if !admits(slot.id) {
                 return None;
             }
-            slot.mark = 0;
+            slot.vacate();
             self.counts -= Kind::Posted.unit();
             return Some(slot.id);
         }
@@ -283,10 +302,10 @@ impl Table {
         Some(self.remove(found).id)
     }
 
-    /// [`meet`](Self::meet) where another key lies in the slot, and this with the neighbour, or there is place for it there.
-    /// The slot is not crowded. Nothing, if it takes more than that.
+    /// [`meet`](Self::meet) around a slot that is not crowded: takes what lies with a neighbour, or puts the key where there
+    /// is place. Nothing, if it takes more than that.
     #[inline(always)]
-    pub(super) fn meet_neighbour(
+    pub(super) fn meet_near(
         &mut self,
         index: usize,
         pair: u64,
@@ -294,27 +313,39 @@ impl Table {
         spot: Spot,
         head: Head,
     ) -> Option<Met> {
-        let slot = &self.slots[index];
-        if slot.is_vacant() || slot.tag == tag && slot.pair == pair {
+        let chunk = self.slots.chunk_mut(index)?;
+        let home = index % CHUNK;
+        let Slot { mark, .. } = chunk[home];
+        let is_vacant = chunk[home].is_vacant();
+        if !is_vacant && chunk[home].tag == tag && chunk[home].pair == pair {
             return None;
         }
-        let is_away = slot.is_away();
-        let other = &mut self.slots[neighbour(index)];
-        if !is_away && other.is_empty() {
-            *other = Slot { tag, pair, id: head.id, mark: Slot::mark(head.kind, head.seq) };
-            self.slots[index].set_away(true);
-            self.counts += head.kind.unit();
-            self.grow_if_full();
-            return Some(Met::Queued(Ref::inline(spot)));
+        for nth in Slot::aways(mark) {
+            let other = &mut chunk[neighbour(home, nth)];
+            if other.is_crowded() {
+                return None;
+            }
+            if other.tag == tag && other.pair == pair {
+                if !other.holds_plainly(head.kind.other()) {
+                    return None;
+                }
+                other.vacate();
+                let id = other.id;
+                chunk[home].mark = mark & !Slot::away(nth);
+                self.counts -= head.kind.other().unit();
+                return Some(Met::Took(id));
+            }
         }
-        if is_away && other.tag == tag && other.pair == pair && other.holds_only(head.kind.other()) {
-            other.mark = 0;
-            let id = other.id;
-            self.slots[index].set_away(false);
-            self.counts -= head.kind.other().unit();
-            return Some(Met::Took(id));
+        let mut at = home;
+        if !is_vacant {
+            let nth = (0..NEAR.len()).find(|&nth| chunk[neighbour(home, nth)].is_vacant())?;
+            chunk[home].mark = mark | Slot::away(nth);
+            at = neighbour(home, nth);
         }
-        None
+        chunk[at].replace(Slot { tag, pair, id: head.id, mark: Slot::mark(head.kind, head.seq) });
+        self.counts += head.kind.unit();
+        self.grow_if_full();
+        Some(Met::Queued(Ref::inline(spot)))
     }
 
     /// Takes the first entry of a queue.
@@ -324,20 +355,20 @@ impl Table {
         self.counts -= head.kind.unit();
         if at.cell() != NIL {
             self.pop_cell(at.slot(), at.cell());
-        } else if at.is_away() {
-            self.vacate(at.slot());
-        } else {
-            // It is the one key that belongs here, so that none of the neighbour's is here.
-            self.slots[at.slot()].vacate();
+            return head;
+        }
+        self.slots[at.slot()].vacate();
+        if let Some(nth) = at.neighbour() {
+            self.slots[neighbour(at.slot(), nth)].set_away(nth, false);
         }
         head
     }
 
-    /// Takes out all that lies in a slot, none of which belongs with the neighbour any more.
+    /// Takes out all that lies in a slot, none of which belongs with a neighbour any more.
     #[inline]
     fn vacate(&mut self, index: usize) {
         self.slots[index].vacate();
-        self.slots[neighbour(index)].set_away(false);
+        (0..NEAR.len()).for_each(|nth| self.slots[neighbour(index, nth)].set_away(nth, false));
     }
 
     #[inline(never)]
@@ -390,11 +421,7 @@ impl Table {
         examined: &mut u64,
     ) -> Result<Met, Refused> {
         let Some(at) = self.find(key, spot, examined) else {
-            if self.slots[home].is_vacant() {
-                self.slots[home].replace(Slot::plain(key, head));
-            } else {
-                self.insert_beside(home, key, head)?;
-            }
+            self.insert_at(home, key, head)?;
             self.counts += head.kind.unit();
             self.grow_if_full();
             return Ok(Met::Queued(Ref::inline(spot)));
@@ -448,16 +475,48 @@ impl Table {
         Some(Met::Took(taken))
     }
 
+    /// Whether a key could be with a neighbour of its slot.
+    #[inline]
+    fn may_lie_near(&self, index: usize, pair: u64, tag: u64) -> bool {
+        Slot::aways(self.slots[index].mark).any(|nth| {
+            let other = &self.slots[neighbour(index, nth)];
+            other.is_crowded() || other.tag == tag && other.pair == pair
+        })
+    }
+
+    /// [`meet`](Self::meet) in the queue of a cell: takes the first of several entries, or appends one more. Nothing, if
+    /// that is of another key, or if it takes more than that.
+    #[inline(always)]
+    pub(super) fn meet_equal(&mut self, place: Place, pair: u64, tag: u64, head: Head) -> Option<Met> {
+        let cell = self.cells.get_mut(place);
+        if cell.key.tag != tag || cell.key.pair != pair || cell.key.high != 0 {
+            return None;
+        }
+        if cell.head.kind == head.kind {
+            return self.twins.has_room().then(|| Met::Queued(self.append_to(place, head)));
+        }
+        if cell.first == NIL {
+            return None;
+        }
+        let id = cell.head.id;
+        if cell.own != NIL {
+            self.twins.remove(cell.own);
+        }
+        cell.promote(&self.twins);
+        self.counts -= head.kind.other().unit();
+        Some(Met::Took(id))
+    }
+
     /// Begins a queue in the cells of a crowded slot, none of whose keys it is.
     #[inline(always)]
     fn begin_cell(&mut self, index: usize, pair: u64, tag: u64, spot: Spot, head: Head) -> Option<Met> {
-        let slot = &mut self.slots[index];
-        if slot.is_away() || !self.cells.has_room() {
+        if !self.cells.has_room() || self.may_lie_near(index, pair, tag) {
             return None;
         }
+        let slot = &mut self.slots[index];
         let key = Key { pair, tag, high: 0 };
         let place = self.cells.insert(Cell { next: slot.first_cell(), ..Cell::new(key, head) });
-        slot.mark = Slot::crowded(place).mark;
+        slot.replace(Slot::crowded(place));
         self.counts += head.kind.unit();
         self.grow_if_full();
         Some(Met::Queued(Ref::inline(spot)))
