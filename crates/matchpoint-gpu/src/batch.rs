@@ -70,6 +70,9 @@ impl Layout {
     }
 }
 
+/// A context, and a source within it.
+pub(crate) type Source = (u32, u64);
+
 /// Messages in the order of arrival and receives in the order of posting, to be matched with each other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Batch {
@@ -182,7 +185,7 @@ impl Batch {
     }
 
     /// Context and source of the messages, and of the receives; none in place of a source that is left open.
-    pub(crate) fn sources(&self) -> (Vec<(u32, u64)>, Vec<Option<(u32, u64)>>) {
+    pub(crate) fn sources(&self) -> (Vec<Source>, Vec<Option<Source>>) {
         let of = |word: &[u64]| match self.layout {
             Layout::Packed => {
                 let source = word[0] >> TAG_BITS & ((1 << SOURCE_BITS) - 1);

@@ -19,6 +19,17 @@ struct Shape {
     segments: u64,
 }
 
+/// What is left of a batch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Left {
+    /// Envelopes of messages, in words of the layout.
+    pub messages: Vec<u64>,
+    /// Envelopes of receives.
+    pub receives: Vec<u64>,
+    /// Where those of each segment lie.
+    pub segments: Vec<Segment>,
+}
+
 /// Memory for what batches leave.
 #[derive(Debug)]
 pub struct Compaction<M: Machine> {
@@ -74,15 +85,11 @@ impl<M: Machine> Compaction<M> {
         }
     }
 
-    /// What is left of each segment: messages and receives in the words of the layout, and where each segment's lie.
+    /// What is left of each segment.
     ///
     /// # Errors
     /// The machine failed.
-    pub fn left(
-        &self,
-        machine: &M,
-        batch: &Loaded<M>,
-    ) -> Result<(Vec<u64>, Vec<u64>, Vec<Segment>), M::Error> {
+    pub fn left(&self, machine: &M, batch: &Loaded<M>) -> Result<Left, M::Error> {
         let width = batch.layout.envelope_words();
         let mut messages = vec![0u64; batch.message_count * width];
         let mut receives = vec![0u64; batch.receive_count * width];
@@ -90,6 +97,6 @@ impl<M: Machine> Compaction<M> {
         machine.read(&self.messages, bytemuck::cast_slice_mut(&mut messages))?;
         machine.read(&self.receives, bytemuck::cast_slice_mut(&mut receives))?;
         machine.read(&self.segments, bytemuck::cast_slice_mut(&mut segments))?;
-        Ok((messages, receives, segments))
+        Ok(Left { messages, receives, segments })
     }
 }

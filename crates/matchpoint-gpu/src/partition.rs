@@ -1,6 +1,6 @@
 //! Segments by source (Klenk et al. 2017, §VI-A): blocks that match side by side, where no receive leaves its source open.
 
-use crate::batch::{Batch, NONE, Segment};
+use crate::batch::{Batch, NONE, Segment, Source};
 
 /// A batch whose messages and receives were put together by source, and where they came from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,14 +25,13 @@ impl Partition {
     pub fn by_source(batch: &Batch, parts: usize) -> Result<Partition, AnySource> {
         let parts = parts.max(1);
         let (messages, receives) = batch.sources();
-        let receives: Option<Vec<(u32, u64)>> = receives.iter().copied().collect();
+        let receives: Option<Vec<Source>> = receives.iter().copied().collect();
         let Some(receives) = receives else {
             let (_, receives) = batch.sources();
             return Err(AnySource(receives.iter().position(Option::is_none).expect("one leaves it open")));
         };
-        let divided_by_source = |of: &[(u32, u64)]| {
-            divided(of.iter().map(|&(context, source)| part(context, source, parts)), parts)
-        };
+        let divided_by_source =
+            |of: &[Source]| divided(of.iter().map(|&(context, source)| part(context, source, parts)), parts);
         let (message_order, message_ends) = divided_by_source(&messages);
         let (receive_order, receive_ends) = divided_by_source(&receives);
         let begins = |ends: &[u32], part: usize| if part == 0 { 0 } else { ends[part - 1] };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use fastrand::Rng;
 use matchpoint::{ContextId, Envelope, MsgId, Rank, RecvId, Selector, Tag, TagMask, Wild, engines};
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::compaction::Compaction;
+use matchpoint_gpu::compaction::{Compaction, Left};
 use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::partition::Partition;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
@@ -172,7 +172,7 @@ pub fn first_not_compacted<M: Machine>(machine: &M, mixes: &[Mix], are_short: bo
         let mut compaction = Compaction::new(machine, &loaded).unwrap();
         compaction.launch(machine, &mut loaded, are_short, grid).unwrap();
         let matched = loaded.matched(machine).unwrap();
-        let (messages, receives, segments) = compaction.left(machine, &loaded).unwrap();
+        let Left { messages, receives, segments } = compaction.left(machine, &loaded).unwrap();
         partition.segments.iter().zip(&segments).any(|(whole, left)| {
             let is_free = |&message: &u32| !matched.contains(&message);
             let free: Vec<u32> = (whole.message..whole.message_end).filter(is_free).collect();
