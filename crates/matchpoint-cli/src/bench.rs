@@ -1,5 +1,6 @@
 //! `matchpoint bench`: engines on the standard workloads, or call by call.
 
+use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,9 +36,6 @@ const LATENCY_REPETITIONS: usize = 3;
 /// # Errors
 /// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
-    if arguments.csv.is_some() && !arguments.message_rate && !arguments.gpu {
-        return Err(Failure::Message("--csv goes with --message-rate or --gpu".to_owned()));
-    }
     let mut files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
@@ -91,8 +89,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let rates = shown(progress, |tell| rates(&options, tell));
-    let rates = rates.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    let rates = measured(shown(progress, |tell| rates(&options, tell)))?;
     files.write_json(|out| rate::json(&rates, out))?;
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(|form| plot::rate::render(&rates, form))?;
@@ -119,8 +116,7 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         bursts: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let rates = shown(progress, |tell| callers(&options, tell));
-    let rates = rates.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    let rates = measured(shown(progress, |tell| callers(&options, tell)))?;
     files.write_json(|out| threads::callers_json(&rates, out))?;
     files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, out))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
@@ -137,8 +133,7 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
         repeats: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let costs = shown(progress, |tell| offload(&options, tell));
-    let costs = costs.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)?;
+    let costs = measured(shown(progress, |tell| offload(&options, tell)))?;
     files.write_json(|out| threads::offload_json(&options, &costs, out))?;
     let tables = threads::offload(&options, &costs, columns());
     files.finish(&tables, |out| threads::offload_json(&options, &costs, out))?;
@@ -154,22 +149,26 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
     let card = Card::open(arguments.card).map_err(failed)?;
     let description = card.description().map_err(failed)?;
     let jobs = figures::jobs();
-    let measured = shown(progress, |tell| {
-        let mut measured = Vec::with_capacity(jobs.len());
+    let results = measured(shown(progress, |tell| -> Result<_, CardError> {
+        let mut results = Vec::with_capacity(jobs.len());
         for (done, job) in jobs.iter().enumerate() {
             if !tell(done, jobs.len(), &job.label) {
                 return Ok(None);
             }
-            measured.push((job, job.measure(&card)?));
+            results.push((job, job.measure(&card)?));
         }
-        Ok(Some(measured))
-    });
-    let measured = measured.map_err(failed)?.ok_or(Failure::Interrupted)?;
-    files.write_json(|out| gpu::json(&description, &measured, out))?;
-    files.write_csv(|out| gpu::csv(&measured, out))?;
-    files.finish(&gpu::terminal(&description, &measured, columns()), |out| {
-        gpu::json(&description, &measured, out)
+        Ok(Some(results))
+    }))?;
+    files.write_json(|out| gpu::json(&description, &results, out))?;
+    files.write_csv(|out| gpu::csv(&results, out))?;
+    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
+        gpu::json(&description, &results, out)
     })
+}
+
+/// What came of a measurement that may fail, or be stopped.
+fn measured<T, E: Display>(results: Result<Option<T>, E>) -> Result<T, Failure> {
+    results.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
 }
 
 /// What is written beside the tables.
@@ -269,8 +268,7 @@ fn engines(arguments: &Bench) -> Vec<String> {
 fn measure(arguments: &Bench, progress: &Progress) -> Result<Results, Failure> {
     let jobs = jobs(arguments, progress)?;
     let options = Options { engines: engines(arguments), budget: arguments.budget, is_cold: arguments.cold };
-    let results = shown(progress, |tell| matchpoint_bench::run(&options, &jobs, tell));
-    results.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
+    measured(shown(progress, |tell| matchpoint_bench::run(&options, &jobs, tell)))
 }
 
 fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<Latencies, Failure> {
@@ -280,8 +278,7 @@ fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<Latencies, 
         repetitions: LATENCY_REPETITIONS,
         budget: arguments.budget,
     };
-    let latencies = shown(progress, |tell| latency(&options, tell));
-    latencies.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
+    measured(shown(progress, |tell| latency(&options, tell)))
 }
 
 fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {

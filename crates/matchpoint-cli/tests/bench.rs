@@ -295,3 +295,25 @@ fn several_callers_and_offloading_are_told() {
         (&true.into(), &true.into())
     );
 }
+
+/// Where there is no card this is all that can be seen; with one, that takes half a minute.
+#[test]
+fn without_a_card_the_command_says_what_is_missing() {
+    let output = bench(&["--gpu"]);
+    if output.status.success() {
+        return;
+    }
+    let said = text(&output.stderr);
+    assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
+    assert_eq!((text(&output.stdout), said.lines().count()), ("", 1), "{said}");
+}
+
+#[test]
+fn options_go_with_what_they_are_for() {
+    for wrong in
+        [&["--csv", "x.csv"][..], &["--card", "1"], &["--gpu", "--message-rate"], &["--gpu", "-e", "list"]]
+    {
+        let output = bench(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));
+    }
+}

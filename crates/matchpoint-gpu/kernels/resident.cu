@@ -9,7 +9,7 @@
 /* In place of a count of messages: this is the last. */
 #define STOP 0xffffffffu
 
-/* Messages and receives in order, and what each is called. */
+/* Messages and receives in order, and what each is called. Who feeds the kernel takes care that no more are left than fit. */
 struct Queue {
     Envelope *messages, *receives;
     Open *opens;
@@ -32,7 +32,7 @@ struct Resident {
     unsigned *is_taken;        /* of each message of it */
     unsigned long long seed;
     unsigned slots;
-    unsigned capacity;         /* of a queue: who feeds it takes care that no more are left than it has */
+    unsigned padding;
 };
 
 /* Shared memory: that of match_ordered. One block. */

@@ -34,6 +34,16 @@ pub trait Machine {
     /// There are more bytes than the memory has.
     fn write(&self, memory: &mut Self::Memory, bytes: &[u8]) -> Result<(), Self::Error>;
 
+    /// Memory that begins with a copy of these bytes, and has no others.
+    ///
+    /// # Errors
+    /// There is not enough, or the machine failed.
+    fn copied(&self, bytes: &[u8]) -> Result<Self::Memory, Self::Error> {
+        let mut memory = self.allocate(bytes.len())?;
+        self.write(&mut memory, bytes)?;
+        Ok(memory)
+    }
+
     /// Copies from the beginning of its memory, when what was launched before has ended.
     ///
     /// # Errors

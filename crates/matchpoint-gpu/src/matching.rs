@@ -100,19 +100,16 @@ impl<M: Machine> Loaded<M> {
             assert!(fits(segment.receive, segment.receive_end, receive_count), "{segment:?}");
         }
         let (messages, receives, opens) = batch.words();
-        let copied = |bytes: &[u8]| {
-            let mut memory = machine.allocate(bytes.len())?;
-            machine.write(&mut memory, bytes)?;
-            Ok(memory)
-        };
         let matched = vec![NONE; receive_count];
         Ok(Loaded {
             layout: batch.layout(),
-            messages: copied(bytemuck::cast_slice(messages))?,
-            receives: copied(bytemuck::cast_slice(receives))?,
-            opens: (batch.wildcards() > 0).then(|| copied(bytemuck::cast_slice(opens))).transpose()?,
-            segments: copied(bytemuck::cast_slice(segments))?,
-            matched: copied(bytemuck::cast_slice(&matched))?,
+            messages: machine.copied(bytemuck::cast_slice(messages))?,
+            receives: machine.copied(bytemuck::cast_slice(receives))?,
+            opens: (batch.wildcards() > 0)
+                .then(|| machine.copied(bytemuck::cast_slice(opens)))
+                .transpose()?,
+            segments: machine.copied(bytemuck::cast_slice(segments))?,
+            matched: machine.copied(bytemuck::cast_slice(&matched))?,
             message_count,
             receive_count,
             segment_count: segments.len(),

@@ -15,7 +15,7 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
-use crate::resident::{self, Resident};
+use crate::resident::{self, CAPACITY, Resident};
 
 /// In which order receives are posted, compared with the arrival of the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -33,7 +33,7 @@ pub enum Posted {
 pub struct Mix {
     /// Messages, and receives, of each batch.
     pub entries: usize,
-    /// Queues that they are divided into: each its own segment, with sources of its own.
+    /// Queues that they are divided into, 256 at most: each its own segment, with sources of its own.
     pub queues: usize,
     /// How many different envelopes a queue has: as many as there are entries, or fewer, which then repeat.
     pub envelopes: usize,
@@ -94,7 +94,7 @@ impl Mix {
         let mut seen = HashSet::new();
         let mut drawn = Vec::with_capacity(kinds);
         while drawn.len() < kinds {
-            let (source, tag) = (rng.u64(..1 << 20) << 3 | queue as u64 & 7, rng.u64(..1 << 22));
+            let (source, tag) = (rng.u64(..1 << 16) << 8 | queue as u64, rng.u64(..1 << 22));
             if seen.insert((source, tag)) {
                 drawn.push(Envelope::new(CONTEXT, Rank(source), Tag(tag)));
             }
@@ -183,19 +183,29 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     let mut loaded = Loaded::new(card, &batch, &segments)?;
     let mut compaction = compacts.then(|| Compaction::new(card, &loaded)).transpose()?;
     let grid = Grid { blocks, threads: algorithm.threads(mix.entries / mix.queues) };
+    let nanoseconds = timed(card, launches, |launch| {
+        loaded.launch(card, algorithm, grid, launch)?;
+        let Some(compaction) = &mut compaction else { return Ok(()) };
+        let are_short = algorithm == Algorithm::Partitioned;
+        compaction.launch(card, &mut loaded, are_short, Grid { blocks, threads: grid.threads.max(256) })
+    })?;
+    Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
+}
+
+/// Nanoseconds of each of so many launches, after one that is not counted. Each is told its number: a seed.
+fn timed(
+    card: &Card,
+    launches: usize,
+    mut launch: impl FnMut(u64) -> Result<(), CardError>,
+) -> Result<Vec<f64>, CardError> {
     let mut nanoseconds = Vec::with_capacity(launches);
-    for launch in 0..=launches {
-        let elapsed = card.timed(|| {
-            loaded.launch(card, algorithm, grid, launch as u64)?;
-            let Some(compaction) = &mut compaction else { return Ok(()) };
-            let are_short = algorithm == Algorithm::Partitioned;
-            compaction.launch(card, &mut loaded, are_short, Grid { blocks, threads: grid.threads.max(256) })
-        })?;
-        if launch > 0 {
+    for number in 0..=launches {
+        let elapsed = card.timed(|| launch(number as u64))?;
+        if number > 0 {
             nanoseconds.push(elapsed);
         }
     }
-    Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
+    Ok(nanoseconds)
 }
 
 fn matches(matched: &[u32]) -> usize {
@@ -210,13 +220,7 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
     let (batch, _) = mix.stream(1, 1);
     let mut loaded = Loaded::new(card, &batch, &[])?;
     let mut division = Division::new(card, &loaded)?;
-    let mut nanoseconds = Vec::with_capacity(launches);
-    for launch in 0..=launches {
-        let elapsed = card.timed(|| division.launch(card, &mut loaded, launch as u64))?;
-        if launch > 0 {
-            nanoseconds.push(elapsed);
-        }
-    }
+    let nanoseconds = timed(card, launches, |launch| division.launch(card, &mut loaded, launch))?;
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }
 
@@ -235,6 +239,9 @@ pub struct Fed {
     pub engine: (String, f64),
 }
 
+/// Batches handed over one by one, of which the latency is the median.
+const LATENCIES: usize = 1000;
+
 /// Batches of so many entries through a kernel that stays, beside an engine of the processor: each receive is posted before
 /// the messages of its batch arrive, and all are matched.
 ///
@@ -244,7 +251,8 @@ pub struct Fed {
 /// # Panics
 /// More entries than a batch may have; or card and engine do not match the same.
 pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> {
-    let batches = (1usize << 17).div_ceil(entries).clamp(64, 4096);
+    // As many as a card may be fed at once.
+    let batches = (CAPACITY / entries).min(4096);
     let mix = Mix::of(entries);
     let (stream, segments) = mix.stream(batches, 1);
     let singles: Vec<Batch> = segments
@@ -260,7 +268,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> 
     let mut resident = Resident::start(card, stream.layout(), 1)?;
     let mut latencies = Vec::new();
     let mut pairs = 0;
-    for batch in singles.iter().chain(&singles).take(1000.max(batches).min(2000)) {
+    for batch in singles.iter().cycle().take(LATENCIES) {
         let begin = Instant::now();
         resident.feed(batch);
         resident.take(|_, _| {})?;
@@ -268,16 +276,13 @@ pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> 
     }
     latencies.sort_by(f64::total_cmp);
     let begin = Instant::now();
-    let mut under_way = 0;
     for batch in &singles {
-        if !resident.has_room() {
+        if !resident.has_room(batch) {
             pairs += resident.take(|_, _| {})?;
-            under_way -= 1;
         }
         resident.feed(batch);
-        under_way += 1;
     }
-    for _ in 0..under_way {
+    while resident.under_way() > 0 {
         pairs += resident.take(|_, _| {})?;
     }
     let by_host = pairs as f64 / begin.elapsed().as_secs_f64();
@@ -315,4 +320,50 @@ fn rate_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
         assert_eq!(engine.posted_len(), 0, "all are matched");
     }
     (batches * mix.entries) as f64 / best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an engine of the processor finds of each segment.
+    fn matched(mix: Mix, batches: usize) -> Vec<usize> {
+        let (envelopes, selectors, segments) = mix.entries(batches, 3);
+        let of = |segment: &Segment| {
+            let mut engine = matchpoint::engines::create("list").unwrap();
+            for at in segment.receive..segment.receive_end {
+                let receive = matchpoint::Receive::new(RecvId(u64::from(at)), selectors[at as usize]);
+                assert_eq!(engine.post(receive), Ok(None));
+            }
+            let arrive = |&at: &u32| {
+                let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
+                engine.arrive(message).unwrap().is_some()
+            };
+            (segment.message..segment.message_end).filter(arrive).count()
+        };
+        segments.iter().map(of).collect()
+    }
+
+    #[test]
+    fn as_many_match_as_a_mix_says() {
+        for posted in [Posted::InOrder, Posted::AtRandom, Posted::Reversed] {
+            assert_eq!(matched(Mix { posted, ..Mix::of(100) }, 2), [100, 100]);
+            assert_eq!(
+                matched(Mix { posted, matched_percent: 30, envelopes: 7, ..Mix::of(100) }, 2),
+                [30, 30]
+            );
+        }
+        assert_eq!(matched(Mix { queues: 4, ..Mix::of(128) }, 2), [32; 8]);
+    }
+
+    #[test]
+    fn queues_have_sources_of_their_own() {
+        let (envelopes, _, segments) = Mix { queues: 40, ..Mix::of(40 * 32) }.entries(1, 3);
+        let sources = |segment: &Segment| -> HashSet<Rank> {
+            let range = segment.message as usize..segment.message_end as usize;
+            envelopes[range].iter().map(|envelope| envelope.source).collect()
+        };
+        let all: HashSet<Rank> = segments.iter().flat_map(sources).collect();
+        assert_eq!(all.len(), segments.iter().map(|segment| sources(segment).len()).sum::<usize>());
+    }
 }

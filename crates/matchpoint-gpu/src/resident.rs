@@ -52,7 +52,7 @@ struct Arguments {
     is_taken: u64,
     seed: u64,
     slots: u32,
-    capacity: u32,
+    padding: u32,
 }
 
 /// `Feed` of it.
@@ -140,7 +140,7 @@ impl Queues {
             is_taken: at(11),
             seed,
             slots: SLOTS as u32,
-            capacity: CAPACITY as u32,
+            padding: 0,
         }
     }
 }
@@ -186,8 +186,33 @@ pub struct Resident<'card> {
     shape: Shape,
     ring: Mapped,
     _queues: Queues,
+    /// Batches fed, and taken: counted on, as the kernel does, from 0 again after 2³².
     fed: u32,
     done: u32,
+    waiting: Waiting,
+}
+
+/// How many messages and receives the kernel's queues may have: those that no pair has been taken of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Waiting {
+    messages: usize,
+    receives: usize,
+}
+
+impl Waiting {
+    fn has_room(self, batch: &Batch) -> bool {
+        self.messages + batch.message_count() <= CAPACITY && self.receives + batch.receive_count() <= CAPACITY
+    }
+
+    fn fed(&mut self, batch: &Batch) {
+        self.messages += batch.message_count();
+        self.receives += batch.receive_count();
+    }
+
+    fn paired(&mut self, pairs: usize) {
+        self.messages -= pairs;
+        self.receives -= pairs;
+    }
 }
 
 impl<'card> Resident<'card> {
@@ -205,20 +230,35 @@ impl<'card> Resident<'card> {
         unsafe {
             card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads: 1024 }, &arguments)?;
         }
-        Ok(Resident { card, layout, shape, ring, _queues: queues, fed: 0, done: 0 })
+        Ok(Resident {
+            card,
+            layout,
+            shape,
+            ring,
+            _queues: queues,
+            fed: 0,
+            done: 0,
+            waiting: Waiting::default(),
+        })
     }
 
-    /// Whether another batch may be fed before one is taken.
-    pub fn has_room(&self) -> bool {
-        ((self.fed - self.done) as usize) < SLOTS
+    /// Whether a batch may be fed before another is taken. If none is under way and it may not, too many messages or receives
+    /// wait: more than [`CAPACITY`] with those of the batch.
+    pub fn has_room(&self, batch: &Batch) -> bool {
+        self.under_way() < SLOTS && self.waiting.has_room(batch)
+    }
+
+    /// Batches fed and not taken.
+    pub fn under_way(&self) -> usize {
+        self.fed.wrapping_sub(self.done) as usize
     }
 
     /// Feeds it a batch: messages and receives are called by their numbers, counted from the first batch on.
     ///
     /// # Panics
-    /// There is no room, or the batch has another layout or more than [`SLOT_ENTRIES`].
+    /// There is [no room](Self::has_room), or the batch has another layout or more than [`SLOT_ENTRIES`].
     pub fn feed(&mut self, batch: &Batch) {
-        assert!(self.has_room(), "take what is done first");
+        assert!(self.has_room(batch), "take what is done first");
         assert_eq!(batch.layout(), self.layout);
         let (counts, slot) = ([batch.message_count(), batch.receive_count()], self.fed as usize % SLOTS);
         assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
@@ -228,6 +268,7 @@ impl<'card> Resident<'card> {
         self.copy(messages, envelope_slot);
         self.copy(receives, self.shape.receives + envelope_slot);
         self.copy(opens, self.shape.opens + open_slot);
+        self.waiting.fed(batch);
         self.ring_up(counts[0] as u32, counts[1] as u32);
     }
 
@@ -246,7 +287,7 @@ impl<'card> Resident<'card> {
         let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
         self.ring.word(counts).store(messages, Ordering::Relaxed);
         self.ring.word(counts + 4).store(receives, Ordering::Relaxed);
-        self.fed += 1;
+        self.fed = self.fed.wrapping_add(1);
         // Seen by the kernel's reading of `fed`, which it does before it reads the rest.
         self.ring.word(self.shape.fed).store(self.fed, Ordering::Release);
     }
@@ -259,7 +300,7 @@ impl<'card> Resident<'card> {
     /// # Panics
     /// No batch is under way.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
-        assert!(self.done < self.fed, "nothing is under way");
+        assert!(self.under_way() > 0, "nothing is under way");
         let begin = Instant::now();
         // Written by the kernel after the pairs.
         while self.ring.word(self.shape.done).load(Ordering::Acquire) == self.done {
@@ -275,14 +316,15 @@ impl<'card> Resident<'card> {
             let word = |at: usize| self.ring.word(pairs + pair * 8 + at).load(Ordering::Relaxed);
             each(word(0), word(4));
         }
-        self.done += 1;
+        self.done = self.done.wrapping_add(1);
+        self.waiting.paired(count);
         Ok(count)
     }
 }
 
 impl Drop for Resident<'_> {
     fn drop(&mut self) {
-        while self.done < self.fed && self.take(|_, _| {}).is_ok() {}
+        while self.under_way() > 0 && self.take(|_, _| {}).is_ok() {}
         self.ring_up(STOP, 0);
         // What failed was said before, or will be by the next call.
         let _ = self.card.wait();
@@ -296,7 +338,8 @@ impl Drop for Resident<'_> {
 /// The driver failed.
 ///
 /// # Panics
-/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages.
+/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages; or all of them together are more than
+/// [`CAPACITY`], as many as may be left.
 pub fn fed_by_card(
     card: &Card,
     stream: &Batch,
@@ -305,14 +348,11 @@ pub fn fed_by_card(
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
     assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
+    assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
     let (layout, batches) = (stream.layout(), stream.message_count() / entries);
     let shape = Shape::of(layout);
     let (messages, receives, opens) = stream.words();
-    let copied = |words: &[u64]| -> Result<CardMemory, CardError> {
-        let mut memory = card.allocate(8 * words.len())?;
-        card.write(&mut memory, bytemuck::cast_slice(words))?;
-        Ok(memory)
-    };
+    let copied = |words: &[u64]| card.copied(bytemuck::cast_slice(words));
     let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
     let ring = card.allocate(shape.bytes)?;
     let queues = Queues::new(card, layout)?;
@@ -344,4 +384,28 @@ pub fn fed_by_card(
     let slot = (batches - 1) % SLOTS;
     let count = &last[shape.pair_counts + 4 * slot..][..4];
     Ok((nanoseconds, u32::from_ne_bytes(count.try_into().expect("four bytes")) as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::{ContextId, Envelope, Rank, Tag};
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_must_fit_beside_what_comes() {
+        let mut batch = Batch::empty(Layout::Packed);
+        let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
+        assert!((0..SLOT_ENTRIES).all(|_| batch.push_message(&envelope)));
+        let mut waiting = Waiting::default();
+        for _ in 0..CAPACITY / SLOT_ENTRIES {
+            assert!(waiting.has_room(&batch));
+            waiting.fed(&batch);
+        }
+        assert!(!waiting.has_room(&batch));
+        waiting.receives = SLOT_ENTRIES;
+        waiting.paired(SLOT_ENTRIES);
+        assert_eq!(waiting, Waiting { messages: CAPACITY - SLOT_ENTRIES, receives: 0 });
+        assert!(waiting.has_room(&batch));
+    }
 }

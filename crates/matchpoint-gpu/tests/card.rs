@@ -122,7 +122,6 @@ fn a_kernel_that_stays_keeps_what_batches_leave() {
             };
             let mut resident = Resident::start(&card, layout, 5).unwrap();
             let (mut messages, mut receives) = (&case.envelopes[..], &case.selectors[..]);
-            let mut under_way = 0;
             while !messages.is_empty() || !receives.is_empty() {
                 let mut batch = Batch::empty(layout);
                 let (some, others) = messages.split_at(rng.usize(..messages.len().min(1024) + 1));
@@ -131,14 +130,12 @@ fn a_kernel_that_stays_keeps_what_batches_leave() {
                 let (some, others) = receives.split_at(rng.usize(..receives.len().min(1024) + 1));
                 assert!(some.iter().all(|selector| batch.push_receive(selector)));
                 receives = others;
-                if !resident.has_room() || rng.bool() && under_way > 0 {
+                if !resident.has_room(&batch) || rng.bool() && resident.under_way() > 0 {
                     resident.take(&mut note).unwrap();
-                    under_way -= 1;
                 }
                 resident.feed(&batch);
-                under_way += 1;
             }
-            for _ in 0..under_way {
+            while resident.under_way() > 0 {
                 resident.take(&mut note).unwrap();
             }
             assert_eq!(matched, expected, "{mix:?}, {layout:?}");

@@ -56,7 +56,7 @@ pub struct Bench {
 
     /// Million messages per second that are matched and delivered, by any number of threads: the message-rate benchmark of
     /// the optimistic paper, without its network
-    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency"])]
+    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "workloads", "latency"])]
     pub message_rate: bool,
 
     /// Million messages per second that several application threads post and receive at once, of concurrent engines
@@ -69,11 +69,11 @@ pub struct Bench {
     pub offload: bool,
 
     /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them
-    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "offload", "engines", "plot"])]
+    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "workloads", "latency", "callers", "offload", "engines", "plot"])]
     pub gpu: bool,
 
     /// With --gpu: the number of the card, from 0
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu")]
     pub card: usize,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
@@ -99,24 +99,24 @@ pub struct Bench {
         value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub work_ns: Vec<u32>,
 
-    /// With --message-rate: messages of a sequence
+    /// With --message-rate and --offload: messages of a sequence
     #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: u32,
 
-    /// With --message-rate: sequences of a repetition
+    /// With --message-rate and --offload: sequences of a repetition; with --callers: bursts of each
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
 
-    /// With --message-rate: repetitions, of which the median counts
+    /// With these three: repetitions, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
 
-    /// With --message-rate: receives that stand in front and match nothing, for long queues and cold caches
+    /// With --message-rate and --offload: receives that stand in front and match nothing, for long queues and cold caches
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     pub depth: u32,
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", requires = "tabled")]
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to

@@ -230,3 +230,62 @@ fn result(job: &Job, measured: &Measured) -> Value {
     }
     value
 }
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_gpu::figures::jobs;
+
+    use super::*;
+
+    fn card() -> Description {
+        Description {
+            name: "A card".to_owned(),
+            compute_capability: (9, 0),
+            multiprocessors: 132,
+            clock_khz: 1_980_000,
+            memory_clock_khz: 3_201_000,
+            l2_bytes: 1 << 25,
+            memory_bytes: 1 << 36,
+            driver_version: 13_010,
+        }
+    }
+
+    /// Every job, as if it had been measured.
+    fn measured(jobs: &[Job]) -> Vec<(&Job, Measured)> {
+        let of = |job: &Job| match job.what {
+            What::Fed(entries) => Measured::Fed(Fed {
+                entries,
+                by_host: 1e6,
+                by_card: 2e6,
+                latency_ns: (13_000.0, 15_000.0),
+                engine: ("hybrid".to_owned(), 3e7),
+            }),
+            _ => Measured::Rate(Rate { median: 4.5e8, least: 4e8, most: 5e8, matches: 1024 }),
+        };
+        jobs.iter().map(|job| (job, of(job))).collect()
+    }
+
+    #[test]
+    fn every_measurement_is_in_every_form() {
+        let jobs = jobs();
+        let measured = measured(&jobs);
+        let page = terminal(&card(), &measured, 100);
+        assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
+        assert!(page.contains("CUDA 13.1"), "{page}");
+        let mut table = Vec::new();
+        csv(&measured, &mut table).unwrap();
+        let mut rows = csv::Reader::from_reader(&table[..]);
+        let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+        let mut document = Vec::new();
+        json(&card(), &measured, &mut document).unwrap();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        let results = document["results"].as_array().unwrap();
+        assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
+        for ((job, row), result) in jobs.iter().zip(&rows).zip(results) {
+            assert_eq!((&row[1], result["label"].as_str()), (&*job.label, Some(&*job.label)));
+            assert!(page.contains(&job.label), "{}", job.label);
+            let is_fed = job.figure == Figure::Fed;
+            assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
+        }
+    }
+}

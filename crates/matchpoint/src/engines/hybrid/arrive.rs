@@ -74,17 +74,9 @@ impl<E: Effort> Hybrid<E> {
         let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: id.0 };
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.arrive_second(index, pair, tag, spot, id),
-            Some(Met::Took(taken)) => {
+            Some(met) => {
                 self.effort.examined(Queue::Posted, 1);
-                self.contexts.remove(pair);
-                Ok(Some(RecvId(taken)))
-            }
-            Some(Met::Queued(entry)) => {
-                self.effort.examined(Queue::Posted, 1);
-                self.log.push(entry);
-                self.arrivals += 2;
-                self.contexts.add(pair);
-                Ok(None)
+                Ok(self.arrived(met, pair))
             }
         }
     }

@@ -68,7 +68,7 @@ impl Hashing {
 
     /// Where a key whose `high` is zero belongs. Eight tags in a row share a hash, and lie side by side: where receives come
     /// in the order of their tags, as in `gather`, few of them begin another cache line, or meet other strangers than the one
-    /// before. (Four instead of one halved the time of `gather`; eight took another eighth off `in_order` 8192.)
+    /// before. (Four instead of one halved the time of `gather`.)
     #[inline]
     pub(super) fn narrow(&self, pair: u64, tag: u64) -> Spot {
         Spot(mixed(pair ^ self.pair, tag >> 3 ^ self.tag) ^ tag as u32)

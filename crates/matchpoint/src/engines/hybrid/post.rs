@@ -78,16 +78,9 @@ impl<E: Effort> Hybrid<E> {
         let head = Head { kind: Kind::Posted, seq: self.posts, id: id.0 };
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.post_second(index, pair, tag, spot, id),
-            Some(Met::Took(taken)) => {
+            Some(met) => {
                 self.effort.examined(Queue::Unexpected, 1);
-                self.contexts.remove(pair);
-                Ok(Some(MsgId(taken)))
-            }
-            Some(Met::Queued(_)) => {
-                self.effort.examined(Queue::Unexpected, 1);
-                self.posts += 2;
-                self.contexts.add(pair);
-                Ok(None)
+                Ok(self.posted(met, pair))
             }
         }
     }

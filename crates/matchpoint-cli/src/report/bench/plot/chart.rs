@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use matchpoint_bench::{Cell, Outcome};
 
-use super::place::apart;
+use super::names::{End, names};
 use crate::report::html::escape::escape;
 
 /// Of a chart, in pixels, with all around it.
@@ -16,9 +16,6 @@ const LEFT: f64 = 44.0;
 const RIGHT: f64 = 296.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 232.0;
-
-/// Between the names of two engines.
-const LINE: f64 = 11.5;
 
 /// Letters of a name.
 const NAME: usize = 15;
@@ -85,34 +82,13 @@ pub(super) fn chart(name: &str, rows: &[&[Cell]], engines: &[String], scale: &Sc
     let mut svg = format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(name));
     axes(&mut svg, &sizes, scale);
     let mut ends = Vec::new();
-    for at in 0..engines.len() {
-        if let Some(end) = line(&mut svg, rows, at, &sizes, scale) {
-            ends.push((at, end));
+    for (at, name) in engines.iter().enumerate() {
+        if let Some((x, y)) = line(&mut svg, rows, at, &sizes, scale) {
+            ends.push(End { x, y, name, style: at % STYLES });
         }
     }
-    let wanted: Vec<f64> = ends.iter().map(|(_, (_, y))| *y).collect();
-    for ((at, (x, y)), placed) in ends.iter().zip(apart(&wanted, LINE, TOP, BOTTOM)) {
-        let class = at % STYLES;
-        let _ = write!(
-            svg,
-            "<path class=\"lead e{class}\" d=\"M{x:.1} {y:.1}L{:.1} {placed:.1}\"/>\
-             <text class=\"name f{class}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            RIGHT + 12.0,
-            RIGHT + 15.0,
-            placed + 3.5,
-            short(&engines[*at])
-        );
-    }
+    names(&mut svg, &ends, RIGHT, (TOP, BOTTOM), NAME);
     svg
-}
-
-/// A name as far as there is room; a pointer shows all of it.
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        return escape(name);
-    }
-    let start: String = name.chars().take(NAME - 1).collect();
-    format!("{}…<title>{}</title>", escape(&start), escape(name))
 }
 
 fn axes(svg: &mut String, sizes: &Sizes, scale: &Scale) {

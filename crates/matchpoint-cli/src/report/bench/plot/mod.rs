@@ -2,6 +2,7 @@
 //! both axes logarithmic. Engines are named at the ends of their lines.
 
 mod chart;
+mod names;
 mod place;
 pub mod rate;
 

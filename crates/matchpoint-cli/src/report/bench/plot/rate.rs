@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
-use super::place::apart;
+use super::names::{End, names};
 use super::{Form, STYLE};
 use crate::report::bench::rate::{charts, label};
 use crate::report::html::escape::escape;
@@ -22,9 +22,6 @@ const BOTTOM: f64 = 258.0;
 
 /// Charts side by side.
 const COLUMNS: usize = 3;
-
-/// Between two names.
-const LINE: f64 = 11.5;
 
 /// Letters of a name.
 const NAME: usize = 30;
@@ -156,31 +153,11 @@ fn chart(title: &str, lines: &[Line]) -> String {
             );
         }
         let _ = write!(svg, "<path class=\"line e{}\" d=\"{path}\"/>", line.style);
-        ends.push(line.points.last().map_or((LEFT, BOTTOM), |&(count, rate)| (x(count), y(rate))));
+        let (x, y) = line.points.last().map_or((LEFT, BOTTOM), |&(count, rate)| (x(count), y(rate)));
+        ends.push(End { x, y, name: &line.name, style: line.style });
     }
-    let wanted: Vec<f64> = ends.iter().map(|end| end.1).collect();
-    for ((line, (x, y)), placed) in lines.iter().zip(&ends).zip(apart(&wanted, LINE, TOP, BOTTOM)) {
-        let _ = write!(
-            svg,
-            "<path class=\"lead e{style}\" d=\"M{x:.1} {y:.1}L{:.1} {placed:.1}\"/>\
-             <text class=\"name f{style}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            RIGHT + 12.0,
-            RIGHT + 15.0,
-            placed + 3.5,
-            short(&line.name),
-            style = line.style,
-        );
-    }
+    names(&mut svg, &ends, RIGHT, (TOP, BOTTOM), NAME);
     svg
-}
-
-/// A name as far as there is room; a pointer shows all of it.
-fn short(name: &str) -> String {
-    if name.chars().count() <= NAME {
-        return escape(name);
-    }
-    let start: String = name.chars().take(NAME - 1).collect();
-    format!("{}…<title>{}</title>", escape(&start), escape(name))
 }
 
 /// 1, 2 or 5 times a power of ten, and not less.
