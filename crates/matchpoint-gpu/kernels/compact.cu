@@ -1,5 +1,5 @@
-/* Compaction (Klenk et al. 2017, §V-A): what has no partner is put together, in order, at the beginning of its segment, so that
- * the next batch begins with it. By a prefix sum over flags and moves. A block for each segment. */
+/* Compaction (Klenk et al. 2017, §V-A): what has no partner is put together, in order, at the beginning of its segment, so
+ * that the next batch begins with it. By a prefix sum over flags and moves. A block for each segment. */
 
 struct Compaction {
     Batch batch;         /* matched */

@@ -106,7 +106,7 @@ extern "C" __global__ void BLOCK_OF(1024) sum_digits(const Division division)
 extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
 {
     SHARED(Envelope, tile_envelopes);
-    unsigned *const tile_from = (unsigned *)(tile_envelopes + TILE); /* of each: its place before; the digit in the upper half */
+    unsigned *const tile_from = (unsigned *)(tile_envelopes + TILE); /* of each: digit, and place before */
     unsigned *const begins = tile_from + TILE;                       /* [TILE_WARPS][DIGITS], within the tile */
     unsigned *const sums = begins + TILE_WARPS * DIGITS;
     unsigned *const places = sums + DIGITS; /* of each digit: where its entries of this tile go, less where they are in it */

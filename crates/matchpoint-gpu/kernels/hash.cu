@@ -7,8 +7,8 @@
  * left in a table after a round has no message: one of its key would have found it. So each round is done with all receives
  * that it placed.
  *
- * A block has up to four receives and messages for each of its threads: the more, the less it waits. Of longer segments every part of the messages meets every part
- * of the receives: without order it does not matter which is first. */
+ * A block has up to four receives and messages for each of its threads: the more, the less it waits. Of longer segments every
+ * part of the messages meets every part of the receives: without order it does not matter which is first. */
 
 #define TAKEN 0xfffffffeu
 /* Receives, and messages, of a thread. */
@@ -143,9 +143,11 @@ extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
                     __syncthreads();
 #pragma unroll
                     for (unsigned item = 0; item < ITEMS; item++)
-                        if ((waits >> item & 1) && place(table, primary, secondary, jenkins(receives[item], (unsigned)batch.seed),
-                                                         item * threads + threadIdx.x))
-                            waits ^= 1u << item;
+                        if (waits >> item & 1) {
+                            const unsigned key = jenkins(receives[item], (unsigned)batch.seed);
+                            if (place(table, primary, secondary, key, item * threads + threadIdx.x))
+                                waits ^= 1u << item;
+                        }
                     again = __syncthreads_or(waits != 0);
 #pragma unroll
                     for (unsigned item = 0; item < ITEMS; item++) {

@@ -29,17 +29,17 @@
 /* Of a block's shared memory, for `threads` threads. A slot is that of the receive that came to its place first, and has its
  * number. */
 struct Tables {
-    Envelope *keys;                           /* of receives */
-    Open *opens;                              /* of receives */
-    unsigned *places;                         /* hashed: NONE, or the receive that came first */
-    unsigned *got;                            /* of each receive: the message */
+    Envelope *keys;                            /* of receives */
+    Open *opens;                               /* of receives */
+    unsigned *places;                          /* hashed: NONE, or the receive that came first */
+    unsigned *got;                             /* of each receive: the message */
     unsigned *receive_counts, *message_counts; /* [warps / 4][slots]: a byte for each slot and warp */
     unsigned *receives;                        /* of each slot: how many there are */
     unsigned *queues;                          /* where the receives of each begin in `queued`, if there are several */
     unsigned *queued;                          /* receives by slot, in order */
     unsigned *message_slots, *message_numbers;
-    unsigned *wild;                           /* a word for each warp: which of its receives leave something open */
-    unsigned *oldest;                         /* two for each warp: its message for a wildcard receive */
+    unsigned *wild;                            /* a word for each warp: which of its receives leave something open */
+    unsigned *oldest;                          /* two for each warp: its message for a wildcard receive */
     unsigned *queue_end;
 };
 
@@ -125,8 +125,7 @@ static __device__ inline unsigned partner_of(const Tables &tables, unsigned slot
 {
     if (slot == NONE || number >= tables.receives[slot])
         return NONE;
-    return tables.receives[slot] == 1 ? slot
-                                                           : tables.queued[tables.queues[slot] + number];
+    return tables.receives[slot] == 1 ? slot : tables.queued[tables.queues[slot] + number];
 }
 
 /* Gives every slot that has several receives its place in the queue. */

@@ -1,6 +1,6 @@
 /* A kernel that stays: one block beside the application's grid, which is fed batches through a ring and keeps what they leave
- * (Klenk et al. 2017, §II-C: one communication kernel on one multiprocessor). Whoever feeds it, host or device, fills a slot of
- * the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`.
+ * (Klenk et al. 2017, §II-C: one communication kernel on one multiprocessor). Whoever feeds it, host or device, fills a slot
+ * of the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`.
  *
  * After ordered.cu and kept.h. */
 
@@ -22,7 +22,7 @@ struct Resident {
     const Envelope *receives;
     const Open *opens;
     const unsigned *counts;    /* [slots][2]: of messages, or STOP, and of receives */
-    unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: the name of a receive and of its message, in the order of posting */
+    unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: receive and message by name, in the order of posting */
     unsigned *pair_counts;     /* [slots] */
     const unsigned *fed;
     unsigned *done;
@@ -74,7 +74,8 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             resident.is_taken[at] = 0;
         __syncthreads();
 
-        const Batch batch{queue.messages, queue.receives, queue.opens, nullptr, nullptr, nullptr, resident.matched, resident.seed, 0, 0};
+        const Batch batch{queue.messages, queue.receives,   queue.opens,   nullptr, nullptr,
+                          nullptr,        resident.matched, resident.seed, 0,       0};
         for (unsigned message_base = 0;; message_base += threads) {
             bool seeks = message_base + threadIdx.x < message_count;
             const Envelope message = envelope_at(queue.messages, message_base, message_count);
