@@ -47,7 +47,7 @@ impl Partition {
     }
 
     /// What `matched` of the divided batch means for the batch as it was: for each receive its message, or
-    /// [`NONE`](crate::batch::NONE).
+    /// [`NONE`].
     ///
     /// # Panics
     /// `matched` is of another batch.
