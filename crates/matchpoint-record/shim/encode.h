@@ -160,7 +160,8 @@ static bool encode(struct block *block, const uint64_t *words)
     to = put_varint(to, words[WORD_HEAD] & CODE_MASK);
     uint8_t *times = block->times + block->times_length;
     times = put_varint(times, words[WORD_ENTER] - block->entered);
-    times = put_varint(times, words[WORD_LEAVE] - words[WORD_ENTER]);
+    /* Should a clock go back, as between processors, that took no time; below 0 it would be centuries. */
+    times = put_varint(times, words[WORD_LEAVE] > words[WORD_ENTER] ? words[WORD_LEAVE] - words[WORD_ENTER] : 0);
     block->times_length = (size_t)(times - block->times);
     block->entered = words[WORD_ENTER];
     if (__builtin_expect(function->name[0] == '+', 0))

@@ -357,6 +357,15 @@ static __attribute__((noinline)) void commit_elsewhere(struct lane *lane, uint64
     lane_publish(lane, 2);
 }
 
+/* The record at `record` will not be completed. In the ring the next one takes its place. */
+static inline void give_up(struct lane *lane, uint64_t *record)
+{
+    if (__builtin_expect(record != NULL && record == lane->outside, 0)) {
+        lane->outside = NULL;
+        free(record);
+    }
+}
+
 /* The record at `record`, of so many words, is complete. */
 static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
 {

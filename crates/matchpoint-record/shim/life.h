@@ -159,12 +159,17 @@ static int recorded_beginning(int result, uint64_t code, uint64_t entered)
     return leave(lane, result);
 }
 
+/* This thread is writing: the handler of a signal that ends the process must not wait for what it has interrupted. */
+static __thread volatile sig_atomic_t writes __attribute__((tls_model("initial-exec")));
+
 /* All that was recorded so far is in the file afterwards. */
 static void recording_pause(void)
 {
+    writes = 1;
     pthread_mutex_lock(&drain.mutex);
     drain_once(true);
     pthread_mutex_unlock(&drain.mutex);
+    writes = 0;
 }
 
 /* Once all that was opened is closed, a process may leave. */
@@ -177,15 +182,10 @@ static bool all_is_finalized(void)
 static void recording_end(const char *reason)
 {
     int on = RECORDING_ON;
-    if (getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
+    if (writes || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
-    /* A handler of a signal may have interrupted whoever holds it, and would wait for itself. */
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += 5;
-    if (pthread_mutex_timedlock(&drain.mutex, &until) != 0)
-        return;
+    pthread_mutex_lock(&drain.mutex);
     drain.ends = true;
     drain_once(true);
     if (always.sites_wanted)

@@ -26,11 +26,23 @@ static inline int64_t monotonic_ns(void)
 #include <cpuid.h>
 #include <x86intrin.h>
 
+/* Linux drops the counter from its clocks where those of several processors do not agree. True if it does not say. */
+static bool kernel_takes_tsc(void)
+{
+    char clocks[256] = "";
+    int descriptor = open("/sys/devices/system/clocksource/clocksource0/available_clocksource", O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return true;
+    ssize_t length = read(descriptor, clocks, sizeof clocks - 1);
+    close(descriptor);
+    return length <= 0 || strstr(clocks, "tsc") != NULL;
+}
+
 /* The counter runs at one rate whatever the processor does, and while it sleeps (Intel SDM 18.17.1, AMD APM 13.2.4). */
 static void ticks_choose(void)
 {
     unsigned a, b, c, d;
-    if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)))
+    if (__get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1u << 8)) && kernel_takes_tsc())
         always.ticks_source = TICKS_TSC;
 }
 

@@ -70,6 +70,22 @@ fn threads_may_call_while_the_process_ends() {
 }
 
 #[test]
+fn callbacks_may_free_communicators() {
+    mpi::each(|mpi| {
+        let ran = hazards(mpi, 2, &["callbacks"]).succeed();
+        is_sound(&ran, "finalize");
+    });
+}
+
+#[test]
+fn a_call_with_more_requests_than_the_ring_holds_may_fail() {
+    mpi::each(|mpi| {
+        let ran = hazards(mpi, 1, &["requests"]).succeed();
+        is_sound(&ran, "finalize");
+    });
+}
+
+#[test]
 fn sessions_begin_at_once_and_outlive_finalize() {
     mpi::each(|mpi| {
         if !mpi.has_sessions() {

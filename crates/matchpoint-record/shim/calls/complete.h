@@ -243,8 +243,10 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, flag, reported != NULL ? reported : statuses);          \
         uint64_t left = ticks();                                                                         \
-        if (!COMPLETES && FAILED(result))                                                                \
+        if (!COMPLETES && FAILED(result)) {                                                              \
+            give_up(lane, record);                                                                       \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
+        }                                                                                                \
         if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (FAILED(result))                                                                          \
@@ -269,8 +271,10 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, index, flag, reported);                                 \
         uint64_t left = ticks();                                                                         \
-        if (!COMPLETES && FAILED(result))                                                                \
+        if (!COMPLETES && FAILED(result)) {                                                              \
+            give_up(lane, record);                                                                       \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
+        }                                                                                                \
         if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (FAILED(result))                                                                          \
@@ -295,8 +299,10 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
-        if (!COMPLETES && FAILED(result))                                                                \
+        if (!COMPLETES && FAILED(result)) {                                                              \
+            give_up(lane, record);                                                                       \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
+        }                                                                                                \
         if (record != NULL && still_there(lane, record)) {                                               \
             uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
             if (!tells(result))                                                                          \
@@ -319,8 +325,10 @@ SOME_OF(Testsome, , true)
 static inline int put_requests(struct lane *lane, uint64_t code, uint64_t code_failed, uint64_t entered, size_t count,
                                uint64_t *record, int result)
 {
-    if (FAILED(result))
+    if (FAILED(result)) {
+        give_up(lane, record);
         return failed(lane, code_failed, entered, result);
+    }
     if (record != NULL && still_there(lane, record)) {
         record[WORD_HEAD] = code;
         record[WORD_ENTER] = entered;

@@ -258,6 +258,52 @@ static void abort_in_handler(MPI_Comm *comm, int *error, ...)
     MPI_Abort(*comm, 3);
 }
 
+static int free_communicator(MPI_Win window, int key, void *communicator, void *extra)
+{
+    (void)window, (void)key, (void)extra;
+    return MPI_Comm_free(communicator);
+}
+
+/* Communicators are freed within another call, and what they lay in is used again; then calls go on for as long as it takes the
+ * recorder to ask for the lengths of their queues. */
+static void free_within_calls(void)
+{
+    enum { COMMUNICATORS = 8, PIECES = 4000 };
+    MPI_Comm communicators[COMMUNICATORS];
+    MPI_Win windows[COMMUNICATORS];
+    int key, memory[16], flag;
+    MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, free_communicator, &key, NULL);
+    for (int i = 0; i < COMMUNICATORS; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &communicators[i]);
+        MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &windows[i]);
+        MPI_Win_set_attr(windows[i], key, &communicators[i]);
+    }
+    for (int i = 0; i < COMMUNICATORS; i++)
+        MPI_Win_free(&windows[i]);
+    for (int i = 0; i < PIECES; i++) {
+        size_t size = 64 + (size_t)i * 37 % 2000;
+        memset(malloc(size), 0x5a, size);
+    }
+    for (double begin = MPI_Wtime(); MPI_Wtime() - begin < 2.5;)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+/* More requests than a record in the ring can name, in a call that fails. */
+static void fail_with_many_requests(void)
+{
+    enum { REQUESTS = 140000 };
+    MPI_Request *requests = malloc(REQUESTS * sizeof *requests);
+    int flag;
+    for (int i = 0; i < REQUESTS; i++)
+        requests[i] = MPI_REQUEST_NULL;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Startall(REQUESTS, requests);
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    free(requests);
+    usleep(300000); /* the drain reads it */
+}
+
 #ifdef SESSIONS
 static pthread_barrier_t together;
 static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
@@ -356,6 +402,10 @@ int main(int argc, char **argv)
         MPI_File_write_at_all(file, rank * (MPI_Offset)sizeof rank, &rank, 1, MPI_INT, MPI_STATUS_IGNORE);
         MPI_File_close(&file);
     }
+    if (strcmp(what, "callbacks") == 0)
+        free_within_calls();
+    if (strcmp(what, "requests") == 0)
+        fail_with_many_requests();
     if (strcmp(what, "collective") == 0) {
         int all[16] = {0};
         out = rank + 1;
