@@ -120,6 +120,13 @@ impl Classes {
         self.is_shared(number).then(|| self.guards.get(head.id as u32))
     }
 
+    /// What a receive of that name may be called in shared classes.
+    pub(super) fn guards_called(&self, id: u64) -> impl Iterator<Item = u64> {
+        // A vacant guard has a name, too; no entry is called by its place.
+        let guards = self.guards.since(0).filter(move |(_, guard)| guard.id == id);
+        guards.map(|(place, _)| place.into())
+    }
+
     /// What the caller calls an entry of a class, or of the table of those that leave nothing open.
     pub(super) fn id(&self, number: u32, head: Head) -> u64 {
         self.guard(number, head).map_or(head.id, |guard| guard.id)
@@ -138,8 +145,8 @@ impl Classes {
         self.used.iter().any(|&number| self.table(number).is_growing())
     }
 
-    pub(super) fn tend(&mut self, hashing: &Hashing) {
-        for &number in &self.used {
+    pub(super) fn tend(&mut self, hashing: &Hashing, is_held: impl Fn(u32) -> bool) {
+        for &number in self.used.iter().filter(|&&number| !is_held(number)) {
             self.all[number as usize].posted.tend(hashing);
         }
     }

@@ -1,7 +1,7 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Kind, NO_SEQ, Ref, Slot, Twin};
+use super::entry::{At, Cell, Head, Ref, Slot, Twin};
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{NEAR, Table, neighbour};
@@ -33,7 +33,7 @@ impl Table {
     #[inline]
     pub(super) fn resolve(&self, entry: Ref, seq: u64, hashing: &Hashing) -> Option<Found> {
         match entry.place() {
-            None => self.resolve_inline(entry.spot(), seq),
+            None => self.first_near(entry.spot(), move |head| head.seq == seq),
             Some(place) => {
                 let twin = self.twins.get(place);
                 if twin.seq != seq {
@@ -64,43 +64,44 @@ impl Table {
         At::new(neighbour(home, nth), cell).away(nth)
     }
 
+    /// The first entry of a queue that belongs there, and of which `is_it` says so.
     #[inline]
-    fn resolve_inline(&self, spot: Spot, seq: u64) -> Option<Found> {
+    pub(super) fn first_near(&self, spot: Spot, is_it: impl Fn(Head) -> bool) -> Option<Found> {
         if self.counts == 0 {
             return None;
         }
         let home = self.home(spot);
         let slot = self.slots[home];
-        if !slot.is_crowded() && !slot.is_vacant() && slot.head().seq == seq {
+        if !slot.is_crowded() && !slot.is_vacant() && is_it(slot.head()) {
             return Some(Found::first(At::new(home, NIL)));
         }
-        self.resolve_beside(home, seq)
+        self.first_beside(home, is_it)
     }
 
     #[inline(never)]
-    fn resolve_beside(&self, home: usize, seq: u64) -> Option<Found> {
+    fn first_beside(&self, home: usize, is_it: impl Fn(Head) -> bool) -> Option<Found> {
         let slot = &self.slots[home];
-        let found = self.resolve_at(home, slot, seq);
+        let found = self.first_at(home, slot, &is_it);
         if found.is_some() || !slot.has_away() {
             return found;
         }
         Slot::aways(slot.mark).find_map(|nth| {
             let index = neighbour(home, nth);
-            let Found { at, twin } = self.resolve_at(index, &self.slots[index], seq)?;
+            let Found { at, twin } = self.first_at(index, &self.slots[index], &is_it)?;
             Some(Found { at: at.away(nth), twin })
         })
     }
 
     #[inline]
-    fn resolve_at(&self, index: usize, slot: &Slot, seq: u64) -> Option<Found> {
+    fn first_at(&self, index: usize, slot: &Slot, is_it: impl Fn(Head) -> bool) -> Option<Found> {
         if !slot.is_crowded() {
-            let is_there = !slot.is_vacant() && slot.head().seq == seq;
+            let is_there = !slot.is_vacant() && is_it(slot.head());
             return is_there.then_some(Found::first(At::new(index, NIL)));
         }
         let mut place = slot.first_cell();
         while place != NIL {
             let cell = self.cells.get(place);
-            if cell.head.seq == seq {
+            if is_it(cell.head) {
                 return Some(Found::first(At::new(index, place)));
             }
             place = cell.next;
@@ -119,25 +120,6 @@ impl Table {
                 Head { id: twin.id, seq: twin.seq, ..head }
             }
         }
-    }
-
-    /// An entry by the name that it has here: in the slots from one on, or outside. Everything is read in the order of
-    /// memory: from slot to cells to twins each step would be a cache miss.
-    pub(super) fn entry_called(&self, id: u64, kind: Kind, from: usize) -> Option<(Key, Head, Ref)> {
-        if let Some(slot) = self.slots.find_from(from, |slot| slot.id == id && slot.holds_plainly(kind)) {
-            return Some((slot.key(), slot.head(), Ref::UNPLACED));
-        }
-        let is_it = |head: &Head| head.id == id && head.kind == kind && head.seq != NO_SEQ;
-        if let Some((_, cell)) = self.cells.iter().find(|(_, cell)| is_it(&cell.head)) {
-            let entry = if cell.own == NIL { Ref::UNPLACED } else { Ref::twin(cell.own) };
-            return Some((cell.key, cell.head, entry));
-        }
-        let twins = self.twins.iter().filter(|(_, twin)| twin.id == id && twin.seq != NO_SEQ);
-        let mut found = twins.map(|(place, twin)| {
-            let cell = self.cells.get(twin.owner);
-            (cell.key, Head { id, seq: twin.seq, ..cell.head }, Ref::twin(place))
-        });
-        found.find(|(_, head, _)| head.kind == kind)
     }
 
     /// The entry behind one in its queue.

@@ -1,16 +1,17 @@
 //! Entries by the caller's names for them, for cancel, retract and readdress: begun when first one of these is called,
 //! dropped when none is called for long.
 //!
-//! Entries that were there before are named a few with each call, in the order of the tables. Until all are, a name that
-//! is not found is looked for among the rest, one entry after the other, and a part of these is then named at once:
-//! fewer and fewer are left, so that all that is looked at so is a multiple of what is queued, however many are
-//! cancelled.
+//! Entries queued from then on are kept in a table. Those that were there before are [noted](super::notes), a few with each
+//! call, in the order of memory. Until all are, a name that is not found is looked for among the rest, one entry after the
+//! other, and an eighth of all is then noted at once: so eight such searches are all that there are, however many
+//! entries are cancelled.
 
 use super::class::Classes;
 use super::entry::{Head, Kind, Ref};
 use super::grave::Dropped;
-use super::growth::GROUP;
-use super::key::{Hashing, Key};
+use super::key::Hashing;
+use super::notes::{Notes, key};
+use super::passage::Reached;
 use super::table::Table;
 use crate::engine::Refused;
 
@@ -28,24 +29,26 @@ pub(crate) struct Named {
 /// The class of what belongs to none.
 pub(super) const MAIN: u32 = u32::MAX >> 2;
 
-/// Of so many buckets that are looked at for a name, the entries of one are named. Naming an entry takes some fifty times
-/// as long as looking at it: with fewer the longest call would take longer, with more all of them together.
-const SHARE: usize = 16;
+/// Searches of the rest until there is none. Noting an entry takes some ten times as long as looking at it: with fewer the
+/// longest of them would take longer, with more all of them together.
+const SEARCHES: usize = 8;
 
-/// Buckets whose entries are named with each call: a part of a group.
-pub(super) const STEP: usize = GROUP / 4;
+/// Places whose entries are noted with each call.
+pub(super) const STEP: usize = 32;
 
 pub(super) struct Ids {
     table: Table,
+    /// Nothing, without memory: all that was there before remains to be searched.
+    notes: Option<Notes>,
     unused: usize,
     kind: Kind,
-    /// How far the entries that were there before have been named: a class, `0` for those that leave nothing open,
-    /// and a bucket of its table.
-    until: (usize, usize),
-}
-
-fn key(id: u64) -> Key {
-    Key { pair: id, tag: 0, high: 0 }
+    /// How far the entries that were there before have been noted: a table, `0` for that of those that leave nothing open,
+    /// and how far it was gone through.
+    until: (usize, Reached),
+    /// Tables that there were before.
+    tables: usize,
+    /// Places that are gone through after a search.
+    share: usize,
 }
 
 /// The table of receives of a class, or that of all that leaves nothing open, by its number here.
@@ -57,83 +60,83 @@ fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<
 }
 
 impl Ids {
-    /// Names for entries of a kind, none of which is named yet.
-    pub(super) fn of(kind: Kind) -> Self {
-        Ids { table: Table::sparse_until(0), unused: 0, kind, until: (0, 0) }
-    }
-
-    /// Whether entries that were there before have names to get.
-    pub(super) fn is_behind(&self, classes: &Classes) -> bool {
-        self.until.0 < self.tables(classes)
-    }
-
-    /// Whether the entries of a group are being named, which must not be divided before all are.
-    pub(super) fn is_within_group(&self) -> bool {
-        self.until.1 % GROUP != 0
-    }
-
-    fn tables(&self, classes: &Classes) -> usize {
-        if self.kind == Kind::Posted { 1 + classes.len() } else { 1 }
-    }
-
-    /// Names the entries in so many buckets, from one table to the next. Without memory they stay nameless for now.
-    pub(super) fn catch_up(
-        &mut self,
-        mut buckets: usize,
-        main: &Table,
-        classes: &Classes,
-        hashing: &Hashing,
-    ) {
-        while buckets > 0 && self.is_behind(classes) {
-            let (number, from) = self.until;
-            let Some((class, table)) = table_at(number, main, classes) else { return };
-            for (of, head, entry) in table.entries_near(from, buckets) {
-                let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
-                let named = Named { class, entry, seq: head.seq };
-                if head.kind == self.kind && self.note(classes.id(class, head), named, hashing).is_err() {
-                    return;
-                }
-            }
-            let left = table.slots.len().saturating_sub(from);
-            self.until = if buckets >= left { (number + 1, 0) } else { (number, from + buckets) };
-            // A table that is empty is a step, too.
-            buckets = buckets.saturating_sub(left.max(1));
+    /// Names for entries of a kind, none of which is noted yet.
+    pub(super) fn of(kind: Kind, main: &Table, classes: &Classes) -> Self {
+        let (open, tables) = if kind == Kind::Posted { (classes.posted, 1 + classes.len()) } else { (0, 1) };
+        let places = (0..tables).filter_map(|number| table_at(number, main, classes));
+        let places: usize = places.map(|(_, table)| table.all_places()).sum();
+        Ids {
+            table: Table::sparse_until(0),
+            notes: Notes::of(main.count(kind) + open).ok(),
+            unused: 0,
+            kind,
+            until: (0, Reached::NOTHING),
+            tables,
+            share: places / SEARCHES + STEP,
         }
     }
 
-    /// Where the entry of that name is, if it is among those that have none here yet.
+    /// Whether entries that were there before are to be noted.
+    fn is_behind(&self) -> bool {
+        self.until.0 < self.tables
+    }
+
+    /// Whether the keys of a table must stay where they are, because they are being noted.
+    pub(super) fn holds(&self, number: usize) -> bool {
+        let (table, reached) = self.until;
+        table == number && reached != Reached::NOTHING && reached.is_among_keys() && self.notes.is_some()
+    }
+
+    /// Notes the entries at so many places, from one table to the next.
+    pub(super) fn catch_up(&mut self, mut most: usize, main: &Table, classes: &Classes, hashing: &Hashing) {
+        while most > 0 && self.is_behind() {
+            let Some(notes) = &mut self.notes else { return };
+            let (number, from) = self.until;
+            let Some((class, table)) = table_at(number, main, classes) else { return };
+            let note = |head: Head, entry: Ref| notes.write(classes.id(class, head), entry, hashing);
+            let Ok((reached, passed)) = table.pass(from, most, self.kind, hashing, note) else {
+                self.notes = None;
+                self.until = (0, Reached::NOTHING);
+                return;
+            };
+            self.until = reached.map_or((number + 1, Reached::NOTHING), |reached| (number, reached));
+            // A part that is empty is a step, too.
+            most = most.saturating_sub(passed.max(1));
+        }
+    }
+
+    /// Where the entry of that name is, if it was noted.
+    fn noted(&self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
+        let notes = self.notes.as_ref()?;
+        notes.read(id, hashing).find_map(|entry| {
+            (0..self.tables).find_map(|number| {
+                let (class, table) = table_at(number, main, classes)?;
+                let is_it = |head: Head| head.kind == self.kind && classes.id(class, head) == id;
+                let Head { seq, .. } = table.remembered(entry, is_it)?;
+                Some(Named { class, entry, seq })
+            })
+        })
+    }
+
+    /// Where the entry of that name is, if it is among those that were not noted yet.
     fn search(&mut self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
         let (first, mut from) = self.until;
-        // Whole groups: a key may change its slot in one.
-        let tables = (first..self.tables(classes)).filter_map(|number| table_at(number, main, classes));
-        let left = tables.map(|(_, table)| table.slots.len().max(1)).sum::<usize>().saturating_sub(from);
-        let share = (left / SHARE).next_multiple_of(GROUP).max(GROUP);
         let mut found = None;
-        for number in first..self.tables(classes) {
+        for number in first..self.tables {
             let (class, table) = table_at(number, main, classes)?;
-            let entry = if classes.is_shared(class) {
-                let is_it = |&(_, head, _): &(Key, Head, Ref)| classes.id(class, head) == id;
-                table.entries_from(from).find(is_it)
-            } else {
-                table.entry_called(id, self.kind, from)
+            let called = |id: u64| table.called(id, self.kind, from, hashing);
+            let entry = match classes.is_shared(class) {
+                true => classes.guards_called(id).find_map(called),
+                false => called(id),
             };
-            if let Some((of, Head { seq, .. }, entry)) = entry {
-                let entry = if entry == Ref::UNPLACED { Ref::inline(hashing.spot(&of)) } else { entry };
+            if let Some((Head { seq, .. }, entry)) = entry {
                 found = Some(Named { class, entry, seq });
                 break;
             }
-            from = 0;
+            from = Reached::NOTHING;
         }
-        self.catch_up(share, main, classes, hashing);
+        self.catch_up(self.share, main, classes, hashing);
         found
-    }
-
-    pub(super) fn into_table(self) -> Table {
-        self.table
-    }
-
-    pub(super) fn bytes(&self) -> u64 {
-        self.table.bytes()
     }
 
     pub(super) fn insert(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
@@ -141,10 +144,10 @@ impl Ids {
         self.add(id, named, hashing)
     }
 
-    /// Names an entry that was there before, if it has no name yet.
-    pub(super) fn note(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
-        let is_noted = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0).is_some();
-        if is_noted { Ok(()) } else { self.add(id, named, hashing) }
+    /// Keeps an entry that was there before, unless it is kept already: it will be found by its number from now on.
+    pub(super) fn keep(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
+        let is_kept = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0).is_some();
+        if is_kept { Ok(()) } else { self.add(id, named, hashing) }
     }
 
     fn add(&mut self, id: u64, named: Named, hashing: &Hashing) -> Result<(), Refused> {
@@ -169,11 +172,12 @@ impl Ids {
         hashing: &Hashing,
     ) -> Option<Named> {
         self.unused = 0;
-        let Some(at) = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0) else {
-            return self.search(id, main, classes, hashing);
-        };
-        let Head { seq, id: value, .. } = self.table.head(at);
-        Some(Named { class: (value >> 33) as u32, entry: Ref(value & ((1 << 33) - 1)), seq })
+        if let Some(at) = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0) {
+            let Head { seq, id: value, .. } = self.table.head(at);
+            return Some(Named { class: (value >> 33) as u32, entry: Ref(value & ((1 << 33) - 1)), seq });
+        }
+        let noted = self.noted(id, main, classes, hashing);
+        if noted.is_some() { noted } else { self.search(id, main, classes, hashing) }
     }
 
     pub(super) fn remove(&mut self, id: u64, hashing: &Hashing) {
@@ -181,5 +185,15 @@ impl Ids {
         if let Some(at) = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0) {
             self.table.pop(at);
         }
+    }
+}
+
+impl Dropped for Ids {
+    fn bytes(&self) -> u64 {
+        self.table.bytes() + self.notes.as_ref().map_or(0, Notes::bytes)
+    }
+
+    fn give_back(&mut self, chunks: usize) -> bool {
+        self.table.give_back(chunks) || self.notes.as_mut().is_some_and(|notes| notes.give_back(chunks))
     }
 }

@@ -11,6 +11,7 @@ use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
 use super::grave::{Dropped, Grave};
+use super::ids::Ids;
 use super::key::{Hashing, Key};
 use super::log::Log;
 use super::lookup::{Line, Lookup, Queue};
@@ -21,6 +22,11 @@ use crate::envelope::Selector;
 
 /// Messages indexed with each search while an index is made anew, and two for each that is indexed in the old one.
 const CATCH_UP: usize = 64;
+
+/// Messages that are brought into the caches together, at most, once so many were looked at one by one: of a million, each is
+/// a miss, and so they do not wait for one another. Most searches end sooner.
+const AHEAD: usize = 64;
+const AHEAD_AFTER: usize = 8;
 
 /// Entries in an index beyond twice those that can be alive, before it is made anew.
 const SLACK: usize = 256;
@@ -61,6 +67,16 @@ impl Unexpected<'_> {
             return self.table.resolve(self.log.find(seq)?, seq, self.hashing);
         }
         found
+    }
+}
+
+impl Unexpected<'_> {
+    /// Brings the places of some messages into the caches.
+    #[inline(never)]
+    fn look_at(&self, lines: impl Iterator<Item = (u64, Ref)>) {
+        let marks = lines.filter(|(_, entry)| entry.place().is_none());
+        let marks = marks.map(|(_, entry)| self.table.slots[self.table.home(entry.spot())].mark);
+        std::hint::black_box(marks.fold(0, |all, mark| all ^ mark));
     }
 }
 
@@ -125,22 +141,33 @@ impl Held {
             return (None, true);
         }
         let mut has_room = true;
-        for (seq, entry) in unexpected.log.since(self.until) {
+        let (mut ahead, mut more) = (AHEAD_AFTER, AHEAD_AFTER);
+        let mut lines = unexpected.log.since(self.until);
+        while let Some((seq, entry)) = lines.next() {
             if most == 0 {
                 return (None, has_room);
             }
             most -= 1;
+            if ahead == 0 {
+                more = usize::min(2 * more, AHEAD);
+                unexpected.look_at(lines.clone().take(more.min(most)));
+                ahead = more;
+            }
+            ahead -= 1;
             if has_room {
                 self.until = seq;
             }
             let Some(found) = unexpected.resolve(entry, seq) else { continue };
             *examined += 1;
             let key = unexpected.table.key(found.at);
-            if sought.is_some_and(|sought| sought.admits(&key)) {
+            let rest = open.rest(&key);
+            let is_it =
+                |sought: &Sought<'_>| rest == *sought.rest && (!sought.is_shared || sought.admits(&key));
+            if sought.is_some_and(is_it) {
                 return (Some(found), has_room);
             }
             if has_room {
-                let hash = unexpected.hashing.spot(&open.rest(&key)).0;
+                let hash = unexpected.hashing.spot(&rest).0;
                 has_room = self.lookup.append(hash, Line { seq, word: word(entry) }).is_ok();
                 self.until += u64::from(has_room);
             }
@@ -239,7 +266,7 @@ pub(super) struct NoIndex;
 pub(super) struct Indexes {
     all: Vec<Index>,
     grave: Grave<Lookup>,
-    names: Grave<Table>,
+    names: Grave<Ids>,
     /// What small indexes were made of: making one anew allocates nothing.
     spare: Vec<Lookup>,
     sharing: Sharing,
@@ -345,8 +372,8 @@ impl Indexes {
     }
 
     /// Drops names as an index is dropped: a little with each call.
-    pub(super) fn bury_table(&mut self, table: Table) {
-        self.names.bury(table);
+    pub(super) fn bury_names(&mut self, names: Ids) {
+        self.names.bury(names);
     }
 
     /// Whether something is being dropped.

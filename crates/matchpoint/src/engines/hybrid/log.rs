@@ -216,6 +216,7 @@ impl Log {
 
 /// Lines from one on. Mostly the next few are asked for: what the standard library makes of two loops takes longer to
 /// begin than they do.
+#[derive(Clone)]
 pub(super) struct Since<'a> {
     log: &'a Log,
     /// The number of `lines`' chunk; after the last, the tail.

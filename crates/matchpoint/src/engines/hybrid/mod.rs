@@ -26,10 +26,11 @@
 //!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
 //!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
-//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call, and
-//!   what is of no use any more is given back a few chunks with each (`grave.rs`). What remains are single calls: a search
-//!   by a wildcard that matches none of very many messages has to index those that came since the last, and the first
-//!   cancels look through what has not been noted yet (some ten milliseconds each for a million).
+//!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call
+//!   (`ids.rs`, `notes.rs`, `passage.rs`), and what is of no use any more is given back a few chunks with each
+//!   (`grave.rs`). What remains are single calls: a search by a wildcard that matches none of very many messages has to
+//!   index those that came since the last, and the first eight cancels look through what has not been noted yet (64 MB are
+//!   read for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -41,7 +42,7 @@
 //! whatever their number, unless they have no part of the tag in common: what meets more than eight others under one
 //! key is in the class of its own mask. At most eight classes have an index at a time: where more take turns, those that
 //! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
-//! name, and O(slots) before that; a message readdressed steps past those that are younger than it under its new name,
+//! name, and O(slots) for eight of them before that; a message readdressed steps past those that are younger than it under its new name,
 //! and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1).
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
@@ -68,6 +69,8 @@ mod index;
 mod key;
 mod log;
 mod lookup;
+mod notes;
+mod passage;
 mod pool;
 mod post;
 mod queues;
@@ -231,11 +234,13 @@ impl<E: Effort> Hybrid<E> {
     /// A little of the work that must not be done at once.
     fn tend(&mut self) {
         self.name_some();
-        let ids = [&self.receives, &self.messages];
-        if !ids.into_iter().flatten().any(Ids::is_within_group) {
-            self.table.tend(&self.hashing);
-            self.classes.tend(&self.hashing);
+        let Self { receives, messages, table, classes, hashing, .. } = self;
+        let is_held =
+            |number: usize| [&*receives, &*messages].into_iter().flatten().any(|ids| ids.holds(number));
+        if !is_held(0) {
+            table.tend(hashing);
         }
+        classes.tend(hashing, |class| is_held(1 + class as usize));
         if self.indexes.is_dropping() {
             self.note_peak();
             self.indexes.tend();

@@ -143,9 +143,21 @@ impl<T: Record> Pool<T> {
         }
     }
 
-    /// All records, vacant ones too, in the order of memory.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Place, &T)> {
-        (0..).zip(self.chunks.iter().flat_map(|chunk| chunk.iter()))
+    /// Places that there are, vacant ones too.
+    pub(super) fn places(&self) -> usize {
+        self.chunks.len() * CHUNK
+    }
+
+    /// The records from a place on, vacant ones too, in the order of memory.
+    pub(super) fn since(&self, from: usize) -> impl Iterator<Item = (Place, &T)> {
+        let chunks = self.chunks.get(from / CHUNK..).unwrap_or_default();
+        let first = (from / CHUNK * CHUNK) as Place;
+        (first..).zip(chunks.iter().flat_map(|chunk| chunk.iter())).skip(from % CHUNK)
+    }
+
+    /// The record at a place, vacant or not, if there is that place.
+    pub(super) fn find(&self, at: Place) -> Option<&T> {
+        self.chunks.get(at as usize / CHUNK).map(|chunk| &chunk[at as usize % CHUNK])
     }
 
     #[inline]

@@ -40,7 +40,7 @@ impl<E: Effort> Hybrid<E> {
         let is_it = move |(key, head, _): &(Key, Head, Ref)| {
             head.kind == kind && context.is_none_or(|context| key.pair >> 32 == u64::from(context.0))
         };
-        self.table_of(class).entries_from(0).filter(is_it).map(move |(key, head, entry)| {
+        self.table_of(class).entries().filter(is_it).map(move |(key, head, entry)| {
             let entry = if entry == Ref::UNPLACED { Ref::inline(self.hashing.spot(&key)) } else { entry };
             (head.seq, Named { class, entry, seq: head.seq })
         })
@@ -85,15 +85,19 @@ impl<E: Effort> Hybrid<E> {
 
     fn receive_named(&mut self, id: RecvId) -> Option<Named> {
         let Self { receives, table, classes, hashing, .. } = self;
-        receives.get_or_insert_with(|| Ids::of(Kind::Posted)).get(id.0, table, classes, hashing)
+        receives
+            .get_or_insert_with(|| Ids::of(Kind::Posted, table, classes))
+            .get(id.0, table, classes, hashing)
     }
 
     fn message_named(&mut self, id: MsgId) -> Option<Named> {
         let Self { messages, table, classes, hashing, .. } = self;
-        messages.get_or_insert_with(|| Ids::of(Kind::Waiting)).get(id.0, table, classes, hashing)
+        messages
+            .get_or_insert_with(|| Ids::of(Kind::Waiting, table, classes))
+            .get(id.0, table, classes, hashing)
     }
 
-    /// Names a few of the entries that were there when the first was sought by name.
+    /// Notes a few of the entries that were there when the first was sought by name.
     pub(super) fn name_some(&mut self) {
         let Self { receives, messages, table, classes, hashing, .. } = self;
         for ids in [receives, messages].into_iter().flatten() {
@@ -124,10 +128,19 @@ impl<E: Effort> Hybrid<E> {
             return false;
         }
         let named = Envelope { source, ..nameless };
-        // It may move to where all are noted already: it is noted first.
-        let Self { messages, hashing, .. } = self;
-        let is_noted = messages.as_mut().is_some_and(|ids| ids.note(message.0, at, hashing).is_ok());
-        is_noted && !self.is_wanted(&Key::of(&named)) && Queues::rename(self, at, named).is_ok()
+        if self.is_wanted(&Key::of(&named)) {
+            return false;
+        }
+        // It may move to where all are noted already, and the first of its new queue may become the second.
+        let Self { messages, table, hashing, .. } = self;
+        let Some(ids) = messages else { return false };
+        let spot = hashing.spot(&Key::of(&named));
+        let eldest = table.find(&Key::of(&named), spot, &mut 0).map(|at| table.head(at));
+        let are_kept = ids.keep(message.0, at, hashing).is_ok()
+            && eldest.is_none_or(|Head { id, seq, .. }| {
+                ids.keep(id, Named { class: MAIN, entry: Ref::inline(spot), seq }, hashing).is_ok()
+            });
+        are_kept && Queues::rename(self, at, named).is_ok()
     }
 
     /// Whether a message with that key would find a receive.

@@ -16,12 +16,13 @@
 //! key's equals are in a chain of their own, so that a thousand of them do not slow a stranger down.
 //!
 //! **Growth** (linear hashing, Litwin 1980). A bucket is the lower bits of a hash, so that what lies in bucket *b* of *N*
-//! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, some with every call, and the number of them
-//! says which have been divided.
+//! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, a group of neighbours after the other, and
+//! within a group those that are neighbours of each other are divided together, a few with every call: how far that has
+//! come says where a key belongs.
 
 use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
 use super::found::Found;
-use super::growth::SMALLEST;
+use super::growth::{ROW, SMALLEST};
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
 use super::slots::{CHUNK, Slots};
@@ -32,6 +33,10 @@ pub(super) struct Table {
     pub(super) slots: Slots,
     /// Buckets that there are, or will be once it has grown, but one.
     pub(super) mask: u32,
+    /// Buckets of the groups that are divided whole: all that there are, unless it grows.
+    pub(super) whole: usize,
+    /// Buckets of the first row that are divided, with their neighbours, in the group behind those.
+    pub(super) divided: usize,
     /// Entries posted in the lower half, unexpected in the upper.
     pub(super) counts: u64,
     pub(super) cells: Pool<Cell>,
@@ -42,9 +47,9 @@ pub(super) struct Table {
     pub(super) sparse_until: usize,
 }
 
-/// How far the neighbours of a slot are: in other groups of eight, since the keys of eight tags in a row come and go
+/// How far the neighbours of a slot are: in other rows of eight, since the keys of eight tags in a row come and go
 /// together. (With one neighbour, a table half full kept 23 % of its keys in cells.)
-pub(super) const NEAR: [usize; 3] = [8, 16, 24];
+pub(super) const NEAR: [usize; 3] = [ROW, 2 * ROW, 3 * ROW];
 
 /// A slot where a key may lie whose own is taken.
 #[inline]
@@ -57,6 +62,8 @@ impl Default for Table {
         Table {
             slots: Slots::default(),
             mask: SMALLEST as u32 - 1,
+            whole: 0,
+            divided: 0,
             counts: 0,
             cells: Pool::default(),
             twins: Pool::default(),
@@ -87,14 +94,21 @@ impl Table {
     /// Whether buckets wait to be divided.
     #[inline]
     pub(super) fn is_growing(&self) -> bool {
-        self.slots.len() <= self.mask as usize && self.slots.len() > 0
+        self.whole <= self.mask as usize && self.whole > 0
     }
 
     /// The slot that a key belongs in, if there are any.
     #[inline]
     pub(super) fn home(&self, spot: Spot) -> usize {
         let index = (spot.0 & self.mask) as usize;
-        if index < self.slots.len() { index } else { index & (self.mask >> 1) as usize }
+        if index < self.whole { index } else { self.home_in_growth(index) }
+    }
+
+    /// The same for a bucket that is not there yet, or is being made.
+    #[inline(never)]
+    fn home_in_growth(&self, index: usize) -> usize {
+        let is_there = index < self.slots.len() && index % ROW < self.divided;
+        if is_there { index } else { index & (self.mask >> 1) as usize }
     }
 
     /// Where the queue of a key is, if it has one. Adds the keys looked at to `examined`.
@@ -166,7 +180,7 @@ impl Table {
     #[inline]
     pub(super) fn put(&mut self, key: &Key, spot: Spot, head: Head) -> Result<Ref, Refused> {
         let home = (spot.0 & self.mask) as usize;
-        if home < self.slots.len() && key.high == 0 {
+        if home < self.whole && key.high == 0 {
             let slot = &mut self.slots[home];
             // Whether the table is full is seen when two keys meet.
             if slot.is_empty() {
@@ -186,7 +200,7 @@ impl Table {
     #[inline(always)]
     pub(super) fn put_plainly(&mut self, pair: u64, tag: u64, spot: Spot, head: Head) -> bool {
         let home = (spot.0 & self.mask) as usize;
-        if home >= self.slots.len() {
+        if home >= self.whole {
             return false;
         }
         let slot = &mut self.slots[home];

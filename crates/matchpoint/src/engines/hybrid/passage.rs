@@ -1,0 +1,136 @@
+//! A table gone through in the order of memory: its slots, then its cells, then its twins. From slot to cells to twins, as
+//! queues go, each step would be a cache miss.
+
+use super::entry::{Head, Kind, NO_SEQ, Ref, Twin};
+use super::key::Hashing;
+use super::pool::NIL;
+use super::table::Table;
+use crate::engine::Refused;
+
+/// What a table is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Part {
+    Slots,
+    Cells,
+    Twins,
+}
+
+/// How far a table was gone through. While it is among the keys, in slots and cells, these must stay where they are: growth
+/// would take some of them past it. An entry that becomes the first of its queue, or the second, stays before it or behind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Reached {
+    part: Part,
+    at: usize,
+}
+
+impl Reached {
+    pub(super) const NOTHING: Reached = Reached { part: Part::Slots, at: 0 };
+
+    pub(super) fn is_among_keys(self) -> bool {
+        self.part != Part::Twins
+    }
+}
+
+impl Table {
+    fn places(&self, part: Part) -> usize {
+        match part {
+            Part::Slots => self.slots.len(),
+            Part::Cells => self.cells.places(),
+            Part::Twins => self.twins.places(),
+        }
+    }
+
+    /// Places to go through, all together.
+    pub(super) fn all_places(&self) -> usize {
+        [Part::Slots, Part::Cells, Part::Twins].into_iter().map(|part| self.places(part)).sum()
+    }
+
+    /// Calls `each` with the entries of a kind at some places from one on. How far that came, nothing at the end; and how
+    /// many places it was.
+    pub(super) fn pass(
+        &self,
+        from: Reached,
+        most: usize,
+        kind: Kind,
+        hashing: &Hashing,
+        mut each: impl FnMut(Head, Ref) -> Result<(), Refused>,
+    ) -> Result<(Option<Reached>, usize), Refused> {
+        let Reached { part, at } = from;
+        match part {
+            Part::Slots => {
+                let mut slots = self.slots.since(at).take(most).filter(|slot| slot.holds_plainly(kind));
+                slots.try_for_each(|slot| {
+                    each(slot.head(), Ref::inline(hashing.narrow(slot.pair, slot.tag)))
+                })?;
+            }
+            Part::Cells => {
+                // What was a twin once is called by that still.
+                let cells = self.cells.since(at).take(most).map(|(_, cell)| cell);
+                let is_it = |head: Head| head.kind == kind && head.seq != NO_SEQ;
+                let mut cells = cells.filter(|cell| is_it(cell.head) && cell.own == NIL);
+                cells.try_for_each(|cell| each(cell.head, Ref::inline(hashing.spot(&cell.key))))?;
+            }
+            Part::Twins => {
+                let twins = self.twins.since(at).take(most).filter(|(_, twin)| twin.seq != NO_SEQ);
+                let is_it = |twin: &Twin| self.cells.get(twin.owner).head.kind == kind;
+                let mut twins = twins.filter(|(_, twin)| is_it(twin));
+                twins.try_for_each(|(place, twin)| {
+                    each(Head { id: twin.id, seq: twin.seq, kind }, Ref::twin(place))
+                })?;
+            }
+        }
+        let passed = most.min(self.places(part).saturating_sub(at));
+        if passed == most {
+            return Ok((Some(Reached { part, at: at + most }), passed));
+        }
+        let next = match part {
+            Part::Slots => Some(Part::Cells),
+            Part::Cells => Some(Part::Twins),
+            Part::Twins => None,
+        };
+        Ok((next.map(|part| Reached { part, at: 0 }), passed))
+    }
+
+    /// The entry of that name here among those that a passage has not come to.
+    pub(super) fn called(
+        &self,
+        id: u64,
+        kind: Kind,
+        from: Reached,
+        hashing: &Hashing,
+    ) -> Option<(Head, Ref)> {
+        let Reached { part, at } = from;
+        if part == Part::Slots {
+            if let Some(slot) = self.slots.find_from(at, |slot| slot.id == id && slot.holds_plainly(kind)) {
+                return Some((slot.head(), Ref::inline(hashing.narrow(slot.pair, slot.tag))));
+            }
+        }
+        if part != Part::Twins {
+            let is_it = |head: &Head| head.id == id && head.kind == kind && head.seq != NO_SEQ;
+            let from = if part == Part::Cells { at } else { 0 };
+            let cell = self.cells.since(from).map(|(_, cell)| cell).find(|cell| is_it(&cell.head));
+            if let Some(cell) = cell {
+                let first = Ref::inline(hashing.spot(&cell.key));
+                return Some((cell.head, if cell.own == NIL { first } else { Ref::twin(cell.own) }));
+            }
+        }
+        let from = if part == Part::Twins { at } else { 0 };
+        let twins = self.twins.since(from).filter(|(_, twin)| twin.id == id && twin.seq != NO_SEQ);
+        let mut found = twins.map(|(place, twin)| {
+            let head = self.cells.get(twin.owner).head;
+            (Head { id, seq: twin.seq, ..head }, Ref::twin(place))
+        });
+        found.find(|(head, _)| head.kind == kind)
+    }
+
+    /// The entry that is remembered by that, if `is_it` says so of it. It may be another by now.
+    pub(super) fn remembered(&self, entry: Ref, is_it: impl Fn(Head) -> bool) -> Option<Head> {
+        let Some(place) = entry.place() else {
+            let found = self.first_near(entry.spot(), is_it)?;
+            return Some(self.entry(found));
+        };
+        let twin = self.twins.find(place).filter(|twin| twin.seq != NO_SEQ)?;
+        let head = Head { id: twin.id, seq: twin.seq, ..self.cells.get(twin.owner).head };
+        is_it(head).then_some(head)
+    }
+}
