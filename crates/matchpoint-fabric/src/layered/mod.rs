@@ -239,7 +239,7 @@ impl FrontEnd {
         }
         // SAFETY: the info is complete.
         let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
-        let longest = (wire::LONGEST + credit::FREE).max(self.eager_bytes).max(inject_bytes);
+        let longest = (wire::LONGEST + credit::FREE.max(self.eager_bytes)).max(inject_bytes);
         for _ in 0..BOUNCES {
             self.new_buffer(Kind::Bounce, longest)?;
         }
@@ -375,7 +375,8 @@ impl FrontEnd {
     /// What an operation was to send cannot be: so what it is for fails.
     fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that the core is done with, or never had.
-        let (kind, of) = unsafe { ((*operation).kind, (*operation).of) };
+        let (kind, of, to) = unsafe { ((*operation).kind, (*operation).of, (*operation).destination()) };
+        self.peer_is_gone(to);
         if kind == Kind::Send {
             return self.sent(operation, error);
         }

@@ -79,11 +79,13 @@ pub struct Operation {
     next_free: *mut Operation,
 }
 
-/// Where an operation goes: whether from the private endpoint, and to whom.
+/// Where an operation goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Destination {
-    is_private: bool,
-    addr: u64,
+    /// From the private endpoint.
+    pub is_private: bool,
+    /// To this peer.
+    pub addr: u64,
 }
 
 impl Operation {

@@ -49,9 +49,17 @@ unsafe fn send(
                 tag: 0,
             };
             let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
-            let error = if fails { errno::EIO } else { 0 };
+            let error = match fails {
+                _ if world().gone.contains(&to) => libc::ECONNRESET,
+                true => errno::EIO,
+                false => 0,
+            };
             Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None }
         });
+        if world().gone.contains(&to) {
+            from.sent.extend(completion);
+            return 0;
+        }
         let parts = iov.to_vec();
         let (from, bytes) = (from.at, Vec::new());
         let mut message = Message { from, tag, tagged, bytes, parts, data, flags, completion };
