@@ -627,3 +627,50 @@ fn what_is_complete_on_delivery_is_so_at_a_peer_that_has_forgotten_the_sender() 
     }
     assert_eq!(complete, [11]);
 }
+
+/// Applications may ask for errors without having been told that there are some.
+#[test]
+fn errors_of_our_operations_are_not_the_applications() {
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    for (tag, known_as) in [(ANNOUNCED | 1, -errno::EIO), (5, mock::core::CORE_ERROR)] {
+        if tag == 5 {
+            known(&all[0], &all[1], to);
+            look(&all[1], 100);
+            look(&all[0], 100);
+        }
+        world().failing_tag = Some(tag);
+        send(&all[0], to, 5, &[7; 8], 11);
+        // SAFETY: zeros are an entry.
+        let mut error: CqErrEntry = unsafe { zeroed() };
+        let mut rc = 0;
+        for _ in 0..100 {
+            let_arrive(&all[1]);
+            // SAFETY: endpoints of the core's; an open queue.
+            rc = unsafe {
+                (*world().endpoints[all[0].number() as usize]).progress();
+                (*(*all[0].cq).ops).readerr.expect("it reads errors")(all[0].cq, &raw mut error, 0)
+            };
+            if rc != -(errno::EAGAIN as isize) {
+                break;
+            }
+        }
+        assert_eq!((rc, error.op_context as usize, error.err), (1, 11, errno::EIO), "{tag:x}");
+        assert_eq!(error.prov_errno, known_as);
+    }
+}
+
+#[test]
+fn tags_that_are_ours_are_refused() {
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    for _ in 0..2 {
+        // SAFETY: an enabled endpoint; nothing is sent.
+        let rc = unsafe {
+            let inject = (*(*all[0].ep).tagged).inject.expect("it sends");
+            inject(all[0].ep, ptr::null(), 0, to, ANNOUNCED | 3)
+        };
+        assert_eq!(rc, -(errno::EINVAL as isize));
+        known(&all[0], &all[1], to);
+    }
+}

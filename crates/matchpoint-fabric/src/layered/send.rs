@@ -45,8 +45,8 @@ unsafe fn front<'a>(ep: *mut FidEp) -> (Guard<'a>, &'a mut FrontEnd) {
 impl FrontEnd {
     /// Whether a message may go as it is; then it is accounted for.
     #[inline]
-    fn goes_as_it_is(&mut self, to: Addr, bytes: usize, flags: u64) -> bool {
-        if !self.acquaintance.is_known_to(to) || self.waits_for_peer(flags) {
+    fn goes_as_it_is(&mut self, to: Addr, tag: u64, bytes: usize, flags: u64) -> bool {
+        if !self.acquaintance.is_known_to(to) || tag & CONTROL != 0 || self.waits_for_peer(flags) {
             return false;
         }
         if flags & flags::INJECT != 0 {
@@ -82,7 +82,8 @@ impl FrontEnd {
         // SAFETY: the caller's.
         let iov = unsafe { buffers(message.msg_iov, message.iov_count) };
         let bytes = total(iov);
-        if iov.len() > IOV_LIMIT {
+        // Applications were told that this bit is not theirs.
+        if iov.len() > IOV_LIMIT || tag & CONTROL != 0 {
             return -(errno::EINVAL as isize);
         }
         let Some(private) = &self.private else { return -(errno::EINVAL as isize) };
@@ -242,15 +243,15 @@ impl FrontEnd {
         let private = private.ep;
         // SAFETY: the caller's.
         let sending = unsafe { &mut *operation };
-        let whole = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
         let is_control = sending.kind == Kind::Control;
-        let (iov, count, desc) = if is_control {
-            (&raw const whole, 1, ptr::null_mut())
+        let (count, desc) = if is_control {
+            sending.iov[0] = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
+            (1, ptr::null_mut())
         } else {
-            (sending.iov.as_ptr(), sending.count, sending.desc.as_mut_ptr())
+            (sending.count, sending.desc.as_mut_ptr())
         };
         let msg = MsgTagged {
-            msg_iov: iov,
+            msg_iov: sending.iov.as_ptr(),
             desc,
             iov_count: count,
             addr: sending.addr,
@@ -285,8 +286,7 @@ unsafe extern "C" fn send(
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
-    debug_assert_eq!(tag & CONTROL, 0, "applications were told that this bit is not theirs");
-    if front.goes_as_it_is(to, len, flags) {
+    if front.goes_as_it_is(to, tag, len, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
@@ -311,7 +311,7 @@ unsafe extern "C" fn senddata(
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
-    if front.goes_as_it_is(to, len, flags) {
+    if front.goes_as_it_is(to, tag, len, flags) {
         let core = front.core().senddata.expect("every core sends");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, desc, data, to, tag, context) };
@@ -326,7 +326,7 @@ unsafe extern "C" fn senddata(
 unsafe extern "C" fn inject(ep: *mut FidEp, buf: *const c_void, len: usize, to: Addr, tag: u64) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.goes_as_it_is(to, len, flags::INJECT) {
+    if front.goes_as_it_is(to, tag, len, flags::INJECT) {
         let core = front.core().inject.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, to, tag) };
@@ -348,7 +348,7 @@ unsafe extern "C" fn inject_data(
 ) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.goes_as_it_is(to, len, flags::INJECT) {
+    if front.goes_as_it_is(to, tag, len, flags::INJECT) {
         let core = front.core().injectdata.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, data, to, tag) };
@@ -427,7 +427,7 @@ unsafe extern "C" fn sendv(
     // SAFETY: the application's call, through our table.
     let ((_guard, front), parts) = unsafe { (front(ep), buffers(iov, count)) };
     let (bytes, flags) = (total(parts), front.sends.receive_flags);
-    if front.goes_as_it_is(to, bytes, flags) {
+    if front.goes_as_it_is(to, tag, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
@@ -444,8 +444,8 @@ unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     let ((_guard, front), msg) = unsafe { (front(ep), &*msg) };
     // SAFETY: the application's buffers.
     let parts = unsafe { buffers(msg.msg_iov, msg.iov_count) };
-    let (bytes, to) = (total(parts), msg.addr);
-    if front.goes_as_it_is(to, bytes, flags) {
+    let (bytes, to, tag) = (total(parts), msg.addr, msg.tag);
+    if front.goes_as_it_is(to, tag, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { front.core().sendmsg.expect("every core sends")(ep, msg, flags) };
         return front.gone(rc, to, bytes);

@@ -10,6 +10,9 @@ use matchpoint_fabric::abi::*;
 
 use super::*;
 
+/// What this core calls all of its errors.
+pub const CORE_ERROR: c_int = 77;
+
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
 unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
@@ -265,6 +268,7 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
         (*to).tag = item.entry.tag;
         (*to).olen = item.missing;
         (*to).err = item.error;
+        (*to).prov_errno = CORE_ERROR;
     }
     1
 }

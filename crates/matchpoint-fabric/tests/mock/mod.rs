@@ -55,6 +55,8 @@ pub struct World {
     pub keeps_failures: bool,
     /// What is sent there does not arrive, and fails; what is received from there fails.
     pub gone: HashSet<Addr>,
+    /// Endpoints are in use, and cannot be closed.
+    pub keeps_endpoints: bool,
     /// What may be injected, in bytes.
     pub inject_bytes: usize,
     /// So many shared queues of peers are taken.
@@ -100,6 +102,7 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         failing_tag: None,
         keeps_failures: false,
         gone: HashSet::new(),
+        keeps_endpoints: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
         caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
