@@ -125,10 +125,7 @@ unsafe extern "C" fn open_domain(
     let threading = unsafe { (*(*info).domain_attr).threading };
     let lock = if threading == THREAD_DOMAIN { None } else { lock::new() };
     // SAFETY: a domain that was just opened.
-    match unsafe { attach_domain(*to, this.core.clone(), lock) } {
-        Some(()) => errno::SUCCESS,
-        None => -errno::ENOMEM,
-    }
+    unsafe { object::opened(&raw mut (**to).fid, attach_domain(*to, this.core.clone(), lock)) }
 }
 
 /// `fi_trywait`: what only we have to say or to do wakes up nobody.
@@ -190,7 +187,7 @@ unsafe extern "C" fn open_cq(
         }
         // What the core has decided is told as it would be.
         (*attr).wait_obj = below.wait_obj;
-        Queue::attach(*to, (*attr).format, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS)
+        object::opened(&raw mut (**to).fid, Queue::attach(*to, (*attr).format, &this.lock))
     }
 }
 
@@ -204,8 +201,10 @@ unsafe extern "C" fn open_av(
     unsafe {
         let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
         match this.ops.core().av_open.expect("every domain has address vectors")(domain, attr, to, context) {
-            0 => AddressVector::attach(*to, (*attr).flags & flags::EVENT == 0, &this.lock)
-                .map_or(-errno::ENOMEM, |()| errno::SUCCESS),
+            0 => {
+                let is_at_once = (*attr).flags & flags::EVENT == 0;
+                object::opened(&raw mut (**to).fid, AddressVector::attach(*to, is_at_once, &this.lock))
+            }
             rc => rc,
         }
     }
@@ -223,7 +222,7 @@ unsafe extern "C" fn open_cntr(
         match this.ops.core().cntr_open.expect("only what is there is made to wait")(
             domain, attr, to, context,
         ) {
-            0 => held::counter(*to, &this.lock).map_or(-errno::ENOMEM, |()| errno::SUCCESS),
+            0 => object::opened(&raw mut (**to).fid, held::counter(*to, &this.lock)),
             rc => rc,
         }
     }
@@ -250,7 +249,7 @@ unsafe extern "C" fn open_endpoint(
         report::unmatched(&why);
         if this.lock.is_some() {
             // SAFETY: an endpoint that was just opened, with the core's own tables.
-            return unsafe { held::endpoint(*to, &this.lock) }.map_or(-errno::ENOMEM, |()| errno::SUCCESS);
+            return unsafe { object::opened(&raw mut (**to).fid, held::endpoint(*to, &this.lock)) };
         }
     }
     errno::SUCCESS

@@ -190,7 +190,7 @@ unsafe extern "C" fn wait_for_counter(cntr: *mut FidCntr, threshold: u64, timeou
 pub mod registering {
     use libc::iovec;
 
-    use super::{FidDomain, c_int, c_void, errno, lock, registration};
+    use super::{FidDomain, c_int, c_void, lock, object, registration};
     use crate::abi::{Fid, FidMr, OpsMr};
     use crate::lock::{Lock, Lockable};
 
@@ -209,7 +209,7 @@ pub mod registering {
         // SAFETY: the core has just made it; the domain's table of registrations is ours.
         unsafe {
             let lock: Lock = crate::patch::shared_lock((*domain).mr);
-            registration(*mr, &lock).map_or(-errno::ENOMEM, |()| rc)
+            object::opened(&raw mut (**mr).fid, registration(*mr, &lock))
         }
     }
 

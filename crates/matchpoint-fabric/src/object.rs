@@ -28,6 +28,20 @@ pub fn place<O>(make: impl FnOnce(*mut c_void) -> Option<O>) -> Option<*mut O> {
     Some(place.cast())
 }
 
+/// What an application is told of an object that the core has opened: that it is open, or, if there was no memory to put
+/// ours before it, that it is not, and then it is not.
+///
+/// # Safety
+/// The object is open, with the core's own tables, and the application has not seen it.
+pub unsafe fn opened(fid: *mut Fid, attached: Option<()>) -> c_int {
+    if attached.is_some() {
+        return errno::SUCCESS;
+    }
+    // SAFETY: the caller's.
+    unsafe { (*(*fid).ops).close.map(|close| close(fid)) };
+    -errno::ENOMEM
+}
+
 /// Closes an object, and drops what was kept beside it; if the core does not close it, nothing has changed.
 pub unsafe extern "C" fn close<O: Object>(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call, through a table of an `O` that `place` has made. The lock outlives the patch that
@@ -43,5 +57,35 @@ pub unsafe extern "C" fn close<O: Object>(fid: *mut Fid) -> c_int {
             (*this).put(true);
         }
         rc
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::ptr;
+
+    use super::*;
+
+    thread_local! {
+        static CLOSED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    unsafe extern "C" fn close_core(_: *mut Fid) -> c_int {
+        CLOSED.set(CLOSED.get() + 1);
+        errno::SUCCESS
+    }
+
+    #[test]
+    fn what_ours_cannot_be_put_before_is_closed() {
+        // SAFETY: zeros are absent functions.
+        let mut ops: Ops = unsafe { std::mem::zeroed() };
+        ops.close = Some(close_core);
+        let mut fid = Fid { class: 0, context: ptr::null_mut(), ops: &raw mut ops };
+        // SAFETY: an object that can be closed, of which nobody knows.
+        unsafe {
+            assert_eq!((opened(&raw mut fid, Some(())), CLOSED.get()), (errno::SUCCESS, 0));
+            assert_eq!((opened(&raw mut fid, None), CLOSED.get()), (-errno::ENOMEM, 1));
+        }
     }
 }

@@ -11,6 +11,7 @@ use crate::abi::{
 use crate::fabric;
 use crate::layered::CONTROL;
 use crate::library::{OwnInfo, library, set_provider};
+use crate::object;
 use crate::settings::{FrontEnd, settings};
 use crate::tagged::IOV_LIMIT;
 
@@ -203,10 +204,7 @@ unsafe extern "C" fn open_fabric(
         return rc;
     }
     // SAFETY: a fabric that was just opened.
-    match unsafe { fabric::Fabric::attach(*to, core) } {
-        Some(()) => errno::SUCCESS,
-        None => -errno::ENOMEM,
-    }
+    unsafe { object::opened(&raw mut (**to).fid, fabric::Fabric::attach(*to, core)) }
 }
 
 unsafe fn core_of_name(name: *const c_char) -> Option<CString> {

@@ -36,6 +36,8 @@ pub struct Completion {
     pub source: Addr,
     /// The error, or 0.
     pub error: c_int,
+    /// What the core calls it, if the error is the core's; else 0.
+    pub core_error: c_int,
     /// Bytes that did not fit.
     pub missing: usize,
 }
@@ -45,7 +47,7 @@ impl Completion {
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0, missing: 0 }
+        Completion { entry, source: ADDR_UNSPEC, error: 0, core_error: 0, missing: 0 }
     }
 }
 
@@ -57,7 +59,7 @@ struct Above {
     contexts: Range<usize>,
     /// The queue that they complete in beside this one, if there is one.
     other: Option<*mut FidCq>,
-    /// Kept so that late completions are still known for what they are.
+    /// Kept so that late completions are still known for what they are: its addresses, nothing else.
     _retired: Option<Rc<Arena>>,
 }
 
@@ -329,8 +331,20 @@ impl Queue {
         }
         let mut room = self.room(buf, count, sources);
         room.taken = read.max(0) as usize;
+        self.put_late(&mut room);
+        match room.taken {
+            0 if self.now.is_empty() => read,
+            0 => -(errno::EAVAIL as isize),
+            taken => taken as isize,
+        }
+    }
+
+    /// It is time for what comes late; an error is next, then, for whom there is nothing else.
+    fn put_late(&mut self, room: &mut Room) {
         room.put_all(&mut self.late);
-        if room.taken == 0 { read } else { room.taken as isize }
+        if room.taken == 0 && room.count > 0 {
+            self.now.extend(self.late.pop_front());
+        }
     }
 
     #[inline(never)]
@@ -444,7 +458,13 @@ impl Queue {
                 // SAFETY: as above.
                 Whose::Application => {
                     // SAFETY: as above.
-                    unsafe { Queue::of(fid) }.push(Completion { entry: *entry, source, error: 0, missing: 0 })
+                    unsafe { Queue::of(fid) }.push(Completion {
+                        entry: *entry,
+                        source,
+                        error: 0,
+                        core_error: 0,
+                        missing: 0,
+                    })
                 }
             }
         }
@@ -471,7 +491,7 @@ impl Queue {
             room.put_all(&mut queue.now);
         }
         if !queue.late.is_empty() && queue.now.is_empty() && read < AT_ONCE as isize {
-            room.put_all(&mut queue.late);
+            queue.put_late(room);
         }
         let error_is_next = rc == 0 && room.taken == 0 && room.count > 0 && !queue.now.is_empty();
         if error_is_next { -(errno::EAVAIL as isize) } else { rc }
@@ -505,8 +525,13 @@ impl Queue {
             Whose::Application => {
                 let CqErrEntry { op_context, flags, len, buf, data, tag, .. } = error;
                 let entry = CqTaggedEntry { op_context, flags, len, buf, data, tag };
-                let completion =
-                    Completion { entry, source: ADDR_UNSPEC, error: error.err, missing: error.olen };
+                let completion = Completion {
+                    entry,
+                    source: ADDR_UNSPEC,
+                    error: error.err,
+                    core_error: error.prov_errno,
+                    missing: error.olen,
+                };
                 // SAFETY: an open queue.
                 unsafe { Queue::of(fid) }.push(completion);
             }
@@ -546,6 +571,14 @@ unsafe extern "C" fn read_from<const IS_LOCKED: bool>(
 unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64) -> isize {
     // SAFETY: the application's call on an open queue.
     let (_guard, queue) = unsafe { (lock::wait((*fid).ops), Queue::of(fid)) };
+    let is_sorted_out = queue.is_sorted_out();
+    if is_sorted_out && queue.now.is_empty() {
+        // Of the core's errors, some are of our operations.
+        // SAFETY: as above; nothing is borrowed.
+        unsafe { Queue::take_error(fid) };
+    }
+    // SAFETY: as above.
+    let queue = unsafe { Queue::of(fid) };
     if queue.now.front().is_some_and(|next| next.error != 0) {
         let Some(next) = queue.now.pop_front() else { return -(errno::EAGAIN as isize) };
         // SAFETY: the application gave room for an entry. Fields of later versions are not written.
@@ -558,10 +591,13 @@ unsafe extern "C" fn read_error(fid: *mut FidCq, to: *mut CqErrEntry, flags: u64
             (*to).tag = next.entry.tag;
             (*to).olen = next.missing;
             (*to).err = next.error;
-            (*to).prov_errno = -next.error;
+            (*to).prov_errno = if next.core_error == 0 { -next.error } else { next.core_error };
             (*to).err_data_size = 0;
         }
         return 1;
+    }
+    if is_sorted_out {
+        return -(errno::EAGAIN as isize);
     }
     // SAFETY: the application's arguments, passed on.
     unsafe { queue.ops.core().readerr.expect("every core can read errors")(fid, to, flags) }

@@ -1,5 +1,6 @@
 //! `fi_trecv`, `fi_trecvv`, `fi_trecvmsg`: three ways to say the same.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 
 use libc::iovec;
@@ -64,6 +65,27 @@ impl Terms {
     /// Of an untagged one.
     pub fn untagged_source(&self, addr: Addr) -> Addr {
         if self.untagged_directed { addr } else { ADDR_UNSPEC }
+    }
+}
+
+/// Messages that peeks have claimed (`FI_PEEK` with `FI_CLAIM`), by the contexts of those: a receive with `FI_CLAIM` says
+/// no more, and may say one that has claimed nothing, or whose message was received.
+pub struct Claims<Entry>(HashMap<usize, *mut Entry>);
+
+impl<Entry> Claims<Entry> {
+    /// None.
+    pub fn new() -> Self {
+        Claims(HashMap::new())
+    }
+
+    /// The peek with this context has claimed a message.
+    pub fn add(&mut self, context: *mut c_void, message: *mut Entry) {
+        self.0.insert(context as usize, message);
+    }
+
+    /// The message that it has claimed, once. `Err`: what the application is told if it has none.
+    pub fn take(&mut self, context: *mut c_void) -> Result<*mut Entry, isize> {
+        self.0.remove(&(context as usize)).ok_or(-(errno::ENOMSG as isize))
     }
 }
 

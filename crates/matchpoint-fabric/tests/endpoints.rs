@@ -200,3 +200,70 @@ fn a_core_that_refuses_a_queue_keeps_its_tables() {
     };
     assert_eq!((rc, world().writes), (0, 1));
 }
+
+/// `fi_trecvmsg` of eight bytes, with these flags.
+fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isize {
+    let room = [0_u8; 8].to_vec().leak();
+    let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let (msg_iov, desc, addr) = (&raw const iov, ptr::null_mut(), ADDR_UNSPEC);
+    let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data: 0 };
+    // SAFETY: an enabled endpoint; the room is there for ever.
+    unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, flags) }
+}
+
+#[test]
+fn a_message_that_was_not_claimed_cannot_be_received_as_such() {
+    const NOTHING: isize = -(errno::ENOMSG as isize);
+    for takes_peers in [true, false] {
+        begin(takes_peers);
+        let all = endpoints(2);
+        let to = all[1].insert(&all[0]);
+        all[0].insert(&all[1]);
+        let mut contexts = [[usize::MAX; 8]; 2];
+        let [one, other] = contexts.each_mut().map(|context| context.as_mut_ptr().cast::<c_void>());
+        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
+        assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
+        assert_eq!(error(&all[0]).op_context, one);
+        send(&all[1], to, Some(5));
+        look(&all, 100);
+        assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
+        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
+        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
+        assert_eq!(look(&all, 100), [one as usize; 2]);
+    }
+}
+
+/// The next one that is to be read.
+fn error(at: &Opened) -> CqErrEntry {
+    // SAFETY: zeros are an entry; an open queue.
+    unsafe {
+        let mut error: CqErrEntry = zeroed();
+        assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
+        error
+    }
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_closed_works_on() {
+    for takes_peers in [true, false] {
+        begin(takes_peers);
+        let all = endpoints(2);
+        let to = all[1].insert(&all[0]);
+        all[0].insert(&all[1]);
+        let ep = all[0].ep;
+        // SAFETY: an open endpoint.
+        let close = || unsafe {
+            let fid = &raw mut (*ep).fid;
+            (*(*fid).ops).close.expect("every object can be closed")(fid)
+        };
+        world().keeps_endpoints = true;
+        assert_eq!(close(), -libc::EBUSY);
+        receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+        send(&all[1], to, Some(5));
+        assert_eq!(look(&all, 100), [21]);
+        world().keeps_endpoints = false;
+        assert_eq!(close(), 0);
+    }
+}

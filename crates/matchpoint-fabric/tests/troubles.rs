@@ -53,6 +53,26 @@ fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     assert_eq!(rc, 0);
 }
 
+/// The same with flags of its own.
+fn send_with(flags: u64, from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
+    let bytes = bytes.to_vec().leak();
+    let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let (msg_iov, context) = (&raw const iov, context as *mut c_void);
+    let msg = MsgTagged {
+        msg_iov,
+        desc: ptr::null_mut(),
+        iov_count: 1,
+        addr: to,
+        tag,
+        ignore: 0,
+        context,
+        data: 0,
+    };
+    // SAFETY: an enabled endpoint; the bytes are there for ever.
+    let rc = unsafe { (*(*from.ep).tagged).sendmsg.expect("it sends")(from.ep, &raw const msg, flags) };
+    assert_eq!(rc, 0);
+}
+
 fn inject(from: &Opened, to: Addr, tag: u64, bytes: &[u8]) {
     // SAFETY: an enabled endpoint.
     let rc = unsafe {
@@ -233,9 +253,22 @@ fn a_peer_that_does_not_answer_keeps_back_no_other() {
     assert!(of_silent == one && of_other == two);
 }
 
+/// How it becomes known that peers have died.
+#[derive(PartialEq)]
+enum Known {
+    /// It does not.
+    Never,
+    /// The application takes them out of its vector.
+    TakenOut,
+    /// Something is sent to them, and the core says that it has failed.
+    SentTo,
+    /// The core says that what they were sending has ended.
+    ReceivedFrom,
+}
+
 /// As many messages as may be under way at once are asked for, of peers that never send them; and then, one by one, more of
 /// another.
-fn dead_peers_and_another(are_taken_out: bool) -> (usize, usize) {
+fn dead_peers_and_another(death: &Known) -> (usize, usize) {
     const DEAD: usize = 16;
     const OF_ONE: usize = 64;
     const BYTES: usize = SHORT + 1;
@@ -257,8 +290,28 @@ fn dead_peers_and_another(are_taken_out: bool) -> (usize, usize) {
     while asked_of_dead() < DEAD * OF_ONE {
         look(root, 10);
     }
-    if are_taken_out {
-        known.iter().for_each(|&peer| root.remove(peer));
+    match death {
+        Known::Never => {}
+        Known::TakenOut => known.iter().for_each(|&peer| root.remove(peer)),
+        Known::SentTo => {
+            world().gone.extend(known.iter().copied());
+            known.iter().for_each(|&peer| send(root, peer, 6, &[3; LONG], 13));
+            let mut failed = 0;
+            while failed < DEAD {
+                failed += look(root, 1).1.len();
+            }
+        }
+        // Of one of them, which frees as many places as another needs.
+        Known::ReceivedFrom => {
+            while asked(0) == 0 {
+                look(&dead[0], 1);
+            }
+            // Endpoints of a number beyond those of the application are private.
+            world().gone.insert((all.len() + 1) as Addr);
+            while asked(0) > 0 {
+                look(root, 1);
+            }
+        }
     }
     for _ in 0..OF_ONE {
         receive(root, from_other, 5, &mut room, 22);
@@ -276,12 +329,22 @@ fn dead_peers_and_another(are_taken_out: bool) -> (usize, usize) {
 
 #[test]
 fn peers_that_have_died_keep_back_no_other() {
-    assert_eq!(dead_peers_and_another(false), (4, 64), "asked for at once; received");
+    assert_eq!(dead_peers_and_another(&Known::Never), (4, 64), "asked for at once; received");
 }
 
 #[test]
 fn places_of_peers_that_are_taken_out_of_the_vector_are_free() {
-    assert_eq!(dead_peers_and_another(true), (64, 64), "asked for at once; received");
+    assert_eq!(dead_peers_and_another(&Known::TakenOut), (64, 64), "asked for at once; received");
+}
+
+#[test]
+fn places_of_peers_that_the_core_cannot_reach_are_free() {
+    assert_eq!(dead_peers_and_another(&Known::SentTo), (64, 64), "asked for at once; received");
+}
+
+#[test]
+fn places_of_peers_whose_connection_breaks_are_free() {
+    assert_eq!(dead_peers_and_another(&Known::ReceivedFrom), (64, 64), "asked for at once; received");
 }
 
 #[test]
@@ -452,22 +515,8 @@ fn an_announcement_has_the_fence_of_its_message() {
     const FENCE: u64 = 1 << 21;
     let all = endpoints(2, BOTH);
     let (to, _) = acquainted(&all[0], &all[1]);
-    let sent = vec![7_u8; LONG];
     for bytes in [8, LONG] {
-        let iov = libc::iovec { iov_base: sent.as_ptr().cast_mut().cast(), iov_len: bytes };
-        let mut msg: MsgTagged = MsgTagged {
-            msg_iov: &raw const iov,
-            desc: ptr::null_mut(),
-            iov_count: 1,
-            addr: to,
-            tag: 5,
-            ignore: 0,
-            context: 11 as *mut c_void,
-            data: 0,
-        };
-        // SAFETY: an enabled endpoint; the bytes outlive the test.
-        let rc = unsafe { (*(*all[0].ep).tagged).sendmsg.expect("it sends")(all[0].ep, &raw mut msg, FENCE) };
-        assert_eq!(rc, 0);
+        send_with(FENCE, &all[0], to, 5, &vec![7; bytes], 11);
         assert!(sent_last(&all[1]).tag & ANNOUNCED != 0 && sent_last(&all[1]).flags & FENCE != 0);
     }
 }
@@ -485,4 +534,143 @@ fn a_receive_without_context_and_room_is_told_that_it_is_too_short() {
         look(&all[0], 1);
     }
     assert_eq!(failed, [0]);
+}
+
+/// All that is under way to an endpoint reaches the core there, which nobody looks at.
+fn let_arrive(at: &Opened) {
+    // SAFETY: an endpoint of the core's; tests look at it before they go on.
+    let core = unsafe { &mut *world().endpoints[at.number() as usize] };
+    while core.under_way() > 0 {
+        // SAFETY: open.
+        unsafe { core.progress() };
+    }
+}
+
+/// fi_endpoint(3): "if an application buffer was ready to receive the results of the message when it arrived, then delivery
+/// complete indicates that the data was placed into the application's buffer".
+#[test]
+fn what_is_complete_on_delivery_lies_in_the_buffer_of_its_receive() {
+    for (knows, bytes) in [(true, 8), (true, SHORT), (true, LONG), (false, 8)] {
+        let all = endpoints(2, BOTH);
+        let to = all[0].insert(&all[1]);
+        if knows {
+            all[1].insert(&all[0]);
+            known(&all[0], &all[1], to);
+            look(&all[1], 100);
+            look(&all[0], 100);
+        }
+        let mut room = vec![0; bytes];
+        receive(&all[1], ADDR_UNSPEC, 5, &mut room, 21);
+        send_with(flags::DELIVERY_COMPLETE, &all[0], to, 5, &vec![9; bytes], 11);
+        let_arrive(&all[1]);
+        assert_eq!(look(&all[0], 100).0, [], "{bytes}: only the core has it");
+        let mut complete = Vec::new();
+        while !complete.contains(&11) {
+            look(&all[1], 1);
+            complete.extend(look(&all[0], 1).0);
+        }
+        assert!(complete == [11] && room == vec![9; bytes], "{knows}, {bytes}");
+    }
+}
+
+/// It is kept for one by the receiver, and that is enough, unless the sender wants to know that it has its receive.
+#[test]
+fn what_is_complete_on_delivery_needs_no_receive_and_what_is_complete_on_match_does() {
+    for (flag, is_complete) in [(flags::DELIVERY_COMPLETE, true), (flags::MATCH_COMPLETE, false)] {
+        for bytes in [0, 8, SHORT] {
+            let all = endpoints(2, BOTH);
+            let (to, from) = acquainted(&all[0], &all[1]);
+            known(&all[0], &all[1], to);
+            let look_at_both = || {
+                let all = [&all[0], &all[1]];
+                let mut complete: Vec<usize> =
+                    all.iter().cycle().take(400).flat_map(|at| look(at, 1).0).collect();
+                complete.sort_unstable();
+                complete
+            };
+            look_at_both();
+            send_with(flag, &all[0], to, 5, &vec![9; bytes], 11);
+            assert_eq!(look_at_both() == [11], is_complete, "{bytes}");
+            let mut room = vec![0; bytes];
+            receive(&all[1], from, 5, &mut room, 21);
+            assert_eq!(look_at_both(), if is_complete { vec![21] } else { vec![11, 21] });
+            assert!(room == vec![9; bytes]);
+        }
+    }
+}
+
+#[test]
+fn who_is_told_of_no_completion_has_none_to_wait_for() {
+    let all = endpoints(2, &[BOTH[0] | flags::SELECTIVE_COMPLETION]);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    known(&all[0], &all[1], to);
+    send_with(flags::DELIVERY_COMPLETE, &all[0], to, 5, &[9; 8], 11);
+    assert_eq!(sent_last(&all[1]).tag, 5, "as it is");
+    send_with(flags::DELIVERY_COMPLETE | flags::COMPLETION, &all[0], to, 5, &[9; 8], 11);
+    assert!(sent_last(&all[1]).tag & ANNOUNCED != 0);
+}
+
+/// The core cannot say whom it is from, so the answer goes another way.
+#[test]
+fn what_is_complete_on_delivery_is_so_at_a_peer_that_has_forgotten_the_sender() {
+    let all = endpoints(2, BOTH);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    known(&all[0], &all[1], to);
+    look(&all[1], 100);
+    look(&all[0], 100);
+    all[1].remove(from);
+    send_with(flags::DELIVERY_COMPLETE, &all[0], to, 5, &[9; 8], 11);
+    let mut complete = Vec::new();
+    for _ in 0..200 {
+        look(&all[1], 1);
+        complete.extend(look(&all[0], 1).0);
+    }
+    assert_eq!(complete, [11]);
+}
+
+/// Applications may ask for errors without having been told that there are some.
+#[test]
+fn errors_of_our_operations_are_not_the_applications() {
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    for (tag, known_as) in [(ANNOUNCED | 1, -errno::EIO), (5, mock::core::CORE_ERROR)] {
+        if tag == 5 {
+            known(&all[0], &all[1], to);
+            look(&all[1], 100);
+            look(&all[0], 100);
+        }
+        world().failing_tag = Some(tag);
+        send(&all[0], to, 5, &[7; 8], 11);
+        // SAFETY: zeros are an entry.
+        let mut error: CqErrEntry = unsafe { zeroed() };
+        let mut rc = 0;
+        for _ in 0..100 {
+            let_arrive(&all[1]);
+            // SAFETY: endpoints of the core's; an open queue.
+            rc = unsafe {
+                (*world().endpoints[all[0].number() as usize]).progress();
+                (*(*all[0].cq).ops).readerr.expect("it reads errors")(all[0].cq, &raw mut error, 0)
+            };
+            if rc != -(errno::EAGAIN as isize) {
+                break;
+            }
+        }
+        assert_eq!((rc, error.op_context as usize, error.err), (1, 11, errno::EIO), "{tag:x}");
+        assert_eq!(error.prov_errno, known_as);
+    }
+}
+
+#[test]
+fn tags_that_are_ours_are_refused() {
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    for _ in 0..2 {
+        // SAFETY: an enabled endpoint; nothing is sent.
+        let rc = unsafe {
+            let inject = (*(*all[0].ep).tagged).inject.expect("it sends");
+            inject(all[0].ep, ptr::null(), 0, to, ANNOUNCED | 3)
+        };
+        assert_eq!(rc, -(errno::EINVAL as isize));
+        known(&all[0], &all[1], to);
+    }
 }

@@ -127,3 +127,56 @@ fn a_buffer_for_several_is_released_after_the_last_of_them() {
         assert!(one[180..] == [0; 20] && two[..80] == [4; 80]);
     }
 }
+
+#[test]
+fn a_buffer_for_several_that_is_withdrawn_keeps_what_is_in_it() {
+    for seed in 1..20 {
+        let (sender, receiver) = endpoints(seed);
+        let to = sender.insert(&receiver);
+        receiver.insert(&sender);
+        let mut room = [0; 400];
+        receive(&receiver, ADDR_UNSPEC, &mut room, 21, flags::MULTI_RECV);
+        send(&sender, to, &[1; 50]);
+        send(&sender, to, &[2; 60]);
+        // Both are in the buffer; some of them the core has finished.
+        // SAFETY: endpoints of the core's, which are open.
+        let rc = unsafe {
+            let core = &mut *mock::world().endpoints[receiver.number() as usize];
+            while core.under_way() > 0 {
+                core.progress();
+            }
+            let fid = &raw mut (*receiver.ep).fid;
+            (*(*receiver.ep).ops).cancel.expect("it cancels")(fid, 21 as *mut c_void)
+        };
+        assert_eq!(rc, 0);
+        send(&sender, to, &[3; 70]);
+        let mut told = Vec::new();
+        for _ in 0..100 {
+            told.extend(look_once(&receiver));
+        }
+        assert_eq!(told, [(21, 0), (21, 0), (21, errno::ECANCELED)], "{seed}");
+        assert!(room[..50] == [1; 50] && room[50..110] == [2; 60] && room[110..] == [0; 290]);
+        let mut last = [0; 70];
+        receive(&receiver, ADDR_UNSPEC, &mut last, 22, 0);
+        assert_eq!((look(&receiver), last), (vec![(22, false)], [3; 70]));
+    }
+}
+
+/// What is complete, with the error that it ends with.
+fn look_once(at: &Opened) -> Option<(usize, i32)> {
+    // SAFETY: zeros are entries; an open queue, and room for one.
+    unsafe {
+        let mut entry: CqTaggedEntry = zeroed();
+        let rc =
+            (*(*at.cq).ops).readfrom.expect("it reads")(at.cq, (&raw mut entry).cast(), 1, ptr::null_mut());
+        if rc == 1 {
+            return Some((entry.op_context as usize, 0));
+        }
+        if rc != -(errno::EAVAIL as isize) {
+            return None;
+        }
+        let mut error: CqErrEntry = zeroed();
+        assert_eq!((*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0), 1);
+        Some((error.op_context as usize, error.err))
+    }
+}

@@ -8,8 +8,8 @@ use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno, flags};
 use crate::address_vector::{Address, AddressVector};
 use crate::layered::FrontEnd;
 use crate::layered::entry::{ByAddress, Entry, State};
-use crate::layered::operation::Operation;
-use crate::layered::wire::{ANNOUNCE, Announce, CONTROL, CREDIT, KNOWN};
+use crate::layered::operation::{Kind, Operation};
+use crate::layered::wire::{ANNOUNCE, ARRIVED, Announce, CONTROL, CREDIT, KNOWN};
 use crate::queue::{self, Completion};
 
 /// What a message says of itself, however it came.
@@ -21,6 +21,8 @@ struct Arrival<'a> {
     flags: u64,
     /// The sender's operation, of a message that is only announced; else 0.
     announced: u64,
+    /// The sender's operation, if the message is here and the sender is to be told; else 0.
+    awaited: u64,
     /// The sender's private endpoint, if it has told of it.
     private: Addr,
     /// The message, if it is here.
@@ -39,8 +41,8 @@ impl FrontEnd {
         let arrival = if done.tag & CONTROL == 0 {
             let (tag, bytes, data) = (done.tag, done.len, done.data);
             let flags = done.flags & flags::REMOTE_CQ_DATA;
-            let (announced, private, payload) = (0, ADDR_UNSPEC, message);
-            Arrival { tag, source, bytes, data, flags, announced, private, payload }
+            let (announced, awaited, private, payload) = (0, 0, ADDR_UNSPEC, message);
+            Arrival { tag, source, bytes, data, flags, announced, awaited, private, payload }
         } else {
             match self.control(done.tag, message, source) {
                 Some(arrival) => arrival,
@@ -48,6 +50,18 @@ impl FrontEnd {
             }
         };
         self.match_message(&arrival);
+        if arrival.awaited != 0 {
+            self.acknowledge(&arrival);
+        }
+    }
+
+    /// Tells the sender of a message that it lies in its receive's buffers, or is kept for one.
+    fn acknowledge(&mut self, arrival: &Arrival<'_>) {
+        if arrival.source != ADDR_UNSPEC {
+            self.send_number(arrival.source, ARRIVED, arrival.awaited);
+        } else if arrival.private != ADDR_UNSPEC {
+            self.request(arrival.awaited, arrival.private, 0, 0, 0);
+        }
     }
 
     /// A control message; the message that it announces or brings, if it does.
@@ -60,17 +74,27 @@ impl FrontEnd {
             self.acquaintance.known_to(source);
             return None;
         }
+        if tag == ARRIVED {
+            let sent = self.arena().find(u64::from_ne_bytes(message.try_into().ok()?));
+            if let Some((Kind::Send, send)) = sent {
+                self.sent(send, 0);
+            }
+            return None;
+        }
         let announce = (tag == ANNOUNCE).then(|| Announce::decode(message)).flatten()?;
-        let Announce { operation: announced, tag, bytes, data, flags, ref address, name, payload } = announce;
+        let Announce { operation, tag, bytes, data, flags, ref address, name, payload } = announce;
+        let is_here = flags & flags::DELIVERY_COMPLETE != 0;
+        let (announced, awaited) = if is_here { (0, operation) } else { (operation, 0) };
         // Only where it is needed: a process has as many peers as there are.
-        let is_met = announced != 0 || !name.0.is_empty() && source == ADDR_UNSPEC;
+        let is_nameless = source == ADDR_UNSPEC && (awaited != 0 || !name.0.is_empty());
+        let is_met = announced != 0 || is_nameless;
         let private = self.private.as_mut().filter(|_| is_met);
         // SAFETY: the private endpoint is open.
         let private = private.and_then(|private| unsafe { private.peer(address) });
         let private = private.unwrap_or(ADDR_UNSPEC);
         let source = if name.0.is_empty() { source } else { self.introduced(source, private, name) };
-        let arrival =
-            Arrival { tag, source, bytes: bytes as usize, data, flags, announced, private, payload };
+        let (bytes, flags) = (bytes as usize, flags & flags::REMOTE_CQ_DATA);
+        let arrival = Arrival { tag, source, bytes, data, flags, announced, awaited, private, payload };
         if announced != 0 && private == ADDR_UNSPEC {
             // Nobody to ask for its data: better an error than a receive that never ends.
             self.lost(&arrival);
@@ -250,7 +274,7 @@ impl FrontEnd {
     pub fn consumed(&mut self, from: Addr, bytes: usize) {
         if let Some(owed) = self.credit.received(from, bytes) {
             if from != ADDR_UNSPEC {
-                self.send_control(self.ep, from, CREDIT, &owed.to_ne_bytes(), 0);
+                self.send_number(from, CREDIT, owed);
             }
         }
     }

@@ -53,7 +53,7 @@ use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 use crate::settings::settings;
-use crate::tagged::{self, Terms};
+use crate::tagged::{self, Claims, Terms};
 
 /// Buffers that wait for messages: taken in turn, so that more of them than fit into the cache cost a miss a message.
 const BOUNCES: usize = 64;
@@ -75,6 +75,8 @@ pub struct FrontEnd {
     tx_cq: *mut FidCq,
     matching: Matching,
     pool: Pool<Entry>,
+    /// Messages that peeks have claimed.
+    claims: Claims<Entry>,
     arena: Rc<Arena>,
     credit: Credit,
     acquaintance: Acquaintance,
@@ -154,6 +156,7 @@ impl FrontEnd {
                 tx_cq: ptr::null_mut(),
                 matching,
                 pool: Pool::new(),
+                claims: Claims::new(),
                 arena: Rc::new(arena),
                 credit: Credit::default(),
                 acquaintance: Acquaintance::default(),
@@ -189,6 +192,15 @@ impl FrontEnd {
 
     fn arena(&self) -> &Arena {
         &self.arena
+    }
+
+    /// The endpoint has our tables, or the core's.
+    fn put(&mut self, are_ours: bool) {
+        if let Some(tagged) = &mut self.tagged {
+            tagged.put(are_ours);
+        }
+        self.ep_ops.put(are_ours);
+        self.fid_ops.put(are_ours);
     }
 
     /// The core's functions.
@@ -239,7 +251,7 @@ impl FrontEnd {
         }
         // SAFETY: the info is complete.
         let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
-        let longest = (wire::LONGEST + credit::FREE).max(self.eager_bytes).max(inject_bytes);
+        let longest = (wire::LONGEST + credit::FREE.max(self.eager_bytes)).max(inject_bytes);
         for _ in 0..BOUNCES {
             self.new_buffer(Kind::Bounce, longest)?;
         }
@@ -278,14 +290,14 @@ impl FrontEnd {
     #[inline]
     fn post_at_once(&mut self, operation: *mut Operation) {
         // SAFETY: ours, and not posted.
-        let buffer = unsafe { &*operation };
-        let iov = iovec { iov_base: buffer.buffer.cast(), iov_len: buffer.bytes };
+        let buffer = unsafe { &mut *operation };
+        buffer.iov[0] = iovec { iov_base: buffer.buffer.cast(), iov_len: buffer.bytes };
         let (ep, tag, ignore) = match buffer.kind {
             Kind::Bounce => (self.ep, 0, u64::MAX),
             _ => (self.private.as_ref().map_or(ptr::null_mut(), |private| private.ep), wire::REQUEST, 0),
         };
         let msg = MsgTagged {
-            msg_iov: &raw const iov,
+            msg_iov: buffer.iov.as_ptr(),
             desc: ptr::null_mut(),
             iov_count: 1,
             addr: ADDR_UNSPEC,
@@ -375,7 +387,8 @@ impl FrontEnd {
     /// What an operation was to send cannot be: so what it is for fails.
     fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that the core is done with, or never had.
-        let (kind, of) = unsafe { ((*operation).kind, (*operation).of) };
+        let (kind, of, to) = unsafe { ((*operation).kind, (*operation).of, (*operation).destination()) };
+        self.peer_is_gone(to);
         if kind == Kind::Send {
             return self.sent(operation, error);
         }
@@ -546,6 +559,12 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the front end lives until the end of this function.
     unsafe {
         let front = &mut *this;
+        front.put(false);
+        let rc = front.fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc != 0 {
+            front.put(true);
+            return rc;
+        }
         front.report.closed(&front.matching);
         if !front.rx_cq.is_null() {
             Queue::of(front.rx_cq).remove_endpoint(this);
@@ -559,12 +578,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
         if let Some(private) = front.private.take() {
             private.close();
         }
-        if let Some(tagged) = &mut front.tagged {
-            tagged.restore();
-        }
-        front.ep_ops.restore();
-        front.fid_ops.restore();
-        let rc = front.fid_ops.core().close.expect("every object can be closed")(fid);
+        front.arena.empty();
         let arena = front.arena.clone();
         for cq in [front.rx_cq, front.tx_cq] {
             if !cq.is_null() {

@@ -70,7 +70,8 @@ pub struct Operation {
     pub tag: u64,
     /// Data received: what for.
     pub entry: *mut Entry,
-    /// A send: the application's buffers.
+    /// A send: the application's buffers. Of others, the first is their own: a core may look there until they complete
+    /// (`FI_ASYNC_IOV`).
     pub iov: [iovec; IOV_LIMIT],
     /// Their registrations.
     pub desc: [*mut c_void; IOV_LIMIT],
@@ -79,11 +80,13 @@ pub struct Operation {
     next_free: *mut Operation,
 }
 
-/// Where an operation goes: whether from the private endpoint, and to whom.
+/// Where an operation goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Destination {
-    is_private: bool,
-    addr: u64,
+    /// From the private endpoint.
+    pub is_private: bool,
+    /// To this peer.
+    pub addr: u64,
 }
 
 impl Operation {
@@ -198,16 +201,26 @@ impl Arena {
     }
 }
 
-impl Drop for Arena {
-    fn drop(&mut self) {
-        for at in 0..self.used.get() {
-            // SAFETY: within what was used; the core has closed the endpoints.
+impl Arena {
+    /// The core has closed the endpoints: nothing of this is used any more, but the addresses stay taken.
+    pub fn empty(&self) {
+        for at in 0..self.used.replace(0) {
+            // SAFETY: within what was used.
             let operation = unsafe { &mut *self.base.wrapping_add(at) };
             if !operation.buffer.is_null() {
                 // SAFETY: allocated by `new_bytes` with that length.
                 unsafe { drop_bytes(operation.buffer, operation.bytes) };
             }
         }
+        self.free.set(ptr::null_mut());
+        // SAFETY: mapped in `new`, and of no file: what is read there from now on is zeros, which are operations.
+        unsafe { libc::madvise(self.base.cast(), bytes_of(self.most), libc::MADV_DONTNEED) };
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        self.empty();
         // SAFETY: mapped in `new`.
         unsafe { libc::munmap(self.base.cast(), bytes_of(self.most)) };
     }
@@ -231,4 +244,23 @@ pub fn new_bytes(bytes: usize) -> Option<*mut u8> {
 pub unsafe fn drop_bytes(memory: *mut u8, _bytes: usize) {
     // SAFETY: the caller's.
     unsafe { libc::free(memory.cast()) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arena_that_is_emptied_has_nothing_but_its_addresses() {
+        let arena = Arena::new().expect("there are addresses");
+        let operation = arena.get(Kind::Bounce).expect("nothing is under way");
+        // SAFETY: just taken.
+        unsafe { ((*operation).buffer, (*operation).bytes) = (new_bytes(8).expect("memory"), 8) };
+        let (name, range) = (arena.name(operation), arena.range());
+        assert!(arena.find(name).is_some());
+        arena.empty();
+        assert!(arena.find(name).is_none() && arena.range() == range);
+        // SAFETY: the arena's, and zeros are an operation.
+        assert!(unsafe { (*operation).kind == Kind::Free && (*operation).buffer.is_null() });
+    }
 }

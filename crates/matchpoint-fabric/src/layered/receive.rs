@@ -110,10 +110,7 @@ impl FrontEnd {
     }
 
     /// `FI_PEEK`, perhaps with `FI_CLAIM` or `FI_DISCARD`.
-    ///
-    /// # Safety
-    /// With `FI_CLAIM`, the context is a `fi_context`, as fi_tagged(3) demands.
-    unsafe fn peek(&mut self, call: &Call) -> isize {
+    fn peek(&mut self, call: &Call) -> isize {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.asked, takes, &ByAddress);
         let Ok(found) = found else { return -(errno::ENOMEM as isize) };
@@ -137,8 +134,7 @@ impl FrontEnd {
             self.discard(message);
         } else if call.flags & flags::CLAIM != 0 {
             entry.state = State::Claimed;
-            // SAFETY: the caller's: a `fi_context` has room for a pointer.
-            unsafe { call.context.cast::<*mut Entry>().write(message) };
+            self.claims.add(call.context, message);
         }
         0
     }
@@ -146,10 +142,12 @@ impl FrontEnd {
     /// `FI_CLAIM` without `FI_PEEK`: receives, or with `FI_DISCARD` drops, what a peek with this context has claimed.
     ///
     /// # Safety
-    /// The context is that of such a peek. Buffers and registrations are as the call says.
+    /// Buffers and registrations are as the call says.
     unsafe fn claimed(&mut self, call: &Call) -> isize {
-        // SAFETY: the caller's.
-        let message = unsafe { *call.context.cast::<*mut Entry>() };
+        let message = match self.claims.take(call.context) {
+            Ok(message) => message,
+            Err(rc) => return rc,
+        };
         if call.flags & flags::DISCARD == 0 {
             // SAFETY: a claimed entry lives; the buffers are the caller's.
             unsafe { self.begin(message, call) };

@@ -1,6 +1,6 @@
 //! The application sends: a short message goes as it is, a long one is announced. To a peer that may not know who sends
 //! ([`acquaintance`](super::acquaintance)) all are announced, the tiny ones whole: what costs credit is not, for from
-//! there none comes back.
+//! there none comes back. Whole, too, is the announcement of a short one that is complete on delivery.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -9,7 +9,7 @@ use libc::iovec;
 
 use crate::abi::{Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
 use crate::address_vector::Address;
-use crate::layered::operation::{Kind, Operation, PRIVATE, WHOLE, new_bytes};
+use crate::layered::operation::{Destination, Kind, Operation, PRIVATE, WHOLE, new_bytes};
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL};
 use crate::layered::{FrontEnd, credit};
 use crate::lock::{self, Guard};
@@ -45,8 +45,8 @@ unsafe fn front<'a>(ep: *mut FidEp) -> (Guard<'a>, &'a mut FrontEnd) {
 impl FrontEnd {
     /// Whether a message may go as it is; then it is accounted for.
     #[inline]
-    fn goes_as_it_is(&mut self, to: Addr, bytes: usize, flags: u64) -> bool {
-        if !self.acquaintance.is_known_to(to) || flags & flags::MATCH_COMPLETE != 0 {
+    fn goes_as_it_is(&mut self, to: Addr, tag: u64, bytes: usize, flags: u64) -> bool {
+        if !self.acquaintance.is_known_to(to) || tag & CONTROL != 0 || self.waits_for_peer(flags) {
             return false;
         }
         if flags & flags::INJECT != 0 {
@@ -54,6 +54,13 @@ impl FrontEnd {
             return true;
         }
         bytes <= self.eager_bytes && self.credit.spend(to, bytes)
+    }
+
+    /// A send with these flags is complete when the peer says so, not the core: which knows only of our buffers.
+    #[inline]
+    fn waits_for_peer(&self, flags: u64) -> bool {
+        flags & flags::MATCH_COMPLETE != 0
+            || flags & flags::DELIVERY_COMPLETE != 0 && self.sends.completion(flags) != 0
     }
 
     /// What the core has said of a message that was to go as it is.
@@ -65,8 +72,8 @@ impl FrontEnd {
         rc
     }
 
-    /// Announces a message; its data follows when it is asked for, or is there if it is tiny and the peer may not know
-    /// us.
+    /// Announces a message; its data follows when it is asked for, or is there: if the peer is to say that it is, or if it
+    /// is tiny and the peer may not know us.
     ///
     /// # Safety
     /// The message is the application's: its buffers and their registrations are as it says.
@@ -75,20 +82,30 @@ impl FrontEnd {
         // SAFETY: the caller's.
         let iov = unsafe { buffers(message.msg_iov, message.iov_count) };
         let bytes = total(iov);
-        if iov.len() > IOV_LIMIT {
+        // Applications were told that this bit is not theirs.
+        if iov.len() > IOV_LIMIT || tag & CONTROL != 0 {
             return -(errno::EINVAL as isize);
         }
         let Some(private) = &self.private else { return -(errno::EINVAL as isize) };
         let (address, is_known) = (private.address.clone(), self.acquaintance.is_known_to(to));
         let name = if is_known { Address::default() } else { self.acquaintance.name.clone() };
-        let is_tiny = bytes <= self.eager_bytes.min(credit::FREE);
-        let is_whole = !is_known && is_tiny && flags & flags::MATCH_COMPLETE == 0;
+        // Until it is matched: then its data may as well be asked for.
+        let is_claimed = flags & flags::MATCH_COMPLETE != 0;
+        let is_awaited = !is_claimed && self.waits_for_peer(flags);
+        let is_whole = match is_known {
+            _ if is_claimed => false,
+            true => is_awaited && bytes <= self.eager_bytes && self.credit.spend(to, bytes),
+            false => bytes <= self.eager_bytes.min(credit::FREE),
+        };
         let send = match telling {
             Telling::Nothing if is_whole => ptr::null_mut(),
             // SAFETY: the caller's.
             _ => match unsafe { self.new_send(message, flags, &telling) } {
                 Some(send) => send,
-                None => return -(errno::EAGAIN as isize),
+                None => {
+                    self.take_back(to, bytes, is_known && is_whole);
+                    return -(errno::EAGAIN as isize);
+                }
             },
         };
         if flags & flags::INJECT != 0 && !is_whole && !keep(send, iov, bytes) {
@@ -98,21 +115,33 @@ impl FrontEnd {
         let payload = if is_whole { gathered(iov, bytes) } else { Vec::new() };
         let of = if send.is_null() { 0 } else { self.arena().name(send) };
         let announce = Announce {
-            operation: if is_whole { 0 } else { of },
+            operation: if is_whole && !is_awaited { 0 } else { of },
             tag,
             bytes: bytes as u64,
             data,
-            flags: flags & flags::REMOTE_CQ_DATA,
+            flags: flags & flags::REMOTE_CQ_DATA
+                | if is_whole && is_awaited { flags::DELIVERY_COMPLETE } else { 0 },
             address,
             name,
             payload: &payload,
         };
-        let more = if is_whole { WHOLE | flags & LEVELS } else { 0 } | flags & flags::FENCE;
+        let is_done = is_whole && !is_awaited;
+        let more = if is_done { WHOLE | flags & LEVELS } else { 0 } | flags & flags::FENCE;
         let rc = self.try_control(to, ANNOUNCE, &announce.encode(), of, more);
-        if rc != 0 && !send.is_null() {
-            self.done(send);
+        if rc != 0 {
+            self.take_back(to, bytes, is_known && is_whole);
+            if !send.is_null() {
+                self.done(send);
+            }
         }
         rc
+    }
+
+    /// A message that is not sent after all: what it has cost, if it has.
+    fn take_back(&mut self, to: Addr, bytes: usize, was_spent: bool) {
+        if was_spent {
+            self.credit.unspend(to, bytes);
+        }
     }
 
     /// The application's send, for as long as it takes.
@@ -159,6 +188,19 @@ impl FrontEnd {
         rc
     }
 
+    /// Tells a peer a number: nobody is told when it is sent.
+    pub fn send_number(&mut self, to: Addr, tag: u64, number: u64) {
+        let message = number.to_ne_bytes();
+        let is_first = !self.deferred.has(Destination { is_private: false, addr: to });
+        if let Some(inject) = self.core().inject.filter(|_| is_first) {
+            // SAFETY: the core's function, which is done with the message when it returns.
+            if unsafe { inject(self.ep, message.as_ptr().cast(), message.len(), to, tag) } == 0 {
+                return;
+            }
+        }
+        self.send_control(self.ep, to, tag, &message, 0);
+    }
+
     /// Sends a control message, now or as soon as the core can.
     pub fn send_control(&mut self, ep: *mut FidEp, to: Addr, tag: u64, message: &[u8], of: u64) -> bool {
         let flags = if ep == self.ep { 0 } else { PRIVATE };
@@ -201,15 +243,15 @@ impl FrontEnd {
         let private = private.ep;
         // SAFETY: the caller's.
         let sending = unsafe { &mut *operation };
-        let whole = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
         let is_control = sending.kind == Kind::Control;
-        let (iov, count, desc) = if is_control {
-            (&raw const whole, 1, ptr::null_mut())
+        let (count, desc) = if is_control {
+            sending.iov[0] = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
+            (1, ptr::null_mut())
         } else {
-            (sending.iov.as_ptr(), sending.count, sending.desc.as_mut_ptr())
+            (sending.count, sending.desc.as_mut_ptr())
         };
         let msg = MsgTagged {
-            msg_iov: iov,
+            msg_iov: sending.iov.as_ptr(),
             desc,
             iov_count: count,
             addr: sending.addr,
@@ -244,8 +286,7 @@ unsafe extern "C" fn send(
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
-    debug_assert_eq!(tag & CONTROL, 0, "applications were told that this bit is not theirs");
-    if front.goes_as_it_is(to, len, flags) {
+    if front.goes_as_it_is(to, tag, len, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().send.expect("every core sends")(ep, buf, len, desc, to, tag, context) };
@@ -270,7 +311,7 @@ unsafe extern "C" fn senddata(
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
     let flags = front.sends.receive_flags;
-    if front.goes_as_it_is(to, len, flags) {
+    if front.goes_as_it_is(to, tag, len, flags) {
         let core = front.core().senddata.expect("every core sends");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, desc, data, to, tag, context) };
@@ -285,7 +326,7 @@ unsafe extern "C" fn senddata(
 unsafe extern "C" fn inject(ep: *mut FidEp, buf: *const c_void, len: usize, to: Addr, tag: u64) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.goes_as_it_is(to, len, flags::INJECT) {
+    if front.goes_as_it_is(to, tag, len, flags::INJECT) {
         let core = front.core().inject.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, to, tag) };
@@ -307,7 +348,7 @@ unsafe extern "C" fn inject_data(
 ) -> isize {
     // SAFETY: the application's call, through our table.
     let (_guard, front) = unsafe { front(ep) };
-    if front.goes_as_it_is(to, len, flags::INJECT) {
+    if front.goes_as_it_is(to, tag, len, flags::INJECT) {
         let core = front.core().injectdata.expect("only what is there is exchanged");
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { core(ep, buf, len, data, to, tag) };
@@ -386,7 +427,7 @@ unsafe extern "C" fn sendv(
     // SAFETY: the application's call, through our table.
     let ((_guard, front), parts) = unsafe { (front(ep), buffers(iov, count)) };
     let (bytes, flags) = (total(parts), front.sends.receive_flags);
-    if front.goes_as_it_is(to, bytes, flags) {
+    if front.goes_as_it_is(to, tag, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc =
             unsafe { front.core().sendv.expect("every core sends")(ep, iov, desc, count, to, tag, context) };
@@ -403,8 +444,8 @@ unsafe extern "C" fn sendmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) 
     let ((_guard, front), msg) = unsafe { (front(ep), &*msg) };
     // SAFETY: the application's buffers.
     let parts = unsafe { buffers(msg.msg_iov, msg.iov_count) };
-    let (bytes, to) = (total(parts), msg.addr);
-    if front.goes_as_it_is(to, bytes, flags) {
+    let (bytes, to, tag) = (total(parts), msg.addr, msg.tag);
+    if front.goes_as_it_is(to, tag, bytes, flags) {
         // SAFETY: the core's function, with the application's arguments.
         let rc = unsafe { front.core().sendmsg.expect("every core sends")(ep, msg, flags) };
         return front.gone(rc, to, bytes);

@@ -6,7 +6,7 @@ use std::ptr;
 use crate::abi::{ADDR_UNSPEC, Addr, MsgTagged, errno, flags};
 use crate::layered::FrontEnd;
 use crate::layered::entry::{Entry, State, cut};
-use crate::layered::operation::{Kind, Operation};
+use crate::layered::operation::{Destination, Kind, Operation};
 use crate::layered::wire::{REQUEST, Request};
 use crate::queue::{Completion, Queue};
 
@@ -15,7 +15,7 @@ const MOST: usize = 1024;
 /// Those of one sender: one that is busy computing does not keep back many others.
 const MOST_OF_ONE: usize = 64;
 /// Those that each sender may have however many others have: a process that has died never sends what it was asked for, and
-/// a core need not say that it has.
+/// a core need not say that it has, or says so only when something is to be sent there.
 const ALWAYS: usize = 4;
 /// Senders that are found to have as many as they may, before the others are left for later as well.
 const FULL: usize = 32;
@@ -97,8 +97,17 @@ impl FrontEnd {
         }
     }
 
-    /// The application has taken a peer out of the vector. What that has been asked for, and may never send, is not in
-    /// the way of others' messages any more.
+    /// The core says that something could not be sent there, or does not come from there: whoever it is may have died. What
+    /// has been asked of it, and comes if it lives, is not in the way of others' messages any more.
+    pub(crate) fn peer_is_gone(&mut self, peer: Destination) {
+        match peer.is_private {
+            true => self.under_way.forget(peer.addr),
+            false => self.count_no_more(peer.addr),
+        }
+    }
+
+    /// The application has taken a peer out of the vector, or the core has said that it is gone. What that has been asked
+    /// for, and may never send, is not in the way of others' messages any more.
     pub(crate) fn count_no_more(&mut self, peer: Addr) {
         if self.under_way.all == 0 {
             return;
@@ -113,7 +122,9 @@ impl FrontEnd {
 
     /// Tells the sender of a message that was announced that nothing of it is wanted.
     pub(crate) fn request_none(&mut self, message: *mut Entry) {
-        self.request(message, 0, 0, 0);
+        // SAFETY: the caller's: an entry that lives.
+        let (operation, to) = unsafe { ((*message).announced, (*message).private) };
+        self.request(operation, to, 0, 0, 0);
     }
 
     /// Posts a receive for the data, and asks for it. False: the core or we are busy.
@@ -123,8 +134,9 @@ impl FrontEnd {
         let Some(private) = self.private.as_ref().map(|private| private.ep) else { return false };
         // SAFETY: the operation was just taken; entries that wait for data live, and their buffers are the application's
         // until they complete.
-        let rc = unsafe {
+        let (rc, announced, from) = unsafe {
             (*operation).entry = receive;
+            let (announced, from) = ((*receive).announced, (*receive).private);
             let (iov, desc) = (*receive).cut(wanted);
             let msg = MsgTagged {
                 msg_iov: iov.as_ptr(),
@@ -137,20 +149,20 @@ impl FrontEnd {
                 data: 0,
             };
             let receive = (*(*private).tagged).recvmsg.expect("every core receives");
-            receive(private, &raw const msg, flags::COMPLETION)
+            (receive(private, &raw const msg, flags::COMPLETION), announced, from)
         };
         if rc != 0 {
             self.done(operation);
             return false;
         }
-        self.request(receive, data_tag(name), wanted, name);
+        self.request(announced, from, data_tag(name), wanted, name);
         true
     }
 
-    fn request(&mut self, receive: *mut Entry, tag: u64, bytes: usize, of: u64) {
+    /// Asks a peer's private endpoint for the first bytes of the message of its operation, under that tag; of 0, says that
+    /// none are wanted (any more). `of` is the operation of ours that they are for.
+    pub(crate) fn request(&mut self, operation: u64, to: Addr, tag: u64, bytes: usize, of: u64) {
         let Some(private) = &self.private else { return };
-        // SAFETY: the caller's: an entry that lives.
-        let (operation, to) = unsafe { ((*receive).announced, (*receive).private) };
         let request = Request { operation, tag, bytes: bytes as u64, address: private.address.clone() };
         let ep = private.ep;
         if !self.send_control(ep, to, REQUEST, &request.encode(), of) {
@@ -225,7 +237,11 @@ impl FrontEnd {
             return;
         }
         // SAFETY: as above.
-        self.under_way.ends(unsafe { (*receive).private });
+        let from = unsafe { (*receive).private };
+        self.under_way.ends(from);
+        if error != 0 {
+            self.peer_is_gone(Destination { is_private: true, addr: from });
+        }
         self.complete(receive, error);
         self.ask_for_more();
     }

@@ -11,12 +11,17 @@
 //!   ├───────────────────────────────────────────────────────────────▶│
 //! ```
 //!
+//! A short message whose send is complete on delivery (`FI_DELIVERY_COMPLETE`) is in its announcement, and acknowledged
+//! ([`ARRIVED`]) once it lies in the buffer of its receive, or is kept for one: a core says so when it lies in a buffer
+//! of ours, which is too early (fi_endpoint(3)).
+//!
 //! To a peer that may not know the sender ([`acquaintance`](super::acquaintance)) all messages are announced, with the
 //! sender's own address; a tiny one is in its announcement. The first of them is answered ([`KNOWN`]) if the
 //! receiver's core knows whom it is from.
 //!
 //! Processes of one job run the same library on processors of one byte order.
 
+use crate::abi::flags::DELIVERY_COMPLETE;
 use crate::address_vector::{Address, LONGEST as ADDRESS};
 
 /// Set in the tags of control messages; applications are told that the bit is not theirs (`mem_tag_format`).
@@ -29,6 +34,9 @@ pub const REQUEST: u64 = CONTROL | 2;
 pub const CREDIT: u64 = CONTROL | 3;
 /// The tag of the answer "I know you", which is empty.
 pub const KNOWN: u64 = CONTROL | 4;
+
+/// The tag of the answer "your message has arrived": eight bytes, the sender's operation.
+pub const ARRIVED: u64 = CONTROL | 5;
 
 /// The longest control message, without a message of the application's in it.
 pub const LONGEST: usize = size_of::<Header>() + 2 * ADDRESS;
@@ -48,7 +56,7 @@ struct Header {
 
 /// "There is a message of that many bytes; ask for it", or "here is one".
 pub struct Announce<'a> {
-    /// The sender's operation; 0: the message is here.
+    /// The sender's operation; 0: the message is here, and nobody waits for an answer.
     pub operation: u64,
     /// The message's tag.
     pub tag: u64,
@@ -56,7 +64,8 @@ pub struct Announce<'a> {
     pub bytes: u64,
     /// What came with it.
     pub data: u64,
-    /// `FI_REMOTE_CQ_DATA`, if `data` means something.
+    /// `FI_REMOTE_CQ_DATA`, if `data` means something; `FI_DELIVERY_COMPLETE`, if the message is here and the sender's
+    /// operation is to be told.
     pub flags: u64,
     /// The sender's private endpoint.
     pub address: Address,
@@ -91,7 +100,8 @@ impl<'a> Announce<'a> {
     /// As it was received. `None`: it is not one.
     pub fn decode(message: &'a [u8]) -> Option<Self> {
         let (Header { operation, tag, bytes, data, flags, .. }, address, name, payload) = decode(message)?;
-        let is_whole = operation != 0 || payload.len() as u64 == bytes;
+        let is_here = operation == 0 || flags & DELIVERY_COMPLETE != 0;
+        let is_whole = !is_here || payload.len() as u64 == bytes;
         is_whole.then_some(Announce { operation, tag, bytes, data, flags, address, name, payload })
     }
 }
@@ -185,5 +195,9 @@ mod tests {
         let short =
             Announce { operation: 0, tag: 1, bytes: 4, data: 0, flags: 0, address, name, payload: b"abc" };
         assert!(Announce::decode(&short.encode()).is_none(), "a byte is missing");
+        let later = Announce { operation: 9, payload: b"", ..short };
+        assert!(Announce::decode(&later.encode()).is_some(), "it is asked for");
+        let here = Announce { flags: DELIVERY_COMPLETE, ..later };
+        assert!(Announce::decode(&here.encode()).is_none(), "all of it is missing");
     }
 }

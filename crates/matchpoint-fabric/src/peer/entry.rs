@@ -27,6 +27,8 @@ pub enum State {
     Active,
     /// A buffer for several messages, full, while some of them are still with the core.
     Full,
+    /// The same, withdrawn.
+    Withdrawn,
 }
 
 /// One entry. Its address is its name in the engine, and never changes.

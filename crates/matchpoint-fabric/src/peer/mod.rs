@@ -29,7 +29,7 @@ use crate::peer::unused::Supplies;
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
-use crate::tagged::Terms;
+use crate::tagged::{Claims, Terms};
 
 /// What a buffer for several messages must have left, unless the core or the application says otherwise.
 const LEAST_ROOM: usize = 64;
@@ -101,6 +101,7 @@ impl FrontEnd {
                     srx: &raw mut (*this).srx,
                     pool: Pool::new(),
                     matching,
+                    claims: Claims::new(),
                     untagged: Untagged::new(LEAST_ROOM),
                 },
                 report: report::Endpoint::new("peer"),
@@ -205,14 +206,14 @@ impl FrontEnd {
         Ok(())
     }
 
-    /// Those of the core again; it knows by them, when it closes, that the queue is not its own.
-    fn restore(&mut self) {
+    /// The endpoint has our tables, or the core's; that knows by its own, when it closes, whose the queue is.
+    fn put(&mut self, are_ours: bool) {
         if let Some((tagged, msg)) = &mut self.receives {
-            tagged.restore();
-            msg.restore();
+            tagged.put(are_ours);
+            msg.put(are_ours);
         }
-        self.ep_ops.restore();
-        self.fid_ops.restore();
+        self.ep_ops.put(are_ours);
+        self.fid_ops.put(are_ours);
     }
 }
 
@@ -271,17 +272,23 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             },
         };
         (*this).report.closed(&(*this).owner.matching);
-        if !(*this).owner.cq.is_null() {
-            Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
-        }
         for entry in (*this).owner.leftovers() {
             if (*entry).state == entry::State::Unexpected && (*entry).tagged {
                 (*this).owner.matching.retract(entry as u64);
             }
             Owner::proceed(&raw mut (*this).owner, Next::Discard(entry));
         }
-        (*this).restore();
+        (*this).put(false);
         let rc = (*this).fid_ops.core().close.expect("every object can be closed")(fid);
+        if rc != 0 {
+            // What it was enabled with stays its own.
+            (*this).is_enabled = true;
+            (*this).put(true);
+            return rc;
+        }
+        if !(*this).owner.cq.is_null() {
+            Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
+        }
         let srx = (*this).core_srx;
         if let Some(close) = (*(*srx).fid.ops).close {
             close(&raw mut (*srx).fid);

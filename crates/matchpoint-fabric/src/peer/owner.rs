@@ -10,7 +10,7 @@ use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
 use crate::queue::{Completion, Queue};
-use crate::tagged::Terms;
+use crate::tagged::{Claims, Terms};
 
 /// What one endpoint's receives and messages are kept in.
 pub struct Owner {
@@ -26,6 +26,8 @@ pub struct Owner {
     pub pool: Pool<Entry>,
     /// Tagged ones, in the engine.
     pub matching: Matching,
+    /// Those of them that peeks have claimed.
+    pub claims: Claims<Entry>,
     /// Untagged ones.
     pub untagged: Untagged,
 }
@@ -158,17 +160,21 @@ impl Owner {
         // SAFETY: a buffer lives while it has users.
         let entry = unsafe { &mut *buffer };
         entry.users -= 1;
-        if entry.users == 0 && entry.state == State::Full {
-            let done = Completion::new(entry.peer.context, flags::MULTI_RECV);
-            // SAFETY: it has no users any more, and is not posted.
-            unsafe {
-                self.pool.give_back(buffer);
-                Queue::of(self.cq).push_late(done);
-            }
+        let done = match entry.state {
+            _ if entry.users > 0 => return,
+            State::Full => Completion::new(entry.peer.context, flags::MULTI_RECV),
+            State::Withdrawn => withdrawn(entry),
+            _ => return,
+        };
+        // SAFETY: it has no users any more, and is not posted.
+        unsafe {
+            self.pool.give_back(buffer);
+            Queue::of(self.cq).push_late(done);
         }
     }
 
-    /// Withdraws the receive with this context (`fi_cancel`); does nothing if there is none.
+    /// Withdraws the receive with this context (`fi_cancel`); does nothing if there is none. A buffer for several messages
+    /// is withdrawn from those that come; that it is, is told after those that are in it.
     pub(crate) fn cancel(&mut self, context: *mut c_void) -> isize {
         // SAFETY: entries live as long as the pool.
         let is_it = |&entry: &*mut Entry| unsafe { (*entry).peer.context } == context;
@@ -177,19 +183,24 @@ impl Owner {
         let entry = unsafe { &mut *receive };
         if entry.tagged {
             self.matching.cancel(receive as u64);
-        } else if entry.users > 0 {
-            return -(errno::EAGAIN as isize);
         } else {
             self.untagged.withdraw(receive);
         }
-        let kind = entry.peer.flags & (flags::TAGGED | flags::MSG | flags::RECV | flags::MULTI_RECV);
-        let mut done = Completion::new(context, kind);
-        done.entry.tag = entry.peer.tag;
-        done.error = errno::ECANCELED;
+        if entry.users > 0 {
+            entry.state = State::Withdrawn;
+            return 0;
+        }
+        let (done, is_shared) = (withdrawn(entry), entry.peer.flags & flags::MULTI_RECV != 0);
         // SAFETY: it is in no queue any more; the endpoint is bound to this one.
-        unsafe {
+        let cq = unsafe {
             self.pool.give_back(receive);
-            Queue::of(self.cq).push(done);
+            Queue::of(self.cq)
+        };
+        // Of what is in such a buffer the core may have more to tell.
+        if is_shared {
+            cq.push_late(done)
+        } else {
+            cq.push(done)
         }
         0
     }
@@ -263,6 +274,14 @@ impl Owner {
         // SAFETY: entries live as long as the pool.
         self.pool.all().filter(move |&entry| unsafe { (*entry).state } == state)
     }
+}
+
+/// What is told of a receive that is withdrawn.
+fn withdrawn(receive: &Entry) -> Completion {
+    let kind = receive.peer.flags & (flags::TAGGED | flags::MSG | flags::RECV | flags::MULTI_RECV);
+    let mut done = Completion::new(receive.peer.context, kind);
+    (done.entry.tag, done.error) = (receive.peer.tag, errno::ECANCELED);
+    done
 }
 
 impl Tell for Owner {

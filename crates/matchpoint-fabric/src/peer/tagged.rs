@@ -51,10 +51,7 @@ impl Owner {
     }
 
     /// `FI_PEEK`, perhaps with `FI_CLAIM` or `FI_DISCARD`. Its completion is ours to write, found or not.
-    ///
-    /// # Safety
-    /// With `FI_CLAIM`, the context is a `fi_context`, as fi_tagged(3) demands.
-    pub unsafe fn peek(&mut self, call: &Call) -> Result<Next, isize> {
+    pub fn peek(&mut self, call: &Call) -> Result<Next, isize> {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.asked, takes, &ByAddress);
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
@@ -78,8 +75,7 @@ impl Owner {
         }
         if call.flags & flags::CLAIM != 0 {
             entry.state = State::Claimed;
-            // SAFETY: the caller's: a `fi_context` has room for a pointer.
-            unsafe { call.context.cast::<*mut Entry>().write(message) };
+            self.claims.add(call.context, message);
         }
         Ok(Next::Done)
     }
@@ -87,10 +83,9 @@ impl Owner {
     /// `FI_CLAIM` without `FI_PEEK`: receives, or with `FI_DISCARD` drops, what a peek with this context has claimed.
     ///
     /// # Safety
-    /// The context is that of such a peek. Buffers and registrations are as the call says.
+    /// Buffers and registrations are as the call says.
     pub unsafe fn claimed(&mut self, call: &Call) -> Result<Next, isize> {
-        // SAFETY: the caller's.
-        let message = unsafe { *call.context.cast::<*mut Entry>() };
+        let message = self.claims.take(call.context)?;
         if call.flags & flags::DISCARD != 0 {
             let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
             // SAFETY: a claimed entry lives; the endpoint is bound to this queue.

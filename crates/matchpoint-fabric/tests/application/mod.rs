@@ -65,10 +65,13 @@ struct Operation {
     tag: u64,
     /// Its message was from someone who had no name then.
     is_nameless: bool,
+    /// A send that is complete on delivery, of this message.
+    delivers: Option<usize>,
 }
 
 struct Sent {
     from: usize,
+    to: usize,
     tag: u64,
     bytes: Vec<u8>,
     data: Option<u64>,
@@ -273,6 +276,7 @@ impl Stream {
             is_done,
             tag,
             is_nameless: false,
+            delivers: None,
         });
         id
     }
@@ -332,6 +336,7 @@ impl Stream {
             () if is_injected || self.wanted.is_selective => 2,
             () => self.random.below(3),
         };
+        let delivers = way == 2 && self.random.percent(30);
         // SAFETY: an enabled endpoint; the buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
@@ -353,7 +358,8 @@ impl Stream {
                 (3, Some(data)) => ops.injectdata.expect("it sends")(ep, buffer, length, data, target, tag),
                 _ => {
                     let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 }
-                        | if is_injected { flags::INJECT } else { 0 };
+                        | if is_injected { flags::INJECT } else { 0 }
+                        | if delivers { flags::DELIVERY_COMPLETE } else { 0 };
                     let msg = MsgTagged {
                         msg_iov: iov.as_ptr(),
                         desc: ptr::null_mut(),
@@ -377,7 +383,8 @@ impl Stream {
             self.operations[id].buffers[0].fill(0xAA);
         }
         self.operations[id].ends = Some(0);
-        self.messages.push(Sent { from, tag, bytes, data });
+        self.operations[id].delivers = delivers.then_some(number);
+        self.messages.push(Sent { from, to, tag, bytes, data });
         self.under_way.entry((from, to)).or_default().push_back(number);
     }
 

@@ -10,6 +10,9 @@ use matchpoint_fabric::abi::*;
 
 use super::*;
 
+/// What this core calls all of its errors.
+pub const CORE_ERROR: c_int = 77;
+
 const AGAIN: isize = -(errno::EAGAIN as isize);
 
 unsafe fn parts<'a>(iov: *const iovec, count: usize) -> &'a [iovec] {
@@ -49,9 +52,17 @@ unsafe fn send(
                 tag: 0,
             };
             let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
-            let error = if fails { errno::EIO } else { 0 };
+            let error = match fails {
+                _ if world().gone.contains(&to) => libc::ECONNRESET,
+                true => errno::EIO,
+                false => 0,
+            };
             Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None }
         });
+        if world().gone.contains(&to) {
+            from.sent.extend(completion);
+            return 0;
+        }
         let parts = iov.to_vec();
         let (from, bytes) = (from.at, Vec::new());
         let mut message = Message { from, tag, tagged, bytes, parts, data, flags, completion };
@@ -257,6 +268,7 @@ pub unsafe extern "C" fn readerr(fid: *mut FidCq, to: *mut CqErrEntry, _: u64) -
         (*to).tag = item.entry.tag;
         (*to).olen = item.missing;
         (*to).err = item.error;
+        (*to).prov_errno = CORE_ERROR;
     }
     1
 }

@@ -53,6 +53,10 @@ pub struct World {
     pub failing_tag: Option<u64>,
     /// But not yet.
     pub keeps_failures: bool,
+    /// What is sent there does not arrive, and fails; what is received from there fails.
+    pub gone: HashSet<Addr>,
+    /// Endpoints are in use, and cannot be closed.
+    pub keeps_endpoints: bool,
     /// What may be injected, in bytes.
     pub inject_bytes: usize,
     /// So many shared queues of peers are taken.
@@ -97,6 +101,8 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         refused_tag: None,
         failing_tag: None,
         keeps_failures: false,
+        gone: HashSet::new(),
+        keeps_endpoints: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
         caps: flags::TAGGED | flags::DIRECTED_RECV | flags::REMOTE_CQ_DATA,
@@ -283,7 +289,11 @@ impl Ep {
             data: message.data.unwrap_or(0),
             tag: message.tag,
         };
-        let error = if missing > 0 { errno::ETRUNC } else { 0 };
+        let error = match missing {
+            _ if world().gone.contains(&(message.from as Addr)) => libc::ECONNRESET,
+            0 => 0,
+            _ => errno::ETRUNC,
+        };
         let arrival = tells.then_some((self.at, message.from, message.tag));
         Item { entry, source: self.name_of(message.from), error, missing, arrival }
     }

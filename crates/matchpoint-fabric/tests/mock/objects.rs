@@ -329,6 +329,9 @@ unsafe extern "C" fn close_ep(fid: *mut Fid) -> c_int {
         let ep = &mut *fid.cast::<Ep>();
         // That is how it tells a queue of a peer's from its own.
         assert!(ep.srx.is_null() || ep.fid.msg == ep.of_peer, "the core closes a queue that is not its own");
+        if world().keeps_endpoints {
+            return -libc::EBUSY;
+        }
         for cq in [ep.rx_cq, ep.tx_cq] {
             if !cq.is_null() {
                 (*cq).endpoints.retain(|&bound| bound != fid.cast());
