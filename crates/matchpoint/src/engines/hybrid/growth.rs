@@ -20,7 +20,8 @@ pub(super) const ROW: usize = 8;
 pub(super) const GROUP: usize = ROW * (1 + NEAR.len());
 
 /// Buckets of the first row that are divided with a call, and their neighbours with them, among whom their keys may lie.
-/// (The whole group at once was 2 to 4 µs, too long for one call.)
+/// (The whole group at once was 2 to 4 µs, too long for one call.) In a sparse table, where one is in the caches, it is the
+/// group: divided more slowly it would be full again before it were done.
 const AT_ONCE: usize = 2;
 
 impl Dropped for Table {
@@ -68,7 +69,8 @@ impl Table {
         // Each key may need a cell where it comes to lie; so that no insertion has to add any either, there are two more.
         // Without memory the group waits, and the table gets crowded. It waits for the next call, too, where a chunk is
         // added: that is a page which was perhaps never touched before, and takes as long as dividing does.
-        if !self.cells.has_room_for(AT_ONCE * (1 + NEAR.len()) + 2) {
+        let at_once = if self.slots.len() > self.sparse_until { AT_ONCE } else { ROW };
+        if !self.cells.has_room_for(at_once * (1 + NEAR.len()) + 2) {
             _ = self.cells.grow();
             return;
         }
@@ -85,7 +87,7 @@ impl Table {
             self.is_looked_at = false;
             self.slots.extend(GROUP);
         }
-        (0..AT_ONCE).for_each(|_| self.divide_neighbours(from, hashing));
+        (0..usize::min(at_once, ROW - self.divided)).for_each(|_| self.divide_neighbours(from, hashing));
         if self.divided == ROW {
             (self.whole, self.divided) = (self.whole + GROUP, 0);
         }
