@@ -88,9 +88,9 @@ fn provenance(who: &str, raw: &Raw, parameters: &Parameters) -> Provenance {
         host: hosts(raw),
         mpi: head.mpi.clone(),
         how: format!(
-            "matchpoint calibrate {} under `{}`: ping-pong to {} bytes, HighVolumePingPong to {} messages; {} rounds, of which \
-             each is the mean of the closest half of its batches, and their median counts, or, where batches are few, the \
-             least of all; fitted by Huber's method to relative residuals",
+            "matchpoint calibrate {} under `{}`: ping-pong to {} bytes, HighVolumePingPong to {} messages; {} rounds, of \
+             whose batches together the tenth percentile counts; fitted by Huber's method to relative \
+             residuals",
             env!("CARGO_PKG_VERSION"),
             head.command.join(" "),
             settings.bytes_max,

@@ -215,6 +215,8 @@ fn a_node_rate_that_rounds_do_not_agree_on_is_open() {
 #[test]
 fn noise_and_outliers_move_it_little() {
     let noisy = MadeUp { noise: 0.03, outliers: 4, ..MadeUp::blue_waters() };
+    // The tenth percentile of all, of which a quarter is late, is 1.11 standard deviations below the middle of the others.
+    let counts = 1.0 - 1.11 * noisy.noise;
     for seed in 0..10 {
         let found = fit(&noisy.raw(nodes(4, 16), Settings::default(), seed));
         // Where α is a hundredth of what the largest message takes, it is seen in the smallest alone.
@@ -230,11 +232,11 @@ fn noise_and_outliers_move_it_little() {
             );
         }
         let gamma = found.search.as_ref().unwrap().gamma_s();
-        assert!(near(&gamma, 8.4e-9, 0.03), "seed {seed}: {gamma:?}");
+        assert!(near(&gamma, 8.4e-9 * counts, 0.03), "seed {seed}: {gamma:?}");
         let delta = found.contention.as_ref().unwrap().each_s;
         assert!(near(&delta, 1.0e-10, 0.1), "seed {seed}: {delta:?}");
         let NodeRate::Limit(rate) = off_node.node_rates[2] else { panic!("{off_node:?}") };
-        assert!(near(&rate, 6.6e9, 0.03), "seed {seed}: {rate:?}");
+        assert!(near(&rate, 6.6e9 / counts, 0.03), "seed {seed}: {rate:?}");
     }
 }
 

@@ -27,8 +27,8 @@ impl Range {
         Range { value, low: (centre - margin).clamp(0.0, value), high: (centre + margin).max(value) }
     }
 
-    /// The same, at least as wide as several estimates of it tell, one from each round: Student's interval of their mean, about
-    /// the value. (Of so few rounds a bootstrap would be too narrow: it never reaches beyond the most and the least.) How
+    /// The same, at least as wide as several estimates of it tell, one from each round: Student's interval of their
+    /// mean, and the value. (Of so few rounds a bootstrap would be too narrow: it never reaches beyond the most and the least.) How
     /// well one line describes all times says nothing of how fast the machine was that minute; rounds do. Where there are no
     /// more times than parameters, which say nothing of the line either, rounds alone tell.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
@@ -39,7 +39,7 @@ impl Range {
         let mean = estimates.iter().sum::<f64>() / count;
         let variance = estimates.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let margin = robust::student(count - 1.0) * (variance / count).sqrt();
-        let own = Range::around(self.value, self.value, margin);
+        let own = Range::around(self.value, mean, margin);
         if !self.is_bounded() {
             return own;
         }
