@@ -36,7 +36,7 @@ pub fn run(arguments: &Analyze) -> Result<(), Failure> {
 fn measure(arguments: &Analyze, progress: &Progress) -> Result<Measurements, Failure> {
     let trace = open(&arguments.trace)?;
     Ok(progress::shown(progress, || {
-        replay(trace.as_ref(), &arguments.options(trace.description().bytes), progress)
+        replay(trace.as_ref(), &arguments.options(trace.description()), progress)
     })?)
 }
 

@@ -22,6 +22,13 @@ pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
+/// Recorded run time ÷ replayed run time, `MPI_Init` and `MPI_Finalize` left out, which the replay does not have; `None`
+/// if either is not known.
+pub fn times_slower(measurements: &Measurements) -> Option<f64> {
+    let slower = (measurements.elapsed_s - measurements.setup_s) / measurements.replayed_s;
+    (slower.is_finite() && slower > 0.0).then_some(slower)
+}
+
 /// Receives that found their message waiting.
 pub fn late(totals: &Totals) -> u64 {
     totals.late_by_function.values().sum()

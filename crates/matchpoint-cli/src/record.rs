@@ -49,8 +49,10 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
-    let next = recorded.output.display();
-    anstream::eprintln!("{}\nmatchpoint: next: matchpoint analyze {next}", told(&recorded));
+    anstream::eprintln!("{}", told(&recorded));
+    if recorded.calls > 0 {
+        anstream::eprintln!("matchpoint: next: matchpoint analyze {}", recorded.output.display());
+    }
     job::ended(status)
 }
 
@@ -93,15 +95,30 @@ pub(crate) fn told(recorded: &Recorded) -> String {
             ranks(&recorded.missing)
         ));
     }
+    if !recorded.silent.is_empty() {
+        lines.push(format!(
+            "matchpoint: nothing was written of {}: calls are written once a second, and a process that crashes or is \
+             killed before leaves none",
+            ranks(&recorded.silent)
+        ));
+    }
+    if !recorded.all_left_out.is_empty() {
+        lines.push(format!(
+            "matchpoint: nothing of {} is within the limit; give a larger --limit, or none",
+            ranks(&recorded.all_left_out)
+        ));
+    }
     if recorded.left_out > 0 {
         lines.push(format!(
-            "matchpoint: the limit was reached: {} only counted; analyze tells where the trace ends",
-            calls_were(recorded.left_out)
+            "matchpoint: the limit was reached: {} only counted{}",
+            calls_were(recorded.left_out),
+            if recorded.calls > 0 { "; analyze tells where the trace ends" } else { "" }
         ));
     } else if !recorded.incomplete.is_empty() {
         lines.push(format!(
-            "matchpoint: {} did not reach MPI_Finalize; what was written until then is readable",
-            ranks(&recorded.incomplete)
+            "matchpoint: {} did not reach MPI_Finalize{}",
+            ranks(&recorded.incomplete),
+            if recorded.calls > 0 { "; what was written until then is readable" } else { "" }
         ));
         lines.extend(within(&recorded.within));
     }

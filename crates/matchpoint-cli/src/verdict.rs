@@ -10,7 +10,7 @@
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
-use crate::derived::{between, cost_ns};
+use crate::derived::{between, cost_ns, times_slower};
 use crate::doubt::{self, Doubt};
 use crate::format;
 
@@ -36,7 +36,7 @@ pub const SLOWER: f64 = 4.0;
 pub enum Answer {
     /// The measurements do not tell: they lead to different answers, or show too little.
     Unknown,
-    /// There is no message, so there is no matching.
+    /// There is no message in a trace that is whole, so there is no matching.
     NoMessages,
     /// Under [`NEGLIGIBLE`].
     No,
@@ -61,6 +61,10 @@ pub struct Verdict {
     pub share_of_replay: f64,
     /// The same with warm caches, and with cold ones.
     pub range_of_replay: (f64, f64),
+    /// The share if `MPI_Init` and `MPI_Finalize` were no part of the run time.
+    pub share_without_setup: f64,
+    /// The same with warm caches, and with cold ones.
+    pub range_without_setup: (f64, f64),
     /// What another engine would cost there: the reference, and the cheapest if that is another.
     pub others: Vec<Other>,
     /// The rank with the largest share.
@@ -122,23 +126,50 @@ pub fn stands_for(engine: &str) -> Option<&'static str> {
     }
 }
 
+/// The engine that searches as a library does which calls itself so: `list`, as MPICH and all that is made of it, unless
+/// it is Open MPI.
+pub fn stand_in(library: Option<&str>) -> &'static str {
+    if library.is_some_and(|library| library.starts_with("Open MPI")) { "rank_array" } else { "list" }
+}
+
+/// Said where the engine stands for another library than the trace's.
+fn of_another(measurements: &Measurements, engine: &EngineMeasurements) -> String {
+    let library = measurements.trace.library.as_deref();
+    let (of_engine, of_trace) = (stands_for(&engine.name), stands_for(stand_in(library)));
+    match of_trace.filter(|_| library.is_some() && of_engine.is_some() && of_engine != of_trace) {
+        Some(of_trace) => format!(" (the trace is of one that searches as {of_trace} does)"),
+        None => String::new(),
+    }
+}
+
 /// Judges.
 pub fn verdict(measurements: &Measurements) -> Verdict {
     let Some(engine) = measurements.engines.first() else {
         return without(Answer::Unknown, "no engine was replayed.");
     };
     if measurements.totals.sends == 0 && measurements.totals.receives == 0 {
-        return without(
-            Answer::NoMessages,
-            "the trace has no point-to-point message, so there is nothing to match \
-             and no engine can change its run time.",
-        );
+        return silent(measurements);
     }
     match worst(measurements, engine) {
         Some(worst) => judged(measurements, engine, &worst),
         None => {
             without(Answer::Unknown, "the trace records no run time to compare the cost of matching with.")
         }
+    }
+}
+
+/// Of a trace that shows no message.
+fn silent(measurements: &Measurements) -> Verdict {
+    match doubt::gaps(measurements) {
+        Some(Doubt { why, decides }) => without(
+            Answer::Unknown,
+            &format!("the trace shows no point-to-point message, and {why} {decides}"),
+        ),
+        None => without(
+            Answer::NoMessages,
+            "the trace has no point-to-point message, so there is nothing to match \
+             and no engine can change its run time.",
+        ),
     }
 }
 
@@ -169,6 +200,8 @@ fn shares<'a>(rank: &'a RankMeasurements, cost: &EngineAtRank) -> Option<Worst<'
 fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Worst<'_>) -> Verdict {
     let of_replay = worst.rank.elapsed_s / measurements.replayed_s;
     let of_replay = |share: f64| if of_replay.is_finite() { (share * of_replay).min(1.0) } else { 0.0 };
+    let longer = worst.rank.elapsed_s / (worst.rank.elapsed_s - worst.rank.setup_s);
+    let without_setup = |share: f64| if longer.is_finite() && longer > 1.0 { share * longer } else { share };
     let mut verdict = Verdict {
         answer: Answer::to(worst.share()),
         share: worst.share(),
@@ -176,6 +209,8 @@ fn judged(measurements: &Measurements, engine: &EngineMeasurements, worst: &Wors
         high: worst.high,
         share_of_replay: of_replay(worst.share()),
         range_of_replay: (of_replay(worst.low), of_replay(worst.high)),
+        share_without_setup: without_setup(worst.share()),
+        range_without_setup: (without_setup(worst.low), without_setup(worst.high)),
         others: others(measurements, worst),
         rank: worst.rank.rank,
         at_s: worst.rank.worst_at_s,
@@ -219,6 +254,7 @@ fn text(
     let range = format::share_range(verdict.low, verdict.high);
     let range = if range == share { String::new() } else { format!(" ({range})") };
     let way = stands_for(&engine.name).map_or(String::new(), |of| format!(", which searches as {of} does"));
+    let way = way + &of_another(measurements, engine);
     let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
     let with = if why.is_empty() { "with" } else { "With" };
     let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
@@ -237,17 +273,29 @@ fn text(
 
 /// Of a run that was far slower than its replay: what the cost is of the latter.
 fn of_replay(measurements: &Measurements, verdict: &Verdict) -> String {
-    let slower = measurements.elapsed_s / measurements.replayed_s;
-    if !slower.is_finite() || slower < SLOWER {
+    let Some(slower) = times_slower(measurements).filter(|slower| *slower >= SLOWER) else {
         return String::new();
+    };
+    format!(
+        " The traced run took {} times as long as its replay{}, of whose time it is {}.",
+        format::digits(slower),
+        setup_left_out(measurements),
+        part_of_replay(verdict)
+    )
+}
+
+/// What the cost is of the replay's time, in words.
+pub fn part_of_replay(verdict: &Verdict) -> String {
+    if verdict.share_of_replay >= 1.0 {
+        return "all, or more".to_owned();
     }
     let (low, high) = verdict.range_of_replay;
-    format!(
-        " The traced run took {} times as long as its replay, of whose time it is {} ({}).",
-        format::digits(slower),
-        format::share(verdict.share_of_replay),
-        format::share_range(low, high)
-    )
+    format!("{} ({})", format::share(verdict.share_of_replay), format::share_range(low, high))
+}
+
+/// Said where run times are compared.
+pub fn setup_left_out(measurements: &Measurements) -> &'static str {
+    if measurements.setup_s > 0.0 { " (MPI_Init and MPI_Finalize left out)" } else { "" }
 }
 
 fn instead(verdict: &Verdict) -> String {
@@ -285,6 +333,14 @@ fn caveat(measurements: &Measurements) -> String {
         let left_out = format::counted(measurements.trace.calls_left_out, "call");
         caveats += &format!(" The tracer left out {left_out}.");
     }
+    if measurements.trace.calls_cut_off > 0 {
+        let cut_off = format::counted(measurements.trace.calls_cut_off, "call");
+        caveats += &format!(" The files have lost {cut_off}.");
+    }
+    let early = measurements.trace.ended_early.len() as u64;
+    if early > 0 {
+        caveats += &format!(" The calls of {} end early.", format::counted(early, "rank"));
+    }
     caveats
 }
 
@@ -296,6 +352,8 @@ fn without(answer: Answer, text: &str) -> Verdict {
         high: 0.0,
         share_of_replay: 0.0,
         range_of_replay: (0.0, 0.0),
+        share_without_setup: 0.0,
+        range_without_setup: (0.0, 0.0),
         others: Vec::new(),
         rank: 0,
         at_s: 0.0,

@@ -28,6 +28,7 @@ fn written(measurements: &Measurements) -> Value {
 fn full() -> Measurements {
     let mut measurements = synthetic::run(8);
     measurements.trace.missing.push((3, "no file".to_owned()));
+    measurements.trace.ended_early.push(2);
     measurements.arrivals.released.insert("a wait that never ends", 2);
     measurements
 }

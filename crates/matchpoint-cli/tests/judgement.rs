@@ -4,9 +4,9 @@ mod synthetic;
 
 use matchpoint_cli::advice::{Advice, Kind};
 use matchpoint_cli::report::Report;
-use matchpoint_cli::verdict::Answer;
+use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::Wildcards;
+use matchpoint_replay::measurements::{TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
 fn with(change: impl FnOnce(&mut Measurements)) -> Measurements {
@@ -93,6 +93,65 @@ fn a_trace_that_shows_little_of_the_run_gives_no_no() {
     assert_eq!(Report::new(&hardly_any).verdict.answer, Answer::No);
 }
 
+/// Nine of ten messages go to the rank that is not there.
+#[test]
+fn a_trace_without_the_rank_that_most_messages_go_to_gives_no_no() {
+    let headless = with(|of| {
+        *of = costing(0.001);
+        of.trace.missing = vec![(5, "no file".to_owned())];
+        of.arrivals.lost_messages = 9 * of.ranks.iter().map(|rank| rank.messages).sum::<u64>();
+    });
+    let verdict = Report::new(&headless).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(
+        verdict.text.starts_with("Cannot tell: of 241,280 messages the trace shows where"),
+        "{}",
+        verdict.text
+    );
+    let few = with(|of| {
+        *of = costing(0.001);
+        of.trace.missing = vec![(5, "no file".to_owned())];
+        of.arrivals.lost_messages = 9;
+    });
+    assert_eq!(Report::new(&few).verdict.answer, Answer::No);
+}
+
+#[test]
+fn calls_that_were_cut_off_and_calls_that_end_early_are_told() {
+    let cut = with(|of| {
+        *of = costing(0.001);
+        of.trace.calls_cut_off = 2 * of.trace.calls;
+    });
+    let verdict = Report::new(&cut).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(verdict.text.contains("A whole copy of the trace would decide."), "{}", verdict.text);
+    assert!(find(&cut, "files are not whole").unwrap().text.contains("Copy the trace again."));
+    assert!(find(&cut, "needs no change").is_none());
+    let early = with(|of| {
+        *of = costing(0.001);
+        of.trace.ended_early = vec![2, 4];
+    });
+    let verdict = Report::new(&early).verdict;
+    assert_eq!(verdict.answer, Answer::No);
+    assert!(verdict.text.ends_with(" The calls of 2 ranks end early."), "{}", verdict.text);
+    assert!(find(&early, "Calls end early").unwrap().text.contains("2 ranks (the first is 2)"));
+    for title in ["files are not whole", "Calls end early"] {
+        assert!(find(&costing(0.001), title).is_none(), "{title}");
+    }
+}
+
+/// What cannot be told comes before what a better machine would tell.
+#[test]
+fn what_is_not_there_is_told_before_that_the_run_was_waiting() {
+    let both = with(|of| {
+        *of = costing(0.004);
+        of.replayed_s = of.elapsed_s / 10.0;
+        of.trace.missing = (1..8).map(|rank| (rank, "no file".to_owned())).collect();
+    });
+    let text = Report::new(&both).verdict.text;
+    assert!(text.starts_with("Cannot tell: the trace shows 1 of 8 ranks."), "{text}");
+}
+
 #[test]
 fn what_else_it_would_cost_is_told_of_hybrid_and_of_the_cheapest() {
     let mut measurements = costing(0.2);
@@ -170,6 +229,35 @@ fn nothing_to_match_is_said() {
     assert!(verdict.text.starts_with("No messages: "), "{}", verdict.text);
 }
 
+/// A deadlock, a limit, an abort in the first second: what is not in the trace may have been messages.
+#[test]
+fn no_messages_in_a_trace_that_is_not_whole_is_no_answer() {
+    let silent = |change: fn(&mut TraceFacts)| {
+        let measurements = with(|of| {
+            of.totals = Default::default();
+            change(&mut of.trace);
+        });
+        let Verdict { answer, text, .. } = Report::new(&measurements).verdict;
+        assert_eq!(answer, Answer::Unknown, "{text}");
+        text
+    };
+    let shows = "Cannot tell: the trace shows no point-to-point message, and ";
+    for (text, says) in [
+        (
+            silent(|of| of.missing = vec![(1, "no file".to_owned())]),
+            "1 of 8 ranks is missing from it. A trace of all ranks would decide.",
+        ),
+        (silent(|of| of.calls_left_out = 1), "calls. A trace of all calls would decide."),
+        (silent(|of| of.calls_cut_off = 1), "calls. A trace of all calls would decide."),
+        (
+            silent(|of| of.ended_early = vec![0, 1]),
+            "the calls of 2 ranks end early: what followed is not known. A trace of a run that ends would decide.",
+        ),
+    ] {
+        assert!(text.starts_with(shows) && text.ends_with(says), "{text}");
+    }
+}
+
 #[test]
 fn without_run_times_nothing_is_claimed() {
     let measurements = with(|of| of.ranks.iter_mut().for_each(|rank| rank.elapsed_s = 0.0));
@@ -243,6 +331,70 @@ fn a_run_that_was_mostly_waiting_is_told_in_the_verdict() {
     assert!(verdict.text.contains("10.0 times as long as its replay"), "{}", verdict.text);
     assert!(find(&waiting, "far slower than its replay").is_some());
     assert!(find(&waiting, "needs no change").is_none());
+}
+
+#[test]
+fn a_run_that_was_mostly_setup_is_no_answer_and_no_waiting() {
+    let short = |setup: f64| {
+        with(|of| {
+            *of = costing(0.003);
+            of.setup_s = setup * of.elapsed_s;
+            of.ranks.iter_mut().for_each(|rank| rank.setup_s = setup * rank.elapsed_s);
+            of.replayed_s = of.elapsed_s / 10.0;
+        })
+    };
+    let verdict = Report::new(&short(0.9)).verdict;
+    assert_eq!(verdict.answer, Answer::Unknown);
+    assert!(
+        verdict.text.starts_with("Cannot tell: MPI_Init and MPI_Finalize took 90 % of the run."),
+        "{}",
+        verdict.text
+    );
+    let says = "Of the time between them it is 3 % (1.5–6 %). A run that goes on for longer would decide.";
+    assert!(verdict.text.contains(says), "{}", verdict.text);
+    assert!((verdict.share - 0.003).abs() < 1e-9 && (verdict.share_without_setup - 0.03).abs() < 1e-9);
+    // The rest is as long as the replay: nobody waited.
+    assert!(find(&short(0.9), "far slower").is_none());
+    assert!(find(&short(0.9), "took most of the run").is_some());
+    let text = Report::new(&short(0.4)).verdict.text;
+    assert!(text.contains("6.0 times as long as its replay (MPI_Init and MPI_Finalize left out)"), "{text}");
+    assert!(find(&short(0.4), "took most of the run").is_none());
+    assert!(find(&short(0.0), "far slower").unwrap().text.starts_with("It took 1.2 s, the replay"));
+}
+
+#[test]
+fn a_cost_beyond_the_replay_is_no_share_of_it() {
+    let beyond = with(|of| {
+        *of = costing(0.004);
+        of.replayed_s = of.elapsed_s / 1000.0;
+    });
+    let verdict = Report::new(&beyond).verdict;
+    assert!(verdict.text.contains("Of the replay's time it is all, or more."), "{}", verdict.text);
+    assert!(find(&beyond, "far slower").unwrap().text.contains("as long as the replay, or longer"));
+}
+
+#[test]
+fn an_engine_that_stands_for_another_library_is_told() {
+    let of = |library: Option<&str>, engine: usize| {
+        let measurements = with(|of| {
+            *of = costing(0.2);
+            of.trace.library = library.map(str::to_owned);
+            of.engines.swap(0, engine);
+        });
+        Report::new(&measurements).verdict.text
+    };
+    let told = "(the trace is of one that searches as Open MPI does)";
+    let open_mpi = Some("Open MPI v5.0.11, package: Open MPI somebody@somewhere");
+    assert!(of(open_mpi, 0).contains(&format!("`list`, which searches as MPICH does {told}, matching")));
+    assert!(
+        of(Some("MPICH Version: 5.0.2"), 1).contains("(the trace is of one that searches as MPICH does)")
+    );
+    for (library, engine) in
+        [(None, 0), (None, 1), (Some("MPICH Version: 5.0.2"), 0), (open_mpi, 1), (open_mpi, 2)]
+    {
+        let text = of(library, engine);
+        assert!(!text.contains("the trace is of"), "{text}");
+    }
 }
 
 #[test]

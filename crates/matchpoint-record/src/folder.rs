@@ -104,8 +104,7 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     manifest.state = "finished".to_owned();
     manifest.ended = Some(time(SystemTime::now()));
     manifest.ranks = first.map(|file| file.head.size);
-    let library = first.and_then(|file| file.head.library.lines().next()).unwrap_or_default();
-    manifest.mpi = library.split_whitespace().collect::<Vec<_>>().join(" ");
+    manifest.mpi = first.and_then(|file| file.head.library_line()).unwrap_or_default();
     manifest.files = files
         .iter()
         .map(|file| RankFile {

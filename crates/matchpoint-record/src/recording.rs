@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
+use matchpoint_trace::native::Summary;
+use matchpoint_trace::native::head::End;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
 use crate::compiler::{Recorder, recorder};
@@ -165,6 +167,8 @@ impl Recording {
             ranks: self.manifest.ranks.unwrap_or(0),
             missing: missing(&self.manifest),
             incomplete: self.manifest.files.iter().filter(told).map(|file| file.rank).collect(),
+            silent: without_calls(&files, |end| end.is_none()),
+            all_left_out: without_calls(&files, |end| end.is_some_and(|end| end.left_out > 0)),
             calls: self.manifest.files.iter().map(|file| file.calls).sum(),
             within: files
                 .iter()
@@ -181,6 +185,12 @@ impl Recording {
     }
 }
 
+/// Ranks whose file holds no call and has such an end.
+fn without_calls(files: &[Summary], has_end: impl Fn(Option<&End>) -> bool) -> Vec<u32> {
+    let without = files.iter().filter(|file| file.calls == 0 && has_end(file.end.as_ref()));
+    without.map(|file| file.head.rank).collect()
+}
+
 /// A job that has run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recorded {
@@ -194,6 +204,10 @@ pub struct Recorded {
     pub missing: Vec<u32>,
     /// Ranks whose file has no proper end: killed, aborted, or over the limit.
     pub incomplete: Vec<u32>,
+    /// Those of them that died before any call was written.
+    pub silent: Vec<u32>,
+    /// Those of them of which no call was within the limit.
+    pub all_left_out: Vec<u32>,
     /// Functions of MPI, and ranks that had been within them for a second or more when they died.
     pub within: Vec<(String, u32)>,
     /// Calls in the trace.

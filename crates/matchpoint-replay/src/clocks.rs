@@ -76,6 +76,7 @@ mod tests {
             by_function: Vec::new(),
             first_ns: synchronisations[0].0,
             last_ns: synchronisations[0].1,
+            setup_ns: 0,
             membership: None,
             any_sources: Default::default(),
             synchronisations: synchronisations.to_vec(),

@@ -24,6 +24,8 @@ pub struct Measurements {
     pub arrivals: ArrivalFacts,
     /// Run time of the traced program, as recorded: from the first call entered to the last call left.
     pub elapsed_s: f64,
+    /// What `MPI_Init` and `MPI_Finalize` took of it at every rank at least. They are no part of the replay.
+    pub setup_s: f64,
     /// Run time in the replay.
     pub replayed_s: f64,
     /// The communicators that messages used, by context.
@@ -166,16 +168,22 @@ pub struct OddTimes {
 pub struct TraceFacts {
     /// Format and version.
     pub format: String,
+    /// The MPI library, as it calls itself, on one line; `None` if the trace does not tell.
+    pub library: Option<String>,
     /// Path given by the user.
     pub path: String,
     /// Processes in the traced program.
     pub ranks: u32,
-    /// Ranks without a readable stream, and why.
+    /// Ranks without a readable stream, or with one that holds none of their calls, and why.
     pub missing: Vec<(u32, String)>,
     /// Calls read, of whatever kind.
     pub calls: u64,
     /// Calls that the tracer says it did not write.
     pub calls_left_out: u64,
+    /// Calls that were written, as the trace says, and that its files have no more.
+    pub calls_cut_off: u64,
+    /// Ranks of which an unknown number of last calls is not in the trace, ascending; without the missing ones.
+    pub ended_early: Vec<u32>,
     /// What limits the trace: full sentences.
     pub notes: Vec<String>,
 }
@@ -388,6 +396,8 @@ pub struct RankMeasurements {
     pub messages: u64,
     /// Run time of this process as recorded.
     pub elapsed_s: f64,
+    /// What `MPI_Init` and `MPI_Finalize` took of it.
+    pub setup_s: f64,
     /// Ranks it sent to or that it had messages from.
     pub peers: u32,
     /// How evenly its messages come from its peers: entropy ÷ log of their number; 1 is uniform, 0 one peer only.

@@ -78,6 +78,7 @@ mod tests {
             by_function: Vec::new(),
             first_ns: calls.iter().map(|call| call.0).min().unwrap_or(0),
             last_ns: calls.iter().map(|call| call.1).max().unwrap_or(0),
+            setup_ns: 0,
             membership: None,
             any_sources: Default::default(),
             synchronisations: Vec::new(),

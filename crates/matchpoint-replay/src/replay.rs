@@ -245,6 +245,7 @@ impl Found<'_> {
                 compared,
             },
             elapsed_s: seconds(self.clocks.elapsed_ns(self.surveys)),
+            setup_s: seconds(self.surveys.iter().map(|survey| survey.setup_ns).min().unwrap_or(0)),
             replayed_s: seconds(tally.end_ns),
             communicators: self.used_communicators(&tally.messages_by_context),
             engines: measurer.engines(),
@@ -272,11 +273,14 @@ impl Found<'_> {
         let description = self.trace.description();
         TraceFacts {
             format: description.format.clone(),
+            library: description.library.clone(),
             path: description.path.display().to_string(),
             ranks: description.ranks,
             missing: description.missing.iter().map(|missing| (missing.rank, missing.why.clone())).collect(),
             calls: self.surveys.iter().map(|survey| survey.calls).sum(),
             calls_left_out: description.calls_left_out,
+            calls_cut_off: description.calls_cut_off,
+            ended_early: description.ended_early.clone(),
             notes: [description.notes.clone(), self.notes()].concat(),
         }
     }
@@ -375,6 +379,7 @@ impl Found<'_> {
             receives: observer.unexpected_searched.searches,
             messages: observer.posted_searched.searches,
             elapsed_s: if survey.calls == 0 { 0.0 } else { seconds(survey.last_ns - survey.first_ns) },
+            setup_s: seconds(survey.setup_ns),
             peers,
             peer_uniformity,
             peer_weight_max,

@@ -38,6 +38,8 @@ pub(crate) struct RankSurvey {
     /// When the first call was entered and the last was left, in the process's own clock.
     pub first_ns: i64,
     pub last_ns: i64,
+    /// What `MPI_Init` and `MPI_Finalize` took.
+    pub setup_ns: i64,
     /// What it did to communicators and groups, in order, if that is not too much.
     pub membership: Option<Vec<Membership>>,
     /// Its non-blocking receives from any source.
@@ -130,6 +132,7 @@ fn survey_rank(
         by_function: Vec::new(),
         first_ns: i64::MAX,
         last_ns: i64::MIN,
+        setup_ns: 0,
         membership: Some(Vec::new()),
         any_sources: AnySources::default(),
         synchronisations: Vec::new(),
@@ -169,6 +172,10 @@ impl RankSurvey {
         self.calls += 1;
         self.first_ns = self.first_ns.min(call.enter_ns);
         self.last_ns = self.last_ns.max(call.leave_ns);
+        if is_setup(call.function) {
+            let took_ns = call.leave_ns.saturating_sub(call.enter_ns).max(0);
+            self.setup_ns = self.setup_ns.saturating_add(took_ns);
+        }
         self.times.note(call.thread, call.enter_ns, call.leave_ns);
         match call.action {
             Action::Collective { comm: CommId::WORLD, request: None, .. }
@@ -328,6 +335,12 @@ impl Answers {
     fn forget(&mut self) {
         self.0 = [None; 8];
     }
+}
+
+/// Whether it is MPI's own beginning or end, which no program is run for.
+#[inline]
+fn is_setup(function: Function) -> bool {
+    matches!(function, Function::Init | Function::Init_thread | Function::Finalize)
 }
 
 /// Whether no process leaves this collective before every process has entered it.

@@ -50,11 +50,14 @@ impl<F: Fn(u32, u64, &mut Call) -> bool + Send + Sync> MadeUp<F> {
     fn new(ranks: u32, call: F) -> Self {
         let description = Description {
             format: "made up".into(),
+            library: None,
             path: PathBuf::from("memory"),
             ranks,
             missing: Vec::new(),
             bytes: 1,
             calls_left_out: 0,
+            calls_cut_off: 0,
+            ended_early: Vec::new(),
             clock_error_ns: None,
             null_looks_any: true,
             notes: Vec::new(),

@@ -10,16 +10,23 @@ use crate::error::TraceError;
 pub struct Description {
     /// The format and its version, in words: `DUMPI 13.0.0`.
     pub format: String,
+    /// The MPI library, as it calls itself, on one line; `None` if the trace does not tell.
+    pub library: Option<String>,
     /// Where it was found.
     pub path: PathBuf,
     /// Number of processes in `MPI_COMM_WORLD`, as far as the trace tells: at least the number of streams.
     pub ranks: u32,
-    /// Ranks without a readable stream.
+    /// Ranks without a readable stream, or with one that holds none of their calls.
     pub missing: Vec<Missing>,
     /// Bytes of all streams together: what progress is measured against.
     pub bytes: u64,
     /// Calls that the tracer says it did not write.
     pub calls_left_out: u64,
+    /// Calls that were written, as the trace says, and that its files have no more: they are shorter than they were.
+    pub calls_cut_off: u64,
+    /// Ranks of which an unknown number of last calls is not in the trace, ascending: their processes died, or their
+    /// files are not whole. Those that are missing are not among them.
+    pub ended_early: Vec<u32>,
     /// The times of all ranks are on one clock, but for an error of so much at most. `None`: each rank's times are its
     /// own clock's, which may be any.
     pub clock_error_ns: Option<u64>,
@@ -35,7 +42,7 @@ pub struct Description {
 pub struct Missing {
     /// Which.
     pub rank: u32,
-    /// Why: no file, or an empty one.
+    /// Why: no file, or one without calls.
     pub why: String,
 }
 

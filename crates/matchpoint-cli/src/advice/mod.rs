@@ -69,10 +69,13 @@ const CHECKS: &[Check] = &[
     trust::timed_counting,
     trust::missing_ranks,
     trust::calls_left_out,
+    trust::calls_cut_off,
+    trust::ended_early,
     trust::released,
     trust::made_up,
     trust::unmatched,
     trust::wildcards_differ,
+    trust::mostly_setup,
     trust::slower_than_replayed,
     trust::sensitive,
 ];

@@ -3,10 +3,10 @@
 use matchpoint_replay::Arrivals;
 
 use super::{Advice, Case, trust};
-use crate::derived::{late_share, ratio};
-use crate::doubt::if_all_searched;
+use crate::derived::{late_share, ratio, times_slower};
+use crate::doubt::{if_all_searched, is_mostly_setup};
 use crate::format;
-use crate::verdict::SLOWER;
+use crate::verdict::{SLOWER, setup_left_out};
 
 /// Recorded wildcard receives that the replay should give the same message; fewer, and its order is not the run's.
 const REPRODUCED: f64 = 0.9;
@@ -224,7 +224,7 @@ pub fn missing_ranks(case: &Case<'_>) -> Option<Advice> {
     trust(
         "Ranks are missing",
         format!(
-            "{} of {} ranks have no readable stream (rank {first}: {why}). Their messages are known only from their \
+            "{} of {} ranks have no calls in the trace (rank {first}: {why}). Their messages are known only from their \
              partners, what matching costs them is not known, and collectives that they belong to take the time \
              recorded: waiting for them is part of it.",
             trace.missing.len(),
@@ -254,6 +254,40 @@ pub fn calls_left_out(case: &Case<'_>) -> Option<Advice> {
             ("calls_left_out", trace.calls_left_out as f64),
             ("share_if_all_searched", if_all_searched(case.measurements, case.verdict)),
         ],
+    )
+}
+
+pub fn calls_cut_off(case: &Case<'_>) -> Option<Advice> {
+    let trace = &case.measurements.trace;
+    if trace.calls_cut_off == 0 {
+        return None;
+    }
+    trust(
+        "The trace's files are not whole",
+        format!(
+            "They have lost {} since they were written; the run that is judged is what is left of it. Copy the trace \
+             again.",
+            format::counted(trace.calls_cut_off, "call")
+        ),
+        vec![("calls_cut_off", trace.calls_cut_off as f64)],
+    )
+}
+
+pub fn ended_early(case: &Case<'_>) -> Option<Advice> {
+    let early = &case.measurements.trace.ended_early;
+    let first = early.first()?;
+    let which = if early.len() == 1 {
+        format!("rank {first}")
+    } else {
+        format!("{} (the first is {first})", format::counted(early.len() as u64, "rank"))
+    };
+    trust(
+        "Calls end early",
+        format!(
+            "The last calls of {which} are not in the trace, and nobody counted them: what was going on when the run \
+             ended, a pile of messages or a call that never returned, is not part of the figures."
+        ),
+        vec![("ranks_ended_early", early.len() as f64)],
     )
 }
 
@@ -344,21 +378,45 @@ pub fn wildcards_differ(case: &Case<'_>) -> Option<Advice> {
 
 pub fn slower_than_replayed(case: &Case<'_>) -> Option<Advice> {
     let measurements = case.measurements;
-    let factor = ratio(measurements.elapsed_s, measurements.replayed_s);
+    let factor = times_slower(measurements).filter(|factor| *factor >= SLOWER)?;
     let share = case.verdict.share_of_replay;
-    if factor < SLOWER || share == 0.0 {
+    if share == 0.0 {
         return None;
     }
+    let there = if share < 1.0 {
+        format!("matching would cost {} of the run time", format::share(share))
+    } else {
+        "matching alone would take as long as the replay, or longer".to_owned()
+    };
     trust(
         "The traced run was far slower than its replay",
         format!(
-            "It took {}, the replay {}: time that the processes spent in MPI without need, on cores they shared, \
-             say. On a machine that runs it as fast as the replay, matching would cost {} of the run time.",
-            format::seconds(measurements.elapsed_s),
+            "It took {}{}, the replay {}: time that the processes spent in MPI without need, on cores they shared, \
+             say. On a machine that runs it as fast as the replay, {there}.",
+            format::seconds(measurements.elapsed_s - measurements.setup_s),
+            setup_left_out(measurements),
             format::seconds(measurements.replayed_s),
-            format::share(share)
         ),
         vec![("slower_factor", factor), ("share_of_replay", share)],
+    )
+}
+
+pub fn mostly_setup(case: &Case<'_>) -> Option<Advice> {
+    let verdict = case.verdict;
+    if !is_mostly_setup(verdict) {
+        return None;
+    }
+    let setup = 1.0 - verdict.share / verdict.share_without_setup;
+    trust(
+        "MPI_Init and MPI_Finalize took most of the run",
+        format!(
+            "At rank {} they took {} of it. What a longer run spends on matching is nearer to the share of the time between \
+             them, {}.",
+            verdict.rank,
+            format::share(setup),
+            format::share(verdict.share_without_setup)
+        ),
+        vec![("setup_share", setup), ("share_without_setup", verdict.share_without_setup)],
     )
 }
 

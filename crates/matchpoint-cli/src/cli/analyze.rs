@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use matchpoint::engines::REGISTRY;
 use matchpoint_replay::{Arrivals, LogGp, Options};
+use matchpoint_trace::Description;
+
+use crate::verdict::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint analyze traces/lulesh-27
@@ -20,7 +23,8 @@ pub struct Analyze {
     pub trace: PathBuf,
 
     /// An engine to replay, as name:key=value,…; `all` is every other one. Repeat for several: the verdict is about
-    /// the first, which stands for your MPI (list searches as MPICH does, rank_array as Open MPI) [default: list, all]
+    /// the first, which stands for your MPI (list searches as MPICH does, rank_array as Open MPI) [default: list, all;
+    /// rank_array, all, if the trace is of Open MPI]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
@@ -56,21 +60,26 @@ const COMPARED_ANYWAY_BYTES: u64 = 32 << 20;
 
 impl Analyze {
     /// What to ask the replay for.
-    pub fn options(&self, trace_bytes: u64) -> Options {
+    pub fn options(&self, trace: &Description) -> Options {
         Options {
-            engines: self.named(),
+            engines: self.named(trace.library.as_deref()),
             sampled: self.wants_all(),
             arrivals: self.arrivals,
             loggp: self.loggp,
-            compare_arrivals: self.compare_arrivals || trace_bytes < COMPARED_ANYWAY_BYTES,
+            compare_arrivals: self.compare_arrivals || trace.bytes < COMPARED_ANYWAY_BYTES,
         }
     }
 
-    /// The engines, the first first. `all` stands for every engine of the registry that is not named.
-    fn named(&self) -> Vec<String> {
+    /// The engines, the first first: that which stands for the trace's library, if none is named. `all` stands for every
+    /// engine of the registry that is not named.
+    fn named(&self, library: Option<&str>) -> Vec<String> {
         let mut names: Vec<String> = self.engines.iter().filter(|name| *name != ALL).cloned().collect();
+        if names.is_empty() {
+            names.push(stand_in(library).to_owned());
+        }
         if self.wants_all() {
-            let missing = REGISTRY.iter().filter(|spec| !self.engines.iter().any(|name| name == spec.name));
+            let named = names.clone();
+            let missing = REGISTRY.iter().filter(|spec| !named.iter().any(|name| name == spec.name));
             names.extend(missing.map(|spec| spec.name.to_owned()));
         }
         names
@@ -87,4 +96,43 @@ const ALL: &str = "all";
 
 fn engine_or_all(name: &str) -> Result<String, String> {
     if name == ALL { Ok(name.to_owned()) } else { super::engine_name(name) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        analyze: Analyze,
+    }
+
+    fn engines(library: Option<&str>, arguments: &[&str]) -> Vec<String> {
+        let words = ["analyze", "trace"].iter().chain(arguments);
+        Command::parse_from(words).analyze.named(library)
+    }
+
+    #[test]
+    fn the_first_engine_searches_as_the_library_of_the_trace_unless_another_is_named() {
+        let open_mpi = Some("Open MPI v5.0.11, package: Open MPI somebody@somewhere");
+        for (library, arguments, first) in [
+            (None, &[][..], "list"),
+            (Some("MPICH Version: 5.0.2"), &[], "list"),
+            (open_mpi, &[], "rank_array"),
+            (open_mpi, &["-e", "all"], "rank_array"),
+            (open_mpi, &["-e", "list", "-e", "all"], "list"),
+            (open_mpi, &["-e", "all", "-e", "bins"], "bins"),
+        ] {
+            let mut names = engines(library, arguments);
+            assert_eq!(names[0], first, "{library:?} {arguments:?}");
+            assert_eq!(names.len(), REGISTRY.len(), "each once");
+            names.sort();
+            names.dedup();
+            assert_eq!(names.len(), REGISTRY.len(), "each once");
+        }
+        assert_eq!(engines(open_mpi, &["-e", "bins"]), ["bins"]);
+    }
 }

@@ -43,6 +43,7 @@ pub struct Document<'a> {
     peers: Peers,
     arrivals: String,
     elapsed_s: f64,
+    setup_s: f64,
     verdict: Verdict<'a>,
     engines: Vec<Engine<'a>>,
     ranks: Vec<Rank<'a>>,
@@ -91,9 +92,12 @@ struct Timings {
 #[derive(Serialize)]
 struct Trace<'a> {
     format: &'a str,
+    library: Option<&'a str>,
     ranks: u32,
     calls: u64,
     calls_left_out: u64,
+    calls_cut_off: u64,
+    ended_early: &'a [u32],
     path: &'a str,
     missing: Vec<Missing<'a>>,
     notes: &'a [String],
@@ -150,6 +154,9 @@ struct Verdict<'a> {
     answer: &'static str,
     share_of_replay_low: f64,
     share_of_replay_high: f64,
+    share_without_setup: f64,
+    share_without_setup_low: f64,
+    share_without_setup_high: f64,
     others: Vec<Other<'a>>,
 }
 
@@ -198,6 +205,7 @@ struct Rank<'a> {
     receives: u64,
     messages: u64,
     elapsed_s: f64,
+    setup_s: f64,
     peers: u32,
     peer_uniformity: f64,
     peer_weight_max: f64,

@@ -64,6 +64,25 @@ fn processes_that_die_leave_what_they_wrote() {
     });
 }
 
+/// Nobody is sent to look at a trace in which nothing is.
+#[test]
+fn a_crash_before_anything_was_written_is_told() {
+    mpi::each(|mpi| {
+        let program = mpi.program("endings");
+        let ran = Job::of(mpi, 4, &program).args(["early"]).run();
+        failed(&ran);
+        ran.says("nothing was written of ranks 0, 1, 2, 3: calls are written once a second");
+        assert!(!ran.stderr.contains("next: ") && !ran.stderr.contains("is readable"), "{ran}");
+        let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
+        let said = String::from_utf8_lossy(&analyzed.stderr);
+        assert_eq!(analyzed.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("no file of any rank holds calls: nothing was written of any process"),
+            "{said}"
+        );
+    });
+}
+
 /// As in a deadlock: a call that did not return is in no block of calls.
 #[test]
 fn the_call_that_a_process_died_in_is_told() {
@@ -75,6 +94,8 @@ fn the_call_that_a_process_died_in_is_told() {
         let report = is_readable(&ran);
         let notes = notes(&report);
         assert_eq!(notes.matches(" s in MPI_Recv").count(), 3, "{notes}");
+        let early = report["trace"]["ended_early"].as_array().unwrap();
+        assert_eq!(early.len(), 4, "{notes}");
     });
 }
 
@@ -171,6 +192,19 @@ fn a_limit_is_kept() {
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
         assert!(notes(&report).contains("The limit of disk space was reached"), "{}", notes(&report));
         engines_agree(&report, &format!("{ran}"));
+    });
+}
+
+#[test]
+fn a_limit_that_no_call_is_within_is_told() {
+    mpi::each(|mpi| {
+        let ran = Job::new(&["--limit", "1K"]).with(mpi, 2, &mpi.example("gather_fds")).succeed();
+        ran.says("nothing of ranks 0, 1 is within the limit; give a larger --limit, or none");
+        assert!(!ran.stderr.contains("next: "), "{ran}");
+        let analyzed = Command::new(MATCHPOINT).arg("analyze").arg(ran.trace()).output().unwrap();
+        let said = String::from_utf8_lossy(&analyzed.stderr);
+        assert_eq!(analyzed.status.code(), Some(1), "{said}");
+        assert!(said.contains("the limit of disk space was reached before the first"), "{said}");
     });
 }
 

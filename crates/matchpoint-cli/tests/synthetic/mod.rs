@@ -28,6 +28,7 @@ pub fn run(ranks: u32) -> Measurements {
         totals: totals(messages),
         arrivals: arrivals(),
         elapsed_s: 1.2,
+        setup_s: 0.0,
         replayed_s: REPLAYED_S,
         communicators: communicators(ranks, messages),
         engines: vec![engine("list", 1.0, &all), engine("rank_array", 0.4, &all), engine("bins", 0.3, &all)],
@@ -82,11 +83,14 @@ fn places(messages: u64, ranks: u32) -> Vec<PlaceMeasurements> {
 fn trace(all: &[RankMeasurements], ranks: u32) -> TraceFacts {
     TraceFacts {
         format: "DUMPI 13.0.0".to_owned(),
+        library: None,
         path: "traces/halo".to_owned(),
         ranks,
         missing: Vec::new(),
         calls: all.iter().map(|rank| rank.calls).sum(),
         calls_left_out: 0,
+        calls_cut_off: 0,
+        ended_early: Vec::new(),
         notes: vec!["The tracer does not record communicator attributes.".to_owned()],
     }
 }
@@ -189,6 +193,7 @@ fn at_rank(rank: u32, ranks: u32) -> RankMeasurements {
         receives: messages,
         messages,
         elapsed_s: 1.2 - f64::from(rank % 7) * 0.001,
+        setup_s: 0.0,
         peers: if root { ranks - 1 } else { 6.min(ranks - 1) },
         peer_uniformity: 0.97 - f64::from(rank % 5) * 0.05,
         peer_weight_max: 0.18 + f64::from(rank % 5) * 0.02,

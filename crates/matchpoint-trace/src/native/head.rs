@@ -44,6 +44,14 @@ pub struct Head {
     pub functions: Vec<(String, String)>,
 }
 
+impl Head {
+    /// The first line of what the library calls itself, its words one blank apart; `None` if it is not known.
+    pub fn library_line(&self) -> Option<String> {
+        let line = self.library.lines().next()?.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty()).then_some(line)
+    }
+}
+
 /// What the ticks of a file are.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Clock {

@@ -1,5 +1,7 @@
 //! The manifest: what was run, how it ended, which files there are.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// The name of its file.
@@ -42,6 +44,14 @@ pub struct Manifest {
     /// Folders inside, each a trace.
     #[serde(default)]
     pub spawned: Vec<String>,
+}
+
+impl Manifest {
+    /// What it says of the files of a run that has ended, by rank; of one that has not, its files say more.
+    pub(crate) fn finished(&self) -> BTreeMap<u32, &RankFile> {
+        let files = self.files.iter().filter(|_| self.state == "finished");
+        files.map(|file| (file.rank, file)).collect()
+    }
 }
 
 /// A rank's file.

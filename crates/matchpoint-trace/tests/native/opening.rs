@@ -45,6 +45,17 @@ fn a_folder_its_manifest_and_one_file_can_be_given() {
 }
 
 #[test]
+fn the_library_is_told_on_one_line() {
+    let by = |library: &str| {
+        let head = matchpoint_trace::native::head::Head { library: library.into(), ..head() };
+        let file = [head_block(&head), small()[1..].concat()].concat();
+        opened(&folder("library", &[(head.rank, file)], None)).description().library.clone()
+    };
+    assert_eq!(by("MPICH Version:\t5.0.2\nMPICH ABI:\t0").as_deref(), Some("MPICH Version: 5.0.2"));
+    assert_eq!(by(""), None);
+}
+
+#[test]
 fn without_a_manifest_the_files_tell() {
     let trace = opened(&folder("no-manifest", &four(), None));
     assert_eq!((trace.present().len(), trace.description().ranks), (4, 4));
@@ -63,10 +74,90 @@ fn missing_and_empty_ranks_are_named_with_the_reason() {
         why,
         [
             (1, "the manifest tells of rank-00001.mpt, which is not there"),
-            (2, "rank-00002.mpt is empty: its process was killed before it wrote anything"),
-            (3, "rank-00003.mpt ends before any call: its process was killed early"),
+            (2, "rank-00002.mpt is empty: nothing was written of its process"),
+            (
+                3,
+                "rank-00003.mpt ends before any call: its process died before any was written, or the file is not whole"
+            ),
         ]
     );
+}
+
+/// A rank whose file has a head, and no more.
+#[test]
+fn a_rank_of_which_no_call_is_there_is_missing() {
+    let headed = |rank: u32, end: Option<&str>| {
+        let head = head_block(&matchpoint_trace::native::head::Head { rank, ..head() });
+        [head, end.map(|json| json_block(kind::END, json)).unwrap_or_default()].concat()
+    };
+    let limited = r#"{"reason":"finalize","calls":0,"left_out":7,"limit_ticks":null}"#;
+    let idle = r#"{"reason":"finalize","calls":0,"left_out":0,"limit_ticks":null}"#;
+    let files = [(0, of(0)), (1, headed(1, None)), (2, headed(2, Some(limited))), (3, headed(3, Some(idle)))];
+    let trace = opened(&folder("silent", &files, None));
+    assert_eq!(trace.present(), [0, 3], "a process that calls nothing is there");
+    let description = trace.description();
+    let why: Vec<(u32, &str)> =
+        description.missing.iter().map(|missing| (missing.rank, missing.why.as_str())).collect();
+    assert_eq!(
+        why,
+        [
+            (
+                1,
+                "rank-00001.mpt holds no call: its process died before any was written, or the file is not whole"
+            ),
+            (2, "rank-00002.mpt holds no call: the limit of disk space was reached before the first"),
+        ]
+    );
+    assert_eq!((description.calls_left_out, &description.ended_early[..]), (7, &[][..]));
+    assert_eq!(
+        description.notes[0],
+        "1 file ends early (its process died, or the trace was copied in part): rank 1, of which nothing was written."
+    );
+    let refused = |name: &str, files: &[(u32, Vec<u8>)]| open(&folder(name, files, None)).err().unwrap();
+    let error = refused("all-silent", &[(0, headed(0, None)), (1, headed(1, None))]);
+    assert!(error.problem.contains("nothing was written of any process"), "{error}");
+    assert!(error.advice.contains("once a second"), "{error}");
+    let error = refused("all-limited", &[(0, headed(0, Some(limited))), (1, headed(1, Some(limited)))]);
+    assert!(error.problem.contains("the limit of disk space") && error.advice.contains("--limit"), "{error}");
+}
+
+/// What the manifest says of its length tells a file that was cut from that of a process that died.
+#[test]
+fn a_file_that_was_cut_short_is_of_no_process_that_died() {
+    let whole = four();
+    let told = |rank: u32| {
+        let bytes = whole[rank as usize].1.len();
+        format!(r#"{{"rank":{rank},"file":"{}","bytes":{bytes},"calls":6,"complete":true}}"#, file_name(rank))
+    };
+    let listed: Vec<String> = (0..4).map(told).collect();
+    let manifest = format!(
+        r#"{{"format":"matchpoint trace","version":1,"state":"finished","ranks":4,"files":[{}]}}"#,
+        listed.join(",")
+    );
+    let blocks = small();
+    let mut files = whole.clone();
+    files[1].1.truncate(whole[1].1.len() - blocks[2].len() - 1);
+    files[3].1.truncate(files[3].1.len() - blocks[2..].concat().len());
+    let (third_has, third_had) = (files[3].1.len(), whole[3].1.len());
+    let trace = opened(&folder("cut", &files, Some(&manifest)));
+    let description = trace.description();
+    assert_eq!(trace.present(), [0, 2, 3]);
+    assert_eq!(
+        (description.missing[0].rank, description.missing[0].why.as_str()),
+        (1, "rank-00001.mpt was cut short since it was written, and has none of its 6 calls")
+    );
+    assert_eq!((description.calls_cut_off, &description.ended_early[..]), (6, &[3][..]));
+    let notes = description.notes.concat();
+    assert!(notes.starts_with("2 files were cut short since the run ended"), "{notes}");
+    assert!(notes.contains(&format!("rank-00003.mpt has {third_has} of {third_had} bytes and 6 of 6 calls")));
+    assert!(notes.ends_with("Copy the trace again."), "{notes}");
+    assert!(!notes.contains("died") && !notes.contains("manifest"), "{notes}");
+    for file in &mut files {
+        let head = head_block(&matchpoint_trace::native::head::Head { rank: file.0, ..head() });
+        file.1.truncate(head.len());
+    }
+    let error = open(&folder("all-cut", &files, Some(&manifest))).err().unwrap();
+    assert!(error.problem.contains("cut short") && error.advice.contains("copy the trace again"), "{error}");
 }
 
 #[test]
@@ -97,7 +188,7 @@ fn a_manifest_that_lies_is_found_out() {
     let short = r#"{"format":"matchpoint trace","version":1,"state":"finished",
         "files":[{"rank":0,"file":"rank-00000.mpt","bytes":1}]}"#;
     let notes = tells(short).unwrap().notes;
-    assert!(notes[0].contains("not as long as the manifest says"), "{notes:?}");
+    assert!(notes[0].contains("longer than the manifest says: rank-00000.mpt has "), "{notes:?}");
 }
 
 #[test]
@@ -125,10 +216,19 @@ fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
     assert_eq!(
         trace.description().notes,
         [
-            "2 files are of a process that died, and end early: rank 1 after 0.000 s, rank 2 before its first call."
+            "2 files end early (their processes died, or the trace was copied in part): rank 1 after 0.000 s, rank 2, of \
+             which nothing was written."
         ]
     );
-    assert_eq!((calls(&*trace, 1).len(), calls(&*trace, 2).len()), (6, 0));
+    assert_eq!((trace.present(), calls(&*trace, 1).len()), (&[0, 1, 3][..], 6));
+    assert_eq!(trace.description().ended_early, [1]);
+    for (state, why) in
+        [("finished", "their processes died"), ("running", "their processes died, or the job still runs")]
+    {
+        let manifest = MANIFEST.replace("finished", state);
+        let notes = opened(&folder("died", &files, Some(&manifest))).description().notes.clone();
+        assert!(notes[0].starts_with(&format!("2 files end early ({why}): ")), "{notes:?}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::escape::{escape, prose};
 use crate::advice::Kind;
-use crate::derived::{late_share, left_open, ratio};
+use crate::derived::{late_share, left_open, ratio, times_slower};
 use crate::format::{bytes, count, seconds, share, share_range};
 use crate::report::Report;
 use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, WORTHWHILE};
@@ -53,7 +53,7 @@ fn gauge(report: &Report<'_>) -> String {
     let verdict = &report.verdict;
     let recorded = range("range", verdict.low, verdict.high, Some(verdict.share));
     // Where the run was mostly waiting, the other share is part of the answer.
-    let waiting = report.measurements.elapsed_s >= SLOWER * report.measurements.replayed_s;
+    let waiting = times_slower(report.measurements).is_some_and(|slower| slower >= SLOWER);
     let (low, high) = verdict.range_of_replay;
     let of_replay = if waiting { range("range replay", low, high, None) } else { String::new() };
     let legend = match (waiting, verdict.high < GAUGE_FROM) {

@@ -33,6 +33,7 @@ pub fn document<'a>(report: &'a Report<'_>) -> Document<'a> {
         peers: peers(measurements),
         arrivals: measurements.arrivals.mode.to_string(),
         elapsed_s: measurements.elapsed_s,
+        setup_s: measurements.setup_s,
         verdict: verdict(report),
         engines: measurements.engines.iter().map(engine).collect(),
         ranks: (0..measurements.ranks.len()).map(|index| rank(measurements, index)).collect(),
@@ -80,9 +81,12 @@ fn trace(measurements: &Measurements) -> Trace<'_> {
     let facts = &measurements.trace;
     Trace {
         format: &facts.format,
+        library: facts.library.as_deref(),
         ranks: facts.ranks,
         calls: facts.calls,
         calls_left_out: facts.calls_left_out,
+        calls_cut_off: facts.calls_cut_off,
+        ended_early: &facts.ended_early,
         path: &facts.path,
         missing: facts.missing.iter().map(|(rank, why)| Missing { rank: *rank, why }).collect(),
         notes: &facts.notes,
@@ -137,6 +141,9 @@ fn verdict<'a>(report: &'a Report<'_>) -> Verdict<'a> {
         answer: of.answer.name(),
         share_of_replay_low: of.range_of_replay.0,
         share_of_replay_high: of.range_of_replay.1,
+        share_without_setup: of.share_without_setup,
+        share_without_setup_low: of.range_without_setup.0,
+        share_without_setup_high: of.range_without_setup.1,
         others: of.others.iter().map(|other| Other { name: &other.name, share: other.share }).collect(),
     }
 }
@@ -205,6 +212,7 @@ fn rank(measurements: &Measurements, index: usize) -> Rank<'_> {
         receives: of.receives,
         messages: of.messages,
         elapsed_s: of.elapsed_s,
+        setup_s: of.setup_s,
         peers: of.peers,
         peer_uniformity: of.peer_uniformity,
         peer_weight_max: of.peer_weight_max,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{CONFLICT_BLOCK, Totals};
+use matchpoint_replay::measurements::{CONFLICT_BLOCK, Totals, TraceFacts};
 use matchpoint_trace::{Class, Function};
 
 use super::layout::Page;
@@ -38,14 +38,21 @@ pub fn write(report: &Report<'_>, page: &mut Page) {
 fn trace(measurements: &Measurements) -> String {
     let trace = &measurements.trace;
     format!(
-        "{}: {}, {}, {}, {} ({} in the replay)",
+        "{}: {}{}, {}, {}, {} ({} in the replay)",
         trace.path,
         trace.format,
+        library(trace),
         counted(u64::from(trace.ranks), "rank"),
         counted(trace.calls, "call"),
         seconds(measurements.elapsed_s),
         seconds(measurements.replayed_s)
     )
+}
+
+/// Its name and version: what follows a comma is how it was built.
+fn library(trace: &TraceFacts) -> String {
+    let name = trace.library.as_deref().and_then(|library| library.split(',').next());
+    name.map_or(String::new(), |name| format!(", {name}"))
 }
 
 fn calls(measurements: &Measurements) -> String {

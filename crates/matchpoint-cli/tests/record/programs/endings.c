@@ -1,5 +1,6 @@
 /* Exchanges messages for a little more than a second, which is how long the recorder keeps calls in memory at most, and
- * then ends as it is told to: kill, late (kill while the others wait), abort, exit, segfault; or never. */
+ * then ends as it is told to: kill, late (kill while the others wait), abort, exit, segfault; or never. Early: at once, by
+ * abort(). */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const char *ending = argc > 1 ? argv[1] : "";
+    if (strcmp(ending, "early") == 0) {
+        MPI_Barrier(MPI_COMM_WORLD); /* all have a file */
+        abort();
+    }
     double begin = MPI_Wtime();
     while (goes_on) {
         int out = rank, in;

@@ -7,7 +7,7 @@ use super::clock::Timeline;
 use super::lane::Lane;
 use super::survey::Facts;
 use super::trace::RankFile;
-use crate::native::manifest::Manifest;
+use crate::native::manifest::{self, Manifest};
 
 /// How many ranks or functions a note names at most.
 const NAMED: usize = 4;
@@ -18,7 +18,8 @@ type Files = BTreeMap<u32, RankFile>;
 pub(super) fn all(files: &Files, manifest: &Manifest, ranks: u32) -> Vec<String> {
     let notes = [
         damaged(files),
-        ended_early(files),
+        cut_short(files, manifest),
+        ended_early(files, manifest),
         aborted(files),
         left_out(files),
         unseen(files),
@@ -80,27 +81,55 @@ fn damaged(files: &Files) -> Option<String> {
     Some(format!("The files of {} ranks are damaged, the first, {name}: {problem}.", bad.len()))
 }
 
-/// Files without an end: their processes were killed.
-fn ended_early(files: &Files) -> Option<String> {
+/// Files that were longer when the run had ended.
+fn cut_short(files: &Files, manifest: &Manifest) -> Option<String> {
+    let cut = manifest.finished().into_iter().filter_map(|(rank, told)| {
+        let file = files.get(&rank).filter(|file| is_cut(file, told))?;
+        let (bytes, calls) = (file.map.len(), file.facts.as_ref().map_or(0, |facts| facts.calls));
+        Some(format!("{} has {bytes} of {} bytes and {calls} of {} calls", told.file, told.bytes, told.calls))
+    });
+    let cut: Vec<String> = cut.collect();
+    (!cut.is_empty()).then(|| {
+        let (files, were) = if cut.len() == 1 { ("file", "was") } else { ("files", "were") };
+        format!(
+            "{} {files} {were} cut short since the run ended, as when a trace is copied in part: {}. Copy the trace again.",
+            cut.len(),
+            list(cut)
+        )
+    })
+}
+
+fn is_cut(file: &RankFile, told: &manifest::RankFile) -> bool {
+    (file.map.len() as u64) < told.bytes
+}
+
+/// Files without an end, which were never longer: their processes were killed, unless nobody knows how long they were.
+fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
+    let finished = manifest.finished();
+    let was_cut = |rank, file| finished.get(&rank).is_some_and(|told| is_cut(file, told));
     let early: Vec<String> = facts(files)
         .filter(|(_, _, facts)| facts.end.is_none() && !facts.damage)
+        .filter(|&(rank, file, _)| !was_cut(rank, file))
         .map(|(rank, file, facts)| {
             let within = within(facts);
             match last_s(file, facts) {
                 Some(seconds) => format!("rank {rank} after {seconds:.3} s{within}"),
-                None => format!("rank {rank} before its first call{within}"),
+                None => format!("rank {rank}, of which nothing was written{within}"),
             }
         })
         .collect();
-    let count = early.len();
-    (count > 0).then(|| {
-        let (files, are) = if count == 1 { ("file", "is") } else { ("files", "are") };
-        format!(
-            "{count} {files} {are} of a process that died, and {} early: {}.",
-            if count == 1 { "ends" } else { "end" },
-            list(early)
-        )
-    })
+    if early.is_empty() {
+        return None;
+    }
+    let one = early.len() == 1;
+    let (files, end) = if one { ("file", "ends") } else { ("files", "end") };
+    let their = if one { "its process" } else { "their processes" };
+    let why = match manifest.state.as_str() {
+        "finished" => format!("{their} died"),
+        "running" => format!("{their} died, or the job still runs"),
+        _ => format!("{their} died, or the trace was copied in part"),
+    };
+    Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
 
 /// What a process had been within for long when its file was last written.
@@ -214,20 +243,14 @@ fn lies(files: &Files, manifest: &Manifest, ranks: u32) -> Option<String> {
         sentences
             .push(format!("The manifest tells of {told} processes, the files of {ranks}, which is used."));
     }
-    let differ: Vec<String> = manifest
-        .files
-        .iter()
-        .filter(|told| manifest.state == "finished" && told.bytes > 0)
-        .filter_map(|told| {
-            let there = files.get(&told.rank)?.map.len() as u64;
-            (there != told.bytes).then(|| format!("{} has {there}, not {}", told.file, told.bytes))
-        })
-        .collect();
-    if !differ.is_empty() {
-        sentences.push(format!(
-            "Files are not as long as the manifest says (copied in part?): {} bytes.",
-            list(differ)
-        ));
+    let longer =
+        manifest.finished().into_iter().filter(|(_, told)| told.bytes > 0).filter_map(|(rank, told)| {
+            let there = files.get(&rank)?.map.len() as u64;
+            (there > told.bytes).then(|| format!("{} has {there}, not {}", told.file, told.bytes))
+        });
+    let longer: Vec<String> = longer.collect();
+    if !longer.is_empty() {
+        sentences.push(format!("Files are longer than the manifest says: {} bytes.", list(longer)));
     }
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }

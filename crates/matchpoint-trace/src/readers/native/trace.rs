@@ -11,7 +11,7 @@ use super::notes;
 use super::stream::Stream;
 use super::survey::{Bad, Facts};
 use crate::error::TraceError;
-use crate::native::manifest::Manifest;
+use crate::native::manifest::{self, Manifest};
 use crate::native::{VERSION, arrivals, file_name};
 use crate::readers::map::Map;
 use crate::trace::{Arrivals, Description, Missing, Nanoseconds, RankReader, Trace};
@@ -28,6 +28,15 @@ pub(super) struct RankFile {
     pub map: Map,
     /// `Err` if it cannot be read: whoever begins to read is told why.
     pub facts: Result<Arc<Facts>, String>,
+}
+
+impl RankFile {
+    /// Whether it has none of the calls that its process made, or may have made.
+    fn is_silent(&self) -> bool {
+        let has_all =
+            |facts: &Facts| facts.end.as_ref().is_some_and(|end| end.left_out == 0 && end.unseen == 0);
+        self.facts.as_ref().is_ok_and(|facts| facts.calls == 0 && !facts.damage && !has_all(facts))
+    }
 }
 
 impl Trace for Ranks {
@@ -83,14 +92,14 @@ pub(super) fn open(files: Files) -> Result<Box<dyn Trace>, TraceError> {
     for (rank, file) in &files.by_rank {
         found.file(*rank, file)?;
     }
-    if found.present.is_empty() {
-        return Err(nothing(&files, &found));
-    }
     if let Some(rank) = files.only {
         found.rename(rank);
     }
     found.one_run(&files.path)?;
     found.use_wall_clocks();
+    if found.present.values().all(RankFile::is_silent) {
+        return Err(nothing(&files, &found));
+    }
     if !found.present.values().any(|file| file.facts.is_ok()) {
         return Err(found.first_error());
     }
@@ -111,15 +120,14 @@ impl Found {
         let bytes = fs::metadata(path).map_err(|error| TraceError::io(path, &error))?.len();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if bytes == 0 {
-            self.empty
-                .insert(rank, format!("{name} is empty: its process was killed before it wrote anything"));
+            self.empty.insert(rank, format!("{name} is empty: nothing was written of its process"));
             return Ok(());
         }
         let map = Map::open(path)?;
         let facts = match Facts::of(path, &map) {
             Ok(facts) => Ok(Arc::new(facts)),
             Err(Bad::Short) => {
-                self.empty.insert(rank, format!("{name} ends before any call: its process was killed early"));
+                self.empty.insert(rank, format!("{name} ends before any call: {DIED}"));
                 return Ok(());
             }
             Err(Bad::Damaged(error)) => Err(error.problem),
@@ -184,11 +192,38 @@ impl Found {
         }
     }
 
+    /// Calls that files had when their run had ended, and have no more.
+    fn calls_cut_off(&self, finished: &BTreeMap<u32, &manifest::RankFile>) -> u64 {
+        let there = |rank: &u32| match (self.present.get(rank), self.empty.get(rank)) {
+            (Some(file), _) => Some(file.facts.as_ref().map_or(u64::MAX, |facts| facts.calls)),
+            (None, Some(_)) => Some(0),
+            (None, None) => None,
+        };
+        let cut_off =
+            finished.iter().filter_map(|(rank, told)| Some(told.calls.saturating_sub(there(rank)?)));
+        cut_off.fold(0, u64::saturating_add)
+    }
+
     fn first_error(&self) -> TraceError {
         let file = self.present.values().next().expect("there is one");
         match Facts::of(&file.path, &file.map) {
             Err(Bad::Damaged(error)) => error,
             _ => TraceError::new(&file.path, "the file cannot be read", "copy it again"),
+        }
+    }
+
+    /// Takes the files without calls from those that are read; `told` is what a manifest says of them.
+    fn set_silent_apart(&mut self, told: &BTreeMap<u32, &manifest::RankFile>) {
+        let (silent, present): (BTreeMap<_, _>, _) =
+            std::mem::take(&mut self.present).into_iter().partition(|(_, file)| file.is_silent());
+        self.present = present;
+        self.empty.extend(silent.iter().map(|(&rank, file)| (rank, silence(file))));
+        for (rank, why) in &mut self.empty {
+            if let Some(told) = told.get(rank).filter(|told| told.calls > 0) {
+                let (name, calls) = (&told.file, told.calls);
+                *why =
+                    format!("{name} was cut short since it was written, and has none of its {calls} calls");
+            }
         }
     }
 
@@ -205,17 +240,26 @@ impl Found {
         let calls_left_out = calls_left_out.fold(0, u64::saturating_add);
         let clock_error_ns = notes::clock_error_ns(&self.present);
         let version = self.facts().map(|(_, facts)| facts.head.version).max().unwrap_or(VERSION);
+        let library = self.facts().find_map(|(_, facts)| facts.head.library_line());
         let null_looks_any = self.facts().any(|(_, facts)| facts.head.null_looks_any);
+        let finished = manifest.finished();
+        let calls_cut_off = self.calls_cut_off(&finished);
+        self.set_silent_apart(&finished);
         let missing = missing(&self, &manifest, ranks, files.only);
+        let ended_early = self.facts().filter(|(_, facts)| facts.end.is_none() && !facts.damage);
+        let ended_early = ended_early.map(|(rank, _)| rank).collect();
         let present = std::mem::take(&mut self.present);
         let (present, mapped) = present.into_iter().unzip();
         let description = Description {
             format: format!("Matchpoint {version}"),
+            library,
             path: files.path,
             ranks,
             missing,
             bytes: self.bytes,
             calls_left_out,
+            calls_cut_off,
+            ended_early,
             clock_error_ns,
             null_looks_any,
             notes,
@@ -223,6 +267,20 @@ impl Found {
         Ranks { description, present, files: mapped }
     }
 }
+
+/// Why a file has no calls, as far as it tells itself.
+fn silence(file: &RankFile) -> String {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy();
+    let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
+    match end.map(|end| end.left_out) {
+        Some(1..) => format!("{name} holds no call: the limit of disk space was reached before the first"),
+        Some(0) => format!("{name} holds no call: none that its process made could be recorded"),
+        None => format!("{name} holds no call: {DIED}"),
+    }
+}
+
+/// Of a file without calls and without an end.
+const DIED: &str = "its process died before any was written, or the file is not whole";
 
 fn missing(found: &Found, manifest: &Manifest, ranks: u32, only: Option<u32>) -> Vec<Missing> {
     let listed: BTreeMap<u32, &str> =
@@ -238,10 +296,30 @@ fn missing(found: &Found, manifest: &Manifest, ranks: u32, only: Option<u32>) ->
 }
 
 fn nothing(files: &Files, found: &Found) -> TraceError {
-    let (problem, advice) = if found.empty.is_empty() {
+    let limited = |file: &RankFile| {
+        let end = file.facts.as_ref().ok().and_then(|facts| facts.end.as_ref());
+        end.is_some_and(|end| end.left_out > 0)
+    };
+    let finished = files.manifest.as_ref().map(Manifest::finished).unwrap_or_default();
+    let (problem, advice) = if found.empty.is_empty() && found.present.is_empty() {
         ("there is a manifest, but no file of any rank", "put the rank-*.mpt files beside it")
+    } else if finished.values().any(|told| told.calls > 0) {
+        (
+            "no file of any rank holds calls, although the manifest tells of some: they were cut short since they were \
+             written",
+            "copy the trace again",
+        )
+    } else if found.present.values().any(limited) {
+        (
+            "no file of any rank holds calls: the limit of disk space was reached before the first was written",
+            "record the run again with a larger --limit, or without",
+        )
     } else {
-        ("no file of any rank holds calls", "record the run again: it was killed before it called anything")
+        (
+            "no file of any rank holds calls: nothing was written of any process before it died",
+            "record a run that goes on for some seconds: calls are written once a second, and when a process ends by \
+             MPI_Finalize, MPI_Abort or exit",
+        )
     };
     TraceError::new(&files.path, problem, advice)
 }

@@ -90,11 +90,14 @@ impl Archived {
         let missing = missing.into_iter().map(|rank| Missing { rank, why: why.clone() }).collect();
         let description = Description {
             format: "OTF2 (inferred)".to_owned(),
+            library: None,
             path: path.to_owned(),
             ranks,
             missing,
             bytes: bytes.iter().sum(),
             calls_left_out: 0,
+            calls_cut_off: 0,
+            ended_early: Vec::new(),
             clock_error_ns: None,
             null_looks_any: false,
             notes: NOTES.map(str::to_owned).to_vec(),
