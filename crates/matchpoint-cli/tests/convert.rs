@@ -208,6 +208,38 @@ fn nothing_is_left_of_what_fails() {
     assert_eq!(left, ["damaged"]);
 }
 
+/// What a recorded trace says of its run is of the same run in our own format; what stays behind is told.
+#[test]
+fn what_was_run_is_kept_or_said_to_be_left_out() {
+    let folder = tempdir().unwrap();
+    let recorded = folder.path().join("recorded.trace");
+    assert!(!converted(&bundled()[0], &recorded).contains("left out: "));
+    let manifest = |trace: &Path| -> Value {
+        serde_json::from_slice(&fs::read(trace.join("manifest.json")).unwrap()).unwrap()
+    };
+    let mut of_run = manifest(&recorded);
+    of_run["mpi"] = "MPICH 5.0.2".into();
+    of_run["command"] = vec!["mpiexec", "-n", "4", "./app"].into();
+    of_run["started"] = "2026-01-02T03:04:05Z".into();
+    of_run["ended"] = "2026-01-02T03:05:05Z".into();
+    of_run["exit_status"] = 3.into();
+    fs::write(recorded.join("manifest.json"), of_run.to_string()).unwrap();
+    fs::write(recorded.join("rank-00000.mpa"), "").unwrap();
+
+    let again = folder.path().join("again.trace");
+    let told = converted(&recorded, &again);
+    for member in ["mpi", "command", "started", "ended", "exit_status", "ranks"] {
+        assert_eq!(manifest(&again)[member], of_run[member], "{member}");
+    }
+    assert!(told.contains("On which hosts it ran, as which processes, is left out"), "{told}");
+    let arrivals = "When messages arrived is left out";
+    for name in ["a.dumpi", "a.csv", "a.parquet"] {
+        let told = converted(&recorded, &folder.path().join(name));
+        assert!(told.contains("What was run, under which MPI library, when and where is left out"), "{told}");
+        assert!(told.contains(arrivals), "{told}");
+    }
+}
+
 #[test]
 fn a_folder_with_something_in_it_is_left_alone() {
     let folder = tempdir().unwrap();

@@ -17,7 +17,7 @@ The columns of tables, and what each format cannot hold: docs/convert.md.";
 /// `matchpoint convert`.
 #[derive(Args, Debug)]
 pub struct Convert {
-    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, or text from dumpi2ascii
+    /// The trace: a recorded one, a folder of DUMPI files, its .meta file, text from dumpi2ascii, or OTF2's .otf2 file
     pub trace: PathBuf,
 
     /// Write this: a folder for dumpi and native, a file for tables (- is standard output)

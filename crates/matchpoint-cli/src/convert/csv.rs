@@ -6,6 +6,7 @@ use matchpoint_replay::Progress;
 use matchpoint_trace::{Function, Trace};
 
 use super::columns::{Column, Kind, LISTS, Row, VALUES};
+use super::origin::Origin;
 use super::ranks::each_call;
 
 /// Bytes of text that are put together before they are written.
@@ -15,14 +16,19 @@ const AT_ONCE: usize = 64 << 10;
 ///
 /// # Errors
 /// The trace is damaged, the output cannot be written, or the user interrupted it.
-pub(super) fn write(trace: &dyn Trace, out: &mut dyn Write, progress: &Progress) -> io::Result<u64> {
+pub(super) fn write(
+    trace: &dyn Trace,
+    origin: &Origin,
+    out: &mut dyn Write,
+    progress: &Progress,
+) -> io::Result<u64> {
     let names: Vec<&str> = VALUES.iter().chain(&LISTS).map(|column| column.name).collect();
     out.write_all(names.join(",").as_bytes())?;
     out.write_all(b"\n")?;
     let (mut row, mut text, mut rows) = (Row::default(), Vec::with_capacity(2 * AT_ONCE), 0);
     for &rank in trace.present() {
         let mut number = 0;
-        rows += each_call(trace, rank, progress, |call| {
+        rows += each_call(trace, origin, rank, progress, |call| {
             row.fill(rank, number, call);
             number += 1;
             line(&mut text, &row);

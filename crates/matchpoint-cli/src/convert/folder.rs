@@ -13,6 +13,7 @@ use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 use matchpoint_trace::{Function, Trace, dumpi, native};
 use tempfile::{Builder, TempDir};
 
+use super::origin::Origin;
 use super::ranks::{each_call, each_rank};
 use super::{Written, failed};
 use crate::cli::Format;
@@ -96,13 +97,14 @@ impl Folder {
 
     fn dumpi(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {
         let size = trace.description().ranks;
+        let origin = Origin::of(trace);
         let ranks = each_rank(trace, |_, rank| {
             let name = dumpi::file_name(PREFIX, rank);
             let settings = dumpi::Settings { rank, size, host: String::new(), started_s: 0 };
             let file = self.create(&name)?;
             let write = || {
                 let mut writer = dumpi::Writer::new(file, settings)?;
-                let calls = each_call(trace, rank, progress, |call| writer.call(call))?;
+                let calls = each_call(trace, &origin, rank, progress, |call| writer.call(call))?;
                 let (_, told) = writer.finish()?;
                 Ok((calls, told))
             };
@@ -115,12 +117,15 @@ impl Folder {
         put.map_err(|error| self.failed(&name, progress, &error))?;
         let mut told = dumpi::Told::default();
         ranks.iter().for_each(|(_, of_rank)| told.add(of_rank));
-        Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes: told.notes() })
+        let mut notes = told.notes();
+        notes.extend(origin.lost(Format::Dumpi));
+        Ok(Written { calls: ranks.iter().map(|(calls, _)| calls).sum(), notes })
     }
 
     fn native(&self, trace: &dyn Trace, progress: &Progress) -> Result<Written, Failure> {
         let members = Members::of(trace, progress)?;
         let description = trace.description();
+        let origin = Origin::of(trace);
         let files = each_rank(trace, |index, rank| {
             let name = native::file_name(rank);
             let settings = native::Settings {
@@ -133,7 +138,7 @@ impl Folder {
             let write = || {
                 let mut writer = native::Writer::new(file, settings)?;
                 let (mut complete, mut unnamed) = (false, 0);
-                let calls = each_call(trace, rank, progress, |call| {
+                let calls = each_call(trace, &origin, rank, progress, |call| {
                     members.list(call);
                     complete |= call.function == Function::Finalize;
                     // The format has no call of that name without saying what it does.
@@ -152,21 +157,30 @@ impl Folder {
         let unnamed: u64 = files.iter().map(|(_, unnamed)| unnamed).sum();
         let files: Vec<RankFile> = files.into_iter().map(|(file, _)| file).collect();
         let calls = files.iter().map(|file| file.calls).sum();
-        self.manifest(description.ranks, files, progress)?;
+        self.manifest(origin.manifest(), description.ranks, files, progress)?;
         let note = format!(
             "{unnamed} calls, of which the original tells the function and no more, have no name now."
         );
-        Ok(Written { calls, notes: if unnamed > 0 { vec![note] } else { Vec::new() } })
+        let mut notes = if unnamed > 0 { vec![note] } else { Vec::new() };
+        notes.extend(origin.lost(Format::Native));
+        Ok(Written { calls, notes })
     }
 
-    fn manifest(&self, ranks: u32, files: Vec<RankFile>, progress: &Progress) -> Result<(), Failure> {
+    /// `of_run`: what it says of the run.
+    fn manifest(
+        &self,
+        of_run: Manifest,
+        ranks: u32,
+        files: Vec<RankFile>,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
         let manifest = Manifest {
             format: manifest::FORMAT.to_owned(),
             version: native::VERSION,
             state: "finished".to_owned(),
             ranks: Some(ranks),
             files,
-            ..Manifest::default()
+            ..of_run
         };
         let mut file = self.create(manifest::FILE)?;
         let put = serde_json::to_writer_pretty(&mut file, &manifest).map_err(io::Error::from);

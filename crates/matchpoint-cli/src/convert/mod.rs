@@ -3,6 +3,7 @@
 pub mod columns;
 mod csv;
 mod folder;
+mod origin;
 mod parquet;
 mod ranks;
 
@@ -15,6 +16,7 @@ use matchpoint_replay::Progress;
 use matchpoint_trace::{Trace, TraceError};
 
 use self::folder::Folder;
+use self::origin::Origin;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::{Convert, Format};
 use crate::delivery::is_stdout;
@@ -85,11 +87,12 @@ fn table(
     progress: &Progress,
 ) -> io::Result<Written> {
     progress.bytes_total.store(trace.description().bytes, Relaxed);
+    let origin = Origin::of(trace);
     let calls = match to {
-        Format::Parquet => parquet::write(trace, out, progress)?,
-        _ => csv::write(trace, out, progress)?,
+        Format::Parquet => parquet::write(trace, &origin, out, progress)?,
+        _ => csv::write(trace, &origin, out, progress)?,
     };
-    Ok(Written { calls, notes: Vec::new() })
+    Ok(Written { calls, notes: origin.lost(to) })
 }
 
 /// What an error means to the user: what the trace has wrong says where; all else is of the output.

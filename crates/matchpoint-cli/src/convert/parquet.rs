@@ -16,6 +16,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
 use super::columns::{Column, Kind, LISTS, Row, VALUES};
+use super::origin::Origin;
 use super::ranks::each_call;
 
 /// Rows of a group: what DuckDB makes its own of, and few enough that a group takes some dozen megabytes here.
@@ -27,13 +28,18 @@ const GROUP_ELEMENTS: usize = 2 << 20;
 ///
 /// # Errors
 /// The trace is damaged, the output cannot be written, or the user interrupted it.
-pub(super) fn write(trace: &dyn Trace, out: &mut (dyn Write + Send), progress: &Progress) -> io::Result<u64> {
+pub(super) fn write(
+    trace: &dyn Trace,
+    origin: &Origin,
+    out: &mut (dyn Write + Send),
+    progress: &Progress,
+) -> io::Result<u64> {
     let properties = Arc::new(properties(trace));
     let mut file = SerializedFileWriter::new(out, schema()?, properties).map_err(io::Error::other)?;
     let (mut row, mut group, mut rows) = (Row::default(), Group::default(), 0);
     for &rank in trace.present() {
         let mut number = 0;
-        rows += each_call(trace, rank, progress, |call| {
+        rows += each_call(trace, origin, rank, progress, |call| {
             row.fill(rank, number, call);
             number += 1;
             group.add(&row);

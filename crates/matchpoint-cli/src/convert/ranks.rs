@@ -9,6 +9,8 @@ use std::thread;
 use matchpoint_replay::Progress;
 use matchpoint_trace::{Call, Trace};
 
+use super::origin::Origin;
+
 /// How many calls are read between two looks at whether to go on.
 const CALLS_PER_LOOK: u64 = 4096;
 
@@ -18,13 +20,15 @@ const CALLS_PER_LOOK: u64 = 4096;
 /// The stream is damaged, `take` fails, or the user interrupted it.
 pub(super) fn each_call(
     trace: &dyn Trace,
+    origin: &Origin,
     rank: u32,
     progress: &Progress,
     mut take: impl FnMut(&mut Call) -> io::Result<()>,
 ) -> io::Result<u64> {
     let mut stream = trace.rank(rank).map_err(io::Error::other)?;
-    let (mut call, mut calls, mut told) = (Call::default(), 0, 0);
+    let (mut call, mut calls, mut sites, mut told) = (Call::default(), 0, 0, 0);
     while stream.read(&mut call).map_err(io::Error::other)? {
+        sites += u64::from(call.site != 0);
         take(&mut call)?;
         calls += 1;
         if calls % CALLS_PER_LOOK == 0 {
@@ -36,6 +40,7 @@ pub(super) fn each_call(
             told = stream.position();
         }
     }
+    origin.saw_sites(sites);
     progress.calls.fetch_add(calls % CALLS_PER_LOOK, Relaxed);
     progress.bytes.fetch_add(stream.position() - told, Relaxed);
     Ok(calls)

@@ -1,11 +1,13 @@
 //! `matchpoint top`: how long the queues of a running job are.
 //!
-//! * [`target`]: from what the user names to the folder of a trace; [`watch`]: all files of it, as they grow.
+//! * [`target`]: from what the user names to the folder of a trace; [`watch`]: all files of it, as they grow;
+//!   [`process`]: whether those who write them are still there.
 //! * [`standing`]: what stands at one rank, as far as its calls tell; [`flow`]: messages between ranks, by time.
 //! * [`snapshot`]: plain data; [`table`], [`json`]: what is made of it. [`screen`]: the terminal.
 
 pub mod flow;
 pub mod json;
+mod process;
 pub mod screen;
 pub mod snapshot;
 pub mod standing;
@@ -84,7 +86,7 @@ fn print(snapshot: &Snapshot, arguments: &Top) -> Result<(), Failure> {
     let text = if arguments.json {
         json::line(snapshot)
     } else {
-        let lines = table::lines(snapshot, table::WIDTH, arguments.rows.unwrap_or(PLAIN_ROWS));
+        let lines = table::lines(snapshot, arguments.rows.unwrap_or(PLAIN_ROWS));
         lines.join("\n") + "\n" + if arguments.once { "" } else { "\n" }
     };
     let mut out = anstream::stdout().lock();

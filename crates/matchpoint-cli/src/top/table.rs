@@ -5,11 +5,11 @@ use anstyle::{AnsiColor, Style};
 use super::snapshot::{Length, Life, Row, Snapshot, State};
 use crate::format;
 
-/// Columns where there is no terminal.
-pub const WIDTH: usize = 80;
+/// Columns that lines keep to where there is no terminal, as long as nothing is lost by that.
+const WIDTH: usize = 80;
 
-/// Lines around those of the ranks.
-pub const FIXED_LINES: usize = 7;
+/// Lines around those of the ranks, at most.
+pub const FIXED_LINES: usize = 8;
 
 /// The same without what explains them.
 const BRIEF_LINES: usize = 4;
@@ -17,95 +17,115 @@ const BRIEF_LINES: usize = 4;
 /// Where there is no room for more ranks than this, nothing is explained.
 const FEW: usize = 3;
 
-/// Columns that a line of a rank takes, up to its state.
+/// Columns that a line of a rank takes, its state being a word.
 const WIDE: usize = 70;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// As much as a terminal has room for, and at most so many ranks.
+/// As much as a terminal has room for, and at most so many ranks. What has no room is left out part by part; where a part is
+/// cut, `…` says so.
 pub fn page(snapshot: &Snapshot, width: usize, height: usize, most: usize) -> Vec<String> {
     // Ranks matter more than what explains them.
-    let around = if height < FIXED_LINES + FEW { BRIEF_LINES } else { FIXED_LINES };
-    let mut lines = table(snapshot, width, height.saturating_sub(around).min(most), around == FIXED_LINES);
+    let explained = height >= FIXED_LINES + FEW;
+    let around = if explained { FIXED_LINES } else { BRIEF_LINES };
+    let narrow = width < WIDE;
+    let head = vec![fitting(&titles(snapshot), width), fitting(&totals_by_length(snapshot), width)];
+    let mut lines = table(snapshot, head, narrow, height.saturating_sub(around).min(most), explained);
     lines.truncate(height);
-    lines
+    lines.iter().map(|(style, line)| styled(*style, &cut(line, width))).collect()
 }
 
-/// At most `rows` ranks, the longest queues first; no line is wider than `width`.
-pub fn lines(snapshot: &Snapshot, width: usize, rows: usize) -> Vec<String> {
-    table(snapshot, width, rows, true)
+/// At most `rows` ranks, the longest queues first, and nothing cut: for whatever is no terminal.
+pub fn lines(snapshot: &Snapshot, rows: usize) -> Vec<String> {
+    let mut head = vec![titles(snapshot)[0].clone()];
+    head.extend(broken(&totals_in_parts(snapshot), WIDTH));
+    let lines = table(snapshot, head, false, rows, true);
+    lines.iter().map(|(style, line)| styled(*style, line)).collect()
 }
 
-fn table(snapshot: &Snapshot, width: usize, rows: usize, explained: bool) -> Vec<String> {
-    let mut lines = vec![styled(BOLD, &cut(&title(snapshot), width))];
+/// `head`: the title, and what all ranks come to.
+fn table(
+    snapshot: &Snapshot,
+    head: Vec<String>,
+    narrow: bool,
+    rows: usize,
+    explained: bool,
+) -> Vec<(Style, String)> {
+    let plain = |text: &str| (Style::new(), text.to_owned());
+    let mut head = head.into_iter();
+    let mut lines = vec![(BOLD, head.next().unwrap_or_default())];
     if snapshot.rows.is_empty() {
-        lines.push(cut("no process has called MPI_Init yet", width));
+        lines.push(plain("no process has called MPI_Init yet"));
         return lines;
     }
-    let narrow = width < WIDE;
-    lines.push(cut(&if narrow { few_totals(snapshot) } else { totals(snapshot) }, width));
+    lines.extend(head.map(|line| plain(&line)));
     if explained {
-        lines.push(String::new());
+        lines.push(plain(""));
     }
-    lines.push(styled(BOLD, &cut(if narrow { NARROW_HEADER } else { HEADER }, width)));
+    lines.push((BOLD, (if narrow { NARROW_HEADER } else { HEADER }).to_owned()));
     let worst = snapshot.worst_first();
     for row in worst.iter().take(rows) {
         let style =
             if matches!(row.life, Life::Died | Life::Aborted | Life::Lost(_)) { RED } else { Style::new() };
-        lines.push(styled(style, &cut(&if narrow { narrow_line(row) } else { line(row) }, width)));
+        lines.push((style, if narrow { narrow_line(row) } else { line(row) }));
     }
     let rest = &worst[rows.min(worst.len())..];
-    lines.push(styled(DIM, &cut(&more(rest, snapshot.elsewhere), width)));
+    lines.push((DIM, more(rest, snapshot.elsewhere)));
     if explained {
         let legend = if narrow { NARROW_LEGEND } else { LEGEND };
-        lines.extend(legend.iter().map(|text| styled(DIM, &cut(text, width))));
+        lines.extend(legend.iter().map(|text| (DIM, (*text).to_owned())));
     }
     lines
 }
 
-const HEADER: &str = "  rank       PRQ       UMQ    calls/s       calls last call    data  state";
-const NARROW_HEADER: &str = "  rank       PRQ       UMQ  state";
+const HEADER: &str = " rank      PRQ      UMQ   calls/s       calls last call    data  state";
+const NARROW_HEADER: &str = " rank      PRQ      UMQ  state";
 
-/// Within 80 columns.
-const LEGEND: [&str; 2] = [
-    "= the MPI library's own count (MPI_T)   ~ estimated from calls: PRQ, receives",
-    "not seen complete; UMQ, messages sent and not received, those on their way too",
+/// Within the columns of [`WIDE`].
+const LEGEND: &[&str] = &[
+    "= the MPI library's own count (MPI_T)   ~ estimated from calls:",
+    "PRQ, receives not seen complete; UMQ, messages sent and not received,",
+    "those on their way too",
 ];
 
-const NARROW_LEGEND: [&str; 2] = ["= counted by the MPI library", "~ estimated from calls"];
+const NARROW_LEGEND: &[&str] = &["= counted by the MPI library", "~ estimated from calls"];
 
-fn title(snapshot: &Snapshot) -> String {
+/// The longest first.
+fn titles(snapshot: &Snapshot) -> Vec<String> {
     let name = snapshot.folder.file_name().unwrap_or(snapshot.folder.as_os_str()).to_string_lossy();
     let state = match snapshot.state {
         State::Waiting => "waiting",
         State::Running if snapshot.behind => "running; still reading",
         State::Running => "running",
         State::Finished => match snapshot.exit_status {
+            None if snapshot.rows.iter().any(|row| row.life == Life::Died) => "died: this is its last state",
             None | Some(0) => "finished: this is its last state",
             Some(_) => "failed: this is its last state",
         },
     };
     let library = snapshot.library.split(',').next().unwrap_or_default();
     let library: String = library.chars().take(28).collect();
-    match snapshot.ranks {
-        0 => format!("{name}: {state}"),
-        ranks => {
-            let begun = match (ranks as usize).saturating_sub(snapshot.rows.len()) {
-                0 => String::new(),
-                missing => format!(", {} not there yet", format::count(missing as u64)),
-            };
-            let ranks = format::counted(ranks.into(), "rank");
-            format!("{name}: {state}  ({ranks}{begun}, {})", library.trim())
-        }
+    let brief = format!("{name}: {state}");
+    if snapshot.ranks == 0 {
+        return vec![brief];
     }
+    let begun = match (snapshot.ranks as usize).saturating_sub(snapshot.rows.len()) {
+        0 => String::new(),
+        missing => format!(", {} not there yet", format::count(missing as u64)),
+    };
+    let ranks = format!("{}{begun}", format::counted(snapshot.ranks.into(), "rank"));
+    vec![format!("{brief}  ({ranks}, {})", library.trim()), format!("{brief}  ({ranks})"), brief]
 }
 
 /// All ranks in one line.
 pub fn totals(snapshot: &Snapshot) -> String {
-    let calls: u64 = snapshot.rows.iter().map(|row| row.calls).sum();
-    let per_s: f64 = snapshot.rows.iter().map(|row| row.calls_per_s).sum();
+    totals_in_parts(snapshot).join("  ")
+}
+
+/// Queues, and calls.
+fn totals_in_parts(snapshot: &Snapshot) -> [String; 3] {
     let most = |name: &str, length: fn(&Row) -> Length| {
         let longest =
             snapshot.rows.iter().max_by_key(|row| (length(row).entries, std::cmp::Reverse(row.rank)));
@@ -114,23 +134,24 @@ pub fn totals(snapshot: &Snapshot) -> String {
             at.map_or(String::new(), |row| format!(" (most {} at rank {})", shown(length(row)), row.rank));
         format!("{name} {}{at}", shown(snapshot.total(length)))
     };
-    format!(
-        "{}  {}  {} calls, {}/s",
-        most("PRQ", |row| row.posted),
-        most("UMQ", |row| row.unexpected),
-        format::count(calls),
-        format::count(per_s.round() as u64),
-    )
+    [most("PRQ", |row| row.posted), most("UMQ", |row| row.unexpected), calls(snapshot)]
 }
 
-/// What a narrow terminal has room for.
-fn few_totals(snapshot: &Snapshot) -> String {
+/// The longest first.
+fn totals_by_length(snapshot: &Snapshot) -> [String; 3] {
     let of = |length: fn(&Row) -> Length| shown(snapshot.total(length));
-    format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected))
+    let few = format!("PRQ {}  UMQ {}", of(|row| row.posted), of(|row| row.unexpected));
+    [totals(snapshot), format!("{few}  {}", calls(snapshot)), few]
+}
+
+fn calls(snapshot: &Snapshot) -> String {
+    let calls: u64 = snapshot.rows.iter().map(|row| row.calls).sum();
+    let per_s: f64 = snapshot.rows.iter().map(|row| row.calls_per_s).sum();
+    format!("{} calls, {}/s", format::count(calls), format::count(per_s.round() as u64))
 }
 
 fn narrow_line(row: &Row) -> String {
-    format!("{:>6} {:>9} {:>9}  {}", row.rank, shown(row.posted), shown(row.unexpected), state(row))
+    format!("{:>5} {:>8} {:>8}  {}", row.rank, shown(row.posted), shown(row.unexpected), state(row))
 }
 
 /// `running`, `in Recv`, `died in Recv`.
@@ -146,7 +167,7 @@ fn state(row: &Row) -> String {
 
 fn line(row: &Row) -> String {
     format!(
-        "{:>6} {:>9} {:>9} {:>10} {:>11} {:>9} {:>7}  {}",
+        "{:>5} {:>8} {:>8} {:>9} {:>11} {:>9} {:>7}  {}",
         row.rank,
         shown(row.posted),
         shown(row.unexpected),
@@ -190,8 +211,32 @@ fn ago(seconds: f64) -> String {
     }
 }
 
+/// The first that has room, else the last.
+fn fitting(forms: &[String], width: usize) -> String {
+    let fits = forms.iter().find(|form| form.chars().count() <= width);
+    fits.or(forms.last()).cloned().unwrap_or_default()
+}
+
+/// Lines that end between parts.
+fn broken(parts: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 2 + part.chars().count() <= width => {
+                line.push_str("  ");
+                line.push_str(part);
+            }
+            _ => lines.push(part.clone()),
+        }
+    }
+    lines
+}
+
 fn cut(text: &str, width: usize) -> String {
-    text.chars().take(width).collect()
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
 fn styled(style: Style, text: &str) -> String {
@@ -236,14 +281,17 @@ mod tests {
         }
     }
 
-    fn plain(snapshot: &Snapshot, rows: usize) -> Vec<String> {
-        let lines = lines(snapshot, WIDTH, rows);
+    fn stripped(lines: &[String]) -> Vec<String> {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    fn plain(snapshot: &Snapshot, rows: usize) -> Vec<String> {
+        stripped(&lines(snapshot, rows))
     }
 
     #[test]
     fn many_ranks_fit_and_the_worst_are_shown() {
-        let lines = plain(&snapshot(1024), 24 - FIXED_LINES);
+        let lines = stripped(&page(&snapshot(1024), WIDTH, 24, usize::MAX));
         assert_eq!(lines.len(), 24);
         let widest = lines.iter().map(|line| line.chars().count()).max();
         assert!(widest <= Some(WIDTH), "{lines:#?}");
@@ -253,18 +301,15 @@ mod tests {
             "{}",
             lines[1]
         );
-        let ranks: Vec<u32> = lines[4..21].iter().map(|line| line[..6].trim().parse().unwrap()).collect();
-        assert_eq!(ranks, (1007..1024).rev().collect::<Vec<u32>>());
+        let ranks: Vec<u32> = lines[4..20].iter().map(|line| line[..5].trim().parse().unwrap()).collect();
+        assert_eq!(ranks, (1008..1024).rev().collect::<Vec<u32>>());
         assert!(lines[4].contains("~1,023,000") && lines[4].contains("=3 "), "{}", lines[4]);
-        assert!(lines[21].contains("1,007 ranks more, none with over 1,006,003"), "{}", lines[21]);
+        assert!(lines[20].contains("1,008 ranks more, none with over 1,007,003"), "{}", lines[20]);
     }
 
     #[test]
     fn small_terminals_have_the_worst_ranks_as_well() {
-        let shown = |width: usize, height: usize| {
-            let page = page(&snapshot(8), width, height, usize::MAX);
-            page.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect::<Vec<_>>()
-        };
+        let shown = |width: usize, height: usize| stripped(&page(&snapshot(8), width, height, usize::MAX));
         for (width, height) in [(40, 6), (20, 3), (80, 9), (200, 1), (1, 50)] {
             let page = shown(width, height);
             assert!(page.len() <= height, "{page:#?}");
@@ -272,15 +317,41 @@ mod tests {
         }
         let page = shown(40, 6);
         let expected = [
-            "halo27.trace: running  (8 ranks, Open MP",
+            "halo27.trace: running  (8 ranks)",
             "PRQ ~28,000  UMQ =24",
-            "  rank       PRQ       UMQ  state",
-            "     7    ~7,000        =3  its file is ",
-            "     6    =6,000        =3  in Recv",
+            " rank      PRQ      UMQ  state",
+            "    7   ~7,000       =3  its file is go…",
+            "    6   =6,000       =3  in Recv",
             "  and 6 ranks more, none with over 5,003",
         ];
         assert_eq!(page, expected);
         assert!(shown(80, 24).join("\n").contains("MPI_T"));
+    }
+
+    #[test]
+    fn no_number_ends_where_a_line_does() {
+        let shown = plain(&snapshot(8), 20).join("\n");
+        assert!(shown.contains("\n988 G calls, 9,876,539/s\n"), "{shown}");
+        let of_width = |width| stripped(&page(&snapshot(8), width, 24, usize::MAX))[1].clone();
+        assert_eq!(of_width(100), totals(&snapshot(8)));
+        assert_eq!(of_width(80), "PRQ ~28,000  UMQ =24  988 G calls, 9,876,539/s");
+        assert_eq!(of_width(40), "PRQ ~28,000  UMQ =24");
+        assert_eq!(of_width(12), "PRQ ~28,000…");
+    }
+
+    #[test]
+    fn where_a_rank_died_has_room() {
+        let died =
+            Row { calls: 123_456_789, life: Life::Died, within: Some("MPI_Waitall".to_owned()), ..row(0) };
+        let line = cut(&line(&died), WIDTH);
+        assert!(line.ends_with("  died in Waitall"), "{line}");
+    }
+
+    #[test]
+    fn what_nobody_ended_died() {
+        let dead = Row { life: Life::Died, ..row(0) };
+        let over = Snapshot { state: State::Finished, rows: vec![dead], ..snapshot(1) };
+        assert!(plain(&over, 9)[0].contains("died: this is its last state"));
     }
 
     #[test]
@@ -293,11 +364,9 @@ mod tests {
     #[test]
     fn nothing_is_cut_that_says_how_a_number_is_known() {
         let text = plain(&snapshot(8), 20).join("\n");
-        assert!(
-            text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls: PRQ, receives\n")
-        );
+        assert!(text.contains("= the MPI library's own count (MPI_T)   ~ estimated from calls:\n"));
         assert!(text.contains("those on their way too"));
-        assert!(text.contains("its file") && text.contains(" - "), "{text}");
+        assert!(text.contains("its file is gone") && text.contains(" - "), "{text}");
         // A total is measured only if all of it is.
         assert!(text.contains("PRQ ~28,000") && text.contains("UMQ =24"), "{text}");
     }

@@ -11,6 +11,7 @@ use matchpoint_record::recording::FOLDER;
 use matchpoint_trace::native;
 use matchpoint_trace::native::manifest;
 
+use super::process;
 use crate::failure::Failure;
 
 /// The folder of a trace: the one that is named, or where the process of that number or one of those that it started
@@ -116,21 +117,15 @@ fn ask_which(pid: u32, several: &[(u32, PathBuf)]) -> String {
 fn started_by() -> HashMap<u32, Vec<u32>> {
     let mut started: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        let Ok(line) = fs::read(entry.path().join("stat")) else { continue };
-        if let Some(parent) = parent(&line) {
-            started.entry(parent).or_default().push(pid);
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        if let Some(stat) = process::stat(pid.into()) {
+            started.entry(stat.parent).or_default().push(pid);
         }
     }
     started.values_mut().for_each(|children| children.sort_unstable());
     started
-}
-
-/// Behind the name, which may have blanks and brackets in it, come the state and the parent.
-fn parent(line: &[u8]) -> Option<u32> {
-    let behind = line.iter().rposition(|&byte| byte == b')')?;
-    let mut words = line[behind + 1..].split(|&byte| byte == b' ').filter(|word| !word.is_empty());
-    std::str::from_utf8(words.nth(1)?).ok()?.parse().ok()
 }
 
 fn recorded_in(environment: &[u8]) -> Option<PathBuf> {
@@ -153,13 +148,6 @@ fn as_seen_here(folder: PathBuf, pid: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_parent_stands_behind_a_name_of_any_kind() {
-        assert_eq!(parent(b"12 (mpiexec) S 7 12 12 0"), Some(7));
-        assert_eq!(parent(b"12 (a) b (c)) R 31 12"), Some(31));
-        assert_eq!(parent(b"12"), None);
-    }
 
     #[test]
     fn the_folder_stands_in_the_environment() {

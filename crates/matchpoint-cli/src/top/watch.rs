@@ -9,6 +9,7 @@ use matchpoint_trace::native::manifest::{self, Manifest};
 use matchpoint_trace::native::{self, Entry, Follower, Lost, Queues};
 
 use super::flow::Flow;
+use super::process;
 use super::snapshot::{Length, Life, Row, Snapshot, State};
 use super::standing::{MOST_RANKS, Standing};
 
@@ -117,13 +118,7 @@ impl Watch {
         let rows: Vec<Row> = self.ranks.iter().filter_map(|rank| rank.row(at, told_ns, self)).collect();
         let heads: Vec<&Head> = self.ranks.iter().filter_map(|rank| rank.file.head()).collect();
         let ranks = heads.first().map_or(0, |head| head.size);
-        let is_over = |row: &Row| row.life != Life::Running;
-        let all_over = ranks > 0 && rows.len() == ranks as usize && rows.iter().all(is_over);
-        let state = match () {
-            () if self.is_finished() || all_over => State::Finished,
-            () if rows.is_empty() => State::Waiting,
-            () => State::Running,
-        };
+        let state = if self.is_finished() { State::Finished } else { state(&rows, ranks) };
         let library = heads.first().and_then(|head| head.library.lines().next()).unwrap_or_default();
         Snapshot {
             at,
@@ -252,11 +247,60 @@ impl Rank {
     }
 }
 
+/// How far a job is whose launcher may still run, or may be gone without a word.
+fn state(rows: &[Row], ranks: u32) -> State {
+    let all_over = !rows.is_empty() && rows.iter().all(|row| row.life != Life::Running);
+    // `MPI_Init` waits for all: where one has died and nobody is left, those that are not there do not come.
+    let all_came = ranks > 0 && rows.len() == ranks as usize;
+    match () {
+        () if all_over && (all_came || rows.iter().any(|row| row.life == Life::Died)) => State::Finished,
+        () if rows.is_empty() => State::Waiting,
+        () => State::Running,
+    }
+}
+
 /// Numbers of processes mean something on their host alone.
 fn is_gone(head: &Head, own_host: &str) -> bool {
-    head.host == own_host && head.pid > 0 && !Path::new(&format!("/proc/{}", head.pid)).exists()
+    head.host == own_host && head.pid > 0 && !process::is_there(head.pid, began(head))
+}
+
+fn began(head: &Head) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_nanos(u64::try_from(head.started_ns).unwrap_or(0))
 }
 
 fn seconds(ns: i64) -> f64 {
     ns.max(0) as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(life: Life) -> Row {
+        Row {
+            rank: 0,
+            host: String::new(),
+            pid: 1,
+            posted: Length::default(),
+            unexpected: Length::default(),
+            calls: 0,
+            calls_per_s: 0.0,
+            age_s: 9.0,
+            last_call_s: None,
+            within: None,
+            life,
+        }
+    }
+
+    #[test]
+    fn a_job_whose_processes_are_gone_does_not_run() {
+        let of = |lives: &[Life], ranks| state(&lives.iter().cloned().map(row).collect::<Vec<_>>(), ranks);
+        assert_eq!(of(&[], 0), State::Waiting);
+        assert_eq!(of(&[Life::Finalized, Life::Running], 2), State::Running);
+        assert_eq!(of(&[Life::Finalized, Life::Died], 2), State::Finished);
+        // Of the third nothing was written before it was killed, too.
+        assert_eq!(of(&[Life::Died, Life::Died], 3), State::Finished);
+        // One that is quick may be through before others' files are seen.
+        assert_eq!(of(&[Life::Finalized], 2), State::Running);
+    }
 }

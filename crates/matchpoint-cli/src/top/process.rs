@@ -1,0 +1,89 @@
+//! Processes of this host, as `/proc` tells of them.
+
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+/// What `/proc/PID/stat` says of a process, see proc_pid_stat(5).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// It has ended: nobody has asked how, so its number is not free yet.
+    pub is_ended: bool,
+    /// Who started it, or who has it now.
+    pub parent: u32,
+    /// When it was started, since the host was.
+    started: Duration,
+}
+
+/// Clocks may be set meanwhile, and a number is not given again so soon.
+const SLACK: Duration = Duration::from_secs(60);
+
+/// Ticks that `/proc` counts in a second, whatever the kernel's own are (time(7): `USER_HZ`).
+const TICKS_PER_S: u64 = 100;
+
+/// Of a process, if there is one of that number.
+pub fn stat(pid: u64) -> Option<Stat> {
+    parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Whether the process that had this number at that time still runs. One that ended and that nobody has waited for does
+/// not, nor does another that was given its number since.
+pub fn is_there(pid: u64, then: SystemTime) -> bool {
+    stat(pid).is_some_and(|stat| !stat.is_ended && started_at(&stat) <= then + SLACK)
+}
+
+fn started_at(stat: &Stat) -> SystemTime {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let up = Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0));
+    SystemTime::now() - up.saturating_sub(stat.started)
+}
+
+/// Behind the name, which may have blanks and brackets in it, come the state and the parent; the start is the 22nd field.
+fn parse(line: &[u8]) -> Option<Stat> {
+    let behind = line.iter().rposition(|&byte| byte == b')')?;
+    let words: Vec<&str> = std::str::from_utf8(&line[behind + 1..]).ok()?.split_ascii_whitespace().collect();
+    let ticks: u64 = words.get(19)?.parse().ok()?;
+    Some(Stat {
+        is_ended: matches!(*words.first()?, "Z" | "X"),
+        parent: words.get(1)?.parse().ok()?,
+        started: Duration::from_millis(ticks.saturating_mul(1000 / TICKS_PER_S)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn fields_stand_behind_a_name_of_any_kind() {
+        let rest = "7 12 12 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 250 1000";
+        let of = |name: &str, state: &str| parse(format!("12 ({name}) {state} {rest}").as_bytes());
+        let started = Duration::from_millis(2500);
+        assert_eq!(of("mpiexec", "S"), Some(Stat { is_ended: false, parent: 7, started }));
+        assert_eq!(of("a) b (c)", "Z"), Some(Stat { is_ended: true, parent: 7, started }));
+        assert_eq!(parse(b"12"), None);
+        assert_eq!(parse(b"12 (a) S 7"), None);
+    }
+
+    /// In a container whose first process asks after nobody, all that lose their parent stay like this.
+    #[test]
+    fn who_has_ended_and_was_not_waited_for_is_not_there() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let begun = Instant::now();
+        while is_there(child.id().into(), SystemTime::now()) && begun.elapsed().as_secs() < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let (seen, kept) = (is_there(child.id().into(), SystemTime::now()), stat(child.id().into()));
+        child.wait().unwrap();
+        assert!(!seen && kept.is_some(), "{kept:?}");
+    }
+
+    #[test]
+    fn who_was_given_the_number_later_is_another() {
+        let own = std::process::id().into();
+        assert!(is_there(own, SystemTime::now()));
+        assert!(!is_there(own, SystemTime::UNIX_EPOCH));
+    }
+}
