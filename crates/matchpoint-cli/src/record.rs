@@ -49,7 +49,7 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     if recorded.ranks == 0 {
         return Err(Failure::Message(nothing(status)));
     }
-    let next = recorded.output.display();
+    let next = job::word(&recorded.output.to_string_lossy());
     anstream::eprintln!("{}\nmatchpoint: next: matchpoint analyze {next}", told(&recorded));
     job::ended(status)
 }

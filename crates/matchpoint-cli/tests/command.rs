@@ -78,6 +78,53 @@ fn a_wrong_word_is_a_usage_error() {
 }
 
 #[test]
+fn dashes_that_are_missing_are_told() {
+    for (arguments, named) in [
+        (
+            &["record", "mpiexec", "-n", "3", "./my app"][..],
+            "say matchpoint record -- mpiexec -n 3 './my app'\n",
+        ),
+        (&["record", "-o", "a.trace", "mpiexec", "./a"], "say matchpoint record -o a.trace -- mpiexec ./a\n"),
+        (&["calibrate", "mpiexec", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["calibrate", "mpiexec", "--", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["calibrate", "-n", "2", "--", "mpiexec"], "matchpoint calibrate -- mpiexec -n …\n"),
+        (
+            &["predict", "validate", "levels", "-m", "m.toml", "mpiexec"],
+            "say matchpoint predict validate levels -m m.toml -- mpiexec\n",
+        ),
+    ] {
+        let output = matchpoint(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.ends_with(named) && said.lines().count() == 1, "{said}");
+    }
+    // A slip of the pen is no launcher's.
+    assert!(stderr(&matchpoint(&["record", "--replce", "--", "true"])).contains("--replace"));
+}
+
+#[test]
+fn only_folders_that_look_like_traces_are_suggested() {
+    let folder = tempdir().unwrap();
+    for name in ["bin/tool", "halo.trace/rank-00000.mpt", "src/rank.c"] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let output = matchpoint(&["analyze", &folder.path().display().to_string()]);
+    let said = stderr(&output);
+    assert!(said.contains("halo.trace") && !said.contains("bin") && !said.contains("src"), "{said}");
+}
+
+#[test]
+fn tables_do_not_go_where_a_file_is() {
+    let folder = tempdir().unwrap();
+    let source = folder.path().join("ring.c");
+    fs::write(&source, "").unwrap();
+    let output = matchpoint(&["analyze", "x", "--engine=list", "--csv", &source.display().to_string()]);
+    assert!(stderr(&output).contains("ring.c is there, and no folder"), "{}", stderr(&output));
+}
+
+#[test]
 fn a_trace_that_is_not_there_is_one_line_and_leaves_no_file() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
