@@ -27,7 +27,19 @@ fn help_has_an_example() {
 
 #[test]
 fn help_fits_a_terminal_of_80_columns() {
-    for command in ["record", "top", "run", "analyze", "bench", "convert", "profile", "check", "engines"] {
+    for command in [
+        "record",
+        "top",
+        "run",
+        "analyze",
+        "bench",
+        "calibrate",
+        "predict",
+        "convert",
+        "profile",
+        "check",
+        "engines",
+    ] {
         for help in ["-h", "--help"] {
             let output = matchpoint(&[command, help]);
             let wide = stdout(&output).lines().find(|line| line.chars().count() > 80);
@@ -48,6 +60,7 @@ fn help_says_what_numbers_before_and_behind_the_dashes_mean() {
         says(&[command, "--help"], "-n behind -- is the launcher's own: how many ranks it starts.");
     }
     says(&["predict", "validate", "--help"], "which its own -n says");
+    says(&["predict", "--help"], "say --ppn with as many as there are processes");
 }
 
 #[test]
