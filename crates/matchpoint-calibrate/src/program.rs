@@ -43,7 +43,7 @@ pub fn command(
         ));
     };
     let Some(launcher) = Launcher::find(first) else {
-        return Err(CalibrateError(format!("{first}: no such command; check the name and the path")));
+        return Err(CalibrateError(Launcher::not_found(first)));
     };
     let Recorder { path, .. } = compiler::compiled(&BENCHMARK, Some(&launcher), mpicc, compiles)?;
     let mut command = Command::new(first);

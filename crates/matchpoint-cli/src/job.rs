@@ -86,5 +86,30 @@ pub fn ended(status: ExitStatus) -> Result<(), Failure> {
 
 /// A line that a shell reads back as this variable.
 pub fn export(name: &str, value: &str) -> String {
-    format!("export {name}='{}'\n", value.replace('\'', "'\\''"))
+    format!("export {name}={}\n", quoted(value))
+}
+
+/// What a shell reads back as this word, as it stands if nothing in it means anything to a shell.
+pub fn word(text: &str) -> String {
+    let is_plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte) || !byte.is_ascii();
+    if !text.is_empty() && text.bytes().all(is_plain) { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(word("/tmp/a-b_1.trace"), "/tmp/a-b_1.trace");
+        assert_eq!(word("/tmp/sp ace/x.trace"), "'/tmp/sp ace/x.trace'");
+        assert_eq!(word("it's"), "'it'\\''s'");
+        assert_eq!(word("$HOME"), "'$HOME'");
+        assert_eq!(word(""), "''");
+    }
 }

@@ -2,14 +2,13 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use matchpoint_cli::cli::{Cli, Command};
+use matchpoint_cli::cli::{self, Command};
 use matchpoint_cli::{
     analyze, bench, calibrate, check, convert, engines, failure, predict, profile, record, run, top,
 };
 
 fn main() -> ExitCode {
-    failure::exit_code(match Cli::parse().command {
+    failure::exit_code(match cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

@@ -46,6 +46,11 @@ impl Outputs {
         if path.is_dir() {
             return Ok(());
         }
+        if path.exists() {
+            let problem =
+                format!("{} is there, and no folder, which is to be written: name another", path.display());
+            return Err(Failure::Message(problem));
+        }
         fs::create_dir(path).map_err(|error| Failure::writing(path, &error))?;
         self.made_folders.push(path.to_owned());
         Ok(())

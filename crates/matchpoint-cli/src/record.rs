@@ -51,7 +51,8 @@ pub fn run(arguments: &Record) -> Result<(), Failure> {
     }
     anstream::eprintln!("{}", told(&recorded));
     if recorded.calls > 0 {
-        anstream::eprintln!("matchpoint: next: matchpoint analyze {}", recorded.output.display());
+        let trace = job::word(&recorded.output.to_string_lossy());
+        anstream::eprintln!("matchpoint: next: matchpoint analyze {trace}");
     }
     job::ended(status)
 }

@@ -27,7 +27,19 @@ fn help_has_an_example() {
 
 #[test]
 fn help_fits_a_terminal_of_80_columns() {
-    for command in ["record", "top", "run", "analyze", "bench", "convert", "profile", "check", "engines"] {
+    for command in [
+        "record",
+        "top",
+        "run",
+        "analyze",
+        "bench",
+        "calibrate",
+        "predict",
+        "convert",
+        "profile",
+        "check",
+        "engines",
+    ] {
         for help in ["-h", "--help"] {
             let output = matchpoint(&[command, help]);
             let wide = stdout(&output).lines().find(|line| line.chars().count() > 80);
@@ -48,6 +60,7 @@ fn help_says_what_numbers_before_and_behind_the_dashes_mean() {
         says(&[command, "--help"], "-n behind -- is the launcher's own: how many ranks it starts.");
     }
     says(&["predict", "validate", "--help"], "which its own -n says");
+    says(&["predict", "--help"], "say --ppn with as many as there are processes");
 }
 
 #[test]
@@ -75,6 +88,53 @@ fn a_wrong_word_is_a_usage_error() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains(named), "{}", stderr(&output));
     }
+}
+
+#[test]
+fn dashes_that_are_missing_are_told() {
+    for (arguments, named) in [
+        (
+            &["record", "mpiexec", "-n", "3", "./my app"][..],
+            "say matchpoint record -- mpiexec -n 3 './my app'\n",
+        ),
+        (&["record", "-o", "a.trace", "mpiexec", "./a"], "say matchpoint record -o a.trace -- mpiexec ./a\n"),
+        (&["calibrate", "mpiexec", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["calibrate", "mpiexec", "--", "-n", "2"], "say matchpoint calibrate -- mpiexec -n 2\n"),
+        (&["calibrate", "-n", "2", "--", "mpiexec"], "matchpoint calibrate -- mpiexec -n …\n"),
+        (
+            &["predict", "validate", "levels", "-m", "m.toml", "mpiexec"],
+            "say matchpoint predict validate levels -m m.toml -- mpiexec\n",
+        ),
+    ] {
+        let output = matchpoint(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let said = stderr(&output);
+        assert!(said.ends_with(named) && said.lines().count() == 1, "{said}");
+    }
+    // A slip of the pen is no launcher's.
+    assert!(stderr(&matchpoint(&["record", "--replce", "--", "true"])).contains("--replace"));
+}
+
+#[test]
+fn only_folders_that_look_like_traces_are_suggested() {
+    let folder = tempdir().unwrap();
+    for name in ["bin/tool", "halo.trace/rank-00000.mpt", "src/rank.c"] {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+    let output = matchpoint(&["analyze", &folder.path().display().to_string()]);
+    let said = stderr(&output);
+    assert!(said.contains("halo.trace") && !said.contains("bin") && !said.contains("src"), "{said}");
+}
+
+#[test]
+fn tables_do_not_go_where_a_file_is() {
+    let folder = tempdir().unwrap();
+    let source = folder.path().join("ring.c");
+    fs::write(&source, "").unwrap();
+    let output = matchpoint(&["analyze", "x", "--engine=list", "--csv", &source.display().to_string()]);
+    assert!(stderr(&output).contains("ring.c is there, and no folder"), "{}", stderr(&output));
 }
 
 #[test]

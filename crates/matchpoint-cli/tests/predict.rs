@@ -150,6 +150,14 @@ fn every_level_of_a_hierarchy() {
 }
 
 #[test]
+fn a_number_that_is_asked_for_twice_is_predicted_once() {
+    let (_folder, matrix) = tridiagonal();
+    let predicted = json(&["spmv", &matrix, "-m", "blue-waters", "--scale", "4,2,4"]);
+    let names: Vec<_> = predicted["rows"].as_array().unwrap().iter().map(|row| row["name"].clone()).collect();
+    assert_eq!(names, ["4", "2"]);
+}
+
+#[test]
 fn scales_have_the_memory_of_every_engine() {
     let (_folder, matrix) = tridiagonal();
     let scale = json(&["spmv", &matrix, "-m", "blue-waters", "--ppn", "2", "--scale", "2,8"]);
@@ -179,6 +187,13 @@ fn traces_are_split_by_phases_and_engines() {
     assert_eq!(names, ["list", "hybrid", "MPI library", "list", "hybrid"]);
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
+    // Whose time is in the answer, and whose is not, stands there.
+    let answer = printed(&of).split("\n\n").next().unwrap().replace('\n', " ");
+    let said = "The queue search is that of `list` on this host, ";
+    assert!(
+        answer.contains(said) && answer.contains("the MPI library of Blue Waters would take "),
+        "{answer}"
+    );
 }
 
 /// The order of arrivals is that of the machine's network, if its file tells of it.
@@ -250,6 +265,16 @@ fn figures_are_drawn() {
     }
 }
 
+/// A machine as one host's calibration leaves it: nothing is known between nodes.
+fn one_host(folder: &TempDir) -> String {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../machines/blue-waters.toml");
+    let text = fs::read_to_string(published).unwrap();
+    let sections = text.split("\n[").filter(|section| !section.starts_with("off_node"));
+    let path = folder.path().join("within.toml");
+    fs::write(&path, sections.collect::<Vec<_>>().join("\n[")).unwrap();
+    path.display().to_string()
+}
+
 #[test]
 fn bad_input_is_told() {
     let (folder, matrix) = tridiagonal();
@@ -269,10 +294,20 @@ fn bad_input_is_told() {
         "format = 1\nname = \"bare\"\n[provenance]\nwho = \"\"\nwhen = \"\"\nhost = \"\"\nmpi = \"\"\nhow = \"\"\n",
     );
     let rows = file("rows", "0\n1\n");
+    let one_percent = file("one.mtx", "%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n");
+    let packed = folder.path().join("a.mtx.gz");
+    fs::write(&packed, b"\x1f\x8b\x08\x00\xff\xfe\x01\n").unwrap();
     let on = ["-m", "blue-waters", "-n", "2"];
     let spmv = |matrix: &str| complaint(&[&["spmv", matrix], &on[..]].concat());
+    let within = one_host(&folder);
     for (complaint, expected) in [
+        (
+            complaint(&["spmv", &matrix, "-m", &within, "-n", "4", "--ppn", "2"]),
+            "4 processes at 2 a node need 2 nodes, and the machine `Blue Waters` was measured within one: say --ppn 4",
+        ),
         (spmv(&wide), "2 rows, 3 columns: this product needs a square matrix"),
+        (spmv(&one_percent), "begins with `%%MatrixMarket matrix`"),
+        (spmv(&packed.display().to_string()), "packed with gzip; unpack it first: gunzip"),
         (spmv(&empty_row), "row 2 has no entry"),
         (spmv(&cut), "line 4: 2 of 4 entries, and then the end"),
         (spmv(&absurd), "4000000000 entries are promised, for which 86 bytes have no room"),

@@ -72,6 +72,17 @@ pub struct Provenance {
     pub notes: Vec<String>,
 }
 
+impl Provenance {
+    /// Who measured it and when, or when alone where nobody said who.
+    pub fn by(&self) -> String {
+        if self.who.is_empty() || self.who == "unknown" {
+            self.when.clone()
+        } else {
+            format!("{}, {}", self.who, self.when)
+        }
+    }
+}
+
 /// How processes lie on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,6 +8,17 @@ use std::fmt;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 
+/// How a file begins.
+const BANNER: &str = "%%MatrixMarket matrix";
+
+/// How packed files begin, by what they are packed with, and what unpacks them.
+const PACKED: &[(&[u8], &str, &str)] = &[
+    (b"\x1f\x8b", "gzip", "gunzip"),
+    (b"BZh", "bzip2", "bunzip2"),
+    (b"\xfd7zXZ", "xz", "unxz"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "unzstd"),
+];
+
 /// A matrix that cannot be read, or not used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MatrixError {
@@ -133,6 +144,9 @@ impl<R: BufRead> Reader<R> {
 
     fn banner(&mut self) -> Result<(), MatrixError> {
         let is_there = self.read_line()?;
+        if let Some((_, name, unpack)) = PACKED.iter().find(|(begin, ..)| self.text.starts_with(begin)) {
+            return Err(self.wrong(format!("packed with {name}; unpack it first: {unpack}")));
+        }
         let banner = String::from_utf8_lossy(&self.text).to_lowercase();
         let words: Vec<&str> = banner.split_whitespace().collect();
         let [mark, object, format, field, symmetry] = words[..] else {
@@ -143,7 +157,9 @@ impl<R: BufRead> Reader<R> {
         };
         if mark != "%%matrixmarket" || object != "matrix" {
             let text = self.shown();
-            return Err(self.wrong(format!("{text}: no matrix in Matrix Market format")));
+            return Err(
+                self.wrong(format!("{text}: a matrix in Matrix Market format begins with `{BANNER}`"))
+            );
         }
         if format != "coordinate" {
             return Err(self.wrong(format!(

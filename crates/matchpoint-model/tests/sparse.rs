@@ -50,7 +50,10 @@ fn what_is_wrong_is_told_with_its_line() {
     let cases = [
         (String::new(), "a.mtx: an empty file where `%%MatrixMarket"),
         ("1 2 3\n".to_owned(), "line 1: `1 2 3` where `%%MatrixMarket"),
-        ("%%MatrixMarket vector coordinate real general\n".to_owned(), "no matrix in Matrix Market format"),
+        (
+            "%%MatrixMarket vector coordinate real general\n".to_owned(),
+            "a matrix in Matrix Market format begins with `%%MatrixMarket matrix`",
+        ),
         ("%%MatrixMarket matrix array real general\n".to_owned(), "a dense matrix"),
         (
             "%%MatrixMarket matrix coordinate quaternion general\n".to_owned(),

@@ -14,7 +14,14 @@ use crate::sites;
 pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
     let failed = |error: std::io::Error| RecordError::file(path, &error);
     let made = !path.exists();
-    fs::create_dir_all(path).map_err(failed)?;
+    if made {
+        make_one(path)?;
+    } else if !path.is_dir() {
+        return Err(RecordError(format!(
+            "{} is there, and no folder, which a trace is: name another with -o",
+            path.display()
+        )));
+    }
     let entries = entries(path).map_err(failed)?;
     if entries.is_empty() {
         return Ok(made);
@@ -26,6 +33,19 @@ pub(crate) fn make(path: &Path, replace: bool) -> Result<bool, RecordError> {
     }
     remove(&entries).map_err(failed)?;
     Ok(made)
+}
+
+/// Nothing above it: a name with a slip in it would have its trace in a folder that nobody finds.
+fn make_one(path: &Path) -> Result<(), RecordError> {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    match above.filter(|above| !above.exists()) {
+        Some(above) => Err(RecordError(format!(
+            "{}: there is no folder {}; make it, or name another with -o",
+            path.display(),
+            above.display()
+        ))),
+        None => fs::create_dir(path).map_err(|error| RecordError::file(path, &error)),
+    }
 }
 
 /// Takes away what was made for a trace that nobody wrote.
@@ -190,6 +210,21 @@ mod tests {
             assert!(!refused.to_string().contains("--replace"), "{refused}");
             assert!(trace.join(other).exists() && trace.join("rank-00000.mpt").exists());
         }
+    }
+
+    #[test]
+    fn a_trace_is_made_where_a_folder_is_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let nowhere = root.path().join("no/trace");
+        let refused = make(&nowhere, false).unwrap_err().to_string();
+        assert!(refused.contains("there is no folder") && !root.path().join("no").exists(), "{refused}");
+        let source = root.path().join("ring.c");
+        fs::write(&source, "int main;").unwrap();
+        for replace in [false, true] {
+            let refused = make(&source, replace).unwrap_err().to_string();
+            assert!(refused.contains("ring.c is there, and no folder"), "{refused}");
+        }
+        assert_eq!(fs::read(&source).unwrap(), b"int main;");
     }
 
     #[test]

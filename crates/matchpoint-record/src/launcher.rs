@@ -20,6 +20,17 @@ const LAUNCHERS: &[&str] = &["mpiexec.hydra", "mpiexec", "mpirun", "orterun", "p
 const LINKS: usize = 40;
 
 impl Launcher {
+    /// What to say of a command that [`find`](Self::find) does not find.
+    pub fn not_found(name: &str) -> String {
+        if name.starts_with('-') {
+            return format!(
+                "{name} stands behind --, where the launcher's name belongs, as in -- mpiexec -n 4; options of matchpoint \
+                 stand before --"
+            );
+        }
+        format!("{name}: no such command; check the name and the path")
+    }
+
     /// Finds a command as a shell would.
     pub fn find(name: &str) -> Option<Launcher> {
         let found = in_path(name)?;

@@ -63,7 +63,7 @@ impl Recording {
             return Err(RecordError("there is no command to record; put it behind --".to_owned()));
         };
         let Some(found) = Launcher::find(first) else {
-            return Err(RecordError(format!("{first}: no such command; check the name and the path")));
+            return Err(RecordError(Launcher::not_found(first)));
         };
         let application = linked::application(&settings.command);
         if application.is_none() && linked::is_without_mpi(&found.path[0]) {

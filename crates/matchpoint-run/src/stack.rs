@@ -100,7 +100,7 @@ pub fn find(command: &[String], mpicc: Option<&Path>) -> Result<Stack, RunError>
         return Err(RunError("there is no command to run; put it behind --".to_owned()));
     };
     let Some(launcher) = Launcher::find(first) else {
-        return Err(RunError(format!("{first}: no such command; check the name and the path")));
+        return Err(RunError(Launcher::not_found(first)));
     };
     let application = linked::application(command).map(|(path, _)| path);
     let own_launcher = launcher.is_of_library() && application.as_ref() != launcher.path.first();

@@ -14,11 +14,14 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint calibrate -o cluster.toml -- srun -N 4 --ntasks-per-node 16
   matchpoint calibrate --from cluster.raw.jsonl -o cluster.toml
 
--n behind -- is the launcher's own: how many ranks it starts. A machine has no number of processes; predict takes that.
+-n behind -- is the launcher's own: how many ranks it starts. A machine has no
+number of processes; predict takes that.
 
-The launcher comes without a program: the benchmark is put behind it. Two ranks on a node give latency, rate and the cost
-of queue search; two nodes what lies between them, several ranks on each the rate of a node, four nodes in a line the cost
-of shared links. What was interrupted goes on where it stopped, when the same command is given again.";
+The launcher comes without a program: the benchmark is put behind it. Two ranks
+on a node give latency, rate and the cost of queue search; two nodes what lies
+between them, several ranks on each the rate of a node, four nodes in a line the
+cost of shared links. What was interrupted goes on where it stopped, when the
+same command is given again.";
 
 /// `matchpoint calibrate`.
 #[derive(Args, Debug)]

@@ -5,6 +5,7 @@ mod bench;
 mod calibrate;
 mod check;
 mod convert;
+mod dashes;
 mod predict;
 mod profile;
 mod record;
@@ -81,6 +82,18 @@ pub enum Command {
     Check(Check),
     /// List the matching engines, with their parameters
     Engines,
+}
+
+/// Reads the command line. Ends the process where that cannot be understood, or where it asks for help alone.
+pub fn parse() -> Cli {
+    let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    Cli::try_parse_from(&words).unwrap_or_else(|error| {
+        if let Some(problem) = dashes::forgotten(&error, words.get(1..).unwrap_or_default()) {
+            anstream::eprintln!("matchpoint: error: {problem}");
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    })
 }
 
 fn engine_name(name: &str) -> Result<String, String> {

@@ -19,8 +19,11 @@ pub(super) const EXAMPLES: &str = "Examples:
   matchpoint predict figures figures/
   matchpoint predict validate levels/ -m m.toml -n 64 -- mpiexec -n 2
 
--n before -- is how many processes share the rows, whoever plays them; -n behind -- is the
-launcher's own: how many ranks it starts.
+-n before -- is how many processes share the rows, whoever plays them;
+-n behind -- is the launcher's own: how many ranks it starts.
+
+A machine that was calibrated on one host knows nothing between nodes, nor how
+many processes a node has: say --ppn with as many as there are processes.
 
 `matchpoint calibrate` writes the file of your machine (docs/machine.md);
 docs/predict.md has the models and all options.";
@@ -92,9 +95,15 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// All numbers, as asked for.
+    /// All numbers, in the order in which they were asked for, each once.
     pub fn all(&self) -> Vec<NonZeroU32> {
-        self.processes.into_iter().chain(self.scale.iter().copied()).collect()
+        let mut all = Vec::new();
+        for number in self.processes.into_iter().chain(self.scale.iter().copied()) {
+            if !all.contains(&number) {
+                all.push(number);
+            }
+        }
+        all
     }
 }
 
@@ -232,7 +241,7 @@ pub struct Figures {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 
-    /// The machine [default: blue-waters, the paper's]
+    /// The machine: a file, or blue-waters, which is the paper's
     #[arg(short, long, value_name = "FILE", default_value = "blue-waters")]
     pub machine: PathBuf,
 }

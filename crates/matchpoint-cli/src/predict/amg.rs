@@ -27,7 +27,8 @@ pub(super) fn amg(arguments: &Amg) -> Result<Predicted, Failure> {
     predicted.row_name = "level";
     for product in hierarchy.products(arguments.processes, sizes(&arguments.exchanged.sizes))? {
         let setting = place.setting(product.processes, order);
-        let prediction = predict(&setting, &product.exchange).map_err(Failure::Message)?;
+        let prediction = predict(&setting, &product.exchange)
+            .map_err(|problem| place.lacking(product.processes, problem))?;
         let (name, layout) = (product.level.to_string(), place.layout(product.processes));
         let row = Row::new(name, product.operation, layout, &product.exchange, prediction);
         predicted.rows.push(Row { matrix: Some(product.of_matrix), ..row });

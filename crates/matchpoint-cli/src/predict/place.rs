@@ -31,7 +31,7 @@ impl Place {
             let one_host = if machine.farthest() == Locality::OffNode {
                 ""
             } else {
-                "; it was measured within one node"
+                "; it was measured within one node, which must have room for all processes"
             };
             Failure::Message(format!(
                 "the machine `{}` has no {key}{one_host}: say {option}, or add it to the machine's file",
@@ -59,6 +59,20 @@ impl Place {
     /// So many processes, laid out.
     pub fn layout(&self, processes: NonZeroU32) -> Layout {
         Layout { processes, ppn: self.ppn, sockets: self.sockets }
+    }
+
+    /// What to say where the machine lacks something for so many processes: `problem`, unless they are more than the one node
+    /// has that it was measured on.
+    pub fn lacking(&self, processes: NonZeroU32, problem: String) -> Failure {
+        let nodes = processes.get().div_ceil(self.ppn.get());
+        if nodes == 1 || self.machine.farthest() == Locality::OffNode {
+            return Failure::Message(problem);
+        }
+        Failure::Message(format!(
+            "{processes} processes at {} a node need {nodes} nodes, and the machine `{}` was measured within one: say --ppn \
+             {processes}, if a node has room for them, or calibrate with ranks on several nodes",
+            self.ppn, self.machine.name
+        ))
     }
 
     /// How many of so many processes a node has.

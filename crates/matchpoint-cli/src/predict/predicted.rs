@@ -2,6 +2,9 @@
 
 use matchpoint_model::{Exchange, Layout, Machine, Prediction};
 
+/// The name of the row for the MPI library that the machine was measured under.
+pub const LIBRARY: &str = "MPI library";
+
 /// All of it.
 #[derive(Clone, Debug)]
 pub struct Predicted {

@@ -130,7 +130,8 @@ fn add(
     of_matrix: (u64, u64),
 ) -> Result<(), Failure> {
     for (&processes, exchange) in processes.iter().zip(exchanges) {
-        let prediction = predict(&place.setting(processes, order), exchange).map_err(Failure::Message)?;
+        let prediction = predict(&place.setting(processes, order), exchange)
+            .map_err(|problem| place.lacking(processes, problem))?;
         let row =
             Row::new(processes.to_string(), predicted.command, place.layout(processes), exchange, prediction);
         predicted.engines.extend(engines::at(place, &row)?);

@@ -14,7 +14,7 @@ use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
 
 use super::engines;
 use super::place::Place;
-use super::predicted::{EngineRow, Predicted, Row};
+use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::PredictTrace;
 use crate::derived::{between, ratio};
@@ -28,9 +28,6 @@ type Times = Vec<[f64; 3]>;
 /// What an engine's times are from.
 const FROM_REPLAY: &str = "the replay on this host, warm to cold";
 const FROM_LIBRARY: &str = "what the machine's MPI library takes for each entry that list compares";
-
-/// The name of the row for the MPI library that the machine was measured under.
-const LIBRARY: &str = "MPI library";
 
 /// The prediction.
 pub(super) fn trace(arguments: &PredictTrace) -> Result<Predicted, Failure> {
@@ -142,7 +139,8 @@ impl Traced<'_> {
         let ranks = ranks.ok_or_else(|| Failure::Message("the trace has no ranks".to_owned()))?;
         let known = self.by_rank(&self.times(0, phase));
         let setting = self.place.setting_of(ranks, Search::Known(&known));
-        let prediction = predict(&setting, &exchange).map_err(Failure::Message)?;
+        let prediction =
+            predict(&setting, &exchange).map_err(|problem| self.place.lacking(ranks, problem))?;
         let name = format!("{} at {}", phase + 1, seconds(self.phases[phase].begin_s));
         Ok(Row::new(name, "trace", self.place.layout(ranks), &exchange, prediction))
     }

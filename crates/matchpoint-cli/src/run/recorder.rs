@@ -17,7 +17,7 @@ use matchpoint_trace::native::{self, Summary};
 
 use crate::cli;
 use crate::failure::Failure;
-use crate::{format, progress, record};
+use crate::{format, job, progress, record};
 
 /// A recording that goes with a job.
 pub struct Recorder(Recording);
@@ -120,6 +120,6 @@ fn said(recorded: &Recorded, placed: &[Placed]) -> String {
          matchpoint: next: matchpoint analyze --arrivals recorded {}",
         format::count(known as u64),
         format::counted(all, "completed receive"),
-        recorded.output.display()
+        job::word(&recorded.output.to_string_lossy())
     )
 }

@@ -65,6 +65,16 @@ fn a_launcher_that_ends_in_the_middle() {
     assert!(complaint.ends_with("repeat its command, or begin anew with --replace"), "{complaint}");
 }
 
+#[test]
+fn without_a_terminal_a_line_says_how_far_it_is() {
+    let setting = Setting::new();
+    let ran = setting.run(QUICK, [launcher(&setting, &format!("{HELLO}\nread line; sleep 2; exit 9"))]);
+    assert!(
+        ran.stderr.contains("matchpoint: 0 of ") && ran.stderr.contains(" measurements; next: "),
+        "{ran}"
+    );
+}
+
 /// The benchmark is a word of the program's then, and never starts.
 #[test]
 fn a_program_behind_the_launcher() {

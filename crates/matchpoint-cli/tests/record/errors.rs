@@ -56,6 +56,12 @@ fn a_command_that_is_not_there() {
 }
 
 #[test]
+fn an_option_of_ours_behind_the_dashes() {
+    let said = Setting::new(&[]).complaint(&[Path::new("-o"), Path::new("w.trace"), Path::new("mpiexec")]);
+    assert!(said.contains("-o stands behind --") && said.contains("before --"), "{said}");
+}
+
+#[test]
 fn no_compiler_and_no_header() {
     let mut setting = Setting::new(&[]);
     let launcher = setting.launcher();

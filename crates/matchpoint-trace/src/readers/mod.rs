@@ -40,6 +40,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Trace>, TraceError> {
     std::fs::metadata(path).map_err(|error| TraceError::io(path, &error))?;
     match READERS.iter().find(|reader| (reader.recognise)(path)) {
         Some(reader) => (reader.open)(path),
-        None => Err(unknown::explain(path, READERS.iter().map(|reader| reader.name))),
+        None => {
+            let is_known = |path: &Path| READERS.iter().any(|reader| (reader.recognise)(path));
+            Err(unknown::explain(path, READERS.iter().map(|reader| reader.name), &is_known))
+        }
     }
 }

@@ -22,10 +22,14 @@ const FOLDERS_NAMED: usize = 4;
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// Says what a path holds instead of a trace.
-pub(super) fn explain<'a>(path: &Path, known: impl Iterator<Item = &'a str>) -> TraceError {
+pub(super) fn explain<'a>(
+    path: &Path,
+    known: impl Iterator<Item = &'a str>,
+    is_known: &dyn Fn(&Path) -> bool,
+) -> TraceError {
     let known = format!("give a folder or file of: {}", known.collect::<Vec<_>>().join("; "));
     if path.is_dir() {
-        return of_folder(path, &known);
+        return of_folder(path, &known, is_known);
     }
     match first_bytes(path) {
         Err(error) => TraceError::io(path, &error),
@@ -34,21 +38,21 @@ pub(super) fn explain<'a>(path: &Path, known: impl Iterator<Item = &'a str>) -> 
     }
 }
 
-fn of_folder(path: &Path, known: &str) -> TraceError {
+fn of_folder(path: &Path, known: &str, is_known: &dyn Fn(&Path) -> bool) -> TraceError {
     let files: Vec<PathBuf> =
         fs::read_dir(path).into_iter().flatten().flatten().map(|file| file.path()).collect();
     let inside = files.iter().filter(|file| file.is_file());
     let packed = inside.filter_map(|file| packed(file, &first_bytes(file).ok()?)).next();
-    packed.unwrap_or_else(|| match folders(&files) {
+    packed.unwrap_or_else(|| match folders(&files, is_known) {
         Some(folders) => TraceError::new(path, "no trace is in this folder itself", format!("try {folders}")),
         None => TraceError::new(path, format!("no trace is among its {} files", files.len()), known),
     })
 }
 
-/// The first of the folders inside: one of them may be what was meant.
-fn folders(inside: &[PathBuf]) -> Option<String> {
-    let mut folders: Vec<String> =
-        inside.iter().filter(|path| path.is_dir()).map(|path| path.display().to_string()).collect();
+/// The first of the folders inside that look like traces: one of them may be what was meant.
+fn folders(inside: &[PathBuf], is_known: &dyn Fn(&Path) -> bool) -> Option<String> {
+    let traces = inside.iter().filter(|path| path.is_dir() && is_known(path));
+    let mut folders: Vec<String> = traces.map(|path| path.display().to_string()).collect();
     folders.sort();
     let more = folders.len() > FOLDERS_NAMED;
     folders.truncate(FOLDERS_NAMED);

@@ -2,7 +2,7 @@
 
 use matchpoint_model::{Prediction, ProcessCost, Split};
 
-use crate::format::{bytes, count, digits, seconds};
+use crate::format::{bytes, count, counted, digits, seconds};
 use crate::predict::predicted::{EngineRow, Predicted, Row};
 
 /// The heading of the times.
@@ -162,8 +162,11 @@ pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
         (
             "Machine",
             format!(
-                "{}: {}; {}; {}, {}{confidence}",
-                predicted.machine.name, provenance.host, provenance.mpi, provenance.who, provenance.when
+                "{}: {}; {}; {}{confidence}",
+                predicted.machine.name,
+                provenance.host,
+                provenance.mpi,
+                provenance.by()
             ),
         ),
         ("Nodes", nodes(predicted)),
@@ -175,7 +178,8 @@ pub fn facts(predicted: &Predicted) -> Vec<(&'static str, String)> {
 fn nodes(predicted: &Predicted) -> String {
     let layout = predicted.rows.first().map(|row| row.layout);
     layout.map_or(String::new(), |layout| {
-        format!("{} processes on {} sockets each, in the order of ranks", layout.ppn, layout.sockets)
+        let sockets = counted(u64::from(layout.sockets.get()), "socket");
+        format!("{} processes on {sockets} each, in the order of ranks", layout.ppn)
     })
 }
 

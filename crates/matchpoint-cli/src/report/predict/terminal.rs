@@ -4,7 +4,7 @@ use anstyle::Style;
 
 use super::table;
 use crate::format::{count, seconds, share};
-use crate::predict::predicted::{Predicted, Row};
+use crate::predict::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::report::terminal::layout::Page;
 
 /// Engines are told for so many numbers of processes; JSON has all.
@@ -68,7 +68,22 @@ pub(super) fn answer(predicted: &Predicted, row: &Row) -> String {
             format!("It takes longest on {processes} processes: {} at process {worst}", seconds(total))
         }
     };
-    format!("{which}, {} of it {most}.", share(time / total))
+    format!("{which}, {} of it {most}.{}", share(time / total), library(predicted))
+}
+
+/// Of a trace: that its queue search is an engine's on this host, and what the machine's own library would take.
+fn library(predicted: &Predicted) -> String {
+    let time = |row: &EngineRow| row.time_s.map(|time| time[1]);
+    let library = predicted.engines.iter().find(|row| row.engine == LIBRARY).and_then(time);
+    let Some((first, library)) = predicted.engines.first().zip(library) else { return String::new() };
+    let Some(own) = time(first) else { return String::new() };
+    format!(
+        " The queue search is that of `{}` on this host, {} over the whole run; the MPI library of {} would take {}.",
+        first.engine,
+        seconds(own),
+        predicted.machine.name,
+        seconds(library)
+    )
 }
 
 fn header<'a>(predicted: &'a Predicted, columns: &[&'a str]) -> Vec<&'a str> {

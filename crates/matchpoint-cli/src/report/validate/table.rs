@@ -15,7 +15,8 @@ pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the o
 
 /// What the table of measured times shows.
 pub const TIMES: &str = "measured: what most repetitions of an operation agree on, of the rank that takes longest; quartiles: \
-                         of all of them; reversed: with receives posted the other way round.";
+                         of all of them; reversed: with receives posted the other way round. *: below the quartiles, since of \
+                         few repetitions the least counts, and of many those that lie closest together.";
 
 /// What the table of searches shows.
 pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
@@ -60,9 +61,9 @@ pub fn measured(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
             name(row),
             count(row.messages),
             bytes(row.bytes),
-            seconds(row.measured.typical_s),
+            typical(&row.measured),
             quartiles(&row.measured),
-            row.reversed.as_ref().map_or(NOTHING.to_owned(), |times| seconds(times.typical_s)),
+            row.reversed.as_ref().map_or(NOTHING.to_owned(), typical),
         ]
     };
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
@@ -80,6 +81,11 @@ pub fn modelled(validated: &Validated, is_shown: fn(Application) -> bool) -> Vec
         [name(row)].into_iter().chain(times).collect()
     };
     validated.rows.iter().filter(|row| is_shown(row.application)).map(line).collect()
+}
+
+/// A time that stands outside its own quartiles is no mistake, see [`TIMES`].
+fn typical(times: &Times) -> String {
+    format!("{}{}", seconds(times.typical_s), if times.typical_s < times.low_s { " *" } else { "" })
 }
 
 fn quartiles(times: &Times) -> String {
@@ -129,7 +135,7 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     let load = job.load.map_or(String::new(), |load| format!(", load {load} before"));
     vec![
         ("Of", validated.subject.clone()),
-        ("Machine", format!("{}: {}; {}; {}, {}", validated.machine.name, of.host, of.mpi, of.who, of.when)),
+        ("Machine", format!("{}: {}; {}; {}", validated.machine.name, of.host, of.mpi, of.by())),
         (
             "Measured",
             format!(
@@ -143,25 +149,45 @@ pub fn facts(validated: &Validated) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The answer in a sentence: what models of the products on levels come to.
+/// The answer: what models of the products on levels come to, and of all else.
 pub fn answer(validated: &Validated) -> String {
     let products = validated.judgements.iter().filter(|of| of.application <= Application::Spgemm);
     let answers: Vec<String> = products.filter_map(answer_of).collect();
-    if answers.is_empty() {
+    let of_levels = if answers.is_empty() {
         "Nothing of the levels needs a message.".to_owned()
     } else {
         format!("Modelled times are, on average: {}.", answers.join("; "))
-    }
+    };
+    let rest = rest(validated);
+    if rest.is_empty() { of_levels } else { format!("{of_levels} Beside the levels: {rest}.") }
+}
+
+/// Gathers and HighVolumePingPong, each under the model that is closest to it.
+fn rest(validated: &Validated) -> String {
+    let off = |is_meant: fn(Application) -> bool| -> Vec<f64> {
+        let meant = validated.judgements.iter().filter(|of| is_meant(of.application));
+        meant.filter_map(|of| Some(closest(of)?.1)).collect()
+    };
+    let gathers = off(|application| application == Application::Gather);
+    let parts = [("gather", gathers), ("HighVolumePingPong", off(Application::is_volume))];
+    let told = parts.iter().filter(|(_, off)| !off.is_empty()).map(|(name, off)| {
+        let least = percent(off.iter().copied().fold(f64::INFINITY, f64::min), false);
+        let most = percent(off.iter().copied().fold(0.0, f64::max), false);
+        let range = if least == most { most } else { format!("{} to {most}", least.trim_end_matches(" %")) };
+        format!("{name} {range} off under the model closest to it")
+    });
+    told.collect::<Vec<_>>().join("; ")
+}
+
+/// The model that is least off, and how far. Of models that say the same, the one that knows most.
+fn closest(judgement: &Judgement) -> Option<(Step, f64)> {
+    let steps = Step::ALL.into_iter().zip(judgement.errors).rev();
+    let told = steps.filter_map(|(step, off)| Some((step, off?.absolute)));
+    told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)
 }
 
 fn answer_of(judgement: &Judgement) -> Option<String> {
-    // Of models that say the same, the one that knows most.
-    let told = Step::ALL
-        .into_iter()
-        .zip(judgement.errors)
-        .rev()
-        .filter_map(|(step, off)| Some((step, off?.absolute)));
-    let (step, least) = told.min_by_key(|(_, absolute)| (absolute * 1e3).round() as u64)?;
+    let (step, least) = closest(judgement)?;
     let closest = format!("{} {} under {}", percent(least, false), direction(judgement, step), step.title());
     let title = judgement.application.title();
     Some(match judgement.errors[Step::Contention as usize] {
@@ -192,4 +218,27 @@ pub fn reasons(validated: &Validated) -> Vec<String> {
         of.reasons.iter().map(move |reason| format!("{title}, {reason}")).collect::<Vec<_>>()
     };
     validated.judgements.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::validate::validated::Off;
+
+    #[test]
+    fn a_time_below_its_quartiles_is_marked() {
+        let times =
+            |typical_s| Times { typical_s, median_s: 4e-3, low_s: 2e-3, high_s: 8e-3, repetitions: 9 };
+        assert_eq!(typical(&times(1e-3)), format!("{} *", seconds(1e-3)));
+        assert_eq!(typical(&times(3e-3)), seconds(3e-3));
+    }
+
+    #[test]
+    fn the_closest_model_is_the_one_that_knows_most_of_equals() {
+        let off = |absolute| Some(Off { absolute, signed: absolute });
+        let errors = [off(0.4), off(0.3), None, off(0.3001), off(0.5), None];
+        let of =
+            Judgement { application: Application::Gather, rows: 3, errors, within: 0, reasons: Vec::new() };
+        assert_eq!(closest(&of).map(|(step, _)| step), Some(Step::Queue));
+    }
 }

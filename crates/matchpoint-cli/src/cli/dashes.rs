@@ -1,0 +1,38 @@
+//! What to say where the `--` before the launcher was forgotten.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+
+use crate::job;
+
+/// Commands that start a launcher.
+const STARTERS: &[&[&str]] = &[&["record"], &["run"], &["calibrate"], &["predict", "validate"]];
+
+/// What is wrong and how the command is meant, if it is that: `words` are the arguments behind the program's name.
+pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
+    if error.kind() != ErrorKind::UnknownArgument || error.get(ContextKind::SuggestedArg).is_some() {
+        return None;
+    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let command = STARTERS
+        .iter()
+        .find(|names| words.iter().zip(**names).filter(|(a, b)| a == b).count() == names.len())?;
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else { return None };
+    let name = format!("matchpoint {}", command.join(" "));
+    if unknown.starts_with('-') {
+        return Some(format!(
+            "{name} has no option {unknown}; if it is the launcher's, put it behind the launcher, and -- before both: \
+             {name} -- mpiexec {unknown} …"
+        ));
+    }
+    let at = words.iter().position(|word| word == unknown)?;
+    let quoted = |words: &[String]| words.iter().map(|word| job::word(word)).collect::<Vec<_>>().join(" ");
+    // What stands behind a `--` that comes too late stays there.
+    let behind: Vec<String> = words[at..].iter().filter(|word| *word != "--").cloned().collect();
+    Some(format!(
+        "-- is missing before the launcher, {unknown}; say matchpoint {} -- {}",
+        quoted(&words[..at]),
+        quoted(&behind)
+    ))
+}
