@@ -12,7 +12,7 @@ use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
-use matchpoint_gpu::card::{Card, CardError};
+use matchpoint_gpu::card::{Card, CardError, Description};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
@@ -145,10 +145,30 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
 const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
-    let failed = |error: CardError| Failure::Message(error.to_string());
-    let card = Card::open(arguments.card).map_err(failed)?;
-    let description = card.description().map_err(failed)?;
     let jobs = figures::jobs();
+    let (description, results) = match &arguments.from {
+        Some(path) => measured_before(path, &jobs)?,
+        None => measured_now(arguments.card, &jobs, progress)?,
+    };
+    files.write_json(|out| gpu::json(&description, &results, out))?;
+    files.write_csv(|out| gpu::csv(&results, out))?;
+    files.draw(|form| plot::gpu::render(&description, &results, form))?;
+    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
+        gpu::json(&description, &results, out)
+    })
+}
+
+/// A card, and what it did.
+type OnCard<'a> = (Description, Vec<(&'a figures::Job, figures::Measured)>);
+
+fn measured_now<'a>(
+    ordinal: usize,
+    jobs: &'a [figures::Job],
+    progress: &Progress,
+) -> Result<OnCard<'a>, Failure> {
+    let failed = |error: CardError| Failure::Message(error.to_string());
+    let card = Card::open(ordinal).map_err(failed)?;
+    let description = card.description().map_err(failed)?;
     let results = measured(shown(progress, |tell| -> Result<_, CardError> {
         let mut results = Vec::with_capacity(jobs.len());
         for (done, job) in jobs.iter().enumerate() {
@@ -159,11 +179,19 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
         }
         Ok(Some(results))
     }))?;
-    files.write_json(|out| gpu::json(&description, &results, out))?;
-    files.write_csv(|out| gpu::csv(&results, out))?;
-    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
-        gpu::json(&description, &results, out)
-    })
+    Ok((description, results))
+}
+
+fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<OnCard<'a>, Failure> {
+    let unread = |why: String| {
+        let path = path.display();
+        Failure::Message(format!(
+            "cannot read {path}: {why}; it is to be what `matchpoint bench --gpu --json` wrote"
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    let document = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    gpu::read(&document, jobs).map_err(|lacks| unread(format!("it has {lacks}")))
 }
 
 /// What came of a measurement that may fail, or be stopped.

@@ -9,6 +9,7 @@ use matchpoint_cli::{
 };
 
 fn main() -> ExitCode {
+    engines::make_known();
     failure::exit_code(match Cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -58,16 +58,45 @@ impl Figure {
         }
     }
 
-    /// Matches per second that the paper read off on one multiprocessor of a GeForce GTX 1080 (Table II).
+    /// Matches per second that the paper gives for one multiprocessor of a GeForce GTX 1080 (Table II).
     pub fn published(self) -> Option<f64> {
-        match self {
-            Figure::Matrix => Some(6e6),
-            Figure::Partitioned => Some(60e6),
-            Figure::Hash => Some(500e6),
+        PUBLISHED.iter().find(|published| published.figure == self).map(|published| published.rate)
+    }
+}
+
+/// What the paper's text says of a figure: of its curves it gives no numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Published {
+    /// The figure.
+    pub figure: Figure,
+    /// The card, one multiprocessor of which matches.
+    pub card: &'static str,
+    /// Matches per second, about.
+    pub rate: f64,
+}
+
+impl Published {
+    /// What was measured.
+    pub fn algorithm(self) -> Option<Algorithm> {
+        match self.figure {
+            Figure::Matrix => Some(Algorithm::Matrix),
+            Figure::Partitioned => Some(Algorithm::Partitioned),
+            Figure::Hash => Some(Algorithm::Hash),
             _ => None,
         }
     }
 }
+
+/// §V-B, §VI-C and Table II. Those of the GTX 1080 come first of each figure.
+pub const PUBLISHED: &[Published] = &[
+    Published { figure: Figure::Matrix, card: "GTX 1080", rate: 6e6 },
+    Published { figure: Figure::Matrix, card: "Maxwell M40", rate: 3.5e6 },
+    Published { figure: Figure::Matrix, card: "Kepler", rate: 3e6 },
+    Published { figure: Figure::Partitioned, card: "GTX 1080", rate: 60e6 },
+    Published { figure: Figure::Hash, card: "GTX 1080", rate: 500e6 },
+    Published { figure: Figure::Hash, card: "Kepler, 32 CTAs", rate: 150e6 },
+    Published { figure: Figure::Hash, card: "Kepler, 1 CTA", rate: 110e6 },
+];
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -13,6 +13,7 @@ mod size;
 mod top;
 
 use clap::{Parser, Subcommand};
+use matchpoint::engines::{REGISTRY, Spec, known};
 
 pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
@@ -85,4 +86,14 @@ pub enum Command {
 
 fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
+
+/// The same, of those that processes of an MPI job have, too.
+fn engine_of_processor(name: &str) -> Result<String, String> {
+    let bare = name.split(':').next().unwrap_or_default();
+    let is_there = |engines: &mut dyn Iterator<Item = &'static Spec>| engines.any(|spec| spec.name == bare);
+    if is_there(&mut known()) && !is_there(&mut REGISTRY.iter()) {
+        return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
+    }
+    engine_name(name)
 }

@@ -1,10 +1,13 @@
 //! What `matchpoint bench --gpu` measured: for readers, for spreadsheets, for machines.
 
+mod read;
+
 use std::io::{self, Write};
 
 use csv::Writer;
+use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
-use matchpoint_gpu::figures::{Figure, Job, Measured, What};
+use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Fed, Mix, Posted, Rate};
 use serde_json::{Value, json};
 
@@ -12,21 +15,12 @@ use super::json::SCHEMA;
 use crate::format::digits;
 use crate::report::terminal::layout::Page;
 
+pub use self::read::read;
+
 /// The whole text, on a terminal of so many columns.
 pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.item(
-        "Card",
-        &format!(
-            "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
-            card.name,
-            card.multiprocessors,
-            card.clock_khz / 1000,
-            card.memory_clock_khz / 1000,
-            card.driver_version / 1000,
-            card.driver_version % 1000 / 10
-        ),
-    );
+    page.item("Card", &described(card));
     for figure in Figure::ALL {
         page.heading(figure.title());
         if let Some(published) = figure.published() {
@@ -48,7 +42,63 @@ pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize)
             page.wide_table(&header, &rows);
         }
     }
+    let table = relaxations(measured);
+    if let Some((header, rows)) = table.split_first().filter(|(_, rows)| !rows.is_empty()) {
+        page.heading("Relaxations, queues of 1024 entries (the paper's Table II)");
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        page.wide_table(&header, rows);
+    }
     page.into_text()
+}
+
+/// A card in words.
+pub(super) fn described(card: &Description) -> String {
+    format!(
+        "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
+        card.name,
+        card.multiprocessors,
+        card.clock_khz / 1000,
+        card.memory_clock_khz / 1000,
+        card.driver_version / 1000,
+        card.driver_version % 1000 / 10
+    )
+}
+
+/// The paper's Table II with ours beside it, its heading first: what each relaxation is worth where everything matches. Where
+/// messages may be unexpected, what is left has to be put together after each batch.
+pub(super) fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
+    const HEADER: [&str; 5] = ["", "wildcards", "order", "million matches/s", "published, GTX 1080"];
+    let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
+        let (_, measured) = measured.iter().find(|(job, _)| match job.what {
+            What::Stream(run) => {
+                let is_so = (run.algorithm, run.compacts) == (algorithm, compacts);
+                job.figure == Figure::Unexpected && is_so && run.mix.matched_percent == 100
+            }
+            _ => false,
+        })?;
+        let unexpected = if compacts { "" } else { ", none unexpected" };
+        let published = PUBLISHED.iter().find(|published| published.algorithm() == Some(algorithm));
+        let about = if compacts { "below" } else { "about" };
+        let words = [
+            format!("{}{unexpected}", algorithm.name()),
+            wildcards.to_owned(),
+            order.to_owned(),
+            digits(rate(measured)?.median / 1e6),
+            published
+                .map_or_else(String::new, |published| format!("{about} {}", digits(published.rate / 1e6))),
+        ];
+        Some(words.to_vec())
+    };
+    let rows = [
+        (Algorithm::Matrix, "all", "yes"),
+        (Algorithm::Partitioned, "any tag", "yes"),
+        (Algorithm::Hash, "none", "no"),
+        (Algorithm::Ordered, "all", "yes"),
+    ];
+    let rows = rows.into_iter().flat_map(|(algorithm, wildcards, order)| {
+        [true, false].map(|compacts| row(algorithm, wildcards, order, compacts))
+    });
+    [HEADER.map(str::to_owned).to_vec()].into_iter().chain(rows.flatten()).collect()
 }
 
 fn rate(measured: &Measured) -> Option<&Rate> {
@@ -287,5 +337,17 @@ mod tests {
             let is_fed = job.figure == Figure::Fed;
             assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
         }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let jobs = jobs();
+        let before = measured(&jobs);
+        let mut document = Vec::new();
+        json(&card(), &before, &mut document).unwrap();
+        let mut document: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(read(&document, &jobs), Ok((card(), before)));
+        document["results"] = json!([]);
+        assert_eq!(read(&document, &jobs), Err("none of the measurements".to_owned()));
     }
 }
