@@ -21,8 +21,9 @@ use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{Grid, Machine};
 use matchpoint_gpu::{Algorithm, KernelEngine};
 
+/// Each of thousands of calls is a kernel, whose threads a host runs one by one: half a minute in all.
 fn options() -> Options {
-    Options { streams: 3, events: 200, depths: vec![1, 7, 40], ..Options::quick() }
+    Options { streams: 2, events: 150, depths: vec![9], ..Options::quick() }
 }
 
 fn keeps_the_laws(algorithm: Algorithm, matches: u64) {
@@ -33,22 +34,22 @@ fn keeps_the_laws(algorithm: Algorithm, matches: u64) {
 
 #[test]
 fn the_matrix_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Matrix, 4000);
+    keeps_the_laws(Algorithm::Matrix, 1000);
 }
 
 #[test]
 fn queues_by_source_keep_the_laws() {
-    keeps_the_laws(Algorithm::Partitioned, 2000);
+    keeps_the_laws(Algorithm::Partitioned, 500);
 }
 
 #[test]
 fn hashing_keeps_the_laws() {
-    keeps_the_laws(Algorithm::Hash, 1000);
+    keeps_the_laws(Algorithm::Hash, 300);
 }
 
 #[test]
 fn numbers_within_envelopes_keep_the_laws() {
-    keeps_the_laws(Algorithm::Ordered, 4000);
+    keeps_the_laws(Algorithm::Ordered, 1000);
 }
 
 /// A machine that starts so many kernels, and fails from then on.
@@ -130,7 +131,7 @@ fn another_engine_takes_over_with_all_that_is_queued() {
     let Some(machine) = machine() else { return };
     for (algorithm, other) in [(Algorithm::Ordered, "hybrid"), (Algorithm::Hash, "list")] {
         for kernels in [0, 1, 20, 60] {
-            let options = Options { streams: 2, depths: vec![7], ..options() };
+            let options = options();
             let report = check(&|| failing(&machine, algorithm, kernels, Some(other)), &options);
             report.unwrap_or_else(|violation| panic!("{} {kernels}\n{violation}", algorithm.name()));
         }
