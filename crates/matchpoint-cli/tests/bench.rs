@@ -342,10 +342,22 @@ fn an_earlier_measurement_is_told_and_drawn() {
 }
 
 #[test]
+fn a_card_is_given_batches_of_traces_only() {
+    let output = bench(&["--gpu", "-w", "last"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn options_go_with_what_they_are_for() {
-    for wrong in
-        [&["--csv", "x.csv"][..], &["--card", "1"], &["--gpu", "--message-rate"], &["--gpu", "-e", "list"]]
-    {
+    for wrong in [
+        &["--csv", "x.csv"][..],
+        &["--card", "1"],
+        &["--gpu", "--message-rate"],
+        &["--gpu", "-e", "list"],
+        &["--from", "x.json"],
+        &["--gpu", "--from", "x.json", "--card", "0"],
+    ] {
         let output = bench(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));
     }

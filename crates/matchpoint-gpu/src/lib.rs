@@ -34,6 +34,7 @@ pub mod machine;
 pub mod matching;
 pub mod measure;
 pub mod partition;
+pub mod recorded;
 pub mod resident;
 
 pub use batch::Batch;
@@ -42,3 +43,4 @@ pub use division::Division;
 pub use engine::KernelEngine;
 pub use machine::Machine;
 pub use matching::{Algorithm, Loaded, match_batch};
+pub use recorded::Recorded;

@@ -20,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --callers 1,2,4
   matchpoint bench --offload --budget-kib 4608
   matchpoint bench --gpu --json gpu.json --plot gpu.html
+  matchpoint bench --gpu --workload trace:traces/lulesh-27
   matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
@@ -69,8 +70,9 @@ pub struct Bench {
     #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
     pub offload: bool,
 
-    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them
-    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "workloads", "latency", "callers", "offload", "engines"])]
+    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them; or with -w
+    /// trace:PATH the batches of an application
+    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "latency", "callers", "offload", "engines"])]
     pub gpu: bool,
 
     /// With --gpu: the number of the card, from 0
@@ -78,7 +80,7 @@ pub struct Bench {
     pub card: usize,
 
     /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
-    #[arg(long, value_name = "FILE", requires = "gpu", conflicts_with_all = ["card", "json"])]
+    #[arg(long, value_name = "FILE", requires = "gpu", conflicts_with_all = ["card", "json", "workloads"])]
     pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)

@@ -5,10 +5,10 @@ mod read;
 use std::io::{self, Write};
 
 use csv::Writer;
-use matchpoint_gpu::Algorithm;
 use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Fed, Mix, Posted, Rate};
+use matchpoint_gpu::{Algorithm, Recorded};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
@@ -21,7 +21,8 @@ pub use self::read::read;
 pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
     let mut page = Page::of_width(width);
     page.item("Card", &described(card));
-    for figure in Figure::ALL {
+    let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
+    for figure in Figure::ALL.into_iter().filter(is_measured) {
         page.heading(figure.title());
         if let Some(published) = figure.published() {
             page.item(
@@ -129,26 +130,56 @@ fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
     ]
 }
 
-/// What is measured, in columns.
+/// What is measured, in columns. What an application did has shares of its own in place of those that were asked for.
 struct Columns {
     algorithm: &'static str,
     blocks: Option<u32>,
+    entries: usize,
+    queues: usize,
+    envelopes: usize,
+    posted: &'static str,
+    matched_percent: f64,
+    wildcard_percent: f64,
     compacts: bool,
-    mix: Mix,
+}
+
+impl Columns {
+    fn of(algorithm: &'static str, blocks: Option<u32>, compacts: bool, mix: Mix) -> Columns {
+        Columns {
+            algorithm,
+            blocks,
+            entries: mix.entries,
+            queues: mix.queues,
+            envelopes: mix.envelopes,
+            posted: posted(mix.posted),
+            matched_percent: f64::from(mix.matched_percent),
+            wildcard_percent: 2.0 * mix.wildcard_percent,
+            compacts,
+        }
+    }
+
+    fn of_recorded(algorithm: Algorithm, entries: usize, batches: &Recorded) -> Columns {
+        let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+        Columns {
+            algorithm: algorithm.name(),
+            blocks: Some(1),
+            entries,
+            queues: 1,
+            envelopes: batches.distinct(),
+            posted: "recorded",
+            matched_percent: percent(batches.matches, batches.messages()),
+            wildcard_percent: percent(batches.wildcards(), batches.receives()),
+            compacts: false,
+        }
+    }
 }
 
 fn columns(job: &Job) -> Columns {
-    match job.what {
-        What::Stream(run) => Columns {
-            algorithm: run.algorithm.name(),
-            blocks: Some(run.blocks),
-            compacts: run.compacts,
-            mix: run.mix,
-        },
-        What::WholeCard(mix) => Columns { algorithm: "gpu_ordered", blocks: None, compacts: false, mix },
-        What::Fed(entries) => {
-            Columns { algorithm: "gpu_ordered", blocks: Some(1), compacts: true, mix: Mix::of(entries) }
-        }
+    match &job.what {
+        What::Stream(run) => Columns::of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
+        What::WholeCard(mix) => Columns::of("gpu_ordered", None, false, *mix),
+        What::Fed(entries) => Columns::of("gpu_ordered", Some(1), true, Mix::of(*entries)),
+        What::Recorded { algorithm, entries, batches } => Columns::of_recorded(*algorithm, *entries, batches),
     }
 }
 
@@ -188,19 +219,19 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
         "hybrid",
     ])?;
     for (job, measured) in measured {
-        let Columns { algorithm, blocks, compacts, mix } = columns(job);
+        let of = columns(job);
         let mut row = vec![
             format!("{:?}", job.figure),
             job.label.clone(),
-            algorithm.to_owned(),
-            blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
-            mix.entries.to_string(),
-            mix.queues.to_string(),
-            mix.envelopes.to_string(),
-            posted(mix.posted).to_owned(),
-            mix.matched_percent.to_string(),
-            (2.0 * mix.wildcard_percent).to_string(),
-            compacts.to_string(),
+            of.algorithm.to_owned(),
+            of.blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
+            of.entries.to_string(),
+            of.queues.to_string(),
+            of.envelopes.to_string(),
+            of.posted.to_owned(),
+            of.matched_percent.to_string(),
+            of.wildcard_percent.to_string(),
+            of.compacts.to_string(),
         ];
         let figures = match measured {
             Measured::Rate(rate) => {
@@ -249,19 +280,19 @@ pub fn json(card: &Description, measured: &[(&Job, Measured)], out: &mut dyn Wri
 }
 
 fn result(job: &Job, measured: &Measured) -> Value {
-    let Columns { algorithm, blocks, compacts, mix } = columns(job);
+    let of = columns(job);
     let mut value = json!({
         "figure": format!("{:?}", job.figure),
         "label": job.label,
-        "algorithm": algorithm,
-        "blocks": blocks,
-        "entries": mix.entries,
-        "queues": mix.queues,
-        "envelopes": mix.envelopes,
-        "posted": posted(mix.posted),
-        "matched_percent": mix.matched_percent,
-        "wildcard_percent": 2.0 * mix.wildcard_percent,
-        "compacted": compacts,
+        "algorithm": of.algorithm,
+        "blocks": of.blocks,
+        "entries": of.entries,
+        "queues": of.queues,
+        "envelopes": of.envelopes,
+        "posted": of.posted,
+        "matched_percent": of.matched_percent,
+        "wildcard_percent": of.wildcard_percent,
+        "compacted": of.compacts,
     });
     match measured {
         Measured::Rate(rate) => {
@@ -283,7 +314,8 @@ fn result(job: &Job, measured: &Measured) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint_gpu::figures::jobs;
+    use matchpoint::event::script;
+    use matchpoint_gpu::figures::{jobs, recorded_jobs};
 
     use super::*;
 
@@ -317,7 +349,9 @@ mod tests {
 
     #[test]
     fn every_measurement_is_in_every_form() {
-        let jobs = jobs();
+        let mut jobs = jobs();
+        let events = script::parse("post r1 0/*/1\npost r2 0/3/1\narrive m1 0/3/1").unwrap();
+        jobs.extend(recorded_jobs("trace:x", &[events]).unwrap());
         let measured = measured(&jobs);
         let page = terminal(&card(), &measured, 100);
         assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
@@ -334,6 +368,9 @@ mod tests {
         for ((job, row), result) in jobs.iter().zip(&rows).zip(results) {
             assert_eq!((&row[1], result["label"].as_str()), (&*job.label, Some(&*job.label)));
             assert!(page.contains(&job.label), "{}", job.label);
+            if job.figure == Figure::Recorded {
+                assert_eq!((&row[7], &row[8], &row[9]), ("recorded", "100", "50"));
+            }
             let is_fed = job.figure == Figure::Fed;
             assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
         }

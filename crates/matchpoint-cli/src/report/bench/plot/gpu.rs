@@ -17,7 +17,8 @@ const DASHED: usize = 9;
 
 /// The whole file.
 pub fn render(card: &Description, measured: &[(&Job, Measured)], form: Form) -> String {
-    let charts = charts(measured);
+    let mut charts = charts(measured);
+    charts.retain(|chart| !chart.lines.is_empty());
     let svg = grid(&charts, "Million matches per second of a graphics card");
     match form {
         Form::Svg => svg,
@@ -139,6 +140,13 @@ fn charts(measured: &[(&Job, Measured)]) -> Vec<Chart> {
             has_log_rates: true,
             has_even_numbers: false,
         },
+        Chart {
+            title: "Batches of applications".to_owned(),
+            axes: "new messages or receives of a batch, at most; million matches per second",
+            lines: lines(measured, recorded, median),
+            has_log_rates: true,
+            has_even_numbers: false,
+        },
     ]
 }
 
@@ -164,6 +172,13 @@ fn whole_card(job: &Job) -> Option<(String, usize)> {
     Some((name, mix.entries))
 }
 
+fn recorded(job: &Job) -> Option<(String, usize)> {
+    let What::Recorded { algorithm, entries, .. } = &job.what else { return None };
+    let trace = job.label.split(',').next().unwrap_or_default();
+    let trace = trace.rsplit(['/', ':']).next().unwrap_or_default();
+    Some((format!("{}, {trace}", algorithm.name()), *entries))
+}
+
 fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
     let place = |name: &'static str| {
         move |job: &Job| {
@@ -184,6 +199,12 @@ fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
 }
 
 fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String {
+    let relaxed = relaxations(measured);
+    let relaxed = if relaxed.len() > 1 {
+        format!("<h2>Relaxations (Table II)</h2>\n<div class=\"scroll\">{}</div>\n", table(&relaxed))
+    } else {
+        String::new()
+    };
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
@@ -191,10 +212,8 @@ fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String 
          <title>Matchpoint: graphics cards</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
          <h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
          one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{svg}\n\
-         <h2>Relaxations (Table II)</h2>\n<div class=\"scroll\">{}</div>\n\
-         <h2>All of it</h2>\n<div class=\"scroll\">{}</div>\n</main>\n</body>\n</html>\n",
+         {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>\n</main>\n</body>\n</html>\n",
         escape(&described(card)),
-        table(&relaxations(measured)),
         table(&all(measured)),
     )
 }
