@@ -13,7 +13,7 @@ use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
 use matchpoint_bench::{Job, Options, Outcome, Results};
-use matchpoint_gpu::card::{Card, CardError, Description};
+use matchpoint_gpu::card::{Card, CardError};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
@@ -184,14 +184,11 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     Ok(jobs)
 }
 
-/// A card, and what it did.
-type OnCard<'a> = (Description, Vec<(&'a figures::Job, figures::Measured)>);
-
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
     progress: &Progress,
-) -> Result<OnCard<'a>, Failure> {
+) -> Result<gpu::OnCard<'a>, Failure> {
     let failed = |error: CardError| Failure::Message(error.to_string());
     let card = Card::open(ordinal).map_err(failed)?;
     let description = card.description().map_err(failed)?;
@@ -208,7 +205,7 @@ fn measured_now<'a>(
     Ok((description, results))
 }
 
-fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<OnCard<'a>, Failure> {
+fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<gpu::OnCard<'a>, Failure> {
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(

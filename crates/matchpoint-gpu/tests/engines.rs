@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex};
 
 use emulation::{Deadlock, Emulation, HostMemory};
 use matchpoint::{
-    ContextId, Engine, Envelope, Hints, Message, MsgId, Order, Rank, Receive, RecvId, Refused, Selector, Tag,
-    Wild,
+    ContextId, Engine, Envelope, Event, Hints, Message, MsgId, Order, Rank, Receive, RecvId, Refused,
+    Selector, Tag, Wild,
 };
 use matchpoint_conformance::{Options, check};
-use matchpoint_gpu::batch::Layout;
+use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::engine::{Fallback, listen};
 use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{Grid, Machine};
-use matchpoint_gpu::{Algorithm, KernelEngine};
+use matchpoint_gpu::{Algorithm, KernelEngine, Loaded, Recorded};
 
 /// Each of thousands of calls is a kernel, whose threads a host runs one by one: half a minute in all.
 fn options() -> Options {
@@ -234,5 +234,37 @@ fn a_batch_is_one_kernel_and_its_messages_are_delivered() {
         assert_eq!(delivered.into_inner().unwrap(), expected);
         assert_eq!((engine.posted_len(), engine.unexpected_len()), (0, 50));
         assert_eq!(engine.statistics(), [("batches_matched", 1.0), ("entries_copied", 150.0)]);
+    }
+}
+
+/// Batches of an application, one after the other by one block: as many pairs as an engine of the processor finds.
+#[test]
+fn batches_of_an_application_are_matched_as_it_had_them() {
+    let Some(emulation) = Emulation::built() else { return };
+    let rng = &mut fastrand::Rng::with_seed(5);
+    let events: Vec<Event> = (0..600)
+        .map(|id| {
+            let (source, tag) = (Rank(rng.u64(..6)), rng.u64(..5));
+            match rng.u32(..20) {
+                0 => Event::Probe(receive(id, Wild::Is(source), tag).selector),
+                1 => Event::Cancel(RecvId(rng.u64(..id + 1))),
+                2..11 => Event::Post(receive(id, Wild::Is(source), tag)),
+                _ => Event::Arrive(Message::new(MsgId(id), Envelope::new(HERE, source, Tag(tag)))),
+            }
+        })
+        .collect();
+    for entries in [10, 100] {
+        let recorded = Recorded::of([&events], entries, 1 << 20).unwrap();
+        assert!(recorded.matches > 150 && recorded.batches() > 10, "{}", recorded.matches);
+        for algorithm in Algorithm::ALL {
+            assert!(recorded.suits(algorithm));
+            let queues = if algorithm == Algorithm::Partitioned { 4 } else { 1 };
+            let (batch, segments) = recorded.stream(queues);
+            let mut loaded = Loaded::new(&emulation, &batch, &segments).unwrap();
+            loaded.launch(&emulation, algorithm, Grid { blocks: 1, threads: 64 }, 3).unwrap();
+            let matched = loaded.matched(&emulation).unwrap();
+            let pairs = matched.iter().filter(|&&message| message != NONE).count();
+            assert_eq!(pairs, recorded.matches, "{} {entries}", algorithm.name());
+        }
     }
 }

@@ -91,8 +91,8 @@ fn engine_name(name: &str) -> Result<String, String> {
 /// The same, of those that processes of an MPI job have, too.
 fn engine_of_processor(name: &str) -> Result<String, String> {
     let bare = name.split(':').next().unwrap_or_default();
-    let is_there = |engines: &mut dyn Iterator<Item = &'static Spec>| engines.any(|spec| spec.name == bare);
-    if is_there(&mut known()) && !is_there(&mut REGISTRY.iter()) {
+    let is_it = |spec: &Spec| spec.name == bare;
+    if known().any(is_it) && !REGISTRY.iter().any(is_it) {
         return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
     }
     engine_name(name)

@@ -15,7 +15,7 @@ use super::json::SCHEMA;
 use crate::format::digits;
 use crate::report::terminal::layout::Page;
 
-pub use self::read::read;
+pub use self::read::{OnCard, read};
 
 /// The whole text, on a terminal of so many columns.
 pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {

@@ -5,14 +5,14 @@ use matchpoint_gpu::figures::{Job, Measured};
 use matchpoint_gpu::measure::{Fed, Rate};
 use serde_json::Value;
 
+/// A card, and what it did.
+pub type OnCard<'a> = (Description, Vec<(&'a Job, Measured)>);
+
 /// The card, and what it did of `jobs`: those that the document knows by figure and label.
 ///
 /// # Errors
 /// What the document lacks.
-pub fn read<'a>(
-    document: &Value,
-    jobs: &'a [Job],
-) -> Result<(Description, Vec<(&'a Job, Measured)>), String> {
+pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
     let card = card(&document["card"]).ok_or("no `card` with all that describes one")?;
     let results = document["results"].as_array().ok_or("no `results`")?;
     let of = |job: &'a Job| {
