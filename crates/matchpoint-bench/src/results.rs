@@ -55,7 +55,7 @@ pub enum Outcome {
         /// Why, as a sentence.
         why: String,
     },
-    /// An answer differs, as the order that this engine promises permits.
+    /// An answer differs, as the order that this engine promises permits, or what it demands of applications.
     Differs(String),
     /// Its table of fixed size was full: when, in words. A caller would fall back to another engine.
     Full(String),

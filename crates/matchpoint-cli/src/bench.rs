@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use matchpoint::Event;
 use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
@@ -145,10 +146,52 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
 const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
+    let jobs = jobs_on_card(arguments, progress)?;
+    let (description, results) = match &arguments.from {
+        Some(path) => measured_before(path, &jobs)?,
+        None => measured_now(arguments.card, &jobs, progress)?,
+    };
+    files.write_json(|out| gpu::json(&description, &results, out))?;
+    files.write_csv(|out| gpu::csv(&results, out))?;
+    files.draw(|form| plot::gpu::render(&description, &results, form))?;
+    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
+        gpu::json(&description, &results, out)
+    })
+}
+
+/// Of the paper's distributions, or of the traces that are named.
+fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::Job>, Failure> {
+    if arguments.workloads.is_empty() {
+        return Ok(figures::jobs());
+    }
+    let mut jobs = Vec::new();
+    for name in &arguments.workloads {
+        let path = name.strip_prefix(TRACE).ok_or_else(|| {
+            Failure::Message(format!(
+                "--gpu: a card is given its own batches, or those of trace:PATH, not {name}"
+            ))
+        })?;
+        let ranks = events_of(name, Path::new(path), progress)?;
+        let processes: Vec<Vec<Event>> =
+            ranks.into_iter().map(|rank| rank.into_iter().map(|(event, _)| event).collect()).collect();
+        let of_trace = figures::recorded_jobs(name, &processes);
+        let of_trace = of_trace.map_err(|error| Failure::Message(error.to_string()))?;
+        if of_trace.is_empty() {
+            return Err(no_match(name));
+        }
+        jobs.extend(of_trace);
+    }
+    Ok(jobs)
+}
+
+fn measured_now<'a>(
+    ordinal: usize,
+    jobs: &'a [figures::Job],
+    progress: &Progress,
+) -> Result<gpu::OnCard<'a>, Failure> {
     let failed = |error: CardError| Failure::Message(error.to_string());
-    let card = Card::open(arguments.card).map_err(failed)?;
+    let card = Card::open(ordinal).map_err(failed)?;
     let description = card.description().map_err(failed)?;
-    let jobs = figures::jobs();
     let results = measured(shown(progress, |tell| -> Result<_, CardError> {
         let mut results = Vec::with_capacity(jobs.len());
         for (done, job) in jobs.iter().enumerate() {
@@ -159,11 +202,19 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
         }
         Ok(Some(results))
     }))?;
-    files.write_json(|out| gpu::json(&description, &results, out))?;
-    files.write_csv(|out| gpu::csv(&results, out))?;
-    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
-        gpu::json(&description, &results, out)
-    })
+    Ok((description, results))
+}
+
+fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<gpu::OnCard<'a>, Failure> {
+    let unread = |why: String| {
+        let path = path.display();
+        Failure::Message(format!(
+            "cannot read {path}: {why}; it is to be what `matchpoint bench --gpu --json` wrote"
+        ))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
+    let document = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    gpu::read(&document, jobs).map_err(|lacks| unread(format!("it has {lacks}")))
 }
 
 /// What came of a measurement that may fail, or be stopped.
@@ -293,6 +344,23 @@ fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {
 }
 
 fn recorded(name: &str, path: &Path, progress: &Progress) -> Result<Job, Failure> {
+    let script = trace::script(&events_of(name, path, progress)?);
+    if script.matched == 0 {
+        return Err(no_match(name));
+    }
+    Ok(Job::Recorded { name: name.to_owned(), script })
+}
+
+fn no_match(name: &str) -> Failure {
+    Failure::Message(format!("{name}: no message of this trace finds a receive"))
+}
+
+/// What happened at each rank of a trace, and what came of it.
+fn events_of(
+    name: &str,
+    path: &Path,
+    progress: &Progress,
+) -> Result<Vec<Vec<(Event, matchpoint::Outcome)>>, Failure> {
     let read = matchpoint_trace::open(path)?;
     let (ranks, has_more) =
         events(read.as_ref(), Arrivals::default(), LogGp::default(), EVENTS_MAX, progress)?;
@@ -301,12 +369,7 @@ fn recorded(name: &str, path: &Path, progress: &Progress) -> Result<Job, Failure
             "matchpoint: {name}: only its first {EVENTS_MAX} events are played; `matchpoint analyze` plays all"
         );
     }
-    let ranks: Vec<_> = ranks.into_iter().map(|rank| rank.events).collect();
-    let script = trace::script(&ranks);
-    if script.matched == 0 {
-        return Err(Failure::Message(format!("{name}: no message of this trace finds a receive")));
-    }
-    Ok(Job::Recorded { name: name.to_owned(), script })
+    Ok(ranks.into_iter().map(|rank| rank.events).collect())
 }
 
 /// Runs `work` while a bar on a terminal shows how far it is.

@@ -3,16 +3,22 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use matchpoint::engines::{REGISTRY, Spec};
+use matchpoint::engines::{Spec, extend, known};
 
 use crate::failure::Failure;
+
+/// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
+pub fn make_known() {
+    extend(matchpoint_gpu::engines::SPECS);
+    matchpoint_gpu::engine::listen(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
+}
 
 /// Prints every engine with its parameters.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub fn run() -> Result<(), Failure> {
-    let text: String = REGISTRY.iter().map(describe).collect();
+    let text: String = known().map(describe).collect();
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }
 

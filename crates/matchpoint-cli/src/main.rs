@@ -8,6 +8,7 @@ use matchpoint_cli::{
 };
 
 fn main() -> ExitCode {
+    engines::make_known();
     failure::exit_code(match cli::parse().command {
         Command::Analyze(arguments) => analyze::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

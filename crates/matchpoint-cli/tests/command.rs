@@ -72,7 +72,7 @@ fn the_version_is_told() {
 fn every_engine_is_listed() {
     let output = matchpoint(&["engines"]);
     assert!(output.status.success());
-    for engine in matchpoint::engines::REGISTRY {
+    for engine in matchpoint::engines::REGISTRY.iter().chain(matchpoint_gpu::engines::SPECS) {
         assert!(stdout(&output).contains(engine.name));
     }
 }
@@ -187,4 +187,54 @@ fn two_reports_need_two_files() {
         assert!(stderr(&output).contains("a file of its own"), "{}", stderr(&output));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
+}
+
+/// No machine has that many cards, so these answer the same everywhere.
+const NO_CARD: &str = "gpu_ordered:card=999";
+
+#[test]
+fn an_engine_of_a_card_that_is_not_there_says_what_else_there_is() {
+    for arguments in [
+        &["check", NO_CARD][..],
+        &["bench", "-w", "last:8", "-e", NO_CARD],
+        &["analyze", "traces/lulesh-27", "-e", NO_CARD],
+    ] {
+        let output = matchpoint(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = stderr(&output);
+        assert!(said.contains("engine `gpu_ordered`: ") && said.contains(" card"), "{said}");
+        assert!(said.contains("gpu_ordered:fallback=hybrid goes on without one"), "{said}");
+    }
+    let wrong = matchpoint(&["check", "gpu_ordered:card=999,fallback=no_such"]);
+    assert!(stderr(&wrong).contains("there is no engine `no_such`"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn an_engine_of_the_processor_takes_the_place_of_a_card_and_that_is_told_once() {
+    let with_fallback = format!("{NO_CARD},fallback=hybrid");
+    for arguments in [
+        &["check", &with_fallback, "--streams", "1"][..],
+        &["bench", "-w", "last:8", "-w", "wild:64", "-e", "list", "-e", &with_fallback, "--budget", "0.01"],
+    ] {
+        let output = matchpoint(arguments);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let told = stderr(&output).matches("hybrid takes the place of gpu_ordered: ").count();
+        assert_eq!(told, 1, "{}", stderr(&output));
+    }
+}
+
+/// Its workload has receives from any source: that they are refused is no wrong answer.
+#[test]
+fn what_an_engine_demands_is_no_mistake_of_it() {
+    let output =
+        matchpoint(&["bench", "-w", "posted_any:64", "-e", "gpu_partitioned:card=999,fallback=list"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("differs"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_job_has_no_engines_of_cards() {
+    let output = matchpoint(&["run", "-e", "gpu_matrix", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("have no gpu_matrix"), "{}", stderr(&output));
 }

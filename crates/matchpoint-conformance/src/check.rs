@@ -65,7 +65,7 @@ impl Options {
 
     fn terms(&self) -> Terms {
         let Options { fixed_table, order, mpi_only, calls, .. } = *self;
-        Terms { fixed_table, order, mpi_only, calls }
+        Terms { fixed_table, order, mpi_only, calls, ..Terms::default() }
     }
 }
 

@@ -132,7 +132,7 @@ impl Judge {
     }
 
     fn hints(&self, context: ContextId) -> Hints {
-        self.hints.get(&context).copied().unwrap_or_default()
+        self.hints.get(&context).copied().unwrap_or_default().and(self.terms.demands)
     }
 
     fn order(&self, context: ContextId) -> Order {

@@ -31,7 +31,7 @@ const EACH: usize = 4;
 
 /// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
-    let mut judge = Judge::new(engine.order(), terms);
+    let mut judge = Judge::new(engine.order(), Terms { demands: engine.demands(), ..terms.into() });
     let mut played = Vec::with_capacity(events.len());
     let (mut broken, mut since) = (None, 0);
     for event in events {

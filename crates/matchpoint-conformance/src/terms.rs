@@ -1,6 +1,6 @@
 //! What the judge is to grant an engine, and what it cannot ask of it.
 
-use matchpoint::{ContextId, Event, Message, Order, Selector, Wild};
+use matchpoint::{ContextId, Event, Hints, Message, Order, Selector, Wild};
 
 /// The terms under which an engine is judged. The default grants nothing and asks for every call; `true` stands for
 /// the default with a fixed table, `false` for the default.
@@ -14,6 +14,9 @@ pub struct Terms {
     pub mpi_only: bool,
     /// The calls it has.
     pub calls: Calls,
+    /// What it is to refuse in every context, whatever is asserted there: what it
+    /// [demands](matchpoint::Engine::demands).
+    pub demands: Hints,
 }
 
 /// Whether an MPI library could have made this call: ranks and tags are non-negative `int`s, contexts have 16 bits (as

@@ -6,8 +6,8 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
-/// The calls that no library may lack, and panics instead of the others.
-struct Bare(Box<dyn Engine>);
+/// The calls that no library may lack, and panics instead of the others; and what it claims to demand of applications.
+struct Bare(Box<dyn Engine>, Hints);
 
 impl Engine for Bare {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
@@ -66,6 +66,10 @@ impl Engine for Bare {
         panic!("no arrive_batch")
     }
 
+    fn demands(&self) -> Hints {
+        self.1
+    }
+
     fn footprint(&self) -> Footprint {
         panic!("no footprint")
     }
@@ -87,7 +91,7 @@ fn options(calls: Calls) -> Options {
 }
 
 fn bare() -> Box<dyn Engine> {
-    Box::new(Bare(engines::create("list").unwrap()))
+    Box::new(Bare(engines::create("list").unwrap(), Hints::default()))
 }
 
 #[test]
@@ -121,4 +125,13 @@ fn the_order_asked_for_goes_before_the_one_promised() {
     let held_to = |order| check(&relaxed, &Options { order: Some(order), ..options(Calls::default()) });
     assert!(held_to(Order::PerSource).is_ok() && held_to(Order::None).is_ok());
     assert_eq!(held_to(Order::Total).unwrap_err().broken.law, Law::Post);
+}
+
+#[test]
+fn what_breaks_a_demand_must_be_refused() {
+    let lax = || -> Box<dyn Engine> {
+        Box::new(Bare(engines::create("list").unwrap(), Hints { no_any_source: true, ..Hints::default() }))
+    };
+    let violation = check(&lax, &options(NONE)).unwrap_err();
+    assert_eq!(violation.broken.law, Law::Refusal, "{violation}");
 }

@@ -1,5 +1,6 @@
 #include "simt.h"
 
+#include <csetjmp>
 #include <cstring>
 #include <memory>
 #include <ucontext.h>
@@ -19,16 +20,19 @@ constexpr size_t STACK_BYTES = 32 << 10;
 enum State { READY, WAITING, ENDED };
 
 struct Thread {
-    ucontext_t context;
-    std::unique_ptr<unsigned char[]> stack;
+    ucontext_t beginning;
+    bool has_begun;
+    jmp_buf point; /* where it waits */
     State state;
     Meeting meeting;
     unsigned mask, value, lane, result;
 };
 
 std::vector<Thread> threads;
+/* Of the threads of all launches: to have them anew took most of the time of a small one. */
+std::vector<std::unique_ptr<unsigned char[]>> stacks;
 unsigned current;
-ucontext_t scheduler;
+jmp_buf scheduler;
 Body body;
 const void *arguments;
 unsigned long long random_state;
@@ -46,6 +50,19 @@ void run_thread()
 {
     body(arguments);
     threads[current].state = ENDED;
+    _longjmp(scheduler, 1);
+}
+
+/* Lets a thread run until it waits or ends. A thread begins on a stack of its own by way of a context; after that there are
+ * jumps, for to swap contexts is two calls of the system. */
+void resume(Thread &thread)
+{
+    if (_setjmp(scheduler) != 0)
+        return;
+    if (thread.has_begun)
+        _longjmp(thread.point, 1);
+    thread.has_begun = true;
+    setcontext(&thread.beginning);
 }
 
 /* Whether all that `thread` waits for in its warp wait for it, too; then each gets its result. */
@@ -103,11 +120,11 @@ bool run_block()
     for (unsigned thread = 0; thread < threads.size(); thread++) {
         Thread &one = threads[thread];
         one.state = READY;
-        getcontext(&one.context);
-        one.context.uc_stack.ss_sp = one.stack.get();
-        one.context.uc_stack.ss_size = STACK_BYTES;
-        one.context.uc_link = &scheduler;
-        makecontext(&one.context, run_thread, 0);
+        one.has_begun = false;
+        getcontext(&one.beginning);
+        one.beginning.uc_stack.ss_sp = stacks[thread].get();
+        one.beginning.uc_stack.ss_size = STACK_BYTES;
+        makecontext(&one.beginning, run_thread, 0);
     }
     std::vector<unsigned> ready;
     for (;;) {
@@ -123,7 +140,7 @@ bool run_block()
             current = ready.back();
             ready.pop_back();
             thread_index.x = current;
-            swapcontext(&scheduler, &threads[current].context);
+            resume(threads[current]);
         }
         bool goes_on = false, any_waits = false;
         for (unsigned thread = 0; thread < threads.size(); thread++) {
@@ -150,15 +167,16 @@ unsigned meet(Meeting meeting, unsigned mask, unsigned value, unsigned lane)
     thread.value = value;
     thread.lane = lane;
     thread.state = WAITING;
-    swapcontext(&thread.context, &scheduler);
+    if (_setjmp(thread.point) == 0)
+        _longjmp(scheduler, 1);
     return threads[own].result;
 }
 
 bool launch(unsigned blocks, unsigned count, unsigned shared_bytes, unsigned long long seed, Body kernel, const void *given)
 {
     threads = std::vector<Thread>(count);
-    for (Thread &thread : threads)
-        thread.stack = std::make_unique<unsigned char[]>(STACK_BYTES);
+    while (stacks.size() < count)
+        stacks.emplace_back(new unsigned char[STACK_BYTES]);
     body = kernel;
     arguments = given;
     random_state = seed;

@@ -184,6 +184,18 @@ impl Batch {
         }
     }
 
+    /// Adds the messages and receives of another behind its own.
+    ///
+    /// # Panics
+    /// That has another layout.
+    pub fn append(&mut self, other: &Batch) {
+        assert_eq!(self.layout, other.layout);
+        self.messages.extend(&other.messages);
+        self.receives.extend(&other.receives);
+        self.opens.extend(&other.opens);
+        self.wildcards += other.wildcards;
+    }
+
     /// Context and source of the messages, and of the receives; none in place of a source that is left open.
     pub(crate) fn sources(&self) -> (Vec<Source>, Vec<Option<Source>>) {
         let of = |word: &[u64]| match self.layout {

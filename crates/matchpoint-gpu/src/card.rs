@@ -1,11 +1,10 @@
 //! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
 #![allow(unsafe_code)]
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fmt::{self, Display};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
 use cudarc::driver::{
@@ -92,7 +91,7 @@ pub struct Card {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     multiprocessors: u32,
-    functions: RefCell<HashMap<(Kernel, Layout), CudaFunction>>,
+    functions: Arc<Mutex<HashMap<(Kernel, Layout), CudaFunction>>>,
 }
 
 /// Memory of a card.
@@ -128,7 +127,7 @@ impl Card {
         let stream = tried("opening a stream", context.new_stream())?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = tried("asking the card", context.attribute(attribute))? as u32;
-        Ok(Card { context, stream, multiprocessors, functions: RefCell::default() })
+        Ok(Card { context, stream, multiprocessors, functions: Arc::default() })
     }
 
     /// What it is.
@@ -210,7 +209,9 @@ impl Card {
     }
 
     fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
-        if let Some(function) = self.functions.borrow().get(&(kernel, layout)) {
+        // Held while it is compiled: who needs the same waits for it. What is in it is whole whoever panicked.
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(&(kernel, layout)) {
             return Ok(function.clone());
         }
         let (major, minor) = tried("asking the card", self.context.compute_capability())?;
@@ -225,9 +226,9 @@ impl Card {
             let limit = tried("asking the card", self.context.attribute(limit))?;
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             tried("asking for shared memory", function.set_attribute(asked, limit))?;
-            self.functions.borrow_mut().insert((kernel, layout), function);
+            functions.insert((kernel, layout), function);
         }
-        Ok(self.functions.borrow()[&(kernel, layout)].clone())
+        Ok(functions[&(kernel, layout)].clone())
     }
 }
 

@@ -1,8 +1,14 @@
 //! What `matchpoint bench --gpu` measures: the paper's figures (Klenk et al. 2017), and what goes beyond them.
 
+use std::sync::Arc;
+
+use matchpoint::Event;
+use matchpoint::engines::NameError;
+
 use crate::card::{Card, CardError};
 use crate::matching::Algorithm;
-use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_whole_card};
+use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
+use crate::recorded::Recorded;
 
 /// Launches of which the median counts.
 const LAUNCHES: usize = 7;
@@ -27,11 +33,13 @@ pub enum Figure {
     WholeCard,
     /// A kernel that stays, fed by host and card.
     Fed,
+    /// Batches of recorded applications, in place of the paper's distributions.
+    Recorded,
 }
 
 impl Figure {
     /// All of them.
-    pub const ALL: [Figure; 7] = [
+    pub const ALL: [Figure; 8] = [
         Figure::Matrix,
         Figure::Partitioned,
         Figure::Hash,
@@ -39,6 +47,7 @@ impl Figure {
         Figure::Unexpected,
         Figure::WholeCard,
         Figure::Fed,
+        Figure::Recorded,
     ];
 
     /// What it shows.
@@ -55,22 +64,52 @@ impl Figure {
             }
             Figure::WholeCard => "One batch in MPI's order by the whole card (ours)",
             Figure::Fed => "A kernel that stays on one multiprocessor, fed batches (ours)",
+            Figure::Recorded => "Batches of recorded applications, one multiprocessor",
         }
     }
 
-    /// Matches per second that the paper read off on one multiprocessor of a GeForce GTX 1080 (Table II).
+    /// Matches per second that the paper gives for one multiprocessor of a GeForce GTX 1080 (Table II).
     pub fn published(self) -> Option<f64> {
-        match self {
-            Figure::Matrix => Some(6e6),
-            Figure::Partitioned => Some(60e6),
-            Figure::Hash => Some(500e6),
+        PUBLISHED.iter().find(|published| published.figure == self).map(|published| published.rate)
+    }
+}
+
+/// What the paper's text says of a figure: of its curves it gives no numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Published {
+    /// The figure.
+    pub figure: Figure,
+    /// The card, one multiprocessor of which matches.
+    pub card: &'static str,
+    /// Matches per second, about.
+    pub rate: f64,
+}
+
+impl Published {
+    /// What was measured.
+    pub fn algorithm(self) -> Option<Algorithm> {
+        match self.figure {
+            Figure::Matrix => Some(Algorithm::Matrix),
+            Figure::Partitioned => Some(Algorithm::Partitioned),
+            Figure::Hash => Some(Algorithm::Hash),
             _ => None,
         }
     }
 }
 
+/// §V-B, §VI-C and Table II. Those of the GTX 1080 come first of each figure.
+pub const PUBLISHED: &[Published] = &[
+    Published { figure: Figure::Matrix, card: "GTX 1080", rate: 6e6 },
+    Published { figure: Figure::Matrix, card: "Maxwell M40", rate: 3.5e6 },
+    Published { figure: Figure::Matrix, card: "Kepler", rate: 3e6 },
+    Published { figure: Figure::Partitioned, card: "GTX 1080", rate: 60e6 },
+    Published { figure: Figure::Hash, card: "GTX 1080", rate: 500e6 },
+    Published { figure: Figure::Hash, card: "Kepler, 32 CTAs", rate: 150e6 },
+    Published { figure: Figure::Hash, card: "Kepler, 1 CTA", rate: 110e6 },
+];
+
 /// What is measured.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum What {
     /// Streams of batches, by blocks.
     Stream(Run),
@@ -78,6 +117,15 @@ pub enum What {
     WholeCard(Mix),
     /// Batches of so many entries, handed over one by one.
     Fed(usize),
+    /// Batches of an application, by one block.
+    Recorded {
+        /// How it is matched.
+        algorithm: Algorithm,
+        /// New messages or receives in a batch at most.
+        entries: usize,
+        /// The batches.
+        batches: Arc<Recorded>,
+    },
 }
 
 /// A measurement.
@@ -94,7 +142,7 @@ pub struct Job {
 /// What came out.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measured {
-    /// Of [`What::Stream`] and [`What::WholeCard`].
+    /// Of all others.
     Rate(Rate),
     /// Of [`What::Fed`].
     Fed(Fed),
@@ -106,15 +154,44 @@ impl Job {
     /// # Errors
     /// The card failed.
     pub fn measure(&self, card: &Card) -> Result<Measured, CardError> {
-        Ok(match self.what {
-            What::Stream(run) => Measured::Rate(rate(card, run, LAUNCHES)?),
-            What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, mix, LAUNCHES)?),
-            What::Fed(entries) => Measured::Fed(fed(card, entries, BESIDE)?),
+        Ok(match &self.what {
+            What::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
+            What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
+            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE)?),
+            What::Recorded { algorithm, batches, .. } => {
+                Measured::Rate(rate_of_recorded(card, *algorithm, batches, LAUNCHES)?)
+            }
         })
     }
 }
 
-/// All measurements.
+/// Messages and receives of an application that are measured at most, all batches together.
+const RECORDED_MAX: usize = 1 << 23;
+
+/// Measurements of an application: batches up to several lengths, by each algorithm that they suit. `name` sets it apart from
+/// others; the events are those of its processes.
+///
+/// # Errors
+/// There is no engine to replay them.
+pub fn recorded_jobs(name: &str, processes: &[Vec<Event>]) -> Result<Vec<Job>, NameError> {
+    let mut jobs = Vec::new();
+    for entries in [64, 256, 1024, 4096] {
+        let batches = Arc::new(Recorded::of(processes, entries, RECORDED_MAX)?);
+        if batches.matches == 0 {
+            continue;
+        }
+        let mean = batches.mean_entries();
+        for algorithm in Algorithm::ALL.into_iter().filter(|&algorithm| batches.suits(algorithm)) {
+            let label =
+                format!("{name}, {} (up to {entries} at once, {mean:.1} on average)", algorithm.name());
+            let what = What::Recorded { algorithm, entries, batches: batches.clone() };
+            jobs.push(Job { figure: Figure::Recorded, label, what });
+        }
+    }
+    Ok(jobs)
+}
+
+/// All measurements of the paper's distributions.
 pub fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
     let mut add = |figure: Figure, label: String, what: What| jobs.push(Job { figure, label, what });

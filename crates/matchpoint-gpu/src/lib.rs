@@ -16,6 +16,8 @@
 //! one the oldest of what is left, and so on: there is no other matching in which nobody could have done better. Probes and
 //! cancels do see what is matched already; they end a batch.
 //!
+//! [Engines](engine) that match by them keep the contract of every engine, and have [names](engines).
+//!
 //! A [`Machine`] runs the kernels: a [`Card`], or in tests the host, where `emulation/` runs the threads of a block as a card
 //! would.
 
@@ -24,16 +26,21 @@ pub mod card;
 pub mod compaction;
 pub mod compile;
 pub mod division;
+pub mod engine;
+pub mod engines;
 pub mod figures;
 pub mod kernels;
 pub mod machine;
 pub mod matching;
 pub mod measure;
 pub mod partition;
+pub mod recorded;
 pub mod resident;
 
 pub use batch::Batch;
 pub use card::Card;
 pub use division::Division;
+pub use engine::KernelEngine;
 pub use machine::Machine;
-pub use matching::{Algorithm, Loaded};
+pub use matching::{Algorithm, Loaded, match_batch};
+pub use recorded::Recorded;

@@ -1,10 +1,13 @@
 //! Batches matched by a machine.
 
 use bytemuck::{Pod, Zeroable};
+use matchpoint::Hints;
 
 use crate::batch::{Batch, Layout, NONE, Segment};
-use crate::kernels::Kernel;
+use crate::division::Division;
+use crate::kernels::{Kernel, WARP};
 use crate::machine::{Grid, Machine, Memory};
+use crate::partition::Partition;
 
 /// How a batch is matched.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -31,6 +34,17 @@ impl Algorithm {
             Algorithm::Partitioned => "gpu_partitioned",
             Algorithm::Hash => "gpu_hash",
             Algorithm::Ordered => "gpu_ordered",
+        }
+    }
+
+    /// What it needs an application to assert (§VI).
+    pub fn demands(self) -> Hints {
+        match self {
+            Algorithm::Matrix | Algorithm::Ordered => Hints::default(),
+            Algorithm::Partitioned => Hints { no_any_source: true, ..Hints::default() },
+            Algorithm::Hash => {
+                Hints { no_any_source: true, no_any_tag: true, allow_overtaking: true, ..Hints::default() }
+            }
         }
     }
 
@@ -165,4 +179,43 @@ impl<M: Machine> Loaded<M> {
         machine.read(&self.matched, bytemuck::cast_slice_mut(&mut matched))?;
         Ok(matched)
     }
+}
+
+/// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
+const QUEUES_MAX: usize = 32;
+/// Messages and receives on either side from which the whole card is faster than one block of it: of 4096 it has two thirds of
+/// the block's rate, of 16384 five times as much (`benchmarks/records/2026-11-22-gpu-h200.json`).
+const WHOLE_CARD: usize = 8192;
+
+/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`].
+///
+/// # Errors
+/// The machine failed, or has not enough memory.
+///
+/// # Panics
+/// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
+pub fn match_batch<M: Machine>(
+    machine: &M,
+    algorithm: Algorithm,
+    batch: &Batch,
+    seed: u64,
+) -> Result<Vec<u32>, M::Error> {
+    let (messages, receives) = (batch.message_count(), batch.receive_count());
+    let entries = messages.max(receives);
+    if algorithm == Algorithm::Partitioned {
+        // A warp for each queue, and no fewer entries for it than it has lanes.
+        let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
+        let partition = Partition::by_source(batch, queues).expect("every receive names its source");
+        let mut loaded = Loaded::new(machine, &partition.batch, &partition.segments)?;
+        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: queues as u32 * WARP }, seed)?;
+        return Ok(partition.matched_before(&loaded.matched(machine)?));
+    }
+    let mut loaded = Loaded::new(machine, batch, &[batch.whole()])?;
+    if algorithm == Algorithm::Ordered && batch.wildcards() == 0 && messages.min(receives) >= WHOLE_CARD {
+        Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
+    } else {
+        let voters = if algorithm == Algorithm::Matrix { messages } else { entries };
+        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: algorithm.threads(voters) }, seed)?;
+    }
+    loaded.matched(machine)
 }

@@ -15,6 +15,7 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
+use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
 
 /// In which order receives are posted, compared with the arrival of the messages.
@@ -179,15 +180,51 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     let Run { algorithm, mix, blocks, compacts } = run;
     let batches =
         (STREAM_ENTRIES * blocks as usize).div_ceil(mix.entries).clamp(4 * blocks as usize, 1 << 16);
-    let (batch, segments) = mix.stream(batches, 1);
-    let mut loaded = Loaded::new(card, &batch, &segments)?;
+    let stream = mix.stream(batches, 1);
+    let threads = algorithm.threads(mix.entries / mix.queues);
+    rate_of_stream(card, algorithm, &stream, Grid { blocks, threads }, compacts, launches)
+}
+
+/// Queues by source that batches of an application are divided into: a warp for each, a block for all of a batch.
+const QUEUES: usize = 32;
+
+/// The same of the batches of an application, by one multiprocessor; its receives [suit](Recorded::suits) the algorithm.
+///
+/// # Errors
+/// The card failed.
+///
+/// # Panics
+/// It did not find as many pairs as there are.
+pub fn rate_of_recorded(
+    card: &Card,
+    algorithm: Algorithm,
+    recorded: &Recorded,
+    launches: usize,
+) -> Result<Rate, CardError> {
+    let queues = if algorithm == Algorithm::Partitioned { QUEUES } else { 1 };
+    let threads = algorithm.threads(recorded.mean_entries().ceil() as usize);
+    let grid = Grid { blocks: 1, threads };
+    let rate = rate_of_stream(card, algorithm, &recorded.stream(queues), grid, false, launches)?;
+    assert_eq!(rate.matches, recorded.matches, "{}", algorithm.name());
+    Ok(rate)
+}
+
+fn rate_of_stream(
+    card: &Card,
+    algorithm: Algorithm,
+    (batch, segments): &(Batch, Vec<Segment>),
+    grid: Grid,
+    compacts: bool,
+    launches: usize,
+) -> Result<Rate, CardError> {
+    let mut loaded = Loaded::new(card, batch, segments)?;
     let mut compaction = compacts.then(|| Compaction::new(card, &loaded)).transpose()?;
-    let grid = Grid { blocks, threads: algorithm.threads(mix.entries / mix.queues) };
     let nanoseconds = timed(card, launches, |launch| {
         loaded.launch(card, algorithm, grid, launch)?;
         let Some(compaction) = &mut compaction else { return Ok(()) };
         let are_short = algorithm == Algorithm::Partitioned;
-        compaction.launch(card, &mut loaded, are_short, Grid { blocks, threads: grid.threads.max(256) })
+        let grid = Grid { threads: grid.threads.max(256), ..grid };
+        compaction.launch(card, &mut loaded, are_short, grid)
     })?;
     Ok(Rate::of(matches(&loaded.matched(card)?), nanoseconds))
 }

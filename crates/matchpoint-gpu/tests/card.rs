@@ -4,12 +4,17 @@
 
 #[path = "kernels/cases.rs"]
 mod cases;
+#[path = "kernels/laws.rs"]
+mod laws;
+
+use std::sync::Arc;
 
 use cases::{Case, EXACT, LARGE, Mix, REPEATED, WITH_WILDCARDS};
 use cases::{
     divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
 use fastrand::Rng;
+use matchpoint_conformance::Options;
 use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::card::CardError;
 use matchpoint_gpu::resident::Resident;
@@ -140,5 +145,16 @@ fn a_kernel_that_stays_keeps_what_batches_leave() {
             }
             assert_eq!(matched, expected, "{mix:?}, {layout:?}");
         }
+    }
+}
+
+#[test]
+fn engines_keep_the_laws() {
+    let Some(card) = card() else { return };
+    let card = Arc::new(card);
+    let options = Options { streams: 10, ..Options::quick() };
+    for algorithm in Algorithm::ALL {
+        let report = laws::report(&card, algorithm, &options);
+        assert!(report.matches > 1000, "{}: {report:?}", algorithm.name());
     }
 }

@@ -288,6 +288,12 @@ pub trait Engine: Send {
         Order::Total
     }
 
+    /// What it asks an application to assert of every context: calls that break this are refused, as if it had been
+    /// [set](Engine::set_hints), whatever was. Nothing, of an engine that matches all that MPI allows.
+    fn demands(&self) -> Hints {
+        Hints::default()
+    }
+
     /// Bytes in use.
     fn footprint(&self) -> Footprint;
 

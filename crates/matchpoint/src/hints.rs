@@ -33,6 +33,18 @@ pub enum Order {
 }
 
 impl Hints {
+    /// All assertions of either.
+    #[must_use]
+    pub fn and(self, other: Hints) -> Hints {
+        Hints {
+            no_any_source: self.no_any_source || other.no_any_source,
+            no_any_tag: self.no_any_tag || other.no_any_tag,
+            exact_length: self.exact_length || other.exact_length,
+            allow_overtaking: self.allow_overtaking || other.allow_overtaking,
+            no_unexpected: self.no_unexpected || other.no_unexpected,
+        }
+    }
+
     /// Whether a receive or probe with `selector` keeps these assertions.
     ///
     /// # Errors

@@ -445,6 +445,10 @@ impl Engine for Offloaded {
         self.offload.with_engine(|engine| engine.order())
     }
 
+    fn demands(&self) -> Hints {
+        self.offload.with_engine(|engine| engine.demands())
+    }
+
     fn footprint(&self) -> Footprint {
         self.offload.with_engine(|engine| engine.footprint())
     }

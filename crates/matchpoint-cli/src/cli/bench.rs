@@ -19,7 +19,9 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
   matchpoint bench --callers 1,2,4
   matchpoint bench --offload --budget-kib 4608
-  matchpoint bench --gpu --csv gpu.csv
+  matchpoint bench --gpu --json gpu.json --plot gpu.html
+  matchpoint bench --gpu --workload trace:traces/lulesh-27
+  matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
@@ -68,13 +70,18 @@ pub struct Bench {
     #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
     pub offload: bool,
 
-    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them
-    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "workloads", "latency", "callers", "offload", "engines", "plot"])]
+    /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them; or with -w
+    /// trace:PATH the batches of an application
+    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "latency", "callers", "offload", "engines"])]
     pub gpu: bool,
 
     /// With --gpu: the number of the card, from 0
     #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu")]
     pub card: usize,
+
+    /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
+    #[arg(long, value_name = "FILE", requires = "gpu", conflicts_with_all = ["card", "json", "workloads"])]
+    pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
     #[arg(long = "concurrent", value_name = "NAME", value_parser = concurrent_name)]

@@ -14,6 +14,7 @@ mod size;
 mod top;
 
 use clap::{Parser, Subcommand};
+use matchpoint::engines::{REGISTRY, Spec, known};
 
 pub use analyze::Analyze;
 pub use bench::{Bench, TRACE};
@@ -98,4 +99,14 @@ pub fn parse() -> Cli {
 
 fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
+}
+
+/// The same, of those that processes of an MPI job have, too.
+fn engine_of_processor(name: &str) -> Result<String, String> {
+    let bare = name.split(':').next().unwrap_or_default();
+    let is_it = |spec: &Spec| spec.name == bare;
+    if known().any(is_it) && !REGISTRY.iter().any(is_it) {
+        return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
+    }
+    engine_name(name)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::engine_name;
+use super::engine_of_processor;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run -- mpiexec -n 8 ./app input.dat
@@ -22,7 +22,7 @@ The MPI must be MPICH or Open MPI with libfabric, 4.1 or later, or Intel MPI; wi
 #[derive(Args, Debug)]
 pub struct Run {
     /// The engine that matches: one of matchpoint engines, with its parameters
-    #[arg(short, long, value_name = "NAME", default_value = "hybrid", value_parser = engine_name)]
+    #[arg(short, long, value_name = "NAME", default_value = "hybrid", value_parser = engine_of_processor)]
     pub engine: String,
 
     /// What transports messages: a provider of libfabric, as shm or 'tcp;ofi_rxm' (chosen by the hosts of the job)

@@ -8,6 +8,7 @@ use std::fmt::{self, Display};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use fastrand::Rng;
 use libloading::Library;
@@ -19,7 +20,8 @@ use tempfile::TempDir;
 /// A library for each layout, and the folder that they lie in.
 pub struct Emulation {
     libraries: [Library; 2],
-    order: RefCell<Rng>,
+    /// Who has it may run a kernel: a library has one block at a time.
+    order: Mutex<Rng>,
     _folder: TempDir,
 }
 
@@ -80,7 +82,7 @@ impl Emulation {
         }
         let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
         let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
-        Some(Emulation { libraries: [packed, wide], order: RefCell::new(Rng::with_seed(1)), _folder: folder })
+        Some(Emulation { libraries: [packed, wide], order: Mutex::new(Rng::with_seed(1)), _folder: folder })
     }
 
     fn compiled(folder: &Path, name: &str, define: Option<&str>) -> Option<Library> {
@@ -88,6 +90,8 @@ impl Emulation {
         let emulation = folder.join("emulation");
         let mut compiler = Command::new("c++");
         compiler.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Wno-unknown-pragmas", "-fPIC", "-shared"]);
+        // Jumps between stacks are no mistake here.
+        compiler.arg("-U_FORTIFY_SOURCE");
         compiler.args(define);
         compiler.arg(emulation.join("kernels.cpp")).arg(emulation.join("simt.cpp")).arg("-o").arg(&path);
         let output = match compiler.output() {
@@ -125,13 +129,14 @@ impl Machine for Emulation {
         grid: Grid,
         arguments: &A,
     ) -> Result<(), Deadlock> {
+        let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let library = &self.libraries[usize::from(layout == Layout::Wide)];
         let launch = Launch {
             blocks: grid.blocks,
             threads: grid.threads,
             shared_bytes: kernel.shared_bytes(grid.threads, layout),
             padding: 0,
-            order: self.order.borrow_mut().u64(..),
+            order: order.u64(..),
         };
         let name = format!("emulate_{}", kernel.name());
         // SAFETY: the function's signature; the arguments are what the caller promised.

@@ -1,4 +1,5 @@
-//! The engines, by name. One engine is one file, or one folder, and one line of [`REGISTRY`].
+//! The engines, by name. One engine is one file, or one folder, and one line of [`REGISTRY`]. What another crate has, for it
+//! needs more than this one may, a program makes known by [`extend`].
 //!
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 
@@ -16,10 +17,11 @@ pub mod vector;
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
+use std::sync::OnceLock;
 
 use crate::engine::Engine;
 
-/// Every engine there is.
+/// Every engine of this crate.
 pub static REGISTRY: &[Spec] = &[
     list::SPEC,
     rank_array::SPEC,
@@ -33,6 +35,21 @@ pub static REGISTRY: &[Spec] = &[
     optimistic_parallel::SPEC,
     hybrid::SPEC,
 ];
+
+static OTHERS: OnceLock<&'static [Spec]> = OnceLock::new();
+
+/// Makes engines of other crates known under their names, until the process ends: once, and before any is made.
+///
+/// # Panics
+/// It was done before.
+pub fn extend(others: &'static [Spec]) {
+    assert!(OTHERS.set(others).is_ok(), "other engines are made known once");
+}
+
+/// Every engine that has a name: [`REGISTRY`], and what a program [added](extend).
+pub fn known() -> impl Iterator<Item = &'static Spec> + Clone {
+    REGISTRY.iter().chain(OTHERS.get().copied().unwrap_or_default())
+}
 
 /// An engine made from its name, or what is wrong with the name.
 pub type Built = Result<Box<dyn Engine>, NameError>;
@@ -144,8 +161,8 @@ impl std::error::Error for NameError {}
 
 fn build(name: &str, counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
-    let Some(spec) = REGISTRY.iter().find(|spec| spec.name == bare) else {
-        let names: Vec<_> = REGISTRY.iter().map(|spec| spec.name).collect();
+    let Some(spec) = known().find(|spec| spec.name == bare) else {
+        let names: Vec<_> = known().map(|spec| spec.name).collect();
         let one = if bare.contains(',') { "name one engine at a time; " } else { "" };
         return Err(NameError::new(
             format!("there is no engine `{bare}`"),
@@ -159,7 +176,7 @@ fn build(name: &str, counting: bool) -> Built {
 /// parameters and the name does not give them. A name that is wrong stays so.
 pub fn at_process(name: &str, process: u64, processes: u64) -> String {
     let (bare, given) = name.split_once(':').unwrap_or((name, ""));
-    let spec = REGISTRY.iter().find(|spec| spec.name == bare);
+    let spec = known().find(|spec| spec.name == bare);
     let mut parts: Vec<String> =
         given.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     for (key, value) in [("process", process), ("processes", processes)] {
@@ -181,7 +198,7 @@ pub struct Variant {
     pub tight: bool,
 }
 
-/// Every engine, under its default arguments and under those that make it work in another way: what tests look at.
+/// Every engine of [`REGISTRY`], under its default arguments and under those that make it work in another way: what tests look at.
 pub fn variants() -> impl Iterator<Item = Variant> {
     let with = |spec: &Spec, arguments: &str| format!("{}:{arguments}", spec.name);
     REGISTRY.iter().flat_map(move |spec| {

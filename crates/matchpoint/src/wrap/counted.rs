@@ -202,6 +202,10 @@ impl Engine for Counted {
         self.engine.order()
     }
 
+    fn demands(&self) -> Hints {
+        self.engine.demands()
+    }
+
     fn footprint(&self) -> Footprint {
         let own = size_of::<Self>() as u64;
         let inner = self.engine.footprint();

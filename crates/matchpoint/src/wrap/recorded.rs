@@ -116,6 +116,10 @@ impl Engine for Recorded {
         self.engine.order()
     }
 
+    fn demands(&self) -> Hints {
+        self.engine.demands()
+    }
+
     fn footprint(&self) -> Footprint {
         self.engine.footprint()
     }

@@ -111,7 +111,7 @@ fn unfinished(results: &Results, page: &mut Page) {
                 page.item("Given up", &format!("{at}: {why}; --budget gives it longer."))
             }
             Outcome::Differs(what) => {
-                page.item("Differs", &format!("{at}: {what}, which its order permits."))
+                page.item("Differs", &format!("{at}: {what}, which its order, or what it demands, permits."))
             }
             Outcome::Full(when) => page.item("Full", &format!("{at}: its table, {when}.")),
             Outcome::Wrong(what) => page.item("WRONG", &format!("{at}: {what}.")),

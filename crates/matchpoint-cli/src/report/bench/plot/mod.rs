@@ -2,6 +2,8 @@
 //! both axes logarithmic. Engines are named at the ends of their lines.
 
 mod chart;
+pub mod gpu;
+mod lines;
 mod names;
 mod place;
 pub mod rate;

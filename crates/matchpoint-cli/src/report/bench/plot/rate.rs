@@ -1,37 +1,12 @@
 //! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each window and each
 //! amount of protocol work, and what was published beside them, on a scale of its own.
 
-use std::fmt::Write;
-
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
-use super::names::{End, names};
+use super::lines::{Chart, Line, grid};
 use super::{Form, STYLE};
 use crate::report::bench::rate::{charts, label};
 use crate::report::html::escape::escape;
-
-/// Of a chart, in pixels, with all around it.
-const WIDTH: usize = 460;
-const HEIGHT: usize = 300;
-
-/// Of what is drawn in.
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = 270.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 258.0;
-
-/// Charts side by side.
-const COLUMNS: usize = 3;
-
-/// Letters of a name.
-const NAME: usize = 30;
-
-/// A line: its name, its points (threads, million messages per second), and its style.
-struct Line {
-    name: String,
-    points: Vec<(usize, f64)>,
-    style: usize,
-}
 
 /// The whole file.
 pub fn render(rates: &Rates, form: Form) -> String {
@@ -42,23 +17,18 @@ pub fn render(rates: &Rates, form: Form) -> String {
 }
 
 fn svg(rates: &Rates) -> String {
-    let charts = charts(rates);
-    let count = charts.len() + 1;
-    let columns = COLUMNS.min(count);
-    let (width, height) = (WIDTH * columns, HEIGHT * count.div_ceil(COLUMNS));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"Million messages per second against threads\"><style>{STYLE}</style>"
-    );
-    let drawn = charts.into_iter().map(|(window, work_ns)| {
-        chart(&format!("window {window}, {work_ns} ns of work each"), &lines(rates, window, work_ns))
+    let drawn = charts(rates).into_iter().map(|(window, work_ns)| {
+        let title = format!("window {window}, {work_ns} ns of work each");
+        Chart { title, lines: lines(rates, window, work_ns), ..chart() }
     });
-    let beside = chart("published, other hardware: not comparable", &published());
-    for (at, inner) in drawn.chain([beside]).enumerate() {
-        let (x, y) = (at % COLUMNS * WIDTH, at / COLUMNS * HEIGHT);
-        let _ = write!(svg, "<g transform=\"translate({x} {y})\">{inner}</g>");
-    }
-    svg + "</svg>\n"
+    let title = "published, other hardware: not comparable".to_owned();
+    let beside = Chart { title, lines: published(), ..chart() };
+    let drawn: Vec<Chart> = drawn.chain([beside]).collect();
+    grid(&drawn, "Million messages per second against threads")
+}
+
+fn chart() -> Chart {
+    Chart { axes: "threads; million messages per second", ..Chart::default() }
 }
 
 /// Engines with threads: a line for each scenario. Others: a level, where there is no conflict.
@@ -72,7 +42,7 @@ fn lines(rates: &Rates, window: usize, work_ns: u32) -> Vec<Line> {
         let Some(threads) = rate.threads else {
             if rate.scenario == Scenario::NoConflict {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                lines.push(Line { name: label(rate), points, style: 0 });
+                lines.push(Line { name: label(rate), points, style: 0, is_level: false });
             }
             continue;
         };
@@ -80,7 +50,9 @@ fn lines(rates: &Rates, window: usize, work_ns: u32) -> Vec<Line> {
         let name = format!("{}: {bare}", rate.scenario.title());
         match lines.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push((threads, rate.median)),
-            None => lines.push(Line { name, points: vec![(threads, rate.median)], style: 0 }),
+            None => {
+                lines.push(Line { name, points: vec![(threads, rate.median)], style: 0, is_level: false })
+            }
         }
     }
     for (at, line) in lines.iter_mut().enumerate() {
@@ -94,77 +66,13 @@ fn published() -> Vec<Line> {
     let lines = published::LINES.iter().map(|(name, points)| ((*name).to_owned(), points.to_vec()));
     let controls =
         published::CONTROLS.iter().map(|(name, rate)| ((*name).to_owned(), vec![(1, *rate), (32, *rate)]));
-    let styled = |(style, (name, points)): (usize, (String, Vec<(usize, f64)>))| Line { name, points, style };
-    lines.chain(controls).enumerate().map(styled).collect()
-}
-
-fn chart(title: &str, lines: &[Line]) -> String {
-    let mut svg = format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(title));
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let most = points().map(|point| point.1).fold(0.0, f64::max);
-    let step = nice(most / 4.0);
-    let top = step * (most / step).ceil().max(1.0);
-    let mut threads: Vec<usize> = points().map(|point| point.0).collect();
-    threads.sort_unstable();
-    threads.dedup();
-    let (low, high) = (threads.first().copied().unwrap_or(1), threads.last().copied().unwrap_or(1));
-    let x = |threads: usize| {
-        let log = |threads: usize| (threads as f64).ln();
-        let share = if high > low { (log(threads) - log(low)) / (log(high) - log(low)) } else { 0.5 };
-        LEFT + share * (RIGHT - LEFT)
+    let styled = |(style, (name, points)): (usize, (String, Vec<(usize, f64)>))| Line {
+        name,
+        points,
+        style,
+        is_level: false,
     };
-    let y = |rate: f64| BOTTOM - rate / top * (BOTTOM - TOP);
-    let mut level = 0.0;
-    while level <= top * 1.001 {
-        let _ = write!(
-            svg,
-            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text class=\"tick y\" x=\"{}\" y=\"{:.1}\">{}</text>",
-            LEFT - 6.0,
-            y(level) + 3.5,
-            (level * 1e3).round() / 1e3,
-            at = y(level)
-        );
-        level += step;
-    }
-    for &count in &threads {
-        let at = x(count);
-        let _ = write!(
-            svg,
-            "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/><text class=\"tick x\" x=\"{at:.1}\" y=\"{}\">{count}</text>",
-            BOTTOM + 17.0
-        );
-    }
-    let _ = write!(
-        svg,
-        "<text class=\"tick\" x=\"{LEFT}\" y=\"{}\">threads; million messages per second</text>",
-        BOTTOM + 33.0
-    );
-    let mut ends = Vec::new();
-    for line in lines {
-        let mut path = String::new();
-        for &(count, rate) in &line.points {
-            let _ = write!(path, "{}{:.1} {:.1}", if path.is_empty() { "M" } else { "L" }, x(count), y(rate));
-            let _ = write!(
-                svg,
-                "<circle class=\"f{}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.2\"/>",
-                line.style,
-                x(count),
-                y(rate)
-            );
-        }
-        let _ = write!(svg, "<path class=\"line e{}\" d=\"{path}\"/>", line.style);
-        let (x, y) = line.points.last().map_or((LEFT, BOTTOM), |&(count, rate)| (x(count), y(rate)));
-        ends.push(End { x, y, name: &line.name, style: line.style });
-    }
-    names(&mut svg, &ends, RIGHT, (TOP, BOTTOM), NAME);
-    svg
-}
-
-/// 1, 2 or 5 times a power of ten, and not less.
-fn nice(step: f64) -> f64 {
-    let power = 10_f64.powf(step.max(1e-3).log10().floor());
-    let of = |times: &&f64| **times * power >= step;
-    [1.0, 2.0, 5.0, 10.0].iter().find(of).map_or(10.0 * power, |times| times * power)
+    lines.chain(controls).enumerate().map(styled).collect()
 }
 
 fn page(rates: &Rates) -> String {

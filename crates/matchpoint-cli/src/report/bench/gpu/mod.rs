@@ -1,33 +1,28 @@
 //! What `matchpoint bench --gpu` measured: for readers, for spreadsheets, for machines.
 
+mod read;
+
 use std::io::{self, Write};
 
 use csv::Writer;
 use matchpoint_gpu::card::Description;
-use matchpoint_gpu::figures::{Figure, Job, Measured, What};
+use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Fed, Mix, Posted, Rate};
+use matchpoint_gpu::{Algorithm, Recorded};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
 use crate::format::digits;
 use crate::report::terminal::layout::Page;
 
+pub use self::read::{OnCard, read};
+
 /// The whole text, on a terminal of so many columns.
 pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.item(
-        "Card",
-        &format!(
-            "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
-            card.name,
-            card.multiprocessors,
-            card.clock_khz / 1000,
-            card.memory_clock_khz / 1000,
-            card.driver_version / 1000,
-            card.driver_version % 1000 / 10
-        ),
-    );
-    for figure in Figure::ALL {
+    page.item("Card", &described(card));
+    let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
+    for figure in Figure::ALL.into_iter().filter(is_measured) {
         page.heading(figure.title());
         if let Some(published) = figure.published() {
             page.item(
@@ -48,7 +43,63 @@ pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize)
             page.wide_table(&header, &rows);
         }
     }
+    let table = relaxations(measured);
+    if let Some((header, rows)) = table.split_first().filter(|(_, rows)| !rows.is_empty()) {
+        page.heading("Relaxations, queues of 1024 entries (the paper's Table II)");
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        page.wide_table(&header, rows);
+    }
     page.into_text()
+}
+
+/// A card in words.
+pub(super) fn described(card: &Description) -> String {
+    format!(
+        "{}, {} multiprocessors of up to {} MHz, memory of up to {} MHz, CUDA {}.{}",
+        card.name,
+        card.multiprocessors,
+        card.clock_khz / 1000,
+        card.memory_clock_khz / 1000,
+        card.driver_version / 1000,
+        card.driver_version % 1000 / 10
+    )
+}
+
+/// The paper's Table II with ours beside it, its heading first: what each relaxation is worth where everything matches. Where
+/// messages may be unexpected, what is left has to be put together after each batch.
+pub(super) fn relaxations(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
+    const HEADER: [&str; 5] = ["", "wildcards", "order", "million matches/s", "published, GTX 1080"];
+    let row = |algorithm: Algorithm, wildcards: &str, order: &str, compacts: bool| {
+        let (_, measured) = measured.iter().find(|(job, _)| match job.what {
+            What::Stream(run) => {
+                let is_so = (run.algorithm, run.compacts) == (algorithm, compacts);
+                job.figure == Figure::Unexpected && is_so && run.mix.matched_percent == 100
+            }
+            _ => false,
+        })?;
+        let unexpected = if compacts { "" } else { ", none unexpected" };
+        let published = PUBLISHED.iter().find(|published| published.algorithm() == Some(algorithm));
+        let about = if compacts { "below" } else { "about" };
+        let words = [
+            format!("{}{unexpected}", algorithm.name()),
+            wildcards.to_owned(),
+            order.to_owned(),
+            digits(rate(measured)?.median / 1e6),
+            published
+                .map_or_else(String::new, |published| format!("{about} {}", digits(published.rate / 1e6))),
+        ];
+        Some(words.to_vec())
+    };
+    let rows = [
+        (Algorithm::Matrix, "all", "yes"),
+        (Algorithm::Partitioned, "any tag", "yes"),
+        (Algorithm::Hash, "none", "no"),
+        (Algorithm::Ordered, "all", "yes"),
+    ];
+    let rows = rows.into_iter().flat_map(|(algorithm, wildcards, order)| {
+        [true, false].map(|compacts| row(algorithm, wildcards, order, compacts))
+    });
+    [HEADER.map(str::to_owned).to_vec()].into_iter().chain(rows.flatten()).collect()
 }
 
 fn rate(measured: &Measured) -> Option<&Rate> {
@@ -79,26 +130,56 @@ fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
     ]
 }
 
-/// What is measured, in columns.
+/// What is measured, in columns. What an application did has shares of its own in place of those that were asked for.
 struct Columns {
     algorithm: &'static str,
     blocks: Option<u32>,
+    entries: usize,
+    queues: usize,
+    envelopes: usize,
+    posted: &'static str,
+    matched_percent: f64,
+    wildcard_percent: f64,
     compacts: bool,
-    mix: Mix,
+}
+
+impl Columns {
+    fn of(algorithm: &'static str, blocks: Option<u32>, compacts: bool, mix: Mix) -> Columns {
+        Columns {
+            algorithm,
+            blocks,
+            entries: mix.entries,
+            queues: mix.queues,
+            envelopes: mix.envelopes,
+            posted: posted(mix.posted),
+            matched_percent: f64::from(mix.matched_percent),
+            wildcard_percent: 2.0 * mix.wildcard_percent,
+            compacts,
+        }
+    }
+
+    fn of_recorded(algorithm: Algorithm, entries: usize, batches: &Recorded) -> Columns {
+        let percent = |part: usize, whole: usize| 100.0 * part as f64 / whole.max(1) as f64;
+        Columns {
+            algorithm: algorithm.name(),
+            blocks: Some(1),
+            entries,
+            queues: 1,
+            envelopes: batches.distinct(),
+            posted: "recorded",
+            matched_percent: percent(batches.matches, batches.messages()),
+            wildcard_percent: percent(batches.wildcards(), batches.receives()),
+            compacts: false,
+        }
+    }
 }
 
 fn columns(job: &Job) -> Columns {
-    match job.what {
-        What::Stream(run) => Columns {
-            algorithm: run.algorithm.name(),
-            blocks: Some(run.blocks),
-            compacts: run.compacts,
-            mix: run.mix,
-        },
-        What::WholeCard(mix) => Columns { algorithm: "gpu_ordered", blocks: None, compacts: false, mix },
-        What::Fed(entries) => {
-            Columns { algorithm: "gpu_ordered", blocks: Some(1), compacts: true, mix: Mix::of(entries) }
-        }
+    match &job.what {
+        What::Stream(run) => Columns::of(run.algorithm.name(), Some(run.blocks), run.compacts, run.mix),
+        What::WholeCard(mix) => Columns::of("gpu_ordered", None, false, *mix),
+        What::Fed(entries) => Columns::of("gpu_ordered", Some(1), true, Mix::of(*entries)),
+        What::Recorded { algorithm, entries, batches } => Columns::of_recorded(*algorithm, *entries, batches),
     }
 }
 
@@ -138,19 +219,19 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
         "hybrid",
     ])?;
     for (job, measured) in measured {
-        let Columns { algorithm, blocks, compacts, mix } = columns(job);
+        let of = columns(job);
         let mut row = vec![
             format!("{:?}", job.figure),
             job.label.clone(),
-            algorithm.to_owned(),
-            blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
-            mix.entries.to_string(),
-            mix.queues.to_string(),
-            mix.envelopes.to_string(),
-            posted(mix.posted).to_owned(),
-            mix.matched_percent.to_string(),
-            (2.0 * mix.wildcard_percent).to_string(),
-            compacts.to_string(),
+            of.algorithm.to_owned(),
+            of.blocks.map_or_else(|| "all".to_owned(), |blocks| blocks.to_string()),
+            of.entries.to_string(),
+            of.queues.to_string(),
+            of.envelopes.to_string(),
+            of.posted.to_owned(),
+            of.matched_percent.to_string(),
+            of.wildcard_percent.to_string(),
+            of.compacts.to_string(),
         ];
         let figures = match measured {
             Measured::Rate(rate) => {
@@ -199,19 +280,19 @@ pub fn json(card: &Description, measured: &[(&Job, Measured)], out: &mut dyn Wri
 }
 
 fn result(job: &Job, measured: &Measured) -> Value {
-    let Columns { algorithm, blocks, compacts, mix } = columns(job);
+    let of = columns(job);
     let mut value = json!({
         "figure": format!("{:?}", job.figure),
         "label": job.label,
-        "algorithm": algorithm,
-        "blocks": blocks,
-        "entries": mix.entries,
-        "queues": mix.queues,
-        "envelopes": mix.envelopes,
-        "posted": posted(mix.posted),
-        "matched_percent": mix.matched_percent,
-        "wildcard_percent": 2.0 * mix.wildcard_percent,
-        "compacted": compacts,
+        "algorithm": of.algorithm,
+        "blocks": of.blocks,
+        "entries": of.entries,
+        "queues": of.queues,
+        "envelopes": of.envelopes,
+        "posted": of.posted,
+        "matched_percent": of.matched_percent,
+        "wildcard_percent": of.wildcard_percent,
+        "compacted": of.compacts,
     });
     match measured {
         Measured::Rate(rate) => {
@@ -233,7 +314,8 @@ fn result(job: &Job, measured: &Measured) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint_gpu::figures::jobs;
+    use matchpoint::event::script;
+    use matchpoint_gpu::figures::{jobs, recorded_jobs};
 
     use super::*;
 
@@ -267,7 +349,9 @@ mod tests {
 
     #[test]
     fn every_measurement_is_in_every_form() {
-        let jobs = jobs();
+        let mut jobs = jobs();
+        let events = script::parse("post r1 0/*/1\npost r2 0/3/1\narrive m1 0/3/1").unwrap();
+        jobs.extend(recorded_jobs("trace:x", &[events]).unwrap());
         let measured = measured(&jobs);
         let page = terminal(&card(), &measured, 100);
         assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
@@ -284,8 +368,23 @@ mod tests {
         for ((job, row), result) in jobs.iter().zip(&rows).zip(results) {
             assert_eq!((&row[1], result["label"].as_str()), (&*job.label, Some(&*job.label)));
             assert!(page.contains(&job.label), "{}", job.label);
+            if job.figure == Figure::Recorded {
+                assert_eq!((&row[7], &row[8], &row[9]), ("recorded", "100", "50"));
+            }
             let is_fed = job.figure == Figure::Fed;
             assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
         }
+    }
+
+    #[test]
+    fn what_was_written_is_read_again() {
+        let jobs = jobs();
+        let before = measured(&jobs);
+        let mut document = Vec::new();
+        json(&card(), &before, &mut document).unwrap();
+        let mut document: Value = serde_json::from_slice(&document).unwrap();
+        assert_eq!(read(&document, &jobs), Ok((card(), before)));
+        document["results"] = json!([]);
+        assert_eq!(read(&document, &jobs), Err("none of the measurements".to_owned()));
     }
 }

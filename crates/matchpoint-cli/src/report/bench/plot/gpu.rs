@@ -1,0 +1,257 @@
+//! Matches per second on a card: the figures of the GPU paper (Klenk et al. 2017), what was published beside them, and what
+//! goes beyond.
+
+use matchpoint_gpu::Algorithm;
+use matchpoint_gpu::card::Description;
+use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
+use matchpoint_gpu::measure::{Mix, Posted, Run};
+
+use super::lines::{Chart, Line, grid};
+use super::{Form, STYLE};
+use crate::format::digits;
+use crate::report::bench::gpu::{described, relaxations};
+use crate::report::html::escape::escape;
+
+/// Styles of lines that are dashed: what was published.
+const DASHED: usize = 9;
+
+/// The whole file.
+pub fn render(card: &Description, measured: &[(&Job, Measured)], form: Form) -> String {
+    let mut charts = charts(measured);
+    charts.retain(|chart| !chart.lines.is_empty());
+    let svg = grid(&charts, "Million matches per second of a graphics card");
+    match form {
+        Form::Svg => svg,
+        Form::Html => page(card, measured, &svg),
+    }
+}
+
+/// Lines by name in the order in which they first come up, from what is measured and has a place in them: name and number.
+fn lines(
+    measured: &[(&Job, Measured)],
+    place: impl Fn(&Job) -> Option<(String, usize)>,
+    rate: impl Fn(&Measured) -> Option<f64>,
+) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (job, measured) in measured {
+        let (Some((name, number)), Some(rate)) = (place(job), rate(measured)) else { continue };
+        let point = (number, rate / 1e6);
+        match lines.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => {
+                let style = lines.len() % DASHED;
+                lines.push(Line { name, points: vec![point], style, is_level: false });
+            }
+        }
+    }
+    lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.0));
+    lines
+}
+
+/// The same, and what was published of that figure, as far as the lines go.
+fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
+    let numbers = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.0));
+    let (Some(least), Some(most)) = (numbers().min(), numbers().max()) else { return lines };
+    let levels =
+        PUBLISHED.iter().filter(|published| published.figure == figure).enumerate().map(|(at, level)| {
+            let points = vec![(least, level.rate / 1e6), (most, level.rate / 1e6)];
+            Line {
+                name: format!("published: {}", level.card),
+                points,
+                style: DASHED + at % 3,
+                is_level: true,
+            }
+        });
+    let levels: Vec<Line> = levels.collect();
+    lines.extend(levels);
+    lines
+}
+
+fn median(measured: &Measured) -> Option<f64> {
+    if let Measured::Rate(rate) = measured { Some(rate.median) } else { None }
+}
+
+/// What one multiprocessor does to streams, if it is that.
+fn stream(job: &Job) -> Option<Run> {
+    if let What::Stream(run) = job.what { Some(run) } else { None }
+}
+
+fn charts(measured: &[(&Job, Measured)]) -> Vec<Chart> {
+    let of = |figure: Figure, name: fn(&Run) -> Option<(String, usize)>| {
+        lines(measured, |job| stream(job).filter(|_| job.figure == figure).and_then(|run| name(&run)), median)
+    };
+    let by_entries = |title: &str, lines: Vec<Line>| Chart {
+        title: title.to_owned(),
+        axes: "entries of the queue; million matches per second",
+        lines,
+        ..Chart::default()
+    };
+    let matrix = of(Figure::Matrix, |run| {
+        let order = match run.mix.posted {
+            Posted::AtRandom => "at random",
+            Posted::InOrder => "in order",
+            Posted::Reversed => "reversed",
+        };
+        Some((format!("receives {order}"), run.mix.entries))
+    });
+    let partitioned = of(Figure::Partitioned, |run| {
+        let plural = if run.mix.queues == 1 { "" } else { "s" };
+        Some((format!("{} queue{plural}", run.mix.queues), run.mix.entries))
+    });
+    let hash =
+        of(Figure::Hash, |run| (run.blocks == 1).then(|| (run.algorithm.name().to_owned(), run.mix.entries)));
+    vec![
+        by_entries("Figure 4: the matrix", beside_published(matrix, Figure::Matrix)),
+        by_entries("Figure 5: queues by source", beside_published(partitioned, Figure::Partitioned)),
+        by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash)),
+        Chart { has_log_rates: true, ..by_entries("Order (ours) beside what relaxes it", ordered(measured)) },
+        Chart {
+            title: "Queues of 1024 entries with wildcards".to_owned(),
+            axes: "% of the receives leave something open; million matches per second",
+            lines: of(Figure::Ordered, |run| {
+                let percent = 2.0 * run.mix.wildcard_percent;
+                (percent > 0.0).then(|| (run.algorithm.name().to_owned(), percent as usize))
+            }),
+            has_log_rates: true,
+            has_even_numbers: false,
+        },
+        Chart {
+            title: "§VI-B: 1024 entries, some without a partner".to_owned(),
+            axes: "% of the messages have a receive; million matches per second",
+            lines: of(Figure::Unexpected, |run| {
+                let with = if run.compacts { ", compacted" } else { "" };
+                let percent = run.mix.matched_percent as usize;
+                Some((format!("{}{with}", run.algorithm.name()), percent))
+            }),
+            has_log_rates: true,
+            has_even_numbers: true,
+        },
+        Chart {
+            title: "One batch by the whole card, in order (ours)".to_owned(),
+            axes: "entries of the batch; million matches per second",
+            lines: lines(measured, whole_card, median),
+            has_log_rates: true,
+            has_even_numbers: false,
+        },
+        Chart {
+            title: "A kernel that stays, and the processor".to_owned(),
+            axes: "entries of a batch; million matches per second",
+            lines: fed(measured),
+            has_log_rates: true,
+            has_even_numbers: false,
+        },
+        Chart {
+            title: "Batches of applications".to_owned(),
+            axes: "new messages or receives of a batch, at most; million matches per second",
+            lines: lines(measured, recorded, median),
+            has_log_rates: true,
+            has_even_numbers: false,
+        },
+    ]
+}
+
+/// Of each algorithm what it does alone to queues all of which match.
+fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
+    let place = |job: &Job| {
+        let run = stream(job)?;
+        let plain = Run::of(run.algorithm, Mix::of(run.mix.entries));
+        let is_of_its_figure = job.figure != Figure::Unexpected;
+        (run == plain && is_of_its_figure && run.algorithm != Algorithm::Partitioned)
+            .then(|| (run.algorithm.name().to_owned(), run.mix.entries))
+    };
+    lines(measured, place, median)
+}
+
+fn whole_card(job: &Job) -> Option<(String, usize)> {
+    let What::WholeCard(mix) = job.what else { return None };
+    let name = match mix.envelopes {
+        envelopes if envelopes == mix.entries => "all different".to_owned(),
+        envelopes if mix.entries % envelopes == 0 => format!("each {} times", mix.entries / envelopes),
+        envelopes => format!("of {envelopes} envelopes"),
+    };
+    Some((name, mix.entries))
+}
+
+fn recorded(job: &Job) -> Option<(String, usize)> {
+    let What::Recorded { algorithm, entries, .. } = &job.what else { return None };
+    let trace = job.label.split(',').next().unwrap_or_default();
+    let trace = trace.rsplit(['/', ':']).next().unwrap_or_default();
+    Some((format!("{}, {trace}", algorithm.name()), *entries))
+}
+
+fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
+    let place = |name: &'static str| {
+        move |job: &Job| {
+            if let What::Fed(entries) = job.what { Some((name.to_owned(), entries)) } else { None }
+        }
+    };
+    let of = |name, rate: fn(&matchpoint_gpu::measure::Fed) -> f64| {
+        lines(measured, place(name), |one| if let Measured::Fed(fed) = one { Some(rate(fed)) } else { None })
+    };
+    let all = [
+        of("fed by the host", |fed| fed.by_host),
+        of("fed by the card", |fed| fed.by_card),
+        of("hybrid, one core", |fed| fed.engine.1),
+    ];
+    let mut all: Vec<Line> = all.into_iter().flatten().collect();
+    all.iter_mut().enumerate().for_each(|(style, line)| line.style = style);
+    all
+}
+
+fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String {
+    let relaxed = relaxations(measured);
+    let relaxed = if relaxed.len() > 1 {
+        format!("<h2>Relaxations (Table II)</h2>\n<div class=\"scroll\">{}</div>\n", table(&relaxed))
+    } else {
+        String::new()
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>Matchpoint: graphics cards</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
+         <h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
+         one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{svg}\n\
+         {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>\n</main>\n</body>\n</html>\n",
+        escape(&described(card)),
+        table(&all(measured)),
+    )
+}
+
+/// The first row is the heading.
+fn table(rows: &[Vec<String>]) -> String {
+    let cells = |row: &[String], of: fn(usize, &str) -> String| -> String {
+        row.iter().enumerate().map(|(at, cell)| of(at, &escape(cell))).collect()
+    };
+    let Some((header, rows)) = rows.split_first() else { return String::new() };
+    let header = cells(header, |_, cell| format!("<th scope=\"col\">{cell}</th>"));
+    let rows: String = rows
+        .iter()
+        .map(|row| {
+            let cells = cells(row, |at, cell| match at {
+                0 => format!("<th scope=\"row\">{cell}</th>"),
+                _ => format!("<td>{cell}</td>"),
+            });
+            format!("<tr>{cells}</tr>")
+        })
+        .collect();
+    format!("<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>")
+}
+
+fn all(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
+    let mut rows =
+        vec![["figure", "", "million matches/s", "slowest launch", "fastest"].map(str::to_owned).to_vec()];
+    let millions = |rate: f64| digits(rate / 1e6);
+    rows.extend(measured.iter().map(|(job, measured)| {
+        let figures = match measured {
+            Measured::Rate(rate) => [rate.median, rate.least, rate.most].map(millions),
+            Measured::Fed(fed) => [
+                format!("{} fed by the host", millions(fed.by_host)),
+                format!("{} by the card", millions(fed.by_card)),
+                format!("{} {}", millions(fed.engine.1), fed.engine.0),
+            ],
+        };
+        [vec![format!("{:?}", job.figure), job.label.clone()], figures.to_vec()].concat()
+    }));
+    rows
+}

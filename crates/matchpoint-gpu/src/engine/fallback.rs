@@ -1,0 +1,223 @@
+//! Engines of the processor in place of a machine that is not there, or fails.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::{
+    ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank,
+    Receive, RecvId, Refused, Selector,
+};
+
+use super::KernelEngine;
+use crate::machine::Machine;
+use crate::matching::Algorithm;
+
+static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
+static WAS_TOLD: AtomicBool = AtomicBool::new(false);
+
+/// Has `listener` told, in a sentence, that a machine cannot match and who does in its place: of the process's first engine that
+/// this happens to. Whoever calls first is the listener.
+pub fn listen(listener: fn(&str)) {
+    LISTENER.get_or_init(|| listener);
+}
+
+fn tell(sentence: &str) {
+    if let Some(listener) = LISTENER.get() {
+        // Nothing else is read by who sees it.
+        if !WAS_TOLD.swap(true, Ordering::Relaxed) {
+            listener(sentence);
+        }
+    }
+}
+
+/// An engine whose matching a machine does as long as it can, and then another engine, if there is one for that: with all that
+/// is queued. What the algorithm [demands](Engine::demands) it demands of both, so that an application need not know which it
+/// has.
+pub struct Fallback<M: Machine> {
+    algorithm: Algorithm,
+    now: Now<M>,
+    /// The name of the other.
+    other: Option<String>,
+}
+
+enum Now<M: Machine> {
+    Machine(KernelEngine<M>),
+    Other(Box<dyn Engine>),
+}
+
+impl<M: Machine + Send + Sync + 'static> Fallback<M> {
+    /// Begins with the machine. `other` is the name of an engine: without one, what a machine that failed would have to
+    /// match is refused.
+    ///
+    /// # Errors
+    /// No engine has that name.
+    pub fn new(engine: KernelEngine<M>, other: Option<&str>) -> Result<Self, NameError> {
+        other.map(engines::create).transpose()?;
+        let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
+        Ok(Fallback { algorithm, now: Now::Machine(engine), other })
+    }
+
+    /// Begins with the other, for there is no machine, and says why.
+    ///
+    /// # Errors
+    /// No engine has that name.
+    pub fn without_machine(algorithm: Algorithm, other: &str, why: &str) -> Result<Self, NameError> {
+        let engine = engines::create(other)?;
+        tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
+        Ok(Fallback { algorithm, now: Now::Other(engine), other: None })
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        match &self.now {
+            Now::Machine(engine) => engine,
+            Now::Other(engine) => &**engine,
+        }
+    }
+
+    fn engine_mut(&mut self) -> &mut dyn Engine {
+        match &mut self.now {
+            Now::Machine(engine) => engine,
+            Now::Other(engine) => &mut **engine,
+        }
+    }
+
+    /// Makes a call that the machine may be needed for, and if it failed, the same again on the other engine.
+    fn call<T>(&mut self, mut call: impl FnMut(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, Refused> {
+        let answer = call(self.engine_mut());
+        if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
+    }
+
+    /// Whether the machine has failed, and another engine has taken over by now.
+    fn goes_on(&mut self) -> Result<bool, Refused> {
+        let Now::Machine(engine) = &self.now else { return Ok(false) };
+        let Some(failure) = engine.failure() else { return Ok(false) };
+        let name = self.algorithm.name();
+        let Some(other) = &self.other else {
+            tell(&format!(
+                "{name} matches nothing any more, and refuses all that would have to be: {failure}; with \
+                 fallback=hybrid an engine of the processor would have gone on"
+            ));
+            return Ok(false);
+        };
+        let taken_over = taken_over(engine, other)?;
+        tell(&format!("{other} goes on in the place of {name}: {failure}"));
+        self.now = Now::Other(taken_over);
+        Ok(true)
+    }
+
+    fn admit(&self, selector: &Selector) -> Result<(), Refused> {
+        self.algorithm.demands().admit(selector)
+    }
+}
+
+/// An engine of that name with all that is queued in another. No receive that is posted accepts a message that waits, so none
+/// of these calls matches anything, and each queue is in order again.
+fn taken_over<M: Machine + Send + Sync>(
+    from: &KernelEngine<M>,
+    name: &str,
+) -> Result<Box<dyn Engine>, Refused> {
+    let mut engine = engines::create(name).map_err(|_| Refused::Full)?;
+    from.posted.iter().try_for_each(|(_, &receive)| engine.post(receive).map(|_| ()))?;
+    from.unexpected.iter().try_for_each(|(_, &message)| engine.arrive(message).map(|_| ()))?;
+    from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
+    Ok(engine)
+}
+
+impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.admit(&receive.selector)?;
+        self.call(|engine| engine.post(receive))
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.call(|engine| engine.arrive(message))
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.admit(selector).ok()?;
+        self.engine_mut().probe(selector)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.admit(selector).ok()?;
+        self.engine_mut().matched_probe(selector)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.engine_mut().cancel(receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.engine_mut().retract(message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.engine_mut().readdress(message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.engine_mut().set_hints(context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.engine_mut().close(context, drained);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.engine_mut().fail_source(context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.engine().visit(queue, each);
+    }
+
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        self.engine().queued_in(context)
+    }
+
+    fn posted_len(&self) -> usize {
+        self.engine().posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.engine().unexpected_len()
+    }
+
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        // A machine that fails does so before anything of the batch is matched.
+        self.call(|engine| engine.arrive_batch(messages, out))
+    }
+
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        self.call(|engine| engine.deliver_batch(messages, out, deliver))
+    }
+
+    fn order(&self) -> Order {
+        self.engine().order()
+    }
+
+    fn demands(&self) -> Hints {
+        self.algorithm.demands()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let inner = self.engine().footprint();
+        let own = match &self.now {
+            Now::Machine(engine) => size_of::<Self>() - size_of_val(engine),
+            Now::Other(_) => size_of::<Self>(),
+        } as u64;
+        Footprint { fixed_bytes: inner.fixed_bytes + own, peak_bytes: inner.peak_bytes + own, ..inner }
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let mut statistics = self.engine().statistics();
+        statistics.push(("fell_back", f64::from(u8::from(matches!(self.now, Now::Other(_))))));
+        statistics
+    }
+}

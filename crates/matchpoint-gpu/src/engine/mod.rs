@@ -1,0 +1,313 @@
+//! Engines whose matching kernels do: the contract of every engine, kept by batches on a [`Machine`].
+//!
+//! The queues lie on the host, in the order in which entries came. A call that has to find something makes a [`Batch`] of what
+//! it brings and of the queue that it meets, as far as it is of the same context, and a kernel says who gets whom: messages of
+//! [`Engine::arrive_batch`] go together, any other call is a batch of one. Where the queue that is met is empty, nothing is
+//! started. So what a call costs is a copy of that queue to the machine and a start, some ten microseconds on a card; what
+//! many messages at once cost beside that is what [`crate::measure`] measures. Calls that nobody waits for (cancel, close and
+//! the like) are answered by the host: O(entries queued).
+//!
+//! Memory for the queues that cannot be had is refused as the contract says; what a batch takes while it is matched is not,
+//! nor is what a driver takes.
+//!
+//! When the machine fails, what is queued is all there: a [`Fallback`] goes on with it.
+
+mod fallback;
+mod queue;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use matchpoint::hints::HintTable;
+use matchpoint::{
+    ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Rank,
+    Receive, RecvId, Refused, Selector, Wild,
+};
+
+use self::queue::Queue;
+use crate::batch::{Batch, NONE};
+use crate::machine::Machine;
+use crate::matching::{Algorithm, match_batch};
+
+pub use self::fallback::{Fallback, listen};
+
+/// An engine whose matching a machine does. Once that has failed, all that would need it is refused as
+/// [`Refused::Full`], for which callers go on with another engine, and probes are answered by the host.
+pub struct KernelEngine<M: Machine> {
+    machine: Arc<M>,
+    algorithm: Algorithm,
+    posted: Queue<Receive>,
+    unexpected: Queue<Message>,
+    hints: HintTable,
+    /// Of hash functions: peers do not know it.
+    seed: u64,
+    batches: u64,
+    copied: u64,
+    failure: Option<M::Error>,
+}
+
+impl<M: Machine> KernelEngine<M> {
+    /// One with nothing queued.
+    pub fn new(machine: Arc<M>, algorithm: Algorithm) -> Self {
+        KernelEngine {
+            machine,
+            algorithm,
+            posted: Queue::default(),
+            unexpected: Queue::default(),
+            hints: HintTable::default(),
+            seed: fastrand::u64(..),
+            batches: 0,
+            copied: 0,
+            failure: None,
+        }
+    }
+
+    /// Why the machine can match no more.
+    pub fn failure(&self) -> Option<&M::Error> {
+        self.failure.as_ref()
+    }
+
+    fn admit(&self, selector: &Selector) -> Result<(), Refused> {
+        self.algorithm.demands().admit(selector)?;
+        self.hints.admit(selector)
+    }
+
+    /// For each of `selectors` the number of its message among `envelopes`, or [`NONE`].
+    fn matched(
+        &mut self,
+        algorithm: Algorithm,
+        envelopes: &[Envelope],
+        selectors: &[Selector],
+    ) -> Result<Vec<u32>, Refused> {
+        if self.failure.is_some() {
+            return Err(Refused::Full);
+        }
+        self.batches += 1;
+        self.copied += (envelopes.len() + selectors.len()) as u64;
+        let batch = Batch::of(envelopes, selectors);
+        match_batch(&*self.machine, algorithm, &batch, self.seed).map_err(|error| {
+            self.failure = Some(error);
+            Refused::Full
+        })
+    }
+
+    /// Where the message lies that a receive with `selector` takes.
+    ///
+    /// A receive by itself is asked of all messages by votes where the algorithm of batches would hash them: no table has to
+    /// be filled for it, and a probe says of several messages of its envelope which the next call finds.
+    fn find_unexpected(&mut self, selector: &Selector) -> Result<Option<usize>, Refused> {
+        let here =
+            self.unexpected.iter().filter(|(_, message)| message.envelope.context == selector.context());
+        let (places, envelopes): (Vec<usize>, Vec<Envelope>) =
+            here.map(|(place, message)| (place, message.envelope)).unzip();
+        if places.is_empty() {
+            return if self.failure.is_some() { Err(Refused::Full) } else { Ok(None) };
+        }
+        let algorithm = if self.algorithm == Algorithm::Hash { Algorithm::Matrix } else { self.algorithm };
+        let matched = self.matched(algorithm, &envelopes, &[*selector])?;
+        Ok((matched[0] != NONE).then(|| places[matched[0] as usize]))
+    }
+
+    /// The same of a probe: what is refused to it is found without the machine.
+    fn look_for(&mut self, selector: &Selector) -> Option<usize> {
+        self.admit(selector).ok()?;
+        self.find_unexpected(selector).unwrap_or_else(|_| {
+            let mut all = self.unexpected.iter();
+            all.find(|(_, message)| selector.matches(&message.envelope)).map(|(place, _)| place)
+        })
+    }
+
+    /// Where the receives lie that messages take when they arrive one after the other.
+    fn find_posted(&mut self, messages: &[Message]) -> Result<Vec<Option<usize>>, Refused> {
+        // Most batches are of one context. Receives of others may take part in vain.
+        let context = messages.first().map(|message| message.envelope.context);
+        let is_one = messages.iter().all(|message| Some(message.envelope.context) == context);
+        let here =
+            self.posted.iter().filter(|(_, receive)| !is_one || Some(receive.selector.context()) == context);
+        let (places, selectors): (Vec<usize>, Vec<Selector>) =
+            here.map(|(place, receive)| (place, receive.selector)).unzip();
+        let mut found = vec![None; messages.len()];
+        if places.is_empty() {
+            return if self.failure.is_some() { Err(Refused::Full) } else { Ok(found) };
+        }
+        let envelopes: Vec<Envelope> = messages.iter().map(|message| message.envelope).collect();
+        let matched = self.matched(self.algorithm, &envelopes, &selectors)?;
+        for (&place, message) in places.iter().zip(matched).filter(|(_, message)| *message != NONE) {
+            found[message as usize] = Some(place);
+        }
+        if self.algorithm == Algorithm::Hash {
+            earlier_first(&envelopes, &mut found);
+        }
+        Ok(found)
+    }
+}
+
+/// Of equal messages some of which found a receive, those that came first do. As they come one after the other, it is a later
+/// one that finds none, even where nobody asks for order.
+fn earlier_first(envelopes: &[Envelope], found: &mut [Option<usize>]) {
+    let mut without: HashMap<Envelope, VecDeque<usize>> = HashMap::new();
+    for (at, envelope) in envelopes.iter().enumerate() {
+        if found[at].is_none() {
+            without.entry(*envelope).or_default().push_back(at);
+        } else if let Some(equals) = without.get_mut(envelope) {
+            equals.push_back(at);
+            let earlier = equals.pop_front().expect("one was added");
+            found.swap(earlier, at);
+        }
+    }
+}
+
+impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.admit(&receive.selector)?;
+        if let Some(place) = self.find_unexpected(&receive.selector)? {
+            return Ok(Some(self.unexpected.take(place).id));
+        }
+        self.posted.push(receive)?;
+        Ok(None)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        let mut out = Vec::new();
+        self.arrive_batch(&[message], &mut out)?;
+        Ok(out[0])
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.look_for(selector).map(|place| self.unexpected.get(place).id)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.look_for(selector).map(|place| self.unexpected.take(place).id)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.posted.drain(|posted| posted.id == receive).next().is_some()
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.unexpected.drain(|unexpected| unexpected.id == message).next().is_some()
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
+            return false;
+        };
+        let named = Envelope { source, ..waiting.envelope };
+        let changes = waiting.envelope.source == Rank::UNKNOWN
+            && source != Rank::UNKNOWN
+            && !self.posted.iter().any(|(_, receive)| receive.selector.matches(&named));
+        if changes {
+            waiting.envelope = named;
+        }
+        changes
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        let posted = self.posted.iter().map(|(_, receive)| &receive.selector);
+        posted.filter(|selector| selector.context() == context).try_for_each(|asks| hints.admit(asks))?;
+        let waits = |(_, message): (usize, &Message)| message.envelope.context == context;
+        if hints.no_unexpected && self.unexpected.iter().any(waits) {
+            return Err(Refused::Hint);
+        }
+        self.hints.set(context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        let receives = self.posted.drain(|receive| receive.selector.context() == context);
+        drained.receives.extend(receives.map(|receive| receive.id));
+        let messages = self.unexpected.drain(|message| message.envelope.context == context);
+        drained.messages.extend(messages.map(|message| message.id));
+        self.hints.forget(context);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        let here = |receive: &Receive| receive.selector.context() == context;
+        let names = |receive: &Receive| receive.selector.source() == Wild::Is(source);
+        let failed = self.posted.drain(|receive| here(receive) && names(receive));
+        drained.receives.extend(failed.map(|receive| receive.id));
+        let pending = self.posted.iter().map(|(_, receive)| receive);
+        let pending = pending.filter(|receive| here(receive) && receive.selector.source() == Wild::Any);
+        drained.pending.extend(pending.map(|receive| receive.id));
+    }
+
+    fn visit(&self, queue: matchpoint::Queue, each: &mut dyn FnMut(Entry)) {
+        match queue {
+            matchpoint::Queue::Posted => {
+                self.posted.iter().for_each(|(_, &receive)| each(Entry::Receive(receive)));
+            }
+            matchpoint::Queue::Unexpected => {
+                self.unexpected.iter().for_each(|(_, &message)| each(Entry::Message(message)));
+            }
+        }
+    }
+
+    fn posted_len(&self) -> usize {
+        self.posted.len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
+    }
+
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        // What a message finds depends on none that comes later: those before one that is refused found what they found.
+        for (message, place) in messages.iter().zip(self.find_posted(messages)?) {
+            if place.is_none() {
+                self.hints.admit_unexpected(message.envelope.context)?;
+                self.unexpected.push(*message)?;
+            }
+            out.push(place.map(|place| self.posted.take(place).id));
+        }
+        Ok(())
+    }
+
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        let before = out.len();
+        let result = self.arrive_batch(messages, out);
+        let found = out[before..].iter().enumerate();
+        found.filter_map(|(number, receive)| Some((number, (*receive)?))).for_each(|(n, r)| deliver(n, r));
+        result
+    }
+
+    fn order(&self) -> Order {
+        if self.demands().allow_overtaking { Order::None } else { Order::Total }
+    }
+
+    fn demands(&self) -> Hints {
+        self.algorithm.demands()
+    }
+
+    fn footprint(&self) -> Footprint {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
+        // Queues keep the room that they had, and a machine's memory is given back after each batch.
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        vec![("batches_matched", self.batches as f64), ("entries_copied", self.copied as f64)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::Tag;
+
+    use super::*;
+
+    #[test]
+    fn of_equal_messages_the_first_found_their_receives() {
+        let envelope = |tag: u64| Envelope::new(ContextId(0), Rank(1), Tag(tag));
+        let envelopes = [1, 2, 1, 1, 2, 1].map(envelope);
+        let mut found = [None, Some(20), Some(10), None, None, Some(11)];
+        earlier_first(&envelopes, &mut found);
+        assert_eq!(found, [Some(10), Some(20), Some(11), None, None, None]);
+    }
+}

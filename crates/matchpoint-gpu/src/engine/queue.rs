@@ -1,0 +1,99 @@
+//! One queue of an engine whose matching kernels do: entries in the order in which they came.
+
+use matchpoint::Refused;
+
+/// Entries by age, with holes where some were taken: what is left stays where it is until the next entry comes.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    places: Vec<Option<T>>,
+    holes: usize,
+}
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Queue { places: Vec::new(), holes: 0 }
+    }
+}
+
+impl<T> Queue<T> {
+    /// Queues an entry behind all others. Amortised O(1).
+    pub fn push(&mut self, entry: T) -> Result<(), Refused> {
+        // More holes than entries: those move up, each at most once for a hole.
+        if self.holes > self.places.len() / 2 {
+            self.places.retain(Option::is_some);
+            self.holes = 0;
+        }
+        self.places.try_reserve(1).map_err(|_| Refused::Memory)?;
+        self.places.push(Some(entry));
+        Ok(())
+    }
+
+    /// Takes out what lies at a place.
+    ///
+    /// # Panics
+    /// Nothing does.
+    pub fn take(&mut self, place: usize) -> T {
+        self.holes += 1;
+        self.places[place].take().expect("an entry is taken once")
+    }
+
+    /// What lies at a place.
+    ///
+    /// # Panics
+    /// Nothing does.
+    pub fn get(&self, place: usize) -> &T {
+        self.places[place].as_ref().expect("it is queued")
+    }
+
+    /// Takes out all that `is_it`, the oldest first.
+    pub fn drain(&mut self, is_it: impl Fn(&T) -> bool) -> impl Iterator<Item = T> {
+        let holes = &mut self.holes;
+        self.places.iter_mut().filter_map(move |place| {
+            let taken = if place.as_ref().is_some_and(&is_it) { place.take() } else { None };
+            *holes += usize::from(taken.is_some());
+            taken
+        })
+    }
+
+    /// All entries, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().flatten()
+    }
+
+    /// All entries, the oldest first, and where they lie: places grow with time.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+        self.places.iter().enumerate().filter_map(|(place, entry)| Some((place, entry.as_ref()?)))
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.holes
+    }
+
+    /// Bytes allocated.
+    pub fn bytes(&self) -> u64 {
+        (self.places.capacity() * size_of::<Option<T>>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_keep_their_order_and_holes_are_filled() {
+        let mut queue = Queue::default();
+        for entry in 0..1000 {
+            queue.push(entry).unwrap();
+            if entry >= 10 {
+                // The second oldest, whatever its place.
+                let (place, &second) = queue.iter().nth(1).unwrap();
+                assert_eq!((queue.take(place), second), (entry - 9, entry - 9));
+            }
+        }
+        assert_eq!(queue.len(), 10);
+        let left: Vec<i32> = queue.iter().map(|(_, &entry)| entry).collect();
+        assert_eq!(left, [vec![0], (991..1000).collect()].concat());
+        assert!(queue.bytes() < 100 * size_of::<Option<i32>>() as u64, "{} bytes", queue.bytes());
+    }
+}

@@ -1,0 +1,92 @@
+//! The engines of this crate by name, for [`matchpoint::engines::extend`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use matchpoint::engines::{Arguments, Built, NameError, Parameter, Spec};
+
+use crate::batch::Layout;
+use crate::card::{Card, CardError};
+use crate::engine::{Fallback, KernelEngine};
+use crate::matching::Algorithm;
+
+/// All of them: an [`Algorithm`] each.
+pub static SPECS: &[Spec] = &[
+    Spec {
+        name: "gpu_matrix",
+        summary: "a graphics card: votes of all messages on one receive after the other (Klenk et al., §V)",
+        build: |arguments, _| build(Algorithm::Matrix, arguments),
+        ..GPU
+    },
+    Spec {
+        name: "gpu_partitioned",
+        summary: "the same, queues by source: no receive from any source (§VI-A)",
+        build: |arguments, _| build(Algorithm::Partitioned, arguments),
+        ..GPU
+    },
+    Spec {
+        name: "gpu_hash",
+        summary: "a graphics card: two hash tables, no order and no wildcards (§VI-C)",
+        build: |arguments, _| build(Algorithm::Hash, arguments),
+        ..GPU
+    },
+    Spec {
+        name: "gpu_ordered",
+        summary: "a graphics card: entries numbered within each envelope, MPI's order and wildcards (ours)",
+        build: |arguments, _| build(Algorithm::Ordered, arguments),
+        ..GPU
+    },
+];
+
+/// In place of the name of an engine: none.
+const NOBODY: &str = "none";
+
+/// What all of them share. They count no attempts: a kernel does not say what it compares.
+const GPU: Spec = Spec {
+    name: "",
+    summary: "",
+    parameters: &[
+        Parameter { key: "card", default: "0", meaning: "the number of the card" },
+        Parameter {
+            key: "fallback",
+            default: NOBODY,
+            meaning: "an engine of the processor that takes over where there is no card, or it fails, as `hybrid`; or none",
+        },
+    ],
+    variants: &[],
+    tight: &[],
+    build: |_, _| unreachable!("it has no name"),
+};
+
+fn build(algorithm: Algorithm, arguments: &Arguments<'_>) -> Built {
+    let ordinal: usize = arguments.get("card")?;
+    let other: String = arguments.get("fallback")?;
+    let other = (other != NOBODY).then_some(&*other);
+    match (ready(ordinal, algorithm), other) {
+        (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other)?)),
+        (Err(error), Some(other)) => {
+            Ok(Box::new(Fallback::<Card>::without_machine(algorithm, other, &error.to_string())?))
+        }
+        (Err(error), None) => Err(NameError::new(
+            format!("engine `{}`: {error}", algorithm.name()),
+            format!("{}:fallback=hybrid goes on without one", algorithm.name()),
+        )),
+    }
+}
+
+/// A card that has the algorithm's kernel. Engines of a process share it: a kernel is compiled once, and what engines start
+/// runs one after the other.
+fn ready(ordinal: usize, algorithm: Algorithm) -> Result<Arc<Card>, CardError> {
+    static CARDS: LazyLock<Mutex<HashMap<usize, Arc<Card>>>> = LazyLock::new(Mutex::default);
+    let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let card = match cards.get(&ordinal) {
+        Some(card) => card.clone(),
+        None => {
+            let card = Arc::new(Card::open(ordinal)?);
+            cards.insert(ordinal, card.clone());
+            card
+        }
+    };
+    card.load(algorithm.kernel(), Layout::Packed)?;
+    Ok(card)
+}

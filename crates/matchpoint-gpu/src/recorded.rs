@@ -1,0 +1,286 @@
+//! Batches of a recorded application: messages and receives as they met at its processes.
+//!
+//! At each process posts and arrivals are collected until there are so many of either, or until a call that has to know what is
+//! matched so far: a probe, a cancel. Then they are a batch, with all that waited before them. So batches are as long, as equal
+//! and as wild as the application has them.
+
+use std::collections::HashSet;
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::{Engine, Entry, Envelope, Event, Hints, Outcome, Queue, Selector, Wild};
+
+use crate::batch::{Batch, Segment};
+use crate::matching::Algorithm;
+use crate::partition::Partition;
+
+/// A stream of batches, and what matching them comes to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Recorded {
+    envelopes: Vec<Envelope>,
+    selectors: Vec<Selector>,
+    segments: Vec<Segment>,
+    /// Pairs that an engine of the processor found in all batches together.
+    pub matches: usize,
+    /// Whether there were more events than it has room for.
+    pub is_cut: bool,
+}
+
+/// What waits at a process, and what came since the last batch.
+struct Process {
+    engine: Box<dyn Engine>,
+    messages: Vec<Envelope>,
+    receives: Vec<Selector>,
+    /// Of those the ones that waited already.
+    waited: (usize, usize),
+    matches: usize,
+}
+
+impl Process {
+    fn new() -> Result<Process, NameError> {
+        let engine = engines::create("hybrid")?;
+        Ok(Process { engine, messages: Vec::new(), receives: Vec::new(), waited: (0, 0), matches: 0 })
+    }
+
+    /// Arrivals and posts since the last batch.
+    fn collected(&self) -> (usize, usize) {
+        (self.messages.len() - self.waited.0, self.receives.len() - self.waited.1)
+    }
+
+    /// Whether a batch of so many entries ends before an event.
+    fn ends_before(&self, event: &Event, entries: usize) -> bool {
+        let (messages, receives) = self.collected();
+        match event {
+            Event::Arrive(_) => messages >= entries,
+            Event::Post(_) => receives >= entries,
+            _ => messages + receives > 0,
+        }
+    }
+
+    fn play(&mut self, event: &Event) {
+        match event {
+            Event::Post(receive) => self.receives.push(receive.selector),
+            Event::Arrive(message) => self.messages.push(message.envelope),
+            _ => {}
+        }
+        let outcome = event.play(&mut *self.engine);
+        let is_pair = matches!(outcome, Outcome::Posted(Ok(Some(_))) | Outcome::Arrived(Ok(Some(_))));
+        self.matches += usize::from(is_pair);
+    }
+
+    /// Begins a batch with what is queued now.
+    fn begin(&mut self) {
+        let (messages, receives) = (&mut self.messages, &mut self.receives);
+        messages.clear();
+        receives.clear();
+        self.matches = 0;
+        self.engine.visit(Queue::Unexpected, &mut |entry| {
+            if let Entry::Message(message) = entry {
+                messages.push(message.envelope);
+            }
+        });
+        self.engine.visit(Queue::Posted, &mut |entry| {
+            if let Entry::Receive(receive) = entry {
+                receives.push(receive.selector);
+            }
+        });
+        self.waited = (messages.len(), receives.len());
+    }
+}
+
+impl Recorded {
+    /// Of the events of each process, up to `entries` new messages or receives in a batch, and `limit` of both in all.
+    ///
+    /// # Errors
+    /// There is no engine to replay them.
+    pub fn of<'a>(
+        processes: impl IntoIterator<Item = impl IntoIterator<Item = &'a Event>>,
+        entries: usize,
+        limit: usize,
+    ) -> Result<Recorded, NameError> {
+        let mut recorded = Recorded {
+            envelopes: Vec::new(),
+            selectors: Vec::new(),
+            segments: Vec::new(),
+            matches: 0,
+            is_cut: false,
+        };
+        for events in processes {
+            let mut process = Process::new()?;
+            for event in events {
+                let is_collected = matches!(event, Event::Post(_) | Event::Arrive(_));
+                let ends = process.ends_before(event, entries);
+                if ends && !recorded.add(&process, limit) {
+                    break;
+                }
+                if ends && is_collected {
+                    process.begin();
+                }
+                process.play(event);
+                // What only looks changes nothing that begins the next batch.
+                if !is_collected && (ends || !matches!(event, Event::Probe(_))) {
+                    process.begin();
+                }
+            }
+            recorded.add(&process, limit);
+        }
+        Ok(recorded)
+    }
+
+    /// Adds what a process collected. Where nothing could have met, that is no batch. False: there is no room.
+    fn add(&mut self, process: &Process, limit: usize) -> bool {
+        if process.collected() == (0, 0) || process.messages.is_empty() || process.receives.is_empty() {
+            return true;
+        }
+        let added = process.messages.len() + process.receives.len();
+        if self.envelopes.len() + self.selectors.len() + added > limit {
+            self.is_cut = true;
+            return false;
+        }
+        let (message, receive) = (self.envelopes.len() as u32, self.selectors.len() as u32);
+        self.envelopes.extend(&process.messages);
+        self.selectors.extend(&process.receives);
+        let (message_end, receive_end) = (self.envelopes.len() as u32, self.selectors.len() as u32);
+        self.segments.push(Segment { message, message_end, receive, receive_end });
+        self.matches += process.matches;
+        true
+    }
+
+    /// How many batches there are.
+    pub fn batches(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// How many messages they have together: one that waits for several batches is in each of them.
+    pub fn messages(&self) -> usize {
+        self.envelopes.len()
+    }
+
+    /// How many receives they have together.
+    pub fn receives(&self) -> usize {
+        self.selectors.len()
+    }
+
+    /// Of the receives, how many leave something open.
+    pub fn wildcards(&self) -> usize {
+        self.selectors.iter().filter(|selector| selector.exact().is_none()).count()
+    }
+
+    /// How many different envelopes the messages have.
+    pub fn distinct(&self) -> usize {
+        self.envelopes.iter().collect::<HashSet<_>>().len()
+    }
+
+    /// Messages or receives of a batch, whichever are more, on average.
+    pub fn mean_entries(&self) -> f64 {
+        let longer = |of: &Segment| (of.message_end - of.message).max(of.receive_end - of.receive);
+        self.segments.iter().map(|segment| f64::from(longer(segment))).sum::<f64>()
+            / self.segments.len().max(1) as f64
+    }
+
+    /// Whether its receives are such that an algorithm may match them: whether they keep what it
+    /// [demands](Algorithm::demands), order apart.
+    pub fn suits(&self, algorithm: Algorithm) -> bool {
+        let Hints { no_any_source, no_any_tag, .. } = algorithm.demands();
+        let is_open = |selector: &Selector| {
+            no_any_source && selector.source() == Wild::Any
+                || no_any_tag && !matches!(selector.tag(), Wild::Is(_))
+        };
+        !self.selectors.iter().any(is_open)
+    }
+
+    /// As a card is given it: one segment for each batch, or where queues are by source so many.
+    ///
+    /// # Panics
+    /// There are several queues, and a receive leaves its source open.
+    pub fn stream(&self, queues: usize) -> (Batch, Vec<Segment>) {
+        let whole = Batch::of(&self.envelopes, &self.selectors);
+        if queues == 1 {
+            return (whole, self.segments.clone());
+        }
+        let mut all = Batch::empty(whole.layout());
+        let mut segments = Vec::with_capacity(queues * self.segments.len());
+        for segment in &self.segments {
+            let messages: Vec<u32> = (segment.message..segment.message_end).collect();
+            let receives: Vec<u32> = (segment.receive..segment.receive_end).collect();
+            let partition = Partition::by_source(&whole.gathered(&messages, &receives), queues);
+            let partition = partition.expect("every receive names its source");
+            segments.extend(partition.segments.iter().map(|part| Segment {
+                message: segment.message + part.message,
+                message_end: segment.message + part.message_end,
+                receive: segment.receive + part.receive,
+                receive_end: segment.receive + part.receive_end,
+            }));
+            all.append(&partition.batch);
+        }
+        (all, segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::event::script;
+
+    use super::*;
+
+    fn recorded(text: &str, entries: usize, limit: usize) -> Recorded {
+        Recorded::of([&script::parse(text).unwrap()], entries, limit).unwrap()
+    }
+
+    const TEXT: &str = "
+        post r1 0/1/1
+        post r2 0/1/2
+        arrive m1 0/1/2
+        arrive m2 0/1/3
+        probe 0/1/3
+        probe 0/1/3
+        post r3 0/1/4
+        matched_probe 0/1/3
+        cancel r1
+        arrive m3 0/1/4
+        arrive m4 0/1/5
+        post r4 0/*/5
+    ";
+
+    #[test]
+    fn what_has_to_know_what_is_matched_ends_a_batch() {
+        let recorded = recorded(TEXT, 100, 1000);
+        // Two receives and two messages; what is left of them (r1, m2) and r3; r3 and what comes.
+        let lengths: Vec<(u32, u32)> = recorded
+            .segments
+            .iter()
+            .map(|segment| (segment.message_end - segment.message, segment.receive_end - segment.receive))
+            .collect();
+        assert_eq!(lengths, [(2, 2), (1, 2), (2, 2)]);
+        assert_eq!((recorded.matches, recorded.wildcards(), recorded.distinct()), (3, 1, 4));
+        assert!(recorded.suits(Algorithm::Matrix) && !recorded.suits(Algorithm::Partitioned));
+        assert!((recorded.mean_entries() - 2.0).abs() < 1e-9 && !recorded.is_cut);
+    }
+
+    #[test]
+    fn batches_have_as_many_new_entries_as_asked_for() {
+        let text: String =
+            (0..100).map(|at| format!("post r{at} 0/1/{at}\narrive m{at} 0/1/{at}\n")).collect();
+        let recorded = recorded(&text, 10, 10_000);
+        assert_eq!((recorded.batches(), recorded.matches), (10, 100));
+        assert_eq!(recorded.mean_entries(), 10.0);
+        let cut = super::Recorded::of([&script::parse(&text).unwrap()], 10, 45).unwrap();
+        assert_eq!((cut.batches(), cut.is_cut), (2, true));
+    }
+
+    #[test]
+    fn queues_by_source_have_all_of_their_batch() {
+        let text: String =
+            (0..60).map(|at| format!("post r{at} 0/{}/1\narrive m{at} 0/{}/1\n", at % 7, at % 7)).collect();
+        let recorded = recorded(&text, 20, 10_000);
+        let (batch, segments) = recorded.stream(4);
+        assert_eq!(segments.len(), 4 * recorded.batches());
+        assert_eq!((batch.message_count(), batch.receive_count()), (60, 60));
+        for (of_batch, whole) in segments.chunks(4).zip(&recorded.segments) {
+            assert_eq!((of_batch[0].message, of_batch[0].receive), (whole.message, whole.receive));
+            assert_eq!(
+                (of_batch[3].message_end, of_batch[3].receive_end),
+                (whole.message_end, whole.receive_end)
+            );
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The laws of every engine, on engines whose matching a machine does.
+
+use std::sync::Arc;
+
+use matchpoint::Engine;
+use matchpoint_conformance::{Options, Report, check};
+use matchpoint_gpu::machine::Machine;
+use matchpoint_gpu::{Algorithm, KernelEngine};
+
+/// Plays all streams on engines of one algorithm, which share a machine.
+pub fn report<M: Machine + Send + Sync + 'static>(
+    machine: &Arc<M>,
+    algorithm: Algorithm,
+    options: &Options,
+) -> Report {
+    let make = || Box::new(KernelEngine::new(machine.clone(), algorithm)) as Box<dyn Engine>;
+    check(&make, options).unwrap_or_else(|violation| panic!("{}\n{violation}", algorithm.name()))
+}
