@@ -1,7 +1,8 @@
 //! What libfabric calls first: which fabrics there are, and opening one.
 
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
 
 use crate::abi::internal::{CORE_ONLY, HIDDEN, INTERNAL};
 use crate::abi::{
@@ -33,9 +34,22 @@ pub fn is_local(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
 }
 
+/// The provider, which libfabric has from when it has loaded us until it unloads us.
+struct Ours(UnsafeCell<Provider>);
+
+// SAFETY: libfabric sees to it that threads do not get into each other's way in its providers; we only hand out the address.
+unsafe impl Send for Ours {}
+// SAFETY: as above.
+unsafe impl Sync for Ours {}
+
 /// The provider. libfabric keeps the pointer.
 pub fn provider() -> *mut Provider {
-    let provider = Provider {
+    static OURS: OnceLock<Ours> = OnceLock::new();
+    OURS.get_or_init(|| Ours(UnsafeCell::new(new_provider()))).0.get()
+}
+
+fn new_provider() -> Provider {
+    Provider {
         version: version(1, 0),
         // The highest that any of them compares with; what is older is found out from libfabric itself.
         fi_version: version(2, 99),
@@ -44,8 +58,7 @@ pub fn provider() -> *mut Provider {
         getinfo: Some(getinfo),
         fabric: Some(open_fabric),
         cleanup: Some(cleanup),
-    };
-    Box::into_raw(Box::new(provider))
+    }
 }
 
 unsafe extern "C" fn cleanup() {}
