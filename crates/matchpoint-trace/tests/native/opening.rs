@@ -137,7 +137,8 @@ fn a_file_that_was_cut_short_is_of_no_process_that_died() {
     let blocks = small();
     let mut files = whole.clone();
     files[1].1.truncate(whole[1].1.len() - blocks[2].len() - 1);
-    files[3].1.truncate(files[3].1.len() - blocks[2..].concat().len());
+    let missing = blocks[2..].concat().len();
+    files[3].1.truncate(whole[3].1.len() - missing);
     let (third_has, third_had) = (files[3].1.len(), whole[3].1.len());
     let trace = opened(&folder("cut", &files, Some(&manifest)));
     let description = trace.description();
