@@ -1,9 +1,8 @@
 //! R_N: the rate at which all processes of a node together get data off it (equation 2).
 
 use super::Range;
-use super::protocols::{Point, Segment};
+use super::protocols::Segment;
 use super::robust::{self, Row};
-use crate::typical::median;
 
 /// The time of a message while several pairs exchange such messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,7 +11,7 @@ pub struct Shared {
     pub pairs: u32,
     /// The size.
     pub bytes: u32,
-    /// From sender to receiver, and what it takes all pairs to begin together.
+    /// From sender to receiver.
     pub time_s: f64,
 }
 
@@ -26,10 +25,8 @@ pub enum NodeRate {
         /// The most that were tried.
         pairs: u32,
     },
-    /// Messages of this protocol take their time to start rather than to be moved, the largest of them too.
-    Latency,
-    /// No messages of this protocol that take their time to be moved were exchanged by several pairs.
-    NotMeasured,
+    /// Messages of this protocol take their time to start rather than to be moved, or none was measured.
+    NotToBeSeen,
 }
 
 /// A time is limited by the node if it exceeds that of one pair by more than this share of it.
@@ -38,40 +35,17 @@ const EXCESS: f64 = 0.15;
 /// So many times must be limited to tell a rate.
 const ROWS_MIN: usize = 3;
 
-/// Messages up to so many times the smallest tell what it takes pairs to begin together.
-const SMALLEST: u32 = 4;
-
-/// The same times without what it takes so many pairs to begin together, which is a barrier in each direction, whatever the
-/// size: one pair alone has none. It is what the smallest messages of as many pairs take longer than those of one.
-pub fn without_beginning(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
-    let beginning_s = |pairs: u32| {
-        let together = || shared.iter().filter(move |one| one.pairs == pairs);
-        let smallest = together().map(|one| one.bytes).min().unwrap_or(0);
-        let small = together().filter(|one| one.bytes <= smallest.saturating_mul(SMALLEST));
-        let longer = |one: &Shared| {
-            alone.iter().find(|point| point.bytes == one.bytes).map(|point| one.time_s - point.time_s)
-        };
-        let all: Vec<f64> = small.filter_map(longer).collect();
-        // Of none it is no number.
-        median(&all).max(0.0)
-    };
-    shared.iter().map(|one| Shared { time_s: one.time_s - beginning_s(one.pairs), ..*one }).collect()
-}
-
 /// Fits the times of those sizes that are of one protocol.
 pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     let (smallest, largest) = segment.bytes;
     let alpha_s = segment.alpha_s.value;
     // Where starting takes longer than moving, a limit to moving does not show.
     let is_moved = |bytes: u32| segment.beta_s_per_byte.value * f64::from(bytes) > alpha_s;
-    if !is_moved(largest) {
-        return NodeRate::Latency;
-    }
     let of_protocol: Vec<&Shared> = shared
         .iter()
         .filter(|one| (smallest..=largest).contains(&one.bytes) && is_moved(one.bytes))
         .collect();
-    let Some(pairs) = of_protocol.iter().map(|one| one.pairs).max() else { return NodeRate::NotMeasured };
+    let Some(pairs) = of_protocol.iter().map(|one| one.pairs).max() else { return NodeRate::NotToBeSeen };
     let is_limited = |one: &&&Shared| one.time_s > (1.0 + EXCESS) * segment.time_s(one.bytes);
     let limited: Vec<Row> = of_protocol.iter().filter(is_limited).map(|one| row(one, alpha_s)).collect();
     // Few among many were late for another reason.
@@ -83,7 +57,7 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
             let (value, margin) = (fit.parameters[0], fit.margins[0]);
             NodeRate::Limit(Range::around(value, value, margin).inverse())
         }
-        Err(_) => NodeRate::NotMeasured,
+        Err(_) => NodeRate::NotToBeSeen,
     }
 }
 
