@@ -6,9 +6,6 @@
 #define LANE_WORDS ((uint64_t)1 << 18)
 #define LANE_WAKE (LANE_WORDS / 2)
 
-/* So far ahead of a record a line is fetched for those to come: eight lines, some ten calls. */
-#define WORDS_AHEAD 64
-
 /* Words of a record before its fields. */
 enum { WORD_HEAD, WORD_ENTER, WORD_LEAVE, WORD_FIELDS };
 
@@ -377,6 +374,4 @@ static inline void commit(struct lane *lane, uint64_t *record, uint64_t words)
     }
     record[WORD_HEAD] |= words << 16;
     lane_publish(lane, words);
-    /* What will be written over next was last read by the drain, and may be in the caches of its core. */
-    __builtin_prefetch(record + WORDS_AHEAD, 1);
 }
