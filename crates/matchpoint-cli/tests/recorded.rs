@@ -74,7 +74,7 @@ fn a_rank_that_died_is_told_of_and_a_damaged_one_is_an_error() {
     fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let report = json(folder.path(), "simulated");
     let notes = report["trace"]["notes"].to_string();
-    assert!(notes.contains("rank 3 "), "{notes}");
+    assert!(notes.contains("rank 3,"), "{notes}");
     let mut damaged = whole.clone();
     let middle = damaged.len() * 3 / 4;
     damaged[middle] ^= 0x55;

@@ -10,6 +10,7 @@ pub mod abi;
 mod address_vector;
 mod arrivals;
 mod clock;
+mod completion;
 mod dump;
 mod fabric;
 mod held;

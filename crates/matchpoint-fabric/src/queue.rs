@@ -19,6 +19,7 @@ use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
 };
+use crate::completion::Completion;
 use crate::dump::{self, Tell};
 use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
@@ -27,29 +28,6 @@ use crate::patch::{Patch, owner_at};
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
-
-/// One completion of ours.
-pub struct Completion {
-    /// What the application reads.
-    pub entry: CqTaggedEntry,
-    /// From whom.
-    pub source: Addr,
-    /// The error, or 0.
-    pub error: c_int,
-    /// What the core calls it, if the error is the core's; else 0.
-    pub core_error: c_int,
-    /// Bytes that did not fit.
-    pub missing: usize,
-}
-
-impl Completion {
-    /// Of the operation with this context, with these flags; nothing else to say.
-    pub fn new(context: *mut c_void, flags: u64) -> Self {
-        let entry =
-            CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0, core_error: 0, missing: 0 }
-    }
-}
 
 /// A front end above the core, whose operations complete in this queue.
 struct Above {

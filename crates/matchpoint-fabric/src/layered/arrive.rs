@@ -6,11 +6,12 @@ use matchpoint::Queue;
 
 use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry, errno, flags};
 use crate::address_vector::{Address, AddressVector};
+use crate::completion::Completion;
 use crate::layered::FrontEnd;
 use crate::layered::entry::{ByAddress, Entry, State};
 use crate::layered::operation::{Kind, Operation};
 use crate::layered::wire::{ANNOUNCE, ARRIVED, Announce, CONTROL, CREDIT, KNOWN};
-use crate::queue::{self, Completion};
+use crate::queue;
 
 /// What a message says of itself, however it came.
 struct Arrival<'a> {

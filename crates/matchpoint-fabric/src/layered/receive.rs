@@ -3,9 +3,10 @@
 use std::ffi::c_void;
 
 use crate::abi::{errno, flags};
+use crate::completion::Completion;
 use crate::layered::FrontEnd;
 use crate::layered::entry::{ByAddress, Entry, State};
-use crate::queue::{Completion, Queue};
+use crate::queue::Queue;
 use crate::tagged::{Call, Receives, Terms};
 
 impl Receives for FrontEnd {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::ptr;
 
 use crate::abi::{ADDR_UNSPEC, Addr, MsgTagged, errno, flags};
+use crate::completion::Completion;
 use crate::layered::FrontEnd;
 use crate::layered::entry::{Entry, State, cut};
 use crate::layered::operation::{Destination, Kind, Operation};
 use crate::layered::wire::{REQUEST, Request};
-use crate::queue::{Completion, Queue};
+use crate::queue::Queue;
 
 /// Messages whose data may be under way to one endpoint at once: the core looks through as many for each.
 const MOST: usize = 1024;

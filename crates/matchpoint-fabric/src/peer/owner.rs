@@ -4,12 +4,13 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
 use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
+use crate::completion::Completion;
 use crate::dump::{self, Tell, Told};
 use crate::matching::{Asked, Matching, Remember};
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
-use crate::queue::{Completion, Queue};
+use crate::queue::Queue;
 use crate::tagged::{Claims, Terms};
 
 /// What one endpoint's receives and messages are kept in.

@@ -1,10 +1,11 @@
 //! Tagged receives, peeks and claims.
 
 use crate::abi::{errno, flags};
+use crate::completion::Completion;
 use crate::peer::FrontEnd;
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::owner::{Next, Owner};
-use crate::queue::{Completion, Queue};
+use crate::queue::Queue;
 use crate::tagged::{Call, Receives, Terms};
 
 impl Owner {

@@ -1,0 +1,29 @@
+//! What becomes of an operation of ours, as the application reads it.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use crate::abi::{ADDR_UNSPEC, Addr, CqTaggedEntry};
+
+/// One completion of ours.
+pub struct Completion {
+    /// What the application reads.
+    pub entry: CqTaggedEntry,
+    /// From whom.
+    pub source: Addr,
+    /// The error, or 0.
+    pub error: c_int,
+    /// What the core calls it, if the error is the core's; else 0.
+    pub core_error: c_int,
+    /// Bytes that did not fit.
+    pub missing: usize,
+}
+
+impl Completion {
+    /// Of the operation with this context, with these flags; nothing else to say.
+    pub fn new(context: *mut c_void, flags: u64) -> Self {
+        let entry =
+            CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
+        Completion { entry, source: ADDR_UNSPEC, error: 0, core_error: 0, missing: 0 }
+    }
+}
