@@ -174,7 +174,7 @@ fn a_job_that_is_told_to_stop_keeps_its_trace() {
 fn a_limit_is_kept() {
     mpi::each(|mpi| {
         let program = mpi.example("threads_halo");
-        let ran = Job::new(&["--limit", "18K"])
+        let ran = Job::new(&["--limit", "40K"])
             .with(mpi, 4, &program)
             .args(["--steps", "2000"])
             .counting()
@@ -187,7 +187,7 @@ fn a_limit_is_kept() {
         assert_eq!(written + left_out, counted, "{ran}");
         assert!(left_out > 0 && files.iter().all(|file| file.end.as_ref().unwrap().limit_ticks.is_some()));
         // What tells the clocks and the end is written all the same.
-        assert!(files.iter().all(|file| file.bytes < 22 << 10), "{ran}");
+        assert!(files.iter().all(|file| file.bytes < 44 << 10), "{ran}");
         let report = ran.report();
         assert_eq!(number(&report, "trace.calls_left_out"), left_out);
         assert!(notes(&report).contains("The limit of disk space was reached"), "{}", notes(&report));

@@ -350,7 +350,9 @@ fn places_that_post_receives_are_named() {
         assert_eq!(busiest["function"], "collect", "{busiest}");
         let source = busiest["source"].as_str().unwrap();
         assert!(source.contains("gather_fds.c:"), "{source}");
-        assert!(number(busiest, "unexpected_attempts_max") > 1);
+        // With what searches as Open MPI does, each message is the first of its source.
+        let searches = if mpi.name.contains("openmpi") { 1 } else { 2 };
+        assert!(number(busiest, "unexpected_attempts_max") >= searches, "{ran}");
         // Without them there is nothing to tell.
         let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
         assert_eq!(ran.report()["places"], json!([]));
