@@ -359,7 +359,7 @@ fn a_run_that_was_mostly_setup_is_no_answer_and_no_waiting() {
     let text = Report::new(&short(0.4)).verdict.text;
     assert!(text.contains("6.00 times as long as its replay (MPI_Init and MPI_Finalize left out)"), "{text}");
     assert!(find(&short(0.4), "took most of the run").is_none());
-    assert!(find(&short(0.0), "far slower").unwrap().text.starts_with("It took 1.2 s, the replay"));
+    assert!(find(&short(0.0), "far slower").unwrap().text.starts_with("It took 1.20 s, the replay"));
 }
 
 #[test]
