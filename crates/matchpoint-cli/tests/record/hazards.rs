@@ -80,6 +80,10 @@ fn callbacks_may_free_communicators() {
 #[test]
 fn a_call_with_more_requests_than_the_ring_holds_may_fail() {
     mpi::each(|mpi| {
+        if !mpi.name.contains("openmpi") {
+            eprintln!("left out: {} ends a program that starts no request", mpi.name);
+            return;
+        }
         let ran = hazards(mpi, 1, &["requests"]).succeed();
         is_sound(&ran, "finalize");
     });
