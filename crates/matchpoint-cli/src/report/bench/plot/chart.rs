@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use matchpoint_bench::{Cell, Outcome};
 
+use super::frame::Frame;
 use super::names::{End, names};
 use crate::report::html::escape::escape;
 
@@ -11,11 +12,10 @@ use crate::report::html::escape::escape;
 pub(super) const WIDTH: usize = 400;
 pub(super) const HEIGHT: usize = 270;
 
-/// Of what is drawn in.
-const LEFT: f64 = 44.0;
-const RIGHT: f64 = 296.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 232.0;
+const FRAME: Frame = Frame { left: 44.0, right: 296.0, top: 34.0, bottom: 232.0 };
+
+/// Between the middles of two sizes below the axis, at least.
+const APART: f64 = 22.0;
 
 /// Letters of a name.
 const NAME: usize = 15;
@@ -42,7 +42,7 @@ impl Scale {
 
     fn y(&self, ns: f64) -> f64 {
         let share = (ns.max(0.1).log10() - self.low) / (self.high - self.low);
-        BOTTOM - share * (BOTTOM - TOP)
+        FRAME.bottom - share * (FRAME.bottom - FRAME.top)
     }
 }
 
@@ -72,46 +72,26 @@ impl Sizes {
         let log = |size: usize| ((size + self.added) as f64).ln();
         let (low, high) = (log(self.sizes[0]), log(self.sizes[self.sizes.len() - 1]));
         let share = if high > low { (log(size) - low) / (high - low) } else { 0.5 };
-        LEFT + share * (RIGHT - LEFT)
+        FRAME.left + share * (FRAME.right - FRAME.left)
     }
 }
 
 /// Draws the rows of one workload, which are sorted by size.
 pub(super) fn chart(name: &str, rows: &[&[Cell]], engines: &[String], scale: &Scale) -> String {
     let sizes = Sizes::of(rows);
-    let mut svg = format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(name));
-    axes(&mut svg, &sizes, scale);
+    let mut svg = format!("<text class=\"title\" x=\"{}\" y=\"18\">{}</text>", FRAME.left, escape(name));
+    let powers = scale.low as i32..=scale.high as i32;
+    FRAME.levels(&mut svg, powers.map(|power| (scale.y(10_f64.powi(power)), nanoseconds(power))));
+    let marks = sizes.sizes.iter().map(|&size| (sizes.x(size), size.to_string()));
+    FRAME.marks(&mut svg, APART, marks);
     let mut ends = Vec::new();
     for (at, name) in engines.iter().enumerate() {
         if let Some((x, y)) = line(&mut svg, rows, at, &sizes, scale) {
             ends.push(End { x, y, name, style: at % STYLES });
         }
     }
-    names(&mut svg, &ends, RIGHT, (TOP, BOTTOM), NAME);
+    names(&mut svg, &ends, &FRAME, NAME);
     svg
-}
-
-fn axes(svg: &mut String, sizes: &Sizes, scale: &Scale) {
-    for power in scale.low as i32..=scale.high as i32 {
-        let y = scale.y(10_f64.powi(power));
-        let _ = write!(
-            svg,
-            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"/><text class=\"tick y\" x=\"{}\" y=\"{:.1}\">{}</text>",
-            LEFT - 6.0,
-            y + 3.5,
-            nanoseconds(power)
-        );
-    }
-    let mut last = f64::MIN;
-    for &size in &sizes.sizes {
-        let x = sizes.x(size);
-        let _ = write!(svg, "<path class=\"grid\" d=\"M{x:.1} {BOTTOM}v4\"/>");
-        // Where sizes lie close, not all are named.
-        if x - last > 22.0 {
-            last = x;
-            let _ = write!(svg, "<text class=\"tick x\" x=\"{x:.1}\" y=\"{}\">{size}</text>", BOTTOM + 17.0);
-        }
-    }
 }
 
 fn nanoseconds(power: i32) -> String {

@@ -6,8 +6,9 @@ use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Run};
 
-use super::lines::{Chart, Line, grid};
-use super::{Form, STYLE};
+use super::Form;
+use super::document::document;
+use super::lines::{Chart, Line, add, grid};
 use crate::format::digits;
 use crate::report::bench::gpu::{described, relaxations};
 use crate::report::html::escape::escape;
@@ -35,15 +36,9 @@ fn lines(
     let mut lines: Vec<Line> = Vec::new();
     for (job, measured) in measured {
         let (Some((name, number)), Some(rate)) = (place(job), rate(measured)) else { continue };
-        let point = (number, rate / 1e6);
-        match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push(point),
-            None => {
-                let style = lines.len() % DASHED;
-                lines.push(Line { name, points: vec![point], style, is_level: false });
-            }
-        }
+        add(&mut lines, name, (number, rate / 1e6));
     }
+    lines.iter_mut().enumerate().for_each(|(at, line)| line.style = at % DASHED);
     lines.iter_mut().for_each(|line| line.points.sort_by_key(|point| point.0));
     lines
 }
@@ -205,17 +200,14 @@ fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String 
     } else {
         String::new()
     };
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Matchpoint: graphics cards</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
+    let body = format!(
+        "<h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
          one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{svg}\n\
-         {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>\n</main>\n</body>\n</html>\n",
+         {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>",
         escape(&described(card)),
         table(&all(measured)),
-    )
+    );
+    document("graphics cards", &body)
 }
 
 /// The first row is the heading.

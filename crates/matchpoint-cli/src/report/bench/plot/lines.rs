@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::STYLE;
+use super::frame::{self, Frame};
 use super::names::{End, names};
 use crate::report::html::escape::escape;
 
@@ -10,14 +10,7 @@ use crate::report::html::escape::escape;
 const WIDTH: usize = 460;
 const HEIGHT: usize = 300;
 
-/// Of what is drawn in.
-const LEFT: f64 = 40.0;
-const RIGHT: f64 = 270.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = 258.0;
-
-/// Charts side by side.
-const COLUMNS: usize = 3;
+const FRAME: Frame = Frame { left: 40.0, right: 270.0, top: 34.0, bottom: 258.0 };
 
 /// Letters of a name.
 const NAME: usize = 30;
@@ -50,18 +43,16 @@ pub(super) struct Chart {
 
 /// A picture of all of them, and what it shows.
 pub(super) fn grid(charts: &[Chart], label: &str) -> String {
-    let columns = COLUMNS.min(charts.len());
-    let (width, height) = (WIDTH * columns, HEIGHT * charts.len().div_ceil(COLUMNS));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"{}\"><style>{STYLE}</style>",
-        escape(label)
-    );
-    for (at, chart) in charts.iter().enumerate() {
-        let (x, y) = (at % COLUMNS * WIDTH, at / COLUMNS * HEIGHT);
-        let _ = write!(svg, "<g transform=\"translate({x} {y})\">{}</g>", chart.drawn());
+    let drawn: Vec<String> = charts.iter().map(Chart::drawn).collect();
+    frame::grid(&drawn, (WIDTH, HEIGHT), label, "Nothing was measured that has a chart.")
+}
+
+/// Adds a point to the line of that name, or to a new one behind the others.
+pub(super) fn add(lines: &mut Vec<Line>, name: String, point: (usize, f64)) {
+    match lines.iter_mut().find(|line| line.name == name) {
+        Some(line) => line.points.push(point),
+        None => lines.push(Line { name, points: vec![point], style: 0, is_level: false }),
     }
-    svg + "</svg>\n"
 }
 
 impl Chart {
@@ -70,39 +61,23 @@ impl Chart {
     }
 
     fn drawn(&self) -> String {
-        let mut svg = format!("<text class=\"title\" x=\"{LEFT}\" y=\"18\">{}</text>", escape(&self.title));
+        let Frame { left, bottom, .. } = FRAME;
+        let mut svg = format!("<text class=\"title\" x=\"{left}\" y=\"18\">{}</text>", escape(&self.title));
         let (numbers, rates) = (Numbers::of(self), Rates::of(self));
-        for level in rates.levels() {
-            let at = rates.y(level);
-            let _ = write!(
-                svg,
-                "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{RIGHT}\"/><text class=\"tick y\" x=\"{}\" y=\"{:.1}\">{}</text>",
-                LEFT - 6.0,
-                at + 3.5,
-                (level * 1e3).round() / 1e3,
-            );
-        }
-        let mut last = f64::MIN;
-        for &number in &numbers.numbers {
-            let at = numbers.x(number);
-            let _ = write!(svg, "<path class=\"grid\" d=\"M{at:.1} {BOTTOM}v4\"/>");
-            if at - last >= APART {
-                last = at;
-                let below = BOTTOM + 17.0;
-                let _ = write!(
-                    svg,
-                    "<text class=\"tick x\" x=\"{at:.1}\" y=\"{below}\">{}</text>",
-                    short(number)
-                );
-            }
-        }
-        let _ = write!(svg, "<text class=\"tick\" x=\"{LEFT}\" y=\"{}\">{}</text>", BOTTOM + 33.0, self.axes);
+        let named = |level: f64| (rates.y(level), ((level * 1e3).round() / 1e3).to_string());
+        FRAME.levels(&mut svg, rates.levels().into_iter().map(named));
+        FRAME.marks(
+            &mut svg,
+            APART,
+            numbers.numbers.iter().map(|&number| (numbers.x(number), short(number))),
+        );
+        let _ = write!(svg, "<text class=\"tick\" x=\"{left}\" y=\"{}\">{}</text>", bottom + 33.0, self.axes);
         let mut ends = Vec::new();
         for line in &self.lines {
             let end = line.draw(&mut svg, &numbers, &rates);
             ends.push(End { x: end.0, y: end.1, name: &line.name, style: line.style });
         }
-        names(&mut svg, &ends, RIGHT, (TOP, BOTTOM), NAME);
+        names(&mut svg, &ends, &FRAME, NAME);
         svg
     }
 }
@@ -110,7 +85,7 @@ impl Chart {
 impl Line {
     /// Where it ends.
     fn draw(&self, svg: &mut String, numbers: &Numbers, rates: &Rates) -> (f64, f64) {
-        let (mut path, mut end) = (String::new(), (LEFT, BOTTOM));
+        let (mut path, mut end) = (String::new(), (FRAME.left, FRAME.bottom));
         for &(number, rate) in &self.points {
             end = (numbers.x(number), rates.y(rate));
             let _ = write!(path, "{}{:.1} {:.1}", if path.is_empty() { "M" } else { "L" }, end.0, end.1);
@@ -143,8 +118,8 @@ impl Numbers {
 
     fn x(&self, number: usize) -> f64 {
         let place = |number: usize| if self.are_even { number as f64 } else { (number as f64).ln() };
-        let [low, .., high] = self.numbers[..] else { return (LEFT + RIGHT) / 2.0 };
-        LEFT + (place(number) - place(low)) / (place(high) - place(low)) * (RIGHT - LEFT)
+        let [low, .., high] = self.numbers[..] else { return (FRAME.left + FRAME.right) / 2.0 };
+        FRAME.left + (place(number) - place(low)) / (place(high) - place(low)) * (FRAME.right - FRAME.left)
     }
 }
 
@@ -171,7 +146,7 @@ impl Rates {
 
     fn y(&self, rate: f64) -> f64 {
         let place = if self.step.is_some() { rate } else { rate.max(1e-9).log10() };
-        BOTTOM - (place - self.low) / (self.high - self.low) * (BOTTOM - TOP)
+        FRAME.bottom - (place - self.low) / (self.high - self.low) * (FRAME.bottom - FRAME.top)
     }
 
     fn levels(&self) -> Vec<f64> {
@@ -217,8 +192,8 @@ mod tests {
                     for &(number, rate) in points {
                         let (x, y) = (numbers.x(number), rates.y(rate));
                         let is_log_zero = has_log_rates && rate == 0.0;
-                        assert!((LEFT..=RIGHT).contains(&x), "{points:?}: {x}");
-                        assert!(is_log_zero || (TOP..=BOTTOM).contains(&y), "{points:?}: {y}");
+                        assert!((FRAME.left..=FRAME.right).contains(&x), "{points:?}: {x}");
+                        assert!(is_log_zero || (FRAME.top..=FRAME.bottom).contains(&y), "{points:?}: {y}");
                     }
                     assert!(rates.levels().len() < 12, "{:?}", rates.levels());
                     assert!(!chart.drawn().contains("NaN"));

@@ -2,6 +2,8 @@
 //! both axes logarithmic. Engines are named at the ends of their lines.
 
 mod chart;
+mod document;
+mod frame;
 pub mod gpu;
 mod lines;
 mod names;
@@ -15,12 +17,11 @@ use matchpoint_bench::{Cell, Results};
 
 use super::tables::{best, label, losses, reference, rows, time};
 use crate::report::html::escape::escape;
-use chart::{Scale, chart};
+use chart::{HEIGHT, Scale, WIDTH, chart};
+use document::document;
+use frame::grid;
 
 const STYLE: &str = include_str!("style.css");
-
-/// Charts side by side.
-const COLUMNS: usize = 3;
 
 /// What kind of file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,21 +85,10 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
 fn svg(results: &Results) -> String {
     let series = series(results);
     let scale = Scale::of(&results.cells);
-    let columns = COLUMNS.min(series.len().max(1));
-    let (width, height) = (chart::WIDTH * columns, chart::HEIGHT * series.len().div_ceil(COLUMNS).max(1));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"Time per matched message against size, both logarithmic\"><style>{STYLE}</style>"
-    );
-    if series.is_empty() {
-        let _ = write!(svg, "<text x=\"12\" y=\"24\">No workload was measured at several sizes.</text>");
-    }
-    for (at, (name, rows)) in series.iter().enumerate() {
-        let (x, y) = (at % COLUMNS * chart::WIDTH, at / COLUMNS * chart::HEIGHT);
-        let inner = chart(name, rows, &results.engines, &scale);
-        let _ = write!(svg, "<g transform=\"translate({x} {y})\">{inner}</g>");
-    }
-    svg + "</svg>\n"
+    let drawn: Vec<String> =
+        series.iter().map(|(name, rows)| chart(name, rows, &results.engines, &scale)).collect();
+    let label = "Time per matched message against size, both logarithmic";
+    grid(&drawn, (WIDTH, HEIGHT), label, "No workload was measured at several sizes.")
 }
 
 fn page(results: &Results) -> String {
@@ -107,20 +97,17 @@ fn page(results: &Results) -> String {
         let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
     }
     let caches = if results.is_cold { ", each call from cold caches" } else { "" };
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Matchpoint: engines</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>What matching costs, engine by engine</h1>\n\
+    let body = format!(
+        "<h1>What matching costs, engine by engine</h1>\n\
          <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.</p>\n{}\n\
          <h2>Every workload</h2>\n<div class=\"scroll\">{}</div>\n<h2>Where each engine loses</h2>\n<ul>{losing}</ul>\n\
-         <p>Reference: {}</p>\n</main>\n</body>\n</html>\n",
+         <p>Reference: {}</p>",
         escape(&matchpoint_replay::host::host()),
         svg(results),
         table(results),
         escape(&reference(results)),
-    )
+    );
+    document("engines", &body)
 }
 
 fn table(results: &Results) -> String {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::frame::Frame;
 use super::place::apart;
 use crate::report::html::escape::escape;
 
@@ -17,14 +18,9 @@ pub(super) struct End<'a> {
     pub style: usize,
 }
 
-/// Writes them right of `right`, between `top` and `bottom`, as far as so many letters go, each led to by its line.
-pub(super) fn names(
-    svg: &mut String,
-    ends: &[End<'_>],
-    right: f64,
-    (top, bottom): (f64, f64),
-    letters: usize,
-) {
+/// Writes them right of the frame, as far as so many letters go, each led to by its line.
+pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame, letters: usize) {
+    let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
     for (End { x, y, name, style }, placed) in ends.iter().zip(apart(&wanted, LINE, top, bottom)) {
         let _ = write!(

@@ -3,8 +3,9 @@
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
-use super::lines::{Chart, Line, grid};
-use super::{Form, STYLE};
+use super::Form;
+use super::document::document;
+use super::lines::{Chart, Line, add, grid};
 use crate::report::bench::rate::{charts, label};
 use crate::report::html::escape::escape;
 
@@ -47,13 +48,7 @@ fn lines(rates: &Rates, window: usize, work_ns: u32) -> Vec<Line> {
             continue;
         };
         let bare = rate.engine.split(':').next().unwrap_or_default();
-        let name = format!("{}: {bare}", rate.scenario.title());
-        match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push((threads, rate.median)),
-            None => {
-                lines.push(Line { name, points: vec![(threads, rate.median)], style: 0, is_level: false })
-            }
-        }
+        add(&mut lines, format!("{}: {bare}", rate.scenario.title()), (threads, rate.median));
     }
     for (at, line) in lines.iter_mut().enumerate() {
         line.points.sort_by_key(|point| point.0);
@@ -80,12 +75,8 @@ fn page(rates: &Rates) -> String {
     let header: String = header.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
     let rows: String = rates.rates.iter().map(row).collect();
     let options = &rates.options;
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>Matchpoint: message rate</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <h1>Messages matched and delivered, by threads</h1>\n\
+    let body = format!(
+        "<h1>Messages matched and delivered, by threads</h1>\n\
          <p>Sequences of {} messages, {} receives in front. Measured on {}, which lets this process have {} processors. The \
          published figures are from other hardware, and not comparable in absolute terms.</p>\n{}\n\
          <h2>All of it</h2>\n<div class=\"scroll\"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>\n\
@@ -95,7 +86,8 @@ fn page(rates: &Rates) -> String {
         escape(&matchpoint_replay::host::host()),
         rates.processors,
         svg(rates),
-    )
+    );
+    document("message rate", &body)
 }
 
 fn row(rate: &Rate) -> String {
