@@ -5,8 +5,7 @@
 //!
 //! A list of two is already slower than a hash table, where every call leaves nothing open: the last of eight takes 14 ns
 //! as in any list, and 9 in the table. So there is one place, which serves programs that post a receive and wait for its
-//! message; and 32 while receives leave something open, which in tables takes twice as long. There are 32 at first, too,
-//! until they are full or 256 receives were posted: what ends sooner is over before a table were made, and warm.
+//! message; and 32 while receives leave something open, which in tables takes twice as long.
 //!
 //! Who fills a queue again and again would move its beginning again and again. So after each move some beginnings are
 //! left to the tables, twice as many if there were few beginnings since the last.
@@ -20,7 +19,7 @@ use crate::engine::{Drained, Entry, Message, MsgId, Queue, Receive, RecvId, Refu
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::hints::Hints;
 
-/// Receives in a row that leave nothing open, before the places of those that do are given up; and the first places.
+/// Receives in a row that leave nothing open, before the places of those that do are given up.
 const WILD_FOR: u32 = 256;
 
 /// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
@@ -36,8 +35,6 @@ pub(super) struct Front {
     places: u32,
     /// Receives that may still leave nothing open before there is but one place.
     wild: u32,
-    /// No receive left anything open yet: there are places because it has just begun.
-    is_new: bool,
     /// Beginnings to be left to the tables, those that were after the last move, and those here since.
     left: u32,
     backoff: u32,
@@ -52,9 +49,8 @@ impl Front {
             posted,
             waiting,
             most,
-            places: most,
-            wild: WILD_FOR,
-            is_new: true,
+            places: most.min(1),
+            wild: 0,
             left: u32::from(most == 0),
             backoff: 0,
             begun: 0,
@@ -100,15 +96,12 @@ impl Front {
         self.waiting.clear();
         self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
         (self.left, self.begun) = (self.backoff, 0);
-        if self.is_new {
-            (self.wild, self.places, self.is_new) = (0, self.most.min(1), false);
-        }
     }
 
     /// A receive left something open.
     #[inline]
     pub(super) fn note_open(&mut self) {
-        (self.wild, self.places, self.is_new) = (WILD_FOR, self.most, false);
+        (self.wild, self.places) = (WILD_FOR, self.most);
     }
 
     /// A receive left nothing open.

@@ -71,9 +71,7 @@ impl Unexpected<'_> {
         }
         found
     }
-}
 
-impl Unexpected<'_> {
     /// Brings the places of some messages into the caches.
     #[inline(never)]
     fn look_at(&self, lines: impl Iterator<Item = (u64, Ref)>) {
