@@ -179,6 +179,13 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
         if of_trace.is_empty() {
             return Err(no_match(name));
         }
+        let is_cut = |job: &figures::Job| matches!(&job.what, figures::What::Recorded { batches, .. } if batches.is_cut);
+        if of_trace.iter().any(is_cut) {
+            anstream::eprintln!(
+                "matchpoint: {name}: only batches with {} messages and receives together are matched, not all of them",
+                figures::RECORDED_MAX
+            );
+        }
         jobs.extend(of_trace);
     }
     Ok(jobs)

@@ -166,7 +166,7 @@ impl Job {
 }
 
 /// Messages and receives of an application that are measured at most, all batches together.
-const RECORDED_MAX: usize = 1 << 23;
+pub const RECORDED_MAX: usize = 1 << 23;
 
 /// Measurements of an application: batches up to several lengths, by each algorithm that they suit. `name` sets it apart from
 /// others; the events are those of its processes.
