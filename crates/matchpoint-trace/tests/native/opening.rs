@@ -111,7 +111,7 @@ fn a_rank_of_which_no_call_is_there_is_missing() {
     assert_eq!((description.calls_left_out, &description.ended_early[..]), (7, &[][..]));
     assert_eq!(
         description.notes[0],
-        "1 file ends early (its process died, or the trace was copied in part): rank 1, of which nothing was written."
+        "1 file ends early (its process died, or the trace was copied in part): rank 1, of which no call is there."
     );
     let refused = |name: &str, files: &[(u32, Vec<u8>)]| open(&folder(name, files, None)).err().unwrap();
     let error = refused("all-silent", &[(0, headed(0, None)), (1, headed(1, None))]);

@@ -114,7 +114,7 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
             let within = within(facts);
             match last_s(file, facts) {
                 Some(seconds) => format!("rank {rank} after {seconds:.3} s{within}"),
-                None => format!("rank {rank}, of which nothing was written{within}"),
+                None => format!("rank {rank}, of which no call is there{within}"),
             }
         })
         .collect();
