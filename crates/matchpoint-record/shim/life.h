@@ -185,7 +185,12 @@ static void recording_end(const char *reason)
     if (writes || getpid() != recorded_process || !atomic_compare_exchange_strong(&recording, &on, RECORDING_OVER))
         return;
     drain_stop();
-    pthread_mutex_lock(&drain.mutex);
+    /* Another thread may be writing to a file that takes nothing. */
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 5;
+    if (pthread_mutex_timedlock(&drain.mutex, &until) != 0)
+        return;
     drain.ends = true;
     drain_once(true);
     if (always.sites_wanted)

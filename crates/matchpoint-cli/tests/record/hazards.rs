@@ -8,7 +8,7 @@ use std::process::Command;
 use matchpoint_trace::native;
 
 use crate::counts::by_function;
-use crate::job::{self, Job, Ran, is_matched, number};
+use crate::job::{self, Job, Ran, TIMED_OUT, is_matched, number};
 use crate::mpi::{self, Mpi, run, scratch};
 
 fn hazards(mpi: &Mpi, ranks: u32, words: &[&str]) -> Job {
@@ -74,6 +74,15 @@ fn callbacks_may_free_communicators() {
     mpi::each(|mpi| {
         let ran = hazards(mpi, 2, &["callbacks"]).succeed();
         is_sound(&ran, "finalize");
+    });
+}
+
+/// Whoever writes is interrupted, and must not be waited for.
+#[test]
+fn a_signal_may_end_the_process_while_it_writes() {
+    mpi::each(|mpi| {
+        let ran = hazards(mpi, 1, &["signal"]).run();
+        assert!(ran.code != Some(0) && ran.code != Some(TIMED_OUT), "{ran}");
     });
 }
 

@@ -17,6 +17,9 @@ pub const MATCHPOINT: &str = env!("CARGO_BIN_EXE_matchpoint");
 /// A job that takes longer hangs.
 const SECONDS: &str = "120";
 
+/// What `timeout` exits with when they are over.
+pub const TIMED_OUT: i32 = 124;
+
 /// A folder for a trace, and a command that makes it.
 pub struct Job {
     pub folder: TempDir,
@@ -207,6 +210,11 @@ impl Ran {
         analyze(&self.trace())
     }
 
+    /// The same with that engine first, whatever library the trace is of.
+    pub fn report_of(&self, engine: &str) -> Value {
+        analyze_with(&self.trace(), &["--engine", engine])
+    }
+
     /// The lines that the command itself wrote.
     pub fn told(&self) -> String {
         let own = self.stderr.lines().filter(|line| line.starts_with("matchpoint: "));
@@ -223,8 +231,12 @@ pub fn manifest(trace: &Path) -> Value {
 }
 
 pub fn analyze(trace: &Path) -> Value {
+    analyze_with(trace, &[])
+}
+
+fn analyze_with(trace: &Path, options: &[&str]) -> Value {
     let Output { status, stdout, stderr } =
-        limited(MATCHPOINT).arg("analyze").arg(trace).args(["--json", "-"]).output().unwrap();
+        limited(MATCHPOINT).arg("analyze").arg(trace).args(["--json", "-"]).args(options).output().unwrap();
     assert!(status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&stderr));
     serde_json::from_slice(&stdout).unwrap()
 }

@@ -158,8 +158,9 @@ impl Mpi {
             let source =
                 Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/record/programs/{name}.c"));
             let mut mpicc = Command::new(self.mpicc());
+            // What a program defines, libraries that are loaded before it call, too.
             mpicc
-                .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-iquote"])
+                .args(["-std=gnu11", "-O1", "-g", "-Wall", "-Wno-stringop-overflow", "-rdynamic", "-iquote"])
                 .arg(root().join("examples/mpi"))
                 .arg(source)
                 .arg("-o")

@@ -332,7 +332,7 @@ fn without_a_terminal_there_is_a_line_now_and_then() {
 fn places_that_post_receives_are_named() {
     mpi::each(|mpi| {
         let ran = Job::new(&["--callsites"]).with(mpi, 4, &mpi.example("gather_fds")).succeed();
-        let report = ran.report();
+        let report = ran.report_of("list");
         let places = report["places"].as_array().unwrap();
         let sum = |member: &str| places.iter().map(|place| number(place, member)).sum::<u64>();
         assert_eq!(sum("receives"), number(&report, "receives"), "{ran}");
@@ -350,9 +350,7 @@ fn places_that_post_receives_are_named() {
         assert_eq!(busiest["function"], "collect", "{busiest}");
         let source = busiest["source"].as_str().unwrap();
         assert!(source.contains("gather_fds.c:"), "{source}");
-        // With what searches as Open MPI does, each message is the first of its source.
-        let searches = if mpi.name.contains("openmpi") { 1 } else { 2 };
-        assert!(number(busiest, "unexpected_attempts_max") >= searches, "{ran}");
+        assert!(number(busiest, "unexpected_attempts_max") > 1, "{ran}");
         // Without them there is nothing to tell.
         let ran = Job::of(mpi, 2, &mpi.example("gather_fds")).succeed();
         assert_eq!(ran.report()["places"], json!([]));

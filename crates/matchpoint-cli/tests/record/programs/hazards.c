@@ -1,15 +1,20 @@
 /* What a recorder must not change, lose or stumble over. Each rank writes at last how much it sent and received; a check that
  * fails ends the program with 1. The first argument says what is done. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
@@ -288,6 +293,35 @@ static void free_within_calls(void)
         MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
+static volatile sig_atomic_t writing_is_slow;
+
+/* As on a file system that is busy: the recorder writes with this. */
+ssize_t writev(int descriptor, const struct iovec *parts, int count)
+{
+    ssize_t (*real)(int, const struct iovec *, int) = dlsym(RTLD_NEXT, "writev");
+    struct timespec left = {writing_is_slow ? 2 : 0, 0};
+    while (left.tv_sec + left.tv_nsec > 0 && nanosleep(&left, &left) != 0)
+        ;
+    return real(descriptor, parts, count);
+}
+
+static void leave(int signal)
+{
+    exit(signal == SIGALRM ? 3 : 4);
+}
+
+/* A batch system's signal, say, while the recorder writes the last of it. */
+static void leave_while_all_is_written(void)
+{
+    struct itimerval soon = {.it_value = {.tv_usec = 300000}};
+    int flag;
+    for (int i = 0; i < 1000; i++)
+        MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    signal(SIGALRM, leave);
+    writing_is_slow = 1;
+    setitimer(ITIMER_REAL, &soon, NULL);
+}
+
 /* More requests than a record in the ring can name, in a call that fails. */
 static void fail_with_many_requests(void)
 {
@@ -404,6 +438,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(what, "callbacks") == 0)
         free_within_calls();
+    if (strcmp(what, "signal") == 0)
+        leave_while_all_is_written();
     if (strcmp(what, "requests") == 0)
         fail_with_many_requests();
     if (strcmp(what, "collective") == 0) {
