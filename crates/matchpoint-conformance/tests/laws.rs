@@ -31,11 +31,17 @@ fn every_engine_keeps_the_laws() {
         let mut options = Options { streams: 80, fixed_table: tight, ..Options::quick() };
         let mut matches = 10_000;
         if cfg!(miri) {
-            // It takes some thousand times as long.
-            (options.streams, options.events, options.depths, matches) = (1, 150, vec![2, 40], 100);
+            // It takes some thousand times as long: each engine once, and who stops it sees how far it came.
+            if name.contains(':') && !PROFILED.contains(&&*name) {
+                continue;
+            }
+            (options.streams, options.events, options.depths, matches) = (1, 60, vec![2, 12], 50);
         }
         let report = check(&|| create(&name), &options);
         let report = report.unwrap_or_else(|violation| panic!("{name}\n{violation}"));
+        if cfg!(miri) {
+            eprintln!("{name}: {report:?}");
+        }
         assert!(report.matches > matches, "{name}: {report:?}");
     }
 }

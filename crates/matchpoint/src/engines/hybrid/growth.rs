@@ -24,6 +24,11 @@ pub(super) const GROUP: usize = ROW * (1 + NEAR.len());
 /// group: divided more slowly it would be full again before it were done.
 const AT_ONCE: usize = 2;
 
+/// If more keys than these lay in cells, no more buckets are divided with that call: where many are, all four rows are
+/// crowded, and the next buckets have as many. (The longest of ten thousand calls at a million entries had moved 20, most
+/// of them misses: 2.4 µs where it is 1.6.)
+const MOST_CELLS: usize = 3;
+
 impl Dropped for Table {
     fn bytes(&self) -> u64 {
         self.slots.bytes() + self.cells.bytes() + self.twins.bytes()
@@ -87,14 +92,19 @@ impl Table {
             self.is_looked_at = false;
             self.slots.extend(GROUP);
         }
-        (0..usize::min(at_once, ROW - self.divided)).for_each(|_| self.divide_neighbours(from, hashing));
+        for _ in 0..usize::min(at_once, ROW - self.divided) {
+            if self.divide_neighbours(from, hashing) > MOST_CELLS {
+                break;
+            }
+        }
         if self.divided == ROW {
             (self.whole, self.divided) = (self.whole + GROUP, 0);
         }
     }
 
-    /// Divides the next bucket of the group that begins at `from`, and its neighbours.
-    fn divide_neighbours(&mut self, from: usize, hashing: &Hashing) {
+    /// Divides the next bucket of the group that begins at `from`, and its neighbours. Returns how many keys lay in cells.
+    fn divide_neighbours(&mut self, from: usize, hashing: &Hashing) -> usize {
+        let mut cells = 0;
         let first = from + self.divided;
         self.divided += 1;
         let slots: [Slot; 1 + NEAR.len()] =
@@ -109,8 +119,10 @@ impl Table {
                 let cell = *self.cells.get(place);
                 self.settle(cell, place, hashing);
                 place = cell.next;
+                cells += 1;
             }
         }
+        cells
     }
 
     /// Brings what is to be divided into the caches, by a call of its own: of a million entries, keys in cells are a miss
