@@ -70,13 +70,13 @@ pub(crate) fn prepare(settings: Settings) -> Result<Recording, RecordError> {
 fn nothing(status: ExitStatus) -> String {
     if !status.success() {
         return format!(
-            "nothing was recorded: the job failed ({status}) before any process had called MPI_Init; see what it said, and \
-             whether it runs without matchpoint record --"
+            "nothing was recorded: the job failed ({status}) before any process had written a call, or with none that the \
+             recorder was loaded into; see what it said, and whether it runs without matchpoint record --"
         );
     }
     format!(
-        "nothing was recorded ({status}); the application must call MPI_Init, be linked with a shared MPI library, and not \
-         be set-user-id; if processes start on other hosts, they must see the trace's folder and the recorder"
+        "nothing was recorded ({status}); the application must call MPI_Init, be linked with a shared MPI library, not \
+         be set-user-id, and not have its LD_PRELOAD set by a script or a file of options; if processes start on other hosts, they must see the trace's folder and the recorder"
     )
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn told(recorded: &Recorded) -> String {
         ));
     } else if !recorded.incomplete.is_empty() {
         lines.push(format!(
-            "matchpoint: {} did not reach MPI_Finalize{}",
+            "matchpoint: {} did not reach MPI_Finalize, or could not write to the end{}",
             ranks(&recorded.incomplete),
             if recorded.calls > 0 { "; what was written until then is readable" } else { "" }
         ));
@@ -139,6 +139,7 @@ pub(crate) fn told(recorded: &Recorded) -> String {
             folder.display()
         ));
     }
+    lines.extend(recorded.unwritten.iter().map(|error| format!("matchpoint: warning: {error}")));
     if recorded.waited_ns > 100_000_000 {
         lines.push(format!(
             "matchpoint: a process waited {} for its calls to be written; its times include that",

@@ -136,11 +136,29 @@ static void file_check(void)
     complain("%s was closed by the program, and is no longer there; its trace ends here", file.path);
 }
 
+/* Beyond the limit of a file's size (ulimit -f) the system sends a signal that ends the process: an error of the recorder's,
+   and no end for the application. So it is held back meanwhile, and taken if it came of this. */
+static ssize_t write_within_limits(struct iovec *parts, int count)
+{
+    sigset_t beyond, before, pending;
+    sigemptyset(&beyond);
+    sigaddset(&beyond, SIGXFSZ);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &beyond, &before);
+    ssize_t written = writev(file.descriptor, parts, count);
+    int error = errno;
+    if (written < 0 && error == EFBIG && !sigismember(&pending, SIGXFSZ))
+        sigtimedwait(&beyond, NULL, &(struct timespec){0, 0});
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return written;
+}
+
 /* At once, where the system takes it at once: a process that is killed leaves whole blocks. */
 static void file_write(struct iovec *parts, int count)
 {
     while (count > 0 && !file.failed) {
-        ssize_t written = writev(file.descriptor, parts, count);
+        ssize_t written = write_within_limits(parts, count);
         if (written < 0 && errno == EINTR)
             continue;
         if (written < 0) {

@@ -138,8 +138,8 @@ pub(crate) fn describe(path: &Path, manifest: &mut Manifest) -> Result<Vec<Summa
     Ok(files)
 }
 
-/// The manifest of processes that were spawned: nobody knew of them before.
-pub(crate) fn describe_spawned(path: &Path) -> Result<Vec<Summary>, RecordError> {
+/// Their files, and whether the manifest could be written, of processes that were spawned: nobody knew of them before.
+pub(crate) fn describe_spawned(path: &Path) -> Result<(Vec<Summary>, Result<(), RecordError>), RecordError> {
     let mut manifest =
         Manifest { format: manifest::FORMAT.to_owned(), version: native::VERSION, ..Manifest::default() };
     let files = describe(path, &mut manifest)?;
@@ -148,8 +148,8 @@ pub(crate) fn describe_spawned(path: &Path) -> Result<Vec<Summary>, RecordError>
         manifest.command = vec![head.program.clone()];
         manifest.started = Some(time(SystemTime::UNIX_EPOCH + began));
     }
-    write(path, &manifest)?;
-    Ok(files)
+    let written = write(path, &manifest);
+    Ok((files, written))
 }
 
 /// Whole or not at all.

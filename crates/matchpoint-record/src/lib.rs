@@ -15,6 +15,7 @@ pub mod sites;
 
 mod error;
 mod folder;
+mod preload;
 mod shim;
 
 pub use error::RecordError;

@@ -15,6 +15,7 @@ use crate::error::RecordError;
 use crate::folder;
 use crate::launcher::Launcher;
 use crate::linked::{self, Family};
+use crate::preload::{self, PRELOAD};
 use crate::sites;
 
 /// What to record, and how.
@@ -50,7 +51,6 @@ pub struct Recording {
 pub const FOLDER: &str = "MATCHPOINT_RECORD_DIR";
 const LIMIT: &str = "MATCHPOINT_RECORD_LIMIT";
 const CALL_SITES: &str = "MATCHPOINT_RECORD_CALLSITES";
-const PRELOAD: &str = "LD_PRELOAD";
 
 impl Recording {
     /// Finds the recorder and makes the folder. Nothing runs yet, but for a compiler, of which `compiles` is told before:
@@ -112,10 +112,12 @@ impl Recording {
         let words = &self.settings.command;
         let mut command = Command::new(&words[0]);
         let variables = self.variables();
+        let preload::Merged { words, by_x } = preload::merge(words, &self.recorder.path.to_string_lossy());
         // Open MPI's launcher hands on only what it is told to, to processes on other hosts.
         let is_open_mpi = self.recorder.family == Family::OpenMpi;
         if is_open_mpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library) {
-            command.args(variables.iter().flat_map(|(name, _)| ["-x", *name]));
+            let names = variables.iter().map(|(name, _)| *name).filter(|name| *name != PRELOAD || !by_x);
+            command.args(names.flat_map(|name| ["-x", name]));
         }
         command.args(&words[1..]);
         command.envs(variables);
@@ -140,26 +142,28 @@ impl Recording {
         &self.settings.output
     }
 
-    /// Looks at what the job left, and completes the manifest.
+    /// Looks at what the job left, and completes the manifest. What cannot be written then is told in what it returns: a
+    /// full disk does not take away what the job has left.
     ///
     /// # Errors
-    /// The folder cannot be read or the manifest not be written.
+    /// The folder cannot be read.
     pub fn finish(mut self, exit_status: Option<i32>) -> Result<Recorded, RecordError> {
         let output = self.settings.output.clone();
         self.manifest.exit_status = exit_status.map(i64::from);
-        let mut spawned = Vec::new();
+        let (mut spawned, mut unwritten) = (Vec::new(), Vec::new());
         for folder in folder::spawned(&output) {
-            let files = folder::describe_spawned(&folder)?;
+            let (files, written) = folder::describe_spawned(&folder)?;
+            unwritten.extend(written.err());
             self.manifest.spawned.extend(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
             spawned.push((folder, files.len()));
         }
         let files = folder::describe(&output, &mut self.manifest)?;
-        folder::write(&output, &self.manifest)?;
+        unwritten.extend(folder::write(&output, &self.manifest).err());
         if files.is_empty() && spawned.is_empty() {
             folder::forget(&output, self.made);
         }
         if self.settings.call_sites && !files.is_empty() {
-            sites::write(&output, &files)?;
+            unwritten.extend(sites::write(&output, &files).err());
         }
         let told = |file: &&RankFile| !file.complete;
         let ends = || files.iter().filter_map(|file| file.end.as_ref());
@@ -180,6 +184,7 @@ impl Recording {
             bytes: self.manifest.files.iter().map(|file| file.bytes).sum(),
             mpi: self.manifest.mpi,
             spawned,
+            unwritten,
             output,
         })
     }
@@ -222,6 +227,8 @@ pub struct Recorded {
     pub bytes: u64,
     /// Folders of processes that the application spawned, and of further jobs of the command, and how many there are in each.
     pub spawned: Vec<(PathBuf, usize)>,
+    /// What of the manifests and call sites could not be written once the job had ended, and why.
+    pub unwritten: Vec<RecordError>,
 }
 
 /// The loader takes a list of names with either between them, and knows no way around that.

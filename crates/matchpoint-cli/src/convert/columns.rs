@@ -1,5 +1,7 @@
 //! The columns of a table of calls: `docs/convert.md` explains them, in this order. CSV and Parquet go by this list.
 
+use std::collections::HashMap;
+
 use matchpoint_trace::Call;
 use matchpoint_trace::call::{
     Action, CommId, HandleId, NewComm, Peer, ReceiveArgs, RequestId, SendArgs, Status, TagArg,
@@ -92,11 +94,17 @@ pub struct Row {
     pub values: [Option<i64>; Value::COUNT],
     /// By [`LISTS`]; what is not known in a list is `None`.
     pub lists: [Vec<Option<i64>>; List::COUNT],
+    /// Requests of the rank that are no receives, and whether they are persistent: nothing that a status says of them is of
+    /// a message.
+    no_receives: HashMap<RequestId, bool>,
 }
 
 impl Row {
-    /// Takes what a call says: that of this rank, with so many before it.
+    /// Takes what a call says: that of this rank, with so many before it, all of which were taken.
     pub fn fill(&mut self, rank: u32, number: u64, call: &Call) {
+        if number == 0 {
+            self.no_receives.clear();
+        }
         self.values = [None; Value::COUNT];
         self.lists.iter_mut().for_each(Vec::clear);
         self.set(Value::rank, rank);
@@ -109,7 +117,43 @@ impl Row {
         call.requests.iter().for_each(|&request| self.request(request));
         for found in &call.completions {
             self.lists[List::completed as usize].push(Some(found.index.into()));
-            self.status(found.status);
+            let request = call.requests.get(found.index as usize);
+            let is_persistent = request.and_then(|request| self.no_receives.get(request)).copied();
+            let status = found.status.map(|status| match is_persistent {
+                Some(_) => Status { source: Peer::Any, tag: TagArg::Any, bytes: None, ..status },
+                None => status,
+            });
+            self.status(status);
+            if let (Some(request), Some(false), Action::Complete { .. }) =
+                (request, is_persistent, &call.action)
+            {
+                self.no_receives.remove(request);
+            }
+        }
+        self.begin(call);
+    }
+
+    /// Notes what kind of request begins, or ends without being waited for.
+    fn begin(&mut self, call: &Call) {
+        match call.action {
+            Action::Send { request: Some(request), .. }
+            | Action::Collective { request: Some(request), .. }
+            | Action::CommCreate { request: Some(request), .. } => {
+                _ = self.no_receives.insert(request, false)
+            }
+            Action::SendInit { request, .. } | Action::CollectiveInit { request, .. } => {
+                self.no_receives.insert(request, true);
+            }
+            Action::Receive { request: Some(request), .. }
+            | Action::SendReceive { request: Some(request), .. }
+            | Action::MatchedReceive { request: Some(request), .. }
+            | Action::ReceiveInit { request, .. } => _ = self.no_receives.remove(&request),
+            Action::RequestFree => {
+                for request in &call.requests {
+                    self.no_receives.remove(request);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -253,5 +297,45 @@ fn tag(tag: TagArg) -> i32 {
     match tag {
         TagArg::Is(tag) => tag,
         TagArg::Any => -1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_trace::Function;
+    use matchpoint_trace::call::{Await, Completion, SendMode};
+
+    use super::*;
+
+    fn call(function: Function, action: Action) -> Call {
+        Call { function, action, ..Call::default() }
+    }
+
+    #[test]
+    fn only_receives_have_senders() {
+        let (sent, received) = (RequestId(1), RequestId(2));
+        let mut row = Row::default();
+        let dest = SendArgs {
+            mode: SendMode::Standard,
+            comm: CommId::WORLD,
+            dest: Peer::Rank(3),
+            tag: 4,
+            bytes: Some(5),
+        };
+        row.fill(0, 0, &call(Function::Isend, Action::Send { args: dest, request: Some(sent) }));
+        let args = ReceiveArgs { comm: CommId::WORLD, source: Peer::Any, tag: TagArg::Any, bytes: Some(5) };
+        let receive = Action::Receive { args, request: Some(received), status: None };
+        row.fill(0, 1, &call(Function::Irecv, receive));
+        let status = Status { source: Peer::Rank(7), tag: TagArg::Is(8), bytes: Some(9), cancelled: false };
+        let found = |index| Completion { index, status: Some(status) };
+        let mut both = call(Function::Waitall, Action::Complete { awaits: Await::All, blocking: true });
+        both.requests.extend([sent, received]);
+        both.completions.extend([found(0), found(1)]);
+        row.fill(0, 2, &both);
+        assert_eq!(row.lists[List::status_source as usize], [None, Some(7)]);
+        assert_eq!(row.lists[List::status_tag as usize], [None, Some(8)]);
+        assert_eq!(row.lists[List::status_bytes as usize], [None, Some(9)]);
+        assert_eq!(row.lists[List::status_cancelled as usize], [Some(0), Some(0)]);
+        assert!(row.no_receives.is_empty(), "memory does not grow with the trace");
     }
 }

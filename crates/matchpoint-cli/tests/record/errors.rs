@@ -158,7 +158,7 @@ fn a_job_without_mpi() {
     let _alone = mpi::alone();
     let Some(mpi) = mpi::first() else { return };
     for (command, words) in
-        [("exit 0", "must call MPI_Init"), ("exit 3", "before any process had called MPI_Init")]
+        [("exit 0", "must call MPI_Init"), ("exit 3", "before any process had written a call")]
     {
         let mut setting = Setting::new(&["--mpicc", mpi.mpicc().to_str().unwrap()]);
         let said = setting.complaint(&[Path::new("sh"), Path::new("-c"), Path::new(command)]);

@@ -194,6 +194,39 @@ fn what_files_are_made_of_is_not_recorded() {
     assert_eq!(names, ["MPI_Finalize", "MPI_Init_thread"], "{ran}");
 }
 
+/// A limit to the size of files is told, and ends the trace, not the program.
+#[test]
+fn a_limit_to_the_size_of_files_does_not_end_the_program() {
+    mpi::each(|mpi| {
+        let ran = hazards(mpi, 1, &["size-limit"]).succeed();
+        ran.says("its trace ends here");
+        ran.says("could not write to the end");
+    });
+}
+
+/// What the user has preloaded by an option of the launcher is there beside the recorder.
+#[test]
+fn what_the_user_preloads_is_loaded_too() {
+    mpi::each(|mpi| {
+        let library = scratch().join(format!("{}-preloaded", mpi.name)).join("libempty.so");
+        fs::create_dir_all(library.parent().unwrap()).unwrap();
+        let source = library.with_file_name("empty.c");
+        fs::write(&source, "int matchpoint_test_of_preloading;\n").unwrap();
+        run(Command::new(mpi.mpicc()).args(["-fPIC", "-shared"]).arg(&source).arg("-o").arg(&library));
+        let library = library.to_str().unwrap();
+        let option = if mpi.name.contains("openmpi") {
+            vec!["-x".to_owned(), format!("LD_PRELOAD={library}")]
+        } else {
+            vec!["-env".to_owned(), "LD_PRELOAD".to_owned(), library.to_owned()]
+        };
+        let job =
+            Job::new(&[]).args([mpi.mpiexec().as_os_str(), OsStr::new("-n"), OsStr::new("1")]).args(option);
+        let ran = job.args([mpi.program("hazards").as_os_str(), OsStr::new("preload")]).succeed();
+        assert!(ran.stdout.contains("preloaded: ") && ran.stdout.contains(library), "{ran}");
+        assert_eq!(by_function(&ran.report())["MPI_Init_thread"], 1, "{ran}");
+    });
+}
+
 /// The loader takes no such name.
 #[test]
 fn a_cache_that_cannot_be_named_is_refused() {

@@ -111,7 +111,7 @@ fn a_rank_of_which_no_call_is_there_is_missing() {
     assert_eq!((description.calls_left_out, &description.ended_early[..]), (7, &[][..]));
     assert_eq!(
         description.notes[0],
-        "1 file ends early (its process died, or the trace was copied in part): rank 1, of which no call is there."
+        "1 file ends early (its process died or could not write, or the trace was copied in part): rank 1, of which no call is there."
     );
     let refused = |name: &str, files: &[(u32, Vec<u8>)]| open(&folder(name, files, None)).err().unwrap();
     let error = refused("all-silent", &[(0, headed(0, None)), (1, headed(1, None))]);
@@ -217,15 +217,16 @@ fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
     assert_eq!(
         trace.description().notes,
         [
-            "2 files end early (their processes died, or the trace was copied in part): rank 1 after 0.000 s, rank 2, of \
+            "2 files end early (their processes died or could not write, or the trace was copied in part): rank 1 after 0.000 s, rank 2, of \
              which nothing was written."
         ]
     );
     assert_eq!((trace.present(), calls(&*trace, 1).len()), (&[0, 1, 3][..], 6));
     assert_eq!(trace.description().ended_early, [1]);
-    for (state, why) in
-        [("finished", "their processes died"), ("running", "their processes died, or the job still runs")]
-    {
+    for (state, why) in [
+        ("finished", "their processes died, or could not write"),
+        ("running", "their processes died or could not write, or the job still runs"),
+    ] {
         let manifest = MANIFEST.replace("finished", state);
         let notes = opened(&folder("died", &files, Some(&manifest))).description().notes.clone();
         assert!(notes[0].starts_with(&format!("2 files end early ({why}): ")), "{notes:?}");

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -396,6 +397,17 @@ static void session_outlives_finalize(void)
 }
 #endif
 
+/* Whatever is written to a longer file ends the process, unless it sees to that. */
+static void limit_the_size_of_files(void)
+{
+    struct rlimit limit = {5200, 5200};
+    int flag, buffer = 0;
+    check(setrlimit(RLIMIT_FSIZE, &limit) == 0, "a limit of the size of files");
+    for (int tag = 0; tag < 6000; tag++)
+        MPI_Iprobe(MPI_ANY_SOURCE, (tag * 7919) % 30000, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    MPI_Send(&buffer, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -449,6 +461,10 @@ int main(int argc, char **argv)
         for (int i = 0; i < ranks; i++)
             check(all[i] == i + 1, "what is gathered is what was sent");
     }
+    if (strcmp(what, "size-limit") == 0)
+        limit_the_size_of_files();
+    if (strcmp(what, "preload") == 0)
+        printf("preloaded: %s\n", getenv("LD_PRELOAD"));
     if (strcmp(what, "sends") == 0)
         for (int i = 0; i < 10; i++)
             send_to(MPI_PROC_NULL, 1, i, MPI_COMM_WORLD);

@@ -125,9 +125,9 @@ fn ended_early(files: &Files, manifest: &Manifest) -> Option<String> {
     let (files, end) = if one { ("file", "ends") } else { ("files", "end") };
     let their = if one { "its process" } else { "their processes" };
     let why = match manifest.state.as_str() {
-        "finished" => format!("{their} died"),
-        "running" => format!("{their} died, or the job still runs"),
-        _ => format!("{their} died, or the trace was copied in part"),
+        "finished" => format!("{their} died, or could not write"),
+        "running" => format!("{their} died or could not write, or the job still runs"),
+        _ => format!("{their} died or could not write, or the trace was copied in part"),
     };
     Some(format!("{} {files} {end} early ({why}): {}.", early.len(), list(early)))
 }
