@@ -451,12 +451,18 @@ fn doubts_are_told() {
     let doubtful = with(|of| {
         of.arrivals.released.insert("a wait that never ends", 1);
         of.arrivals.made_up_messages = 4;
+        of.arrivals.unexplained_ranks = 2;
         of.totals.reproduced_wildcards = 1;
         of.arrivals.compared[0].1 = 0.9;
     });
-    for title in
-        ["let go", "cross the edge", "Not everything", "takes other messages", "order of arrivals decides"]
-    {
+    for title in [
+        "let go",
+        "cross the edge",
+        "not explained",
+        "Not everything",
+        "takes other messages",
+        "order of arrivals decides",
+    ] {
         assert_eq!(find(&doubtful, title).map(|advice| advice.kind), Some(Kind::Trust), "{title}");
     }
 }

@@ -3,6 +3,7 @@
 //! Each rank by itself, in the order of its stream; nothing is ever unexpected, and a receive counts as queued from
 //! its post to its completion. This is what the published analyzer assumes (García et al. 2024, §V-A).
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::Relaxed;
 
 use matchpoint_trace::call::{Action, CommId, Completion, Peer, ReceiveArgs, RequestId, SendArgs, Status};
@@ -40,7 +41,13 @@ pub(crate) fn run<S: Sink>(
             matcher: Matcher::new(),
             receives: Slab::default(),
             messages: Slab::default(),
-            comms: [(CommId::WORLD, Seat { context: WORLD, rank, second: false })].into_iter().collect(),
+            comms: [
+                (CommId::WORLD, Seat { context: WORLD, rank, second: false }),
+                (CommId::SELF, Seat { context: SELF, rank: 0, second: false }),
+            ]
+            .into_iter()
+            .collect(),
+            meets_unexplained: Cell::new(false),
             created: 0,
             any_sources: 0,
             requests: FxHashMap::default(),
@@ -69,6 +76,7 @@ struct Alone<'a, S> {
     /// Messages that no receive has taken yet.
     messages: Slab<Flight>,
     comms: FxHashMap<CommId, Seat>,
+    meets_unexplained: Cell<bool>,
     created: usize,
     /// Non-blocking receives from any source begun so far.
     any_sources: u32,
@@ -114,6 +122,7 @@ impl<S: Sink> Alone<'_, S> {
         progress.bytes.fetch_add(reader.position() - reported, Relaxed);
         let end_ns = self.setting.clocks.common(self.process, call.leave_ns);
         self.tally.end_ns = self.tally.end_ns.max(end_ns);
+        self.tally.unexplained_ranks += u64::from(self.meets_unexplained.get());
         Ok(())
     }
 
@@ -171,7 +180,10 @@ impl<S: Sink> Alone<'_, S> {
     }
 
     fn seat(&self, comm: CommId) -> Seat {
-        self.comms.get(&comm).copied().unwrap_or_else(|| self.comms[&CommId::WORLD])
+        self.comms.get(&comm).copied().unwrap_or_else(|| {
+            self.meets_unexplained.set(true);
+            self.comms[&CommId::WORLD]
+        })
     }
 
     fn create_communicator(&mut self, comm: CommId) {

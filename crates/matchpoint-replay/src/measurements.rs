@@ -286,6 +286,9 @@ pub struct ArrivalFacts {
     /// Receives and probes that ended in the traced run before their message was sent, by its clocks: they had it when
     /// it came.
     pub arrivals_outside: u64,
+    /// Ranks that use a communicator whose making the trace does not show (by an extension of MPI, or in a callback). Its
+    /// messages are taken for ones of `MPI_COMM_WORLD`.
+    pub unexplained_ranks: u64,
     /// Unexpected share under the other modes, if asked for: how far the choice moves the result.
     pub compared: Vec<(Arrivals, f64)>,
 }

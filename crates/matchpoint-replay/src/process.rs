@@ -38,6 +38,8 @@ pub(crate) struct Process<'t> {
     comms: FxHashMap<CommId, Seat>,
     /// The communicator last used: mostly it is the next one too.
     recent: (CommId, Seat),
+    /// It uses a communicator that the trace does not explain.
+    pub meets_unexplained: bool,
     /// Communicators created so far.
     pub created: usize,
     /// Non-blocking receives from any source begun so far.
@@ -266,6 +268,7 @@ impl<'t> Process<'t> {
             matcher,
             comms: comms.into_iter().collect(),
             recent: comms[0],
+            meets_unexplained: false,
             created: 0,
             any_sources: 0,
             collectives: FxHashMap::default(),
@@ -292,6 +295,7 @@ impl<'t> Process<'t> {
     pub fn seat(&mut self, comm: CommId) -> Seat {
         if self.recent.0 != comm {
             let seat = self.comms.get(&comm).copied();
+            self.meets_unexplained |= seat.is_none();
             self.recent = (comm, seat.unwrap_or_else(|| self.comms[&CommId::WORLD]));
         }
         self.recent.1

@@ -242,6 +242,7 @@ impl Found<'_> {
                 intervals_known: has_intervals(self.trace, self.options.arrivals),
                 arrivals_moved: tally.arrivals_moved,
                 arrivals_outside: tally.arrivals_outside,
+                unexplained_ranks: tally.unexplained_ranks,
                 compared,
             },
             elapsed_s: seconds(self.clocks.elapsed_ns(self.surveys)),

@@ -31,6 +31,8 @@ pub(crate) struct Tally {
     /// and probes whose message had not even been sent when they ended in the traced run.
     pub arrivals_moved: u64,
     pub arrivals_outside: u64,
+    /// Ranks that use a communicator which the trace does not explain.
+    pub unexplained_ranks: u64,
     /// By process.
     pub ranks: Vec<RankTally>,
     /// Messages sent, by context.
@@ -73,6 +75,7 @@ impl Tally {
             lost_messages: 0,
             arrivals_moved: 0,
             arrivals_outside: 0,
+            unexplained_ranks: 0,
             ranks: (0..processes).map(|_| RankTally::default()).collect(),
             messages_by_context: vec![0; setting.communicators.all.len()],
             matrix: CommunicationMatrix {
@@ -213,6 +216,7 @@ impl Tally {
         totals.unmatched_receives = processes.iter().map(|process| process.matcher.posted_len() as u64).sum();
         totals.unmatched_messages =
             processes.iter().map(|process| process.matcher.unexpected_len() as u64).sum();
+        self.unexplained_ranks = processes.iter().filter(|process| process.meets_unexplained).count() as u64;
         let lanes = processes.iter().flat_map(|process| &process.lanes);
         self.end_ns = lanes.map(|lane| lane.now_ns).max().unwrap_or(0);
         self.sum_up();

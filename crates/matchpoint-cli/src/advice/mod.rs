@@ -72,6 +72,7 @@ const CHECKS: &[Check] = &[
     trust::calls_cut_off,
     trust::ended_early,
     trust::released,
+    trust::unexplained,
     trust::made_up,
     trust::unmatched,
     trust::wildcards_differ,

@@ -311,6 +311,24 @@ pub fn released(case: &Case<'_>) -> Option<Advice> {
     )
 }
 
+pub fn unexplained(case: &Case<'_>) -> Option<Advice> {
+    let ranks = case.measurements.arrivals.unexplained_ranks;
+    if ranks == 0 {
+        return None;
+    }
+    trust(
+        "Communicators are not explained",
+        format!(
+            "{} {} a communicator whose making the trace does not show: by an extension of MPI (MPIX_Comm_shrink, say), or in a \
+             callback. Its messages are taken for ones of MPI_COMM_WORLD, so that some may have found no receive here, or \
+             another.",
+            format::counted(ranks, "rank"),
+            if ranks == 1 { "uses" } else { "use" }
+        ),
+        vec![("unexplained_ranks", ranks as f64)],
+    )
+}
+
 pub fn made_up(case: &Case<'_>) -> Option<Advice> {
     let arrivals = &case.measurements.arrivals;
     if arrivals.made_up_messages + arrivals.lost_messages == 0 {

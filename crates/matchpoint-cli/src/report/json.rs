@@ -306,6 +306,7 @@ struct Replay<'a> {
     intervals_known: bool,
     arrivals_moved: u64,
     arrivals_outside: u64,
+    unexplained_ranks: u64,
     recorded_wildcards: u64,
     reproduced_wildcards: u64,
     unmatched_receives: u64,

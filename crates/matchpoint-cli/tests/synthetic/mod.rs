@@ -160,6 +160,7 @@ fn arrivals() -> ArrivalFacts {
         intervals_known: false,
         arrivals_moved: 0,
         arrivals_outside: 0,
+        unexplained_ranks: 0,
         compared: vec![(Arrivals::Timestamps, 0.31), (Arrivals::AtWait, 0.0)],
     }
 }

@@ -308,6 +308,7 @@ fn replay(measurements: &Measurements) -> Replay<'_> {
         intervals_known: arrivals.intervals_known,
         arrivals_moved: arrivals.arrivals_moved,
         arrivals_outside: arrivals.arrivals_outside,
+        unexplained_ranks: arrivals.unexplained_ranks,
         recorded_wildcards: totals.recorded_wildcards,
         reproduced_wildcards: totals.reproduced_wildcards,
         unmatched_receives: totals.unmatched_receives,
