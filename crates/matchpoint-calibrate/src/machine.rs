@@ -23,13 +23,14 @@ pub fn machine(name: &str, who: &str, raw: &Raw, parameters: &Parameters) -> Mac
         add(&mut machine, link);
     }
     if let Some(search) = &parameters.search {
-        machine.queue_search.gamma_s = Some(seconds(search.gamma_s()));
-        let at = |(messages, gamma_s)| GammaAt { messages, gamma_s: seconds(gamma_s) };
-        machine.queue_search.by_messages = search.gamma_by_messages().into_iter().map(at).collect();
+        machine.queue_search.gamma_s = seconds(search.gamma_s());
+        let at = |(messages, gamma_s)| Some(GammaAt { messages, gamma_s: seconds(gamma_s)? });
+        machine.queue_search.by_messages = search.gamma_by_messages().into_iter().filter_map(at).collect();
     }
-    machine.contention.delta_s_per_byte = parameters.contention.as_ref().map(|cost| seconds(cost.each_s));
-    machine.logp.overhead_s = parameters.logp.map(|logp| seconds(logp.overhead_s));
-    machine.logp.gap_s = parameters.logp.map(|logp| seconds(logp.gap_s));
+    machine.contention.delta_s_per_byte =
+        parameters.contention.as_ref().and_then(|cost| seconds(cost.each_s));
+    machine.logp.overhead_s = parameters.logp.and_then(|logp| seconds(logp.overhead_s));
+    machine.logp.gap_s = parameters.logp.and_then(|logp| seconds(logp.gap_s));
     machine
 }
 
@@ -46,42 +47,35 @@ fn add(machine: &mut Machine, found: &Link) {
             Protocol::Rendezvous => {}
         }
         let transport = link.transport_mut(segment.protocol);
-        transport.alpha_s = Some(seconds(segment.alpha_s));
+        transport.alpha_s = seconds(segment.alpha_s);
         transport.rate_bytes_per_s = rate(segment);
         transport.node_rate_bytes_per_s = found.node_rates.get(index).and_then(node_rate);
     }
 }
 
-fn seconds(range: Range) -> Estimate {
-    if range.high.is_finite() {
-        Estimate::within(range.value, range.low, range.high)
-    } else {
-        Estimate::exact(range.value)
-    }
+/// None, if nothing tells how uncertain it is: without an interval it would be taken for exact.
+fn seconds(range: Range) -> Option<Estimate> {
+    range.is_bounded().then(|| Estimate::within(range.value, range.low, range.high))
 }
 
-/// R_b. Where bytes cost nothing that could be measured, the least rate that fits; none, if any would.
+/// R_b. Where bytes cost nothing that could be measured, the least rate that fits; none, if any would, or if nothing tells how
+/// uncertain it is.
 fn rate(segment: &Segment) -> Option<Estimate> {
     let beta = segment.beta_s_per_byte;
-    if beta.high <= 0.0 {
+    if beta.high <= 0.0 || !beta.is_bounded() {
         return None;
     }
     let (least, most) = (1.0 / beta.high, 1.0 / beta.low);
     let value = if beta.value > 0.0 { 1.0 / beta.value } else { least };
-    match (least > 0.0, value > 0.0) {
-        (true, _) => Some(Estimate::within(value, least, most)),
-        (false, true) => Some(Estimate::exact(value)),
-        (false, false) => None,
-    }
+    Some(Estimate::within(value, least, most))
 }
 
 fn node_rate(rate: &NodeRate) -> Option<Estimate> {
     match rate {
-        NodeRate::Limit(range) if range.high.is_finite() => {
-            Some(Estimate::within(range.value, range.low, range.high))
-        }
-        NodeRate::Limit(range) => Some(Estimate::exact(range.value)),
-        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => Some(Estimate::exact(f64::INFINITY)),
+        // Open above, where bytes may cost nothing.
+        NodeRate::Limit(range) => Some(Estimate::within(range.value, range.low, range.high)),
+        NodeRate::NotMet { .. } | NodeRate::Latency => Some(Estimate::exact(f64::INFINITY)),
+        NodeRate::NotMeasured => None,
     }
 }
 
@@ -121,6 +115,8 @@ fn hosts(raw: &Raw) -> String {
 
 #[cfg(test)]
 mod tests {
+    use matchpoint_model::End;
+
     use super::*;
 
     fn rate_of(value: f64, low: f64, high: f64) -> Option<Estimate> {
@@ -136,12 +132,28 @@ mod tests {
         })
     }
 
+    /// What is known of nothing else than its value is not written as if it were exact.
+    #[test]
+    fn what_has_no_interval_is_left_out() {
+        assert_eq!(seconds(Range { value: 1e-6, low: 0.0, high: f64::INFINITY }), None);
+        assert_eq!(rate_of(0.125, 0.0, f64::INFINITY), None);
+    }
+
+    /// An interval that is open above says so; what was not measured is not there.
+    #[test]
+    fn node_rates_keep_their_open_ends() {
+        let open = Range { value: 4e9, low: 1e9, high: f64::INFINITY };
+        let written = node_rate(&NodeRate::Limit(open)).unwrap();
+        assert_eq!((written.rate(End::Shortest), written.rate(End::Longest)), (f64::INFINITY, 1e9));
+        assert_eq!(node_rate(&NodeRate::Latency), Some(Estimate::exact(f64::INFINITY)));
+        assert_eq!(node_rate(&NodeRate::NotMeasured), None);
+    }
+
     /// What is written is read again: a rate is never infinite.
     #[test]
     fn bytes_that_cost_nothing_have_no_rate() {
         assert_eq!(rate_of(0.0, 0.0, 0.0), None);
         assert_eq!(rate_of(0.0, 0.0, f64::INFINITY), None);
         assert_eq!(rate_of(0.0, 0.0, 0.25), Some(Estimate::within(4.0, 4.0, f64::INFINITY)));
-        assert_eq!(rate_of(0.125, 0.0, f64::INFINITY), Some(Estimate::exact(8.0)));
     }
 }

@@ -6,7 +6,7 @@ use made_up::{MadeUp, Turns, nodes};
 use matchpoint_calibrate::fit::Range;
 use matchpoint_calibrate::fit::parameters::{Link, Parameters, fit};
 use matchpoint_calibrate::fit::protocols::{self, Point};
-use matchpoint_calibrate::fit::rates::NodeRate;
+use matchpoint_calibrate::fit::rates::{self, NodeRate, Shared};
 use matchpoint_calibrate::machine;
 use matchpoint_calibrate::plan::Settings;
 use matchpoint_model::{End, Locality, Protocol, SearchOrder};
@@ -166,6 +166,49 @@ fn a_rate_that_is_not_determined_is_open() {
     let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
     let (_, high) = made.on_socket.eager.rate_bytes_per_s.unwrap().interval.unwrap();
     assert!(high.is_infinite(), "{high}");
+    assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
+}
+
+/// Two times tell α and R_b, and not how far they are right: several rounds do. What nothing bounds is not in the file, for
+/// there it would be exact.
+#[test]
+fn what_nothing_bounds_is_told_and_left_out() {
+    let noisy = MadeUp { noise: 0.02, ..MadeUp::blue_waters() };
+    let of_rounds = |rounds| {
+        let two_sizes = Settings { bytes_max: 2, messages_max: 10, rounds, ..Settings::default() };
+        let raw = noisy.raw(nodes(1, 4), two_sizes, 5);
+        let found = fit(&raw);
+        (machine::machine("made up", "somebody", &raw, &found).on_socket.eager, found.warnings.join("\n"))
+    };
+    let (once, told) = of_rounds(1);
+    assert_eq!((once.alpha_s, once.rate_bytes_per_s), (None, None));
+    assert!(told.contains("Nothing tells how uncertain the latency is (on-socket, 1 to 2 bytes)"), "{told}");
+    let (often, told) = of_rounds(5);
+    assert!(often.alpha_s.unwrap().interval.is_some(), "{often:?}");
+    assert!(told.contains("Any two sizes lie on a line") && !told.contains("Nothing tells"), "{told}");
+}
+
+/// That a limit does not show in what was measured is one thing, that nobody measured it another.
+#[test]
+fn no_limit_is_told_from_none_that_was_measured() {
+    let segment = |alpha_s: f64| {
+        let point = |&bytes: &u32| Point { bytes, time_s: alpha_s + 1e-9 * f64::from(bytes) };
+        protocols::line(&[1024, 2048, 4096, 8192].iter().map(point).collect::<Vec<_>>()).unwrap()
+    };
+    let elsewhere = [Shared { pairs: 4, bytes: 1 << 20, time_s: 1e-3 }];
+    assert_eq!(rates::fit(&segment(1e-6), &elsewhere), NodeRate::NotMeasured);
+    assert_eq!(rates::fit(&segment(1e-4), &elsewhere), NodeRate::Latency);
+}
+
+/// Rounds that contradict each other leave R_N open above: the file says so, and can be read.
+#[test]
+fn a_node_rate_that_rounds_do_not_agree_on_is_open() {
+    let drifting = MadeUp { drift: 0.3, ..MadeUp::blue_waters() };
+    let two_rounds = Settings { rounds: 2, ..Settings::default() };
+    let raw = drifting.raw(nodes(2, 16), two_rounds, 1);
+    let made = machine::machine("made up", "somebody", &raw, &fit(&raw));
+    let (low, high) = made.off_node.rendezvous.node_rate_bytes_per_s.unwrap().interval.unwrap();
+    assert!(low > 0.0 && high.is_infinite(), "{low} to {high}");
     assert!(matchpoint_model::machine::parse(&made.to_toml(), "machine.toml").is_ok());
 }
 

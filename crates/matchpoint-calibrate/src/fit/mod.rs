@@ -17,7 +17,7 @@ pub struct Range {
     pub value: f64,
     /// The low end, never negative.
     pub low: f64,
-    /// The high end; infinite if there were no more measurements than parameters.
+    /// The high end; of a time infinite if nothing tells it: no more measurements than parameters, and one round.
     pub high: f64,
 }
 
@@ -29,7 +29,8 @@ impl Range {
 
     /// The same, at least as wide as several estimates of it tell, one from each round: Student's interval of their mean, about
     /// the value. (Of so few rounds a bootstrap would be too narrow: it never reaches beyond the most and the least.) How
-    /// well one line describes all times says nothing of how fast the machine was that minute; rounds do.
+    /// well one line describes all times says nothing of how fast the machine was that minute; rounds do. Where there are no
+    /// more times than parameters, which say nothing of the line either, rounds alone tell.
     pub(crate) fn over_rounds(self, estimates: &[f64]) -> Range {
         let count = estimates.len() as f64;
         if count < 2.0 {
@@ -39,7 +40,15 @@ impl Range {
         let variance = estimates.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (count - 1.0);
         let margin = robust::student(count - 1.0) * (variance / count).sqrt();
         let own = Range::around(self.value, self.value, margin);
+        if !self.is_bounded() {
+            return own;
+        }
         Range { value: self.value, low: self.low.min(own.low), high: self.high.max(own.high) }
+    }
+
+    /// Whether anything tells how uncertain a time is.
+    pub fn is_bounded(&self) -> bool {
+        self.high.is_finite()
     }
 
     /// Whether it may as well be nothing.

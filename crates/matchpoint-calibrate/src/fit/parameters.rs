@@ -126,7 +126,31 @@ pub fn fit(raw: &Raw) -> Parameters {
     found.search = search(measured, &mut found.warnings);
     found.contention = contention(measured, &mut found.warnings);
     found.logp = logp(measured);
+    warn_of_unbounded(&mut found);
     found
+}
+
+/// What the file of the machine lacks because nothing tells how uncertain it is.
+fn warn_of_unbounded(found: &mut Parameters) {
+    let mut all = Vec::new();
+    for link in &found.links {
+        for segment in &link.segments {
+            let where_ = where_(link.placement, segment);
+            all.push((format!("the latency is ({where_})"), segment.alpha_s));
+            all.push((format!("the time per byte is ({where_})"), segment.beta_s_per_byte));
+        }
+    }
+    all.extend(found.search.iter().map(|search| ("γ is".to_owned(), search.attempt_s)));
+    all.extend(found.contention.iter().map(|cost| ("δ is".to_owned(), cost.each_s)));
+    all.extend(found.logp.iter().flat_map(|logp| {
+        [("o of LogP is".to_owned(), logp.overhead_s), ("g of LogP is".to_owned(), logp.gap_s)]
+    }));
+    let unbounded = all.into_iter().filter(|(_, range)| !range.is_bounded());
+    found.warnings.extend(unbounded.map(|(what, _)| {
+        format!(
+            "Nothing tells how uncertain {what}: the file leaves it out; measure more, or in more rounds (--rounds)."
+        )
+    }));
 }
 
 /// Sizes and times of a placement; of one round, if that is said.
@@ -203,12 +227,16 @@ fn node_rate(
     alone: &[Option<Segment>],
     all: &[Shared],
 ) -> NodeRate {
-    let rate = |round: usize| match rates::fit(alone[round].as_ref()?, &shared(measured, Some(round))) {
-        NodeRate::Limit(rate) => Some(rate.value),
-        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => None,
-    };
+    let time_per_byte =
+        |round: usize| match rates::fit(alone[round].as_ref()?, &shared(measured, Some(round))) {
+            NodeRate::Limit(rate) => Some(1.0 / rate.value),
+            NodeRate::NotMet { .. } | NodeRate::Latency | NodeRate::NotMeasured => None,
+        };
     match rates::fit(segment, all) {
-        NodeRate::Limit(whole) => NodeRate::Limit(measured.over_rounds(whole, rate)),
+        // Of the time that a byte takes: where that may be nothing, the rate is open above, and its low end is not 0.
+        NodeRate::Limit(whole) => {
+            NodeRate::Limit(measured.over_rounds(whole.inverse(), time_per_byte).inverse())
+        }
         other => other,
     }
 }
@@ -253,7 +281,12 @@ const SCATTER: f64 = 0.25;
 
 fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Vec<String>) {
     for segment in segments {
-        let where_ = format!("{}, {} to {} bytes", placement.name(), segment.bytes.0, segment.bytes.1);
+        let where_ = where_(placement, segment);
+        if segment.residuals.len() == 2 {
+            warnings.push(format!(
+                "Any two sizes lie on a line: nothing says that more of them would ({where_})."
+            ));
+        }
         if segment.scale > SCATTER {
             warnings.push(format!(
                 "Times scatter by {:.0} % ({where_}): the host was busy, or a line does not describe them.",
@@ -270,6 +303,10 @@ fn warn_of_segments(placement: Locality, segments: &[Segment], warnings: &mut Ve
     }
 }
 
+fn where_(placement: Locality, segment: &Segment) -> String {
+    format!("{}, {} to {} bytes", placement.name(), segment.bytes.0, segment.bytes.1)
+}
+
 fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, warnings: &mut Vec<String>) {
     if is_untried {
         warnings.push(
@@ -284,8 +321,12 @@ fn warn_of_rates(segments: &[Segment], rates: &[NodeRate], is_untried: bool, war
             NodeRate::NotMet { pairs } => warnings.push(format!(
                 "R_N was not met by {pairs} pairs at once ({from} to {to} bytes): it is infinite until more are tried."
             )),
-            NodeRate::NotToBeSeen => warnings.push(format!(
+            NodeRate::Latency => warnings.push(format!(
                 "R_N does not show in messages of {from} to {to} bytes: what they take is latency."
+            )),
+            NodeRate::NotMeasured => warnings.push(format!(
+                "No R_N of messages of {from} to {to} bytes: none of them that take longer to move than to start was measured \
+                 with several pairs."
             )),
             NodeRate::Limit(_) => {}
         }

@@ -25,8 +25,10 @@ pub enum NodeRate {
         /// The most that were tried.
         pairs: u32,
     },
-    /// Messages of this protocol take their time to start rather than to be moved, or none was measured.
-    NotToBeSeen,
+    /// Messages of this protocol take their time to start rather than to be moved, the largest of them too.
+    Latency,
+    /// No messages of this protocol that take their time to be moved were exchanged by several pairs.
+    NotMeasured,
 }
 
 /// A time is limited by the node if it exceeds that of one pair by more than this share of it.
@@ -41,11 +43,14 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
     let alpha_s = segment.alpha_s.value;
     // Where starting takes longer than moving, a limit to moving does not show.
     let is_moved = |bytes: u32| segment.beta_s_per_byte.value * f64::from(bytes) > alpha_s;
+    if !is_moved(largest) {
+        return NodeRate::Latency;
+    }
     let of_protocol: Vec<&Shared> = shared
         .iter()
         .filter(|one| (smallest..=largest).contains(&one.bytes) && is_moved(one.bytes))
         .collect();
-    let Some(pairs) = of_protocol.iter().map(|one| one.pairs).max() else { return NodeRate::NotToBeSeen };
+    let Some(pairs) = of_protocol.iter().map(|one| one.pairs).max() else { return NodeRate::NotMeasured };
     let is_limited = |one: &&&Shared| one.time_s > (1.0 + EXCESS) * segment.time_s(one.bytes);
     let limited: Vec<Row> = of_protocol.iter().filter(is_limited).map(|one| row(one, alpha_s)).collect();
     // Few among many were late for another reason.
@@ -57,7 +62,7 @@ pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {
             let (value, margin) = (fit.parameters[0], fit.margins[0]);
             NodeRate::Limit(Range::around(value, value, margin).inverse())
         }
-        Err(_) => NodeRate::NotToBeSeen,
+        Err(_) => NodeRate::NotMeasured,
     }
 }
 

@@ -135,7 +135,7 @@ fn limited_s(link: &Link, index: usize, pairs: usize, size: f64) -> f64 {
     let alone_s = segment.beta_s_per_byte.value * size;
     let together_s = match &link.node_rates[index] {
         NodeRate::Limit(rate) => pairs as f64 * size / rate.value,
-        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => 0.0,
+        NodeRate::NotMet { .. } | NodeRate::Latency | NodeRate::NotMeasured => 0.0,
     };
     segment.alpha_s.value + alone_s.max(together_s)
 }

@@ -82,7 +82,8 @@ fn node_rate(rate: &NodeRate) -> Value {
     match rate {
         NodeRate::Limit(found) => range(found),
         NodeRate::NotMet { pairs } => json!({ "not_met_by_pairs": pairs }),
-        NodeRate::NotToBeSeen => json!({ "not_to_be_seen": true }),
+        NodeRate::Latency => json!({ "latency": true }),
+        NodeRate::NotMeasured => Value::Null,
     }
 }
 

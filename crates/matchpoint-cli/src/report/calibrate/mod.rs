@@ -69,7 +69,8 @@ fn largest(link: &Link, index: usize) -> u32 {
 fn node_rate(rate_: &NodeRate) -> String {
     match rate_ {
         NodeRate::Limit(range) => format!("{} {}", rate(range.value), margin(range)),
-        NodeRate::NotMet { .. } | NodeRate::NotToBeSeen => "∞".to_owned(),
+        NodeRate::NotMet { .. } | NodeRate::Latency => "∞".to_owned(),
+        NodeRate::NotMeasured => "·".to_owned(),
     }
 }
 
