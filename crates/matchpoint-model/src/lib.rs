@@ -10,6 +10,7 @@ pub mod exchange;
 pub mod figures;
 pub mod layout;
 mod lines;
+pub mod logp;
 pub mod machine;
 pub mod matrix_market;
 pub mod memory;

@@ -7,7 +7,7 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use matchpoint_model::{End, Estimate, Exchange, Locality, Machine, Protocol, Search, Sent, predict};
+use matchpoint_model::{End, Exchange, Locality, Machine, Search, Sent, predict};
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 use matchpoint_replay::traffic::{Classes, PhaseTraffic, traffic};
 use matchpoint_replay::{Arrivals, LogGp, Measurements, Options, Progress};
@@ -68,21 +68,16 @@ fn size_limits(place: &Place) -> Vec<u64> {
     limits
 }
 
-/// The machine's network as the replay has networks, if its file tells of it: between the most distant processes that it
-/// knows, α less what both of them spend, and the rate of the largest messages.
+/// The machine's network as the replay has networks, if its file tells of it.
 fn network(machine: &Machine) -> Option<LogGp> {
-    let link = machine.link(machine.farthest());
-    let ns = |estimate: Option<Estimate>| Some(estimate?.value * 1e9);
-    let (overhead_ns, gap_ns) = (ns(machine.logp.overhead_s)?, ns(machine.logp.gap_s)?);
-    let first = Protocol::ALL.into_iter().find_map(|protocol| ns(link.transport(protocol).alpha_s))?;
-    let rates = Protocol::ALL.into_iter().rev();
-    let largest = rates.into_iter().find_map(|protocol| link.transport(protocol).rate_bytes_per_s)?;
+    let network = machine.as_loggp(End::Value).ok()?;
+    let ns = |seconds: f64| seconds * 1e9;
     Some(LogGp {
-        latency_ns: (first - 2.0 * overhead_ns).max(0.0),
-        overhead_ns,
-        gap_ns,
-        gap_per_byte_ns: 1e9 / largest.value,
-        eager_bytes: link.eager_max_bytes.unwrap_or(u64::MAX),
+        latency_ns: ns(network.small.latency_s),
+        overhead_ns: ns(network.small.overhead_s),
+        gap_ns: ns(network.small.gap_s),
+        gap_per_byte_ns: ns(network.gap_per_byte_s),
+        eager_bytes: machine.link(machine.farthest()).eager_max_bytes.unwrap_or(u64::MAX),
     })
 }
 
