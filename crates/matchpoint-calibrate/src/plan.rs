@@ -24,7 +24,7 @@ pub struct Settings {
     pub bytes_total: u32,
     /// Seconds that a batch, which is timed as one, takes at least.
     pub batch_s: f64,
-    /// Seconds that all batches of a measurement take, of all rounds, if three of them in each do not take longer.
+    /// Seconds that all batches of a measurement take, of all rounds, if five of them in each do not take longer.
     pub budget_s: f64,
     /// How often everything is measured.
     pub rounds: u32,
@@ -210,7 +210,8 @@ fn one_behind_the_other(ranks: &Ranks) -> Vec<Measurement> {
 
 fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
     let pairs = ranks.pairs_between(0, 1);
-    let sizes: Vec<u32> = sizes(settings.bytes_max).into_iter().filter(|&bytes| bytes >= 256).collect();
+    let (small, large): (Vec<u32>, Vec<u32>) =
+        sizes(settings.bytes_max).into_iter().partition(|&bytes| bytes < 256);
     let measurement = |count: usize, bytes: u32| Measurement {
         part: Part::Injection,
         placement: Some(Locality::OffNode),
@@ -220,8 +221,10 @@ fn injection(ranks: &Ranks, settings: &Settings) -> Vec<Measurement> {
         bytes,
     };
     // Every fourth size: two for a factor of four.
-    let some: Vec<u32> = sizes.into_iter().rev().step_by(3).collect();
-    let of_count = |count| some.iter().rev().map(move |&bytes| (count, bytes));
+    let some = large.iter().rev().step_by(3).rev();
+    // What it takes so many pairs to begin together: three, for one may have been disturbed.
+    let some: Vec<u32> = small.iter().take(3).chain(some).copied().collect();
+    let of_count = |count| some.iter().map(move |&bytes| (count, bytes));
     pairs_at_once(pairs.len())
         .into_iter()
         .flat_map(of_count)

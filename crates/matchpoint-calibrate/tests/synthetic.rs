@@ -305,6 +305,44 @@ fn a_rate_that_is_not_reached_is_not_made_up() {
     );
 }
 
+/// Pairs that begin together pay a barrier, and one pair alone pays none: that is no limit.
+#[test]
+fn a_barrier_is_no_limit_to_the_rate_of_a_node() {
+    for noise in [0.0, 0.02] {
+        for ranks in [16, 32, 64] {
+            let free = MadeUp {
+                off_node: vec![(1.2e-6, 5e9, 16384), (4e-6, 5e9, u32::MAX)],
+                at_once_max: 16384,
+                node_rate: f64::INFINITY,
+                barrier_stage_s: 0.4e-6,
+                noise,
+                ..MadeUp::blue_waters()
+            };
+            let found = fit(&free.raw(nodes(2, ranks), Settings::default(), 1));
+            let rates = &link(&found, Locality::OffNode).node_rates;
+            assert!(!rates.iter().any(|rate| matches!(rate, NodeRate::Limit(_))), "{ranks} pairs: {rates:?}");
+        }
+    }
+    let bound = MadeUp { barrier_stage_s: 0.4e-6, noise: 0.02, ..MadeUp::blue_waters() };
+    let found = fit(&bound.raw(nodes(2, 16), Settings::default(), 1));
+    let rates = &link(&found, Locality::OffNode).node_rates;
+    let Some(NodeRate::Limit(rate)) = rates.last() else { panic!("{rates:?}") };
+    assert!(near(rate, 6.6e9, 0.05), "{rate:?}");
+}
+
+/// Twice as many pairs pay a longer barrier, and a single pair pays none: that is no shared link.
+#[test]
+fn a_barrier_is_no_contention() {
+    for (delta, within) in [(0.0, 1e-13), (1e-10, 1e-12)] {
+        for ranks in [1, 4] {
+            let line = MadeUp { delta_s_per_byte: delta, barrier_stage_s: 50e-6, ..MadeUp::blue_waters() };
+            let found = fit(&line.raw(nodes(4, ranks), Settings::default(), 1));
+            let each_s = found.contention.unwrap().each_s;
+            assert!((each_s.value - delta).abs() <= within, "{ranks} ranks, {delta}: {each_s:?}");
+        }
+    }
+}
+
 #[test]
 fn queues_that_are_hashed_cost_nothing_that_could_be_told() {
     let hashed = MadeUp { attempt_s: 0.0, noise: 0.02, ..MadeUp::blue_waters() };

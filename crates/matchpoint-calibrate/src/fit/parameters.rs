@@ -162,12 +162,14 @@ fn points(measured: &Measurements<'_>, placement: Locality, round: Option<usize>
     points
 }
 
+/// Times of several pairs, less what it takes as many to begin together.
 fn shared(measured: &Measurements<'_>, round: Option<usize>) -> Vec<Shared> {
     let one = |one: &Repeated| {
         let Measurement { pairs, bytes, .. } = &one.measurement;
         Some(Shared { pairs: pairs.len() as u32, bytes: *bytes, time_s: one.time_s(round)? })
     };
-    measured.of_part(Part::Injection).filter_map(one).collect()
+    let all: Vec<Shared> = measured.of_part(Part::Injection).filter_map(one).collect();
+    rates::without_beginning(&points(measured, Locality::OffNode, round), &all)
 }
 
 fn link(
@@ -451,9 +453,9 @@ fn contention(measured: &Measurements<'_>, warnings: &mut Vec<String>) -> Option
         ));
         return None;
     }
-    let mut cost = differences::fit(&differences).ok()?;
+    let mut cost = differences::fit_beyond_constant(&differences).ok()?;
     let in_round = |round: usize| {
-        let alone = differences::fit(&line_differences(measured, Some(round)));
+        let alone = differences::fit_beyond_constant(&line_differences(measured, Some(round)));
         alone.ok().map(|cost| cost.each_s.value)
     };
     cost.each_s = measured.over_rounds(cost.each_s, in_round);

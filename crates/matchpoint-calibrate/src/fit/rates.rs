@@ -1,8 +1,9 @@
 //! R_N: the rate at which all processes of a node together get data off it (equation 2).
 
 use super::Range;
-use super::protocols::Segment;
+use super::protocols::{Point, Segment};
 use super::robust::{self, Row};
+use crate::typical::median;
 
 /// The time of a message while several pairs exchange such messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,7 +12,7 @@ pub struct Shared {
     pub pairs: u32,
     /// The size.
     pub bytes: u32,
-    /// From sender to receiver.
+    /// From sender to receiver, and what it takes all pairs to begin together.
     pub time_s: f64,
 }
 
@@ -36,6 +37,26 @@ const EXCESS: f64 = 0.15;
 
 /// So many times must be limited to tell a rate.
 const ROWS_MIN: usize = 3;
+
+/// Messages up to so many times the smallest tell what it takes pairs to begin together.
+const SMALLEST: u32 = 4;
+
+/// The same times without what it takes so many pairs to begin together, which is a barrier in each direction, whatever the
+/// size: one pair alone has none. It is what the smallest messages of as many pairs take longer than those of one.
+pub fn without_beginning(alone: &[Point], shared: &[Shared]) -> Vec<Shared> {
+    let beginning_s = |pairs: u32| {
+        let together = || shared.iter().filter(move |one| one.pairs == pairs);
+        let smallest = together().map(|one| one.bytes).min().unwrap_or(0);
+        let small = together().filter(|one| one.bytes <= smallest.saturating_mul(SMALLEST));
+        let longer = |one: &Shared| {
+            alone.iter().find(|point| point.bytes == one.bytes).map(|point| one.time_s - point.time_s)
+        };
+        let all: Vec<f64> = small.filter_map(longer).collect();
+        // Of none it is no number.
+        median(&all).max(0.0)
+    };
+    shared.iter().map(|one| Shared { time_s: one.time_s - beginning_s(one.pairs), ..*one }).collect()
+}
 
 /// Fits the times of those sizes that are of one protocol.
 pub fn fit(segment: &Segment, shared: &[Shared]) -> NodeRate {

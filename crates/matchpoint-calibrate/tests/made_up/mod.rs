@@ -28,6 +28,8 @@ pub struct MadeUp {
     /// The largest message that is sent at once.
     pub at_once_max: u32,
     pub delta_s_per_byte: f64,
+    /// For each stage of a barrier, of which several pairs have one in every second direction.
+    pub barrier_stage_s: f64,
     /// Standard deviation, relative.
     pub noise: f64,
     /// Standard deviation, relative, of how fast the machine is from round to round.
@@ -59,6 +61,7 @@ impl MadeUp {
             gap_s: 5e-7,
             at_once_max: 8192,
             delta_s_per_byte: 1.0e-10,
+            barrier_stage_s: 0.0,
             noise: 0.0,
             drift: 0.0,
             outliers: 0,
@@ -99,7 +102,9 @@ impl MadeUp {
             PostOrder::Random => messages * (messages - 1.0) / 4.0,
         };
         let shared = if of.part == Part::LineShared { pairs * messages * bytes } else { 0.0 };
+        let barrier_s = pairs.log2().ceil() * self.barrier_stage_s;
         messages * (alpha + bytes * per_byte)
+            + barrier_s / 2.0
             + attempts * self.attempt_s(of.messages)
             + shared * self.delta_s_per_byte
     }
