@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
@@ -49,7 +50,7 @@ fn no_more_processes_are_played_than_there_are_tags() {
     };
     let (code, said) = validate("32769");
     assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("give a number of processes, 1 to 32768"), "{said}");
+    assert!(said.contains("give a number of processes, 2 to 32768"), "{said}");
     let (_, said) = validate("32768");
     assert!(!said.contains("give a number"), "{said}");
 }
@@ -172,7 +173,7 @@ fn scales_have_the_memory_of_every_engine() {
 #[test]
 fn traces_are_split_by_phases_and_engines() {
     let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
-    let of = ["trace", &trace, "-m", "blue-waters", "--ppn", "4", "--phases", "3", "--scale", "64"];
+    let of = ["trace", &trace, "-m", "blue-waters", "--ppn", "4", "--phases", "3", "--scale", "64,8,64"];
     let predicted = json(&of);
     let rows = predicted["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 3);
@@ -184,15 +185,52 @@ fn traces_are_split_by_phases_and_engines() {
     }
     let engines = predicted["engines"].as_array().unwrap();
     let names: Vec<&str> = engines.iter().map(|row| row["engine"].as_str().unwrap()).collect();
-    assert_eq!(names, ["list", "hybrid", "MPI library", "list", "hybrid"]);
+    assert_eq!(
+        names,
+        ["list", "hybrid", "MPI library", "list", "hybrid", "list", "hybrid"],
+        "each number once"
+    );
     assert_eq!(engines[0]["attempts_recorded"], engines[2]["attempts_recorded"]);
     assert!(engines[4]["node_bytes_all_peers"].as_u64() > Some(0));
+    // What engines take elsewhere is one table, and legends are of columns that are there.
+    let page = printed(&of);
+    let lines = |with: &str| page.lines().filter(|line| line.starts_with(with)).count();
+    assert_eq!(
+        (lines("Engines, "), lines("Engines, memory of a node by number of processes")),
+        (2, 1),
+        "{page}"
+    );
+    assert!(page.contains("compared: entries") && !page.contains("reversed: entries"), "{page}");
     // Whose time is in the answer, and whose is not, stands there.
-    let answer = printed(&of).split("\n\n").next().unwrap().replace('\n', " ");
+    let answer = page.split("\n\n").next().unwrap().replace('\n', " ");
     let said = "The queue search is that of `list` on this host, ";
     assert!(
         answer.contains(said) && answer.contains("the MPI library of Blue Waters would take "),
         "{answer}"
+    );
+}
+
+/// Of a run that hung the calls that never returned are not in the trace: that it has no message says nothing.
+#[test]
+fn a_trace_of_no_messages_is_no_run_that_needs_none() {
+    let printed_of = |ended: u32| {
+        let folder = tempdir().unwrap();
+        for rank in 0..2 {
+            let file = fs::File::create(folder.path().join(file_name(rank))).unwrap();
+            let writer = Writer::new(file, Settings::of(rank, 2)).unwrap();
+            if rank < ended {
+                writer.finish("finalize").unwrap();
+            }
+        }
+        printed(&["trace", &folder.path().display().to_string(), "-m", "blue-waters"])
+    };
+    let whole = printed_of(2);
+    assert!(whole.starts_with("No messages: no process of this trace sends any to another.\n"), "{whole}");
+    assert!(!whole.contains("Time of the process") && !whole.contains("0.1 ns"), "{whole}");
+    let hung = printed_of(1);
+    assert!(
+        hung.starts_with("Cannot tell: the trace has no message") && hung.contains("would decide."),
+        "{hung}"
     );
 }
 

@@ -302,8 +302,8 @@ pub fn released(case: &Case<'_>) -> Option<Advice> {
     trust(
         "Calls had to be let go",
         format!(
-            "{} could not complete in the replayed order although it did when the trace was taken ({}). The order \
-             after it is a guess.",
+            "{}, which did complete when the trace was taken, could not in the replayed order ({}). The order after that is \
+             a guess.",
             format::counted(total, "call"),
             reasons.join("; ")
         ),

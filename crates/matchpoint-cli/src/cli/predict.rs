@@ -296,7 +296,7 @@ fn processes(text: &str) -> Result<NonZeroU32, String> {
 const PLAYED_MAX: u32 = 1 << 15;
 
 fn played(text: &str) -> Result<NonZeroU32, String> {
-    processes(text).ok().filter(|number| number.get() <= PLAYED_MAX).ok_or_else(|| {
-        format!("give a number of processes, 1 to {PLAYED_MAX}: MPI has tags for the messages of no more")
+    processes(text).ok().filter(|number| (2..=PLAYED_MAX).contains(&number.get())).ok_or_else(|| {
+        format!("give a number of processes, 2 to {PLAYED_MAX}: MPI has tags for the messages of no more")
     })
 }

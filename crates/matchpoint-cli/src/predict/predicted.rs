@@ -20,8 +20,10 @@ pub struct Predicted {
     pub searched: String,
     /// What a row stands for: `processes`, `level`, `phase`.
     pub row_name: &'static str,
-    /// One exchange each.
+    /// One exchange each; none of a trace without messages.
     pub rows: Vec<Row>,
+    /// The answer where no row has a message: that there is none, or that nobody can tell.
+    pub without_messages: String,
     /// What engines would do, for each number of processes.
     pub engines: Vec<EngineRow>,
     /// What a reader should know: full sentences.

@@ -103,6 +103,7 @@ pub(super) fn begin(command: &'static str, subject: String, place: &Place, order
         searched: searched(order).to_owned(),
         row_name: "processes",
         rows: Vec::new(),
+        without_messages: "No messages: every process has all it needs.".to_owned(),
         engines: Vec::new(),
         notes: Vec::new(),
     }

@@ -18,6 +18,7 @@ use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::PredictTrace;
 use crate::derived::{between, ratio};
+use crate::doubt::{Doubt, gaps};
 use crate::failure::Failure;
 use crate::format::{count, seconds, share};
 use crate::progress;
@@ -99,10 +100,13 @@ impl Traced<'_> {
             searched: format!("engine {}: {FROM_REPLAY}", first.name),
             row_name: "phase",
             rows: Vec::new(),
+            without_messages: self.without_messages(),
             engines: Vec::new(),
             notes: self.notes(),
         };
-        for phase in 0..self.phases.len() {
+        let has_messages =
+            self.phases.iter().any(|phase| phase.flows.iter().any(|flow| flow.from != flow.to));
+        for phase in (0..self.phases.len()).filter(|_| has_messages) {
             predicted.rows.push(self.row(phase)?);
         }
         for at in 0..self.measured.engines.len() {
@@ -110,10 +114,25 @@ impl Traced<'_> {
             predicted.engines.push(self.engine_row(&self.measured.engines[at], &times, FROM_REPLAY));
         }
         predicted.engines.extend(self.library()?);
-        for &processes in &self.arguments.scale {
-            predicted.engines.extend(self.elsewhere(processes)?);
+        for (at, &processes) in self.arguments.scale.iter().enumerate() {
+            if !self.arguments.scale[..at].contains(&processes) {
+                predicted.engines.extend(self.elsewhere(processes)?);
+            }
         }
         Ok(predicted)
+    }
+
+    /// A trace without messages may be one of an application that sends none; or the messages are where the trace is not, as
+    /// in calls that never returned.
+    fn without_messages(&self) -> String {
+        match gaps(self.measured) {
+            None => "No messages: no process of this trace sends any to another.".to_owned(),
+            Some(Doubt { why, decides }) => {
+                format!(
+                    "Cannot tell: the trace has no message from one process to another, and {why} {decides}"
+                )
+            }
+        }
     }
 
     fn subject(&self) -> String {

@@ -25,9 +25,10 @@ pub(in crate::report) const PARTS: [Part; 3] = [
 
 /// The whole file.
 pub fn render(predicted: &Predicted) -> String {
-    let lead = terminal::longest(predicted).map(|row| terminal::answer(predicted, row)).unwrap_or_default();
-    let sections = [bars(predicted), tables(predicted), engines(predicted), method(predicted)].join("\n");
-    page(&predicted.subject, "What will messages cost?", &lead, &sections)
+    let rows =
+        if predicted.rows.is_empty() { String::new() } else { bars(predicted) + "\n" + &tables(predicted) };
+    let sections = [rows, engines(predicted), method(predicted)].join("\n");
+    page(&predicted.subject, "What will messages cost?", &terminal::answer(predicted), &sections)
 }
 
 /// A page that needs nothing else: its subject, the question and its answer, and sections, which are HTML.
@@ -150,9 +151,16 @@ fn engines(predicted: &Predicted) -> String {
     if tables.is_empty() {
         return String::new();
     }
-    let mut html = format!("<section><h2>Engines</h2><p class=\"about\">{}</p>", escape(table::ENGINES));
+    let mut html = "<section><h2>Engines</h2>".to_owned();
     for of in &tables {
-        let _ = write!(html, "<h3>{}</h3>{}", escape(&of.title), grid(&of.columns, &of.rows));
+        let columns: Vec<&str> = of.columns.iter().map(String::as_str).collect();
+        let _ = write!(
+            html,
+            "<h3>{}</h3>{}<p class=\"about\">{}</p>",
+            escape(&of.title),
+            grid(&columns, &of.rows),
+            escape(&of.meaning)
+        );
     }
     html + "</section>"
 }

@@ -89,57 +89,134 @@ pub fn spread(row: &Row) -> Vec<Vec<String>> {
     ]
 }
 
-/// What is shown of engines: a table for each number of processes.
+/// What is shown of engines: a table for each number of processes on which they were played, and one of their memory on
+/// all others.
 pub struct Engines {
     /// What it is about.
     pub title: String,
     /// Its columns, the engine's name first.
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     /// A row for each engine.
     pub rows: Vec<Vec<String>>,
+    /// What its columns mean.
+    pub meaning: String,
 }
 
-/// What its columns mean.
-pub const ENGINES: &str = "reversed, in order: entries that it compares for the messages of the process that receives most, \
-                           if they come in the opposite order of their receives, or in theirs. compared: with what was \
-                           traced, at all ranks. time: of matching, at the process where it is longest. node: memory of \
-                           the engines of a node; all peers: once each process had a message from every other.";
-
-/// A column: its name, and what stands in it, if anything does.
-type Column = (&'static str, fn(&EngineRow) -> Option<String>);
+/// A column of engines.
+struct Column {
+    name: &'static str,
+    meaning: &'static str,
+    /// What stands in it, if anything does.
+    cell: fn(&EngineRow) -> Option<String>,
+}
 
 const ENGINE_COLUMNS: [Column; 6] = [
-    ("reversed", |row| row.attempts_reversed.map(count)),
-    ("in order", |row| row.attempts_in_order.map(count)),
-    ("compared", |row| row.attempts_recorded.map(count)),
-    ("time", |row| row.time_s.map(time_range)),
-    ("node", |row| row.node_bytes.map(bytes)),
-    ("all peers", |row| row.node_bytes_all_peers.map(bytes)),
+    Column {
+        name: "reversed",
+        meaning: "entries that it compares for the messages of the process that receives most, if they come in the opposite \
+                  order of their receives",
+        cell: |row| row.attempts_reversed.map(count),
+    },
+    Column {
+        name: "in order",
+        meaning: "if they come in the order of their receives",
+        cell: |row| row.attempts_in_order.map(count),
+    },
+    Column {
+        name: "compared",
+        meaning: "entries that it compares with what was traced, at all ranks",
+        cell: |row| row.attempts_recorded.map(count),
+    },
+    Column {
+        name: "time",
+        meaning: "of matching, at the process where it is longest",
+        cell: |row| row.time_s.map(time_range),
+    },
+    Column {
+        name: "node",
+        meaning: "memory of the engines of a node",
+        cell: |row| row.node_bytes.map(bytes),
+    },
+    Column {
+        name: ALL_PEERS,
+        meaning: "memory of a node once each process had a message from every other",
+        cell: all_peers,
+    },
 ];
 
-/// The tables of engines. Columns in which nothing stands are left out.
-pub fn engines(predicted: &Predicted) -> Vec<Engines> {
-    let mut numbers: Vec<u32> = predicted.engines.iter().map(|row| row.processes).collect();
-    numbers.dedup();
-    numbers.into_iter().map(|processes| engines_of(predicted, processes)).collect()
+const ALL_PEERS: &str = "all peers";
+
+fn all_peers(row: &EngineRow) -> Option<String> {
+    row.node_bytes_all_peers.map(bytes)
 }
 
-fn engines_of(predicted: &Predicted, processes: u32) -> Engines {
-    let of: Vec<&EngineRow> = predicted.engines.iter().filter(|row| row.processes == processes).collect();
-    let columns: Vec<Column> =
-        ENGINE_COLUMNS.into_iter().filter(|(_, cell)| of.iter().any(|row| cell(row).is_some())).collect();
-    let cell = |row: &EngineRow, (_, cell): &Column| cell(row).unwrap_or_else(|| "·".to_owned());
+/// The tables of engines.
+pub fn engines(predicted: &Predicted) -> Vec<Engines> {
+    let (played, others): (Vec<&EngineRow>, Vec<&EngineRow>) =
+        predicted.engines.iter().partition(|row| row.node_bytes.is_some() || row.time_s.is_some());
+    let mut numbers: Vec<u32> = played.iter().map(|row| row.processes).collect();
+    numbers.dedup();
+    let mut tables: Vec<Engines> = numbers.into_iter().map(|number| engines_of(&played, number)).collect();
+    tables.extend((!others.is_empty()).then(|| memory(&others)));
+    tables
+}
+
+/// Columns in which nothing stands are left out.
+fn engines_of(played: &[&EngineRow], processes: u32) -> Engines {
+    let of: Vec<&EngineRow> = played.iter().copied().filter(|row| row.processes == processes).collect();
+    let columns: Vec<Column> = ENGINE_COLUMNS
+        .into_iter()
+        .filter(|column| of.iter().any(|row| (column.cell)(row).is_some()))
+        .collect();
     let row = |row: &&EngineRow| {
-        [row.engine.clone()].into_iter().chain(columns.iter().map(|column| cell(row, column))).collect()
+        let cells = columns.iter().map(|column| (column.cell)(row).unwrap_or_else(|| "·".to_owned()));
+        [row.engine.clone()].into_iter().chain(cells).collect()
     };
+    let meanings: Vec<String> =
+        columns.iter().map(|column| format!("{}: {}.", column.name, column.meaning)).collect();
     Engines {
         title: format!(
             "Engines, {} processes: {} messages at the process that receives most",
             count(processes.into()),
             count(of.first().map_or(0, |row| row.messages))
         ),
-        columns: ["engine"].into_iter().chain(columns.iter().map(|(name, _)| *name)).collect(),
+        columns: ["engine"]
+            .into_iter()
+            .chain(columns.iter().map(|column| column.name))
+            .map(str::to_owned)
+            .collect(),
         rows: of.iter().map(row).collect(),
+        meaning: meanings.join(" "),
+    }
+}
+
+/// Engines that were not played on these numbers of processes: a column for each.
+fn memory(of: &[&EngineRow]) -> Engines {
+    let (mut engines, mut numbers): (Vec<&str>, Vec<u32>) = Default::default();
+    for row in of {
+        if !engines.contains(&row.engine.as_str()) {
+            engines.push(&row.engine);
+        }
+        if !numbers.contains(&row.processes) {
+            numbers.push(row.processes);
+        }
+    }
+    let cell = |engine: &str, number: u32| {
+        let of = of.iter().find(|row| row.engine == engine && row.processes == number);
+        of.and_then(|row| all_peers(row)).unwrap_or_else(|| "·".to_owned())
+    };
+    let row = |engine: &&str| {
+        let cells = numbers.iter().map(|&number| cell(engine, number));
+        [(*engine).to_owned()].into_iter().chain(cells).collect()
+    };
+    Engines {
+        title: "Engines, memory of a node by number of processes".to_owned(),
+        columns: ["engine".to_owned()]
+            .into_iter()
+            .chain(numbers.iter().map(|&number| count(number.into())))
+            .collect(),
+        rows: engines.iter().map(row).collect(),
+        meaning: "Once each process had a message from every other.".to_owned(),
     }
 }
 

@@ -13,22 +13,24 @@ const ENGINE_TABLES: usize = 4;
 /// The whole text.
 pub fn render(predicted: &Predicted) -> String {
     let mut page = Page::default();
-    if let Some(row) = longest(predicted) {
-        page.paragraph(&answer(predicted, row), Style::new().bold());
-        page.blank();
-    }
+    page.paragraph(&answer(predicted), Style::new().bold());
+    page.blank();
     for (label, text) in table::facts(predicted) {
         page.labelled(label, &text);
     }
     page.blank();
-    times(predicted, &mut page);
-    traffic(predicted, &mut page);
+    if !predicted.rows.is_empty() {
+        times(predicted, &mut page);
+        traffic(predicted, &mut page);
+    }
     if let [row] = &predicted.rows[..] {
         page.heading("Over processes");
         page.table(&["", "least", "mean", "most"], &table::spread(row));
         page.blank();
     }
-    knowledge(predicted, &mut page);
+    if !predicted.rows.is_empty() {
+        knowledge(predicted, &mut page);
+    }
     engines(predicted, &mut page);
     for note in table::notes(predicted) {
         page.item("Note", &note);
@@ -36,18 +38,18 @@ pub fn render(predicted: &Predicted) -> String {
     page.into_text()
 }
 
-pub(super) fn longest(predicted: &Predicted) -> Option<&Row> {
+fn longest(predicted: &Predicted) -> Option<&Row> {
     let total = |row: &Row| row.prediction.longest[1].total_s();
     predicted.rows.iter().max_by(|one, other| total(one).total_cmp(&total(other)))
 }
 
 /// One sentence: how long, and what most of it goes to.
-pub(super) fn answer(predicted: &Predicted, row: &Row) -> String {
-    let split = row.prediction.longest[1];
+pub(super) fn answer(predicted: &Predicted) -> String {
+    let sending = longest(predicted).map(|row| (row, row.prediction.longest[1]));
+    let Some((row, split)) = sending.filter(|(_, split)| split.total_s() > 0.0) else {
+        return predicted.without_messages.clone();
+    };
     let total = split.total_s();
-    if total == 0.0 {
-        return "No messages: every process has all it needs.".to_owned();
-    }
     let parts = [
         ("transport", split.transport_s),
         ("queue search", split.queue_s),
@@ -124,13 +126,16 @@ fn knowledge(predicted: &Predicted, page: &mut Page) {
 
 fn engines(predicted: &Predicted, page: &mut Page) {
     let tables = table::engines(predicted);
-    for of in tables.iter().take(ENGINE_TABLES) {
+    for (at, of) in tables.iter().take(ENGINE_TABLES).enumerate() {
         page.heading(&of.title);
-        page.wide_table(&of.columns, &of.rows);
-        page.blank();
-    }
-    if !tables.is_empty() {
-        page.footnote(table::ENGINES);
+        page.wide_table(&of.columns.iter().map(String::as_str).collect::<Vec<_>>(), &of.rows);
+        // Tables alike have one legend.
+        let next = tables.iter().take(ENGINE_TABLES).nth(at + 1);
+        if next.is_some_and(|next| next.meaning == of.meaning) {
+            page.blank();
+        } else {
+            page.footnote(&of.meaning);
+        }
     }
     if tables.len() > ENGINE_TABLES {
         let more = tables.len() - ENGINE_TABLES;
