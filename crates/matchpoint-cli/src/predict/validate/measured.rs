@@ -1,5 +1,7 @@
 //! The operations carried out, and what of a row was measured.
 
+use std::time::{Duration, Instant};
+
 use matchpoint_bench::random::{Random, SEED};
 use matchpoint_calibrate::conversation::Conversation;
 use matchpoint_calibrate::irregular::Arrived;
@@ -13,6 +15,7 @@ use super::searched::Counts;
 use super::validated::{Row, Searched, Times, Worst};
 use crate::benchmark::{Shown, Tells};
 use crate::failure::Failure;
+use crate::format;
 
 /// What was measured of an operation.
 #[derive(Default)]
@@ -23,7 +26,30 @@ pub(super) struct Measured {
     reversed: Vec<Vec<f64>>,
     /// Of exchanges: in which order messages came.
     arrivals: Vec<Vec<Arrived>>,
+    /// How long that took, barriers and all.
+    took: Duration,
 }
+
+/// What a reader should know of operations that take longer than they were given: some repetitions there must be.
+pub(super) fn beyond_budget(all: &[Measured], budget_s: f64) -> Option<String> {
+    let beyond: Vec<f64> = all
+        .iter()
+        .map(|one| one.took.as_secs_f64())
+        .filter(|took_s| *took_s > SOME_MORE * budget_s)
+        .collect();
+    (!beyond.is_empty()).then(|| {
+        format!(
+            "{} of {} operations had to take longer than --seconds {budget_s}, {} in all: three repetitions are made in each \
+             of {ROUNDS} rounds, however long they take.",
+            beyond.len(),
+            all.len(),
+            format::seconds(beyond.iter().sum())
+        )
+    })
+}
+
+/// Connections are made, and what is asked for has to be told.
+const SOME_MORE: f64 = 2.0;
 
 /// Has all of them carried out; each takes `budget_s`, in all, or some more.
 pub(super) fn all(
@@ -45,6 +71,7 @@ pub(super) fn all(
             if !tells.show(Shown { done, total, next }) {
                 return Err(Failure::Interrupted);
             }
+            let begin = Instant::now();
             match &operation.asked {
                 Asked::Volume(measurement) => {
                     let seconds = benchmark.measure(done, measurement, BATCH_S.min(each_s), each_s)?;
@@ -57,6 +84,7 @@ pub(super) fn all(
                     into.arrivals.push(benchmark.arrivals(done, messages)?);
                 }
             }
+            into.took += begin.elapsed();
             done += 1;
         }
     }
@@ -131,5 +159,21 @@ impl Measured {
             interval: told.interval,
             searched: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_longer_than_it_was_given_is_told() {
+        let took = |seconds| Measured { took: Duration::from_secs_f64(seconds), ..Measured::default() };
+        assert_eq!(beyond_budget(&[took(0.1), took(0.3)], 0.2), None);
+        let told = beyond_budget(&[took(0.1), took(1.5), took(2.5)], 0.2).unwrap();
+        assert!(
+            told.starts_with("2 of 3 operations had to take longer than --seconds 0.2, 4.00 s in all"),
+            "{told}"
+        );
     }
 }

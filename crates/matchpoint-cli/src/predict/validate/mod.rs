@@ -71,9 +71,10 @@ impl Validation {
         let layout = place.layout(NonZeroU32::new(ranks).unwrap_or(NonZeroU32::MIN));
         must_lie_so(&hello.ranks, &layout)?;
         let extent = Extent { processes, ranks, messages_max: self.asked.max_messages };
-        let (operations, notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
+        let (operations, mut notes) = operations(&self.hierarchy, sizes(&self.asked.sizes), extent)?;
         let measured = measured::all(&mut benchmark, &operations, self.asked.seconds, tells)?;
         drop(benchmark);
+        notes.extend(measured::beyond_budget(&measured, self.asked.seconds));
         let setting = place.setting(layout.processes, SearchOrder::Bound);
         let rows: Result<Vec<_>, Failure> = operations
             .iter()

@@ -182,7 +182,7 @@ pub struct Row {
 /// Repetitions of one operation, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Times {
-    /// What counts: the median over rounds of what most repetitions of a round agree on, as in a calibration.
+    /// What counts: the time of a repetition that nothing interrupts, as in a calibration.
     pub typical_s: f64,
     /// Half of all repetitions were shorter.
     pub median_s: f64,

@@ -14,9 +14,9 @@ pub const ERRORS: &str = "Mean of |modelled − measured| ÷ measured over the o
                           HVPP: HighVolumePingPong.";
 
 /// What the table of measured times shows.
-pub const TIMES: &str = "measured: what most repetitions of an operation agree on, of the rank that takes longest; quartiles: \
-                         of all of them; reversed: with receives posted the other way round. *: below the quartiles, since of \
-                         few repetitions the least counts, and of many those that lie closest together.";
+pub const TIMES: &str = "measured: what a repetition takes that nothing interrupts, of the rank that takes longest; quartiles: \
+                         of all repetitions; reversed: with receives posted the other way round. *: below the quartiles, since \
+                         most repetitions were interrupted.";
 
 /// What the table of searches shows.
 pub const SEARCHES: &str = "n: messages that the process receives which compares most. compared: entries that a list compares \
