@@ -60,12 +60,14 @@ static void take(struct lane *lane, const uint64_t *words)
 
 static void lane_read(struct lane *lane)
 {
+    /* Looked up once: it lies where the writer writes. */
+    const uint64_t *ring = lane->words;
     uint64_t at = atomic_load_explicit(&lane->consumed, memory_order_relaxed);
     uint64_t end = atomic_load_explicit(&lane->published, memory_order_acquire);
     if (at != end && lane->block == NULL && (lane->block = calloc(1, sizeof *lane->block)) == NULL)
         return;
     while (at != end) {
-        const uint64_t *words = lane->words + at % LANE_WORDS;
+        const uint64_t *words = ring + at % LANE_WORDS;
         switch (words[WORD_HEAD] & CODE_MASK) {
         case CODE_SKIP:
             at += LANE_WORDS - at % LANE_WORDS;

@@ -24,8 +24,12 @@ enum lane_state {
 #define CODE_MASK 0x7fff
 #define REMARK_FOLLOWS 0x8000
 
+/* What two threads write lies in lines of its own; processors fetch lines in pairs. */
+#define APART 128
+
 struct lane {
-    /* The writer's: the first cache line is all that most calls look at. The drain reads `published` ten times a second. */
+    /* The writer's: the first cache line is all that most calls look at. The drain reads `published` ten times a second, and
+     * nothing else there while it takes records: each time it looked, the writer's next call would have to get the line back. */
     uint64_t *words;
     _Atomic uint64_t published; /* words written */
     /* Words that may be written before there is something else to do: see `lane_wait`. The drain makes it 0 to be heard by
@@ -44,10 +48,10 @@ struct lane {
     MPI_Status *statuses;
     size_t statuses_room;
     /* Between both. */
-    _Alignas(64) _Atomic uint64_t consumed;
+    _Alignas(APART) _Atomic uint64_t consumed;
     _Atomic int state;
     /* The drain's. */
-    _Alignas(64) struct lane *next;
+    _Alignas(APART) struct lane *next;
     uint16_t thread;
     struct block *block;
     struct {
@@ -124,7 +128,7 @@ static struct lane *lane_of_ended_thread(void)
 static struct lane *lane_make(void)
 {
     unsigned number = atomic_fetch_add(&lanes_made, 1);
-    struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(64, sizeof *lane);
+    struct lane *lane = number > UINT16_MAX ? NULL : aligned_alloc(APART, sizeof *lane);
     if (lane == NULL)
         return NULL;
     memset(lane, 0, sizeof *lane);
@@ -287,9 +291,9 @@ static inline void lane_publish(struct lane *lane, uint64_t words)
     atomic_store_explicit(&lane->published, written(lane) + words, memory_order_release);
 }
 
-static inline bool is_beyond(struct lane *lane, uint64_t words)
+static inline bool is_beyond(struct lane *lane, uint64_t end)
 {
-    return written(lane) + words > atomic_load_explicit(&lane->limit, memory_order_relaxed);
+    return end > atomic_load_explicit(&lane->limit, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uint64_t words)
@@ -308,11 +312,24 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
         lane->words[offset] = CODE_SKIP;
         lane_publish(lane, LANE_WORDS - offset);
     }
-    if (is_beyond(lane, words) && !lane_wait(lane, words))
+    if (is_beyond(lane, written(lane) + words) && !lane_wait(lane, words))
         return NULL;
     if (atomic_load(&queues_on) && atomic_exchange(&queues_due, false))
         lane->outside = LANE_ASKED;
     return lane->words + written(lane) % LANE_WORDS;
+}
+
+/* What will be written three calls or so from here the drain has read a lap ago: it is in another processor's cache, and a
+ * write would have to wait for it. Beyond the ring's end nothing happens. */
+#define AHEAD 32
+
+static inline void lane_prepare(const uint64_t *record)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(record[AHEAD])); /* elsewhere it does nothing; compilers want to be told of it */
+#else
+    __builtin_prefetch(record + AHEAD, 1);
+#endif
 }
 
 /* Room for a record of so many words at most; NULL without memory, and the call is counted; or once the recording
@@ -320,9 +337,10 @@ static __attribute__((noinline)) uint64_t *room_elsewhere(struct lane *lane, uin
 static inline uint64_t *room(struct lane *lane, uint64_t words)
 {
     words++; /* for the call site */
-    uint64_t offset = written(lane) % LANE_WORDS;
-    if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, words), 0))
+    uint64_t at = written(lane), offset = at % LANE_WORDS;
+    if (__builtin_expect(offset + words > LANE_WORDS || is_beyond(lane, at + words), 0))
         return room_elsewhere(lane, words);
+    lane_prepare(lane->words + offset);
     return lane->words + offset;
 }
 

@@ -1,5 +1,8 @@
 /* The MPI library underneath: where its functions are, which addresses are its own, and its constants. */
 
+/* What the linker makes for this library alone: no call need look up where it is. */
+#define HIDDEN __attribute__((visibility("hidden")))
+
 /* A function that is recorded. They lie side by side in a section: its index there names a function in the trace. */
 struct function {
     const char *name;   /* without the P */
@@ -9,7 +12,7 @@ struct function {
                          * are 32 bytes, so that no compiler pads between them */
 };
 
-extern struct function __start_matchpoint_functions[], __stop_matchpoint_functions[];
+extern struct function __start_matchpoint_functions[] HIDDEN, __stop_matchpoint_functions[] HIDDEN;
 
 #define FUNCTION(NAME, TITLE, FIELDS)                                                                    \
     static struct function function_##NAME __attribute__((used, section("matchpoint_functions"), aligned(32))) = { \
@@ -19,7 +22,7 @@ extern struct function __start_matchpoint_functions[], __stop_matchpoint_functio
 #define CODE(NAME) CODE_(NAME)
 
 /* Calls of it that failed: functions of their own, numbered behind all others, for those have the numbers of one byte. */
-extern struct function __start_matchpoint_failures[], __stop_matchpoint_failures[];
+extern struct function __start_matchpoint_failures[] HIDDEN, __stop_matchpoint_failures[] HIDDEN;
 
 #define FAILURE(NAME)                                                                                    \
     static struct function failure_##NAME __attribute__((used, section("matchpoint_failures"), aligned(32))) = { \

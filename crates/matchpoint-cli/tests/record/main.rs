@@ -11,6 +11,7 @@ mod errors;
 mod examples;
 mod families;
 mod fortran;
+mod groups;
 mod hazards;
 mod hosts;
 mod job;

@@ -25,7 +25,7 @@ fn huge_records() {
     compare(&["--huge", "100000"], 8000);
 }
 
-/// Rings of 131 072 words go round a dozen times, with records of all lengths across their end.
+/// Rings of 262 144 words go round some times, with records of all lengths across their end.
 #[test]
 fn rings_go_round() {
     compare(&["--wraps", "12000"], 100_000);

@@ -2,15 +2,60 @@
 
 FUNCTION(members, "+members", "cGG");
 
-/* The members of a group, by rank in MPI_COMM_WORLD, from `words` on; -1 for those of other worlds. */
+#if defined(OPEN_MPI)
+USED(Group_incl);
+
+/* Open MPI looks for each process in the other group from its beginning: all of a communicator, in all of the world, is
+ * quadratic. But the members of most go on as they began, so they are looked for in a group of those that come next then. */
+#define GUESSED_AT_ONCE 32
+#define GUESSES_WRONG_MOST 64 /* then it is one that does not */
+
+/* How many from `at` on are those of ranks `next`, `next` + `step` and so on. */
+static int guess_members(MPI_Group group, int at, int size, int next, int step, const int *ranks, int *members)
+{
+    int found[GUESSED_AT_ONCE], count = 0, right = 0;
+    MPI_Group few;
+    for (; count < GUESSED_AT_ONCE && at + count < size && next >= 0 && next < world.size; count++, next += step)
+        members[at + count] = next;
+    if (count == 0 || REAL(Group_incl)(world.group, count, members + at, &few) != MPI_SUCCESS)
+        return 0;
+    REAL(Group_translate_ranks)(group, count, ranks + at, few, found);
+    REAL(Group_free)(&few);
+    while (right < count && found[right] == right)
+        right++;
+    return right;
+}
+#endif
+
+/* The members of a group, by rank in MPI_COMM_WORLD. `ranks` are 0, 1 and so on. */
+static void find_members(MPI_Group group, int size, const int *ranks, int *members)
+{
+    int at = 0;
+#if defined(OPEN_MPI)
+    int next = 0, step = 1;
+    for (int wrong = 0; at < size && wrong < GUESSES_WRONG_MOST; wrong++) {
+        for (int right = GUESSED_AT_ONCE; at < size && right == GUESSED_AT_ONCE; at += right, next += right * step)
+            right = guess_members(group, at, size, next, step, ranks, members);
+        if (at == size)
+            break;
+        REAL(Group_translate_ranks)(group, 1, ranks + at, world.group, members + at);
+        step = at > 0 ? members[at] - members[at - 1] : 1;
+        next = members[at++] + step;
+    }
+#endif
+    if (at < size)
+        REAL(Group_translate_ranks)(group, size - at, ranks + at, world.group, members + at);
+}
+
+/* The same as words of a record; -1 for those of other worlds. */
 static uint64_t *put_members(uint64_t *words, MPI_Group group, int size, int *scratch)
 {
     for (int i = 0; i < size; i++)
         scratch[i] = i;
     pthread_rwlock_rdlock(&world.lock);
     bool known = world.group_known;
-    if (known && size > 0)
-        REAL(Group_translate_ranks)(group, size, scratch, world.group, scratch + size);
+    if (known)
+        find_members(group, size, scratch, scratch + size);
     pthread_rwlock_unlock(&world.lock);
     *words++ = (uint64_t)size;
     for (int i = 0; i < size; i++) {

@@ -2,7 +2,8 @@
  *
  * The requests are copied before the call, which replaces those that complete: straight into the record, whose head is
  * filled in afterwards. A call that finds nothing complete leaves out which of several requests it looked at: applications
- * poll, and the next call that finds something names them. */
+ * poll, and the next call that finds something names them. A call for any or some of several names those alone that it
+ * found complete: of a loop of such calls each would name all that are left, in n calls n² requests. */
 
 /* A record with room for so many requests and completions, the requests filled in. */
 static inline uint64_t *begin_requests(struct lane *lane, size_t count, const MPI_Request requests[], size_t completions)
@@ -73,18 +74,6 @@ static __attribute__((cold, noinline)) uint64_t *put_failed(uint64_t *end, int r
     return request == library.request_null ? put_completion_alone(end, 0) : end;
 }
 
-/* A call for any of several that failed: the one that is gone is complete (MPI-4.1 §3.7.5), or the one that it names. */
-static __attribute__((cold, noinline)) uint64_t *put_failed_any(uint64_t *end, const uint64_t *record, int result,
-                                                                const MPI_Request requests[], int index)
-{
-    int count = (int)record[WORD_FIELDS];
-    for (int i = 0; i < count; i++)
-        if (record[WORD_FIELDS + 1 + i] != 0 && requests[i] == library.request_null)
-            return put_completion_alone(end, (size_t)i);
-    bool named = index >= 0 && index < count && error_class(result) == MPI_ERR_TRUNCATE;
-    return named ? put_completion_alone(end, (size_t)index) : end;
-}
-
 /* A call on several that failed: those are complete that are gone, and those of which it is told. */
 static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, const uint64_t *record,
                                                                 const MPI_Request requests[], const MPI_Status *reported)
@@ -99,6 +88,66 @@ static __attribute__((cold, noinline)) uint64_t *put_failed_all(uint64_t *end, c
             end = put_completion_alone(end, i);
     }
     return end;
+}
+
+/* A call for any or some of several requests, and those of them that it found complete. */
+struct several {
+    uint64_t *record;
+    size_t count, most;      /* requests; how many of them the record can name */
+    const MPI_Request *kept; /* as they were before the call, behind all that the record may come to */
+    size_t found;
+};
+
+static inline struct several keep_requests(struct lane *lane, size_t count, const MPI_Request requests[], size_t most)
+{
+    size_t words = WORD_FIELDS + 2 + 4 * most;
+    struct several several = {.count = count, .most = most};
+    several.record = room(lane, words + (count * sizeof *requests + 7) / 8);
+    if (several.record != NULL && count > 0)
+        several.kept = memcpy(several.record + words, requests, count * sizeof *requests);
+    return several;
+}
+
+static inline void put_found(struct several *several, size_t index, const MPI_Status *status)
+{
+    if (index >= several->count || several->found == several->most)
+        return;
+    uint64_t *named = several->record + WORD_FIELDS + 1, *completion = named + several->most + 1 + 3 * several->found;
+    named[several->found] = request_word(several->kept[index]);
+    if (status != NULL)
+        put_completion(completion, several->found, status);
+    else
+        put_completion_alone(completion, several->found);
+    several->found++;
+}
+
+/* After a call that failed those are complete that are gone (MPI-4.1 §3.7.5). */
+static __attribute__((cold, noinline)) void put_gone(struct several *several, const MPI_Request requests[])
+{
+    for (size_t i = 0; i < several->count; i++)
+        if (several->kept[i] != library.request_null && requests[i] == library.request_null)
+            put_found(several, i, NULL);
+}
+
+/* For any of several: the one that is gone, or the one that it names. */
+static __attribute__((cold, noinline)) void put_failed_any(struct several *several, int result, const MPI_Request requests[],
+                                                           int index)
+{
+    put_gone(several, requests);
+    if (index >= 0 && error_class(result) == MPI_ERR_TRUNCATE)
+        put_found(several, (size_t)index, NULL);
+}
+
+static inline void finish_several(struct lane *lane, const struct several *several, uint64_t code, uint64_t entered,
+                                  uint64_t left)
+{
+    uint64_t *record = several->record, *completions = record + WORD_FIELDS + 1 + several->found;
+    record[WORD_HEAD] = code;
+    record[WORD_ENTER] = entered;
+    record[WORD_LEAVE] = left;
+    record[WORD_FIELDS] = *completions = several->found;
+    memmove(completions + 1, record + WORD_FIELDS + 2 + several->most, 3 * several->found * sizeof *record);
+    commit(lane, record, WORD_FIELDS + 2 + 4 * several->found);
 }
 
 CALL(Wait, "QC", (MPI_Request * request, MPI_Status *status), (request, status))
@@ -211,19 +260,17 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
     struct lane *lane = enter();
     if (lane == NULL)
         return REAL(Waitany)(count, requests, index, status);
-    size_t several = count > 0 ? (size_t)count : 0;
     MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;
-    uint64_t *record = begin_requests(lane, several, requests, 1);
+    struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);
     uint64_t entered = ticks();
     int result = REAL(Waitany)(count, requests, index, reported);
     uint64_t left = ticks();
-    if (record != NULL && still_there(lane, record)) {
-        uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;
+    if (several.record != NULL && still_there(lane, several.record)) {
         if (FAILED(result))
-            end = put_failed_any(end, record, result, requests, *index);
+            put_failed_any(&several, result, requests, *index);
         else if (*index != MPI_UNDEFINED)
-            end = put_completion(end, (size_t)*index, reported);
-        finish_requests(lane, record, CODE(Waitany), entered, left, completions, end);
+            put_found(&several, (size_t)*index, reported);
+        finish_several(lane, &several, CODE(Waitany), entered, left);
     }
     return leave(lane, result);
 }
@@ -265,23 +312,21 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
             return REAL(NAME)(count, requests, index, flag, status);                                     \
-        size_t several = count > 0 ? (size_t)count : 0;                                                  \
         MPI_Status own, *reported = status == MPI_STATUS_IGNORE ? not_told(&own) : status;               \
-        uint64_t *record = begin_requests(lane, several, requests, 1);                                   \
+        struct several several = keep_requests(lane, count > 0 ? (size_t)count : 0, requests, 1);        \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, index, flag, reported);                                 \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, record);                                                                       \
+            give_up(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (record != NULL && still_there(lane, record)) {                                               \
-            uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
+        if (several.record != NULL && still_there(lane, several.record)) {                               \
             if (FAILED(result))                                                                          \
-                end = put_failed_any(end, record, result, requests, *index);                             \
+                put_failed_any(&several, result, requests, *index);                                      \
             else if (*flag && *index != MPI_UNDEFINED)                                                   \
-                end = put_completion(end, (size_t)*index, reported);                                     \
-            finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
+                put_found(&several, (size_t)*index, reported);                                           \
+            finish_several(lane, &several, CODE(NAME), entered, left);                                   \
         }                                                                                                \
         return leave(lane, result);                                                                      \
     }
@@ -293,25 +338,23 @@ CALL(Waitany, "QC", (int count, MPI_Request requests[], int *index, MPI_Status *
         struct lane *lane = enter();                                                                     \
         if (lane == NULL)                                                                                \
             return REAL(NAME)(count, requests, outcount, indices, statuses);                             \
-        size_t several = count > 0 ? (size_t)count : 0;                                                  \
-        MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, several) : statuses; \
-        uint64_t *record = begin_requests(lane, several, requests, several);                             \
+        size_t most = count > 0 ? (size_t)count : 0;                                                     \
+        MPI_Status *reported = statuses == MPI_STATUSES_IGNORE ? statuses_of_lane(lane, most) : statuses; \
+        struct several several = keep_requests(lane, most, requests, most);                              \
         uint64_t entered = ticks();                                                                      \
         int result = REAL(NAME)(count, requests, outcount, indices, reported != NULL ? reported : statuses); \
         uint64_t left = ticks();                                                                         \
         if (!COMPLETES && FAILED(result)) {                                                              \
-            give_up(lane, record);                                                                       \
+            give_up(lane, several.record);                                                               \
             return failed(lane, CODE_FAILED(NAME), entered, result);                                     \
         }                                                                                                \
-        if (record != NULL && still_there(lane, record)) {                                               \
-            uint64_t *completions = record + WORD_FIELDS + 1 + several, *end = completions + 1;          \
+        if (several.record != NULL && still_there(lane, several.record)) {                               \
             if (!tells(result))                                                                          \
-                end = put_failed_all(end, record, requests, NULL);                                       \
+                put_gone(&several, requests);                                                            \
             else if (*outcount != MPI_UNDEFINED)                                                         \
                 for (int i = 0; i < *outcount; i++)                                                      \
-                    end = reported != NULL ? put_completion(end, (size_t)indices[i], &reported[i])       \
-                                           : put_completion_alone(end, (size_t)indices[i]);              \
-            finish_requests(lane, record, CODE(NAME), entered, left, completions, end);                  \
+                    put_found(&several, (size_t)indices[i], reported != NULL ? &reported[i] : NULL);     \
+            finish_several(lane, &several, CODE(NAME), entered, left);                                   \
         }                                                                                                \
         return leave(lane, result);                                                                      \
     }

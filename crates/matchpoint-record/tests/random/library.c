@@ -215,6 +215,18 @@ FUNCTION(Testsome, (int count, MPI_Request requests[], int *completed, int indic
     return MPI_SUCCESS;
 }
 
+FUNCTION(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status))
+{
+    (void)count;
+    *index = answers.completed > 0 ? answers.indices[0] : MPI_UNDEFINED;
+    if (answers.completed == 0)
+        return MPI_SUCCESS;
+    requests[*index] = MPI_REQUEST_NULL;
+    if (status != MPI_STATUS_IGNORE)
+        *status = answers.statuses[0];
+    return MPI_SUCCESS;
+}
+
 FUNCTION(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made))
 {
     (void)comm, (void)group, (void)tag;

@@ -19,6 +19,7 @@ int MPI_Isend(const void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *
 int MPI_Irecv(void *, int, MPI_Datatype, int, int, MPI_Comm, MPI_Request *);
 int MPI_Iprobe(int, int, MPI_Comm, int *, MPI_Status *);
 int MPI_Waitall(int, MPI_Request[], MPI_Status[]);
+int MPI_Waitany(int, MPI_Request[], int *, MPI_Status *);
 int MPI_Testsome(int, MPI_Request[], int *, int[], MPI_Status[]);
 int MPI_Comm_create_group(MPI_Comm, MPI_Group, int, MPI_Comm *);
 int MPI_Comm_free(MPI_Comm *);
@@ -137,25 +138,20 @@ static void begin_request(struct run *run, bool receives)
     run->numbers[run->pending++] = run->made++;
 }
 
-/* What completes nothing does not tell which of several it looked at (`listed`). */
-static void write_requests(struct run *run, const char *name, bool listed)
+static void wait_all(struct run *run)
 {
-    fputs(name, run->truth);
-    for (int i = 0; listed && i < run->pending; i++) {
+    int living = 0;
+    for (int i = 0; i < run->pending; i++)
+        living += run->requests[i] != MPI_REQUEST_NULL;
+    fputs("Waitall", run->truth);
+    /* What completes nothing does not tell which of several it looked at. */
+    for (int i = 0; (living > 0 || run->pending <= 1) && i < run->pending; i++) {
         if (run->requests[i] == MPI_REQUEST_NULL)
             fputs(" -", run->truth);
         else
             fprintf(run->truth, " #%ld", run->numbers[i]);
     }
     fputs(" |", run->truth);
-}
-
-static void wait_all(struct run *run)
-{
-    int living = 0;
-    for (int i = 0; i < run->pending; i++)
-        living += run->requests[i] != MPI_REQUEST_NULL;
-    write_requests(run, "Waitall", living > 0 || run->pending <= 1);
     for (int i = 0; i < run->pending; i++) {
         run->statuses[i] = status(run);
         if (run->requests[i] == MPI_REQUEST_NULL)
@@ -169,6 +165,24 @@ static void wait_all(struct run *run)
     run->pending = 0;
 }
 
+/* Of any and of some those are told that are found, in the order that the library tells them. */
+static void write_found(struct run *run, const char *name, int completed)
+{
+    fputs(name, run->truth);
+    for (int i = 0; i < completed; i++)
+        fprintf(run->truth, " #%ld", run->numbers[run->indices[i]]);
+    fputs(" |", run->truth);
+    for (int i = 0; i < completed; i++) {
+        run->statuses[i] = status(run);
+        fprintf(run->truth, " %d:", i);
+        write_status(run, &run->statuses[i]);
+    }
+    fputs("\n", run->truth);
+    answers.completed = completed;
+    answers.indices = run->indices;
+    answers.statuses = run->statuses;
+}
+
 /* Each of those that are left with a chance of a half, in any order; or none. */
 static void test_some(struct run *run)
 {
@@ -177,23 +191,25 @@ static void test_some(struct run *run)
     for (int i = 0; finds && i < run->pending; i++)
         if (run->requests[i] != MPI_REQUEST_NULL && below(run, 2))
             run->indices[completed++] = i;
-    write_requests(run, "Testsome", completed > 0 || run->pending <= 1);
     for (int i = completed - 1; i > 0; i--) {
         int other = below(run, (uint64_t)i + 1), index = run->indices[i];
         run->indices[i] = run->indices[other];
         run->indices[other] = index;
     }
-    for (int i = 0; i < completed; i++) {
-        run->statuses[i] = status(run);
-        fprintf(run->truth, " %d:", run->indices[i]);
-        write_status(run, &run->statuses[i]);
-    }
-    fputs("\n", run->truth);
-    answers.completed = completed;
-    answers.indices = run->indices;
-    answers.statuses = run->statuses;
+    write_found(run, "Testsome", completed);
     int indices[MOST];
     MPI_Testsome(run->pending, run->requests, &completed, indices, below(run, 2) ? run->out : MPI_STATUSES_IGNORE);
+}
+
+/* The first that is left from somewhere on. */
+static void wait_any(struct run *run)
+{
+    int index, completed = 0;
+    for (int i = run->pending > 0 ? below(run, (uint64_t)run->pending) : 0; i < run->pending && completed == 0; i++)
+        if (run->requests[i] != MPI_REQUEST_NULL)
+            run->indices[completed++] = i;
+    write_found(run, "Waitany", completed);
+    MPI_Waitany(run->pending, run->requests, &index, below(run, 2) ? run->out : MPI_STATUS_IGNORE);
 }
 
 /* Runs up, down and of one, and members of other worlds between them. */
@@ -223,7 +239,7 @@ static void any_call(struct run *run)
 {
     struct message args;
     int flag;
-    switch (below(run, 8)) {
+    switch (below(run, 9)) {
     case 0:
         args = message(run, "Send", false);
         MPI_Send(NULL, args.count, args.type, args.rank, args.tag, MPI_COMM_WORLD);
@@ -256,6 +272,9 @@ static void any_call(struct run *run)
     case 4:
         test_some(run);
         return;
+    case 5:
+        wait_any(run);
+        return;
     default:
         if (run->pending >= FEW || (run->pending > 0 && below(run, 4) == 0))
             wait_all(run);
@@ -276,9 +295,9 @@ static void *calls(void *argument)
     fprintf(run->truth, "Send 0 %d %d\n", run->number, FIRST_BYTES);
     MPI_Send(NULL, 1, (MPI_Datatype)(TYPE_BASE + FIRST_BYTES), 0, run->number, MPI_COMM_WORLD);
     for (long call = 0; call < run->calls; call++) {
-        /* Half a ring is 65536 words: this record lies outside. */
+        /* Half a ring is 131072 words: this record lies outside. */
         if (run->calls > 1000 && call % 10000 == 5000)
-            while (run->pending < 20000)
+            while (run->pending < 40000)
                 begin_request(run, true);
         if (run->calls > 1000 && call % 100 == 50)
             while (run->pending < 700)
