@@ -243,7 +243,8 @@ impl Held {
             return true;
         }
         let hash = hashing.spot(&open.rest(key)).0;
-        self.lookup.insert_by_age(hash, Line { seq: head.seq, word: word(Ref(head.id)) }).is_ok()
+        let line = Line { seq: head.seq, word: word(Ref(head.id)) };
+        self.lookup.insert_by_age(hash, line, &mut 0).is_ok()
     }
 }
 

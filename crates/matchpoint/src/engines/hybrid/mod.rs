@@ -42,8 +42,8 @@
 //! whatever their number, unless they have no part of the tag in common: what meets more than eight others under one
 //! key is in the class of its own mask. At most eight classes have an index at a time: where more take turns, those that
 //! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
-//! name, and O(slots) for eight of them before that; a message readdressed steps past those that are younger than it under its new name,
-//! and under what each index keeps of that. Close, hints and failures visit all slots, unless nothing is queued in that
+//! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
+//! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1).
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
