@@ -61,8 +61,6 @@ use crate::tagged::{self, Claims, IOV_LIMIT, Terms};
 const BOUNCES: usize = 64;
 /// Of them, those that are posted at a time while more waits here than should.
 const TRICKLE: usize = 16;
-/// Peers that the core is found to have no room for, before the others are left for later as well.
-const BUSY: usize = 32;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -360,39 +358,6 @@ impl FrontEnd {
             }
         }
         self.ask_for_more();
-    }
-
-    /// Sends an operation, or defers it until the core can.
-    ///
-    /// # Safety
-    /// A control message, or data that was asked for; not under way.
-    unsafe fn send_or_defer(&mut self, operation: *mut Operation) {
-        // SAFETY: the caller's.
-        unsafe {
-            let to = (*operation).destination();
-            if self.deferred.has(to) || self.try_send(operation) != 0 {
-                self.deferred.push(to, operation);
-            }
-        }
-    }
-
-    /// Tries what is deferred: to every peer, as much as the core has room for.
-    fn send_deferred(&mut self) {
-        let (mut busy, peers) = (0, self.deferred.peers());
-        while busy < BUSY.min(peers) {
-            let Some((_, operation)) = self.deferred.first() else { break };
-            // SAFETY: what is deferred is ours, and not under way.
-            let rc = unsafe { self.try_send(operation) };
-            if rc == -(errno::EAGAIN as isize) {
-                busy += 1;
-                self.deferred.pass();
-                continue;
-            }
-            self.deferred.take_first();
-            if rc != 0 {
-                self.undeliverable(operation, -rc as i32);
-            }
-        }
     }
 
     /// What an operation was to send cannot be: so what it is for fails.

@@ -25,6 +25,9 @@ pub fn exchange(table: &mut OpsTagged) {
     table.senddata = Some(senddata);
 }
 
+/// Peers that the core is found to have no room for, before the others are left for later as well.
+const BUSY: usize = 32;
+
 /// What says when a send is complete.
 const LEVELS: u64 = flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE;
 
@@ -243,6 +246,39 @@ impl FrontEnd {
             (control.desc[0], control.count) = (ptr::null_mut(), 1);
         }
         Some(operation)
+    }
+
+    /// Sends an operation, or defers it until the core can.
+    ///
+    /// # Safety
+    /// A control message, or data that was asked for; not under way.
+    pub(super) unsafe fn send_or_defer(&mut self, operation: *mut Operation) {
+        // SAFETY: the caller's.
+        unsafe {
+            let to = (*operation).destination();
+            if self.deferred.has(to) || self.try_send(operation) != 0 {
+                self.deferred.push(to, operation);
+            }
+        }
+    }
+
+    /// Tries what is deferred: to every peer, as much as the core has room for.
+    pub(super) fn send_deferred(&mut self) {
+        let (mut busy, peers) = (0, self.deferred.peers());
+        while busy < BUSY.min(peers) {
+            let Some((_, operation)) = self.deferred.first() else { break };
+            // SAFETY: what is deferred is ours, and not under way.
+            let rc = unsafe { self.try_send(operation) };
+            if rc == -(errno::EAGAIN as isize) {
+                busy += 1;
+                self.deferred.pass();
+                continue;
+            }
+            self.deferred.take_first();
+            if rc != 0 {
+                self.undeliverable(operation, -rc as i32);
+            }
+        }
     }
 
     /// Gives the core a control message, or the data of a message that was asked for. What the core says.
