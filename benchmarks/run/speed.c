@@ -2,7 +2,7 @@
  * JSON. Arguments: rounds (medians are over them), the number of messages that the gather leaves unexpected, and how many
  * may be unexpected at most (what needs more is left out: not every stack comes through it).
  *
- * latency, rate: 8 bytes there and back; windows of 64 receives posted before their messages come.
+ * latency, messages: 8 bytes and 1 KiB there and back; windows of 64 receives posted before their messages come.
  * posted, unexpected: the same latency while rank 1 has that many receives, or messages, that match nothing.
  * gather: every other rank sends to rank 0, which lets all of it arrive before it receives any; then the senders sleep
  * until rank 0 has received, so that what is measured on few cores is the search. In order: source by source, oldest
@@ -17,7 +17,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-enum { WINDOW = 64, LAST = 30000, NOTHING = 20000 };
+enum { WINDOW = 64, LAST = 30000, NOTHING = 20000, TINY = 8, LONGER = 1024 };
 
 static int rank, ranks, rounds;
 
@@ -33,36 +33,36 @@ static double median(double *values, int n)
     return values[n / 2];
 }
 
-static void there_and_back(int times)
+static void there_and_back(int times, int bytes)
 {
-    char text[8] = {0};
+    static char text[LONGER];
     for (int i = 0; i < times; i++) {
         if (rank == 0) {
-            MPI_Send(text, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
-            MPI_Recv(text, 8, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(text, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+            MPI_Recv(text, bytes, MPI_CHAR, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else if (rank == 1) {
-            MPI_Recv(text, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(text, 8, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
+            MPI_Recv(text, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(text, bytes, MPI_CHAR, 0, 1, MPI_COMM_WORLD);
         }
     }
 }
 
-static double latency_ns(int times)
+static double latency_ns(int times, int bytes)
 {
     double took[rounds];
-    there_and_back(times / 4 + 1);
+    there_and_back(times / 4 + 1, bytes);
     for (int round = 0; round < rounds; round++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double begun = MPI_Wtime();
-        there_and_back(times);
+        there_and_back(times, bytes);
         took[round] = (MPI_Wtime() - begun) / times / 2 * 1e9;
     }
     return median(took, rounds);
 }
 
-static double rate(int windows)
+static double rate(int windows, int bytes)
 {
-    static char texts[WINDOW][8];
+    static char texts[WINDOW][LONGER];
     MPI_Request requests[WINDOW];
     double took[rounds];
     for (int round = -1; round < rounds; round++) {
@@ -72,9 +72,9 @@ static double rate(int windows)
             char ready = 0;
             for (int j = 0; j < WINDOW && rank < 2; j++) {
                 if (rank == 0)
-                    MPI_Isend(texts[j], 8, MPI_CHAR, 1, 2, MPI_COMM_WORLD, &requests[j]);
+                    MPI_Isend(texts[j], bytes, MPI_CHAR, 1, 2, MPI_COMM_WORLD, &requests[j]);
                 else
-                    MPI_Irecv(texts[j], 8, MPI_CHAR, 0, 2, MPI_COMM_WORLD, &requests[j]);
+                    MPI_Irecv(texts[j], bytes, MPI_CHAR, 0, 2, MPI_COMM_WORLD, &requests[j]);
             }
             if (rank < 2)
                 MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
@@ -95,7 +95,7 @@ static double with_posted_ns(int depth, int times)
     char *texts = calloc(depth + 1, 1);
     for (int i = 0; i < depth && rank == 1; i++)
         MPI_Irecv(&texts[i], 1, MPI_CHAR, 0, NOTHING + i, MPI_COMM_WORLD, &requests[i]);
-    double ns = latency_ns(times);
+    double ns = latency_ns(times, TINY);
     for (int i = 0; i < depth && rank == 0; i++)
         MPI_Send(&texts[i], 1, MPI_CHAR, 1, NOTHING + i, MPI_COMM_WORLD);
     if (rank == 1)
@@ -111,7 +111,7 @@ static double with_unexpected_ns(int depth, int times)
     char text = 0;
     for (int i = 0; i < depth && rank == 0; i++)
         MPI_Send(&text, 1, MPI_CHAR, 1, NOTHING + i, MPI_COMM_WORLD);
-    double ns = latency_ns(times);
+    double ns = latency_ns(times, TINY);
     for (int i = 0; i < depth && rank == 1; i++)
         MPI_Recv(&text, 1, MPI_CHAR, 0, NOTHING + i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -201,8 +201,10 @@ int main(int count, char **words)
     rounds = count > 1 ? atoi(words[1]) : 21;
     int many = count > 2 ? atoi(words[2]) : 65536;
     int most = count > 3 ? atoi(words[3]) : INT_MAX;
-    tell("latency_ns", 0, latency_ns(200));
-    tell("messages_per_us", 0, rate(20));
+    tell("latency_ns", 0, latency_ns(200, TINY));
+    tell("messages_per_us", 0, rate(20, TINY));
+    tell("latency_%d_bytes_ns", LONGER, latency_ns(200, LONGER));
+    tell("messages_of_%d_bytes_per_us", LONGER, rate(20, LONGER));
     for (int i = 0; i < 4; i++)
         tell("posted_%d_ns", depths[i], with_posted_ns(depths[i], 50));
     for (int i = 0; i < 4; i++)

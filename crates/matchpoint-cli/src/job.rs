@@ -55,15 +55,16 @@ pub fn run(mut command: Command, watcher: &mut impl Watcher) -> Result<ExitStatu
         }
         if stop.load(Relaxed) && !asked {
             asked = true;
-            ask_to_stop(&job);
+            ask_to_stop(job.id());
         }
         watcher.looks();
         thread::sleep(LOOK);
     }
 }
 
-fn ask_to_stop(job: &Child) {
-    let pid = i32::try_from(job.id()).ok().and_then(rustix::process::Pid::from_raw);
+/// Asks the job to end: a launcher ends what it has started.
+pub fn ask_to_stop(job: u32) {
+    let pid = i32::try_from(job).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // It may have ended this moment.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);

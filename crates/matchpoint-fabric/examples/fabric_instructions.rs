@@ -74,6 +74,21 @@ impl Pair {
         }
     }
 
+    /// The same, complete on delivery.
+    fn deliver(&mut self, tag: u64) {
+        let ep = self.from.ep;
+        let iov = libc::iovec { iov_base: self.sent.as_mut_ptr().cast(), iov_len: LENGTH };
+        let context = self.contexts[0].as_mut_ptr().cast();
+        let (msg_iov, addr, data) = (&raw const iov, self.peer, 0);
+        let desc = ptr::null_mut();
+        let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data };
+        // SAFETY: an enabled endpoint; the buffer outlives the call.
+        unsafe {
+            let send = (*(*ep).tagged).sendmsg.expect("it sends");
+            assert_eq!(send(ep, &raw const msg, flags::DELIVERY_COMPLETE), 0);
+        }
+    }
+
     fn receive(&mut self, at: usize, tag: u64) {
         let ep = self.to.ep;
         let context = self.contexts[at].as_mut_ptr().cast();
@@ -91,6 +106,15 @@ impl Pair {
         while done < receives {
             done += self.read(self.to.cq, flags::RECV);
             self.read(self.from.cq, flags::SEND);
+        }
+    }
+
+    /// Has so many messages come to their end on both sides.
+    fn settle(&mut self, messages: usize) {
+        let (mut received, mut sent) = (0, 0);
+        while received < messages || sent < messages {
+            received += self.read(self.to.cq, flags::RECV);
+            sent += self.read(self.from.cq, flags::SEND);
         }
     }
 
@@ -124,7 +148,8 @@ fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// As many at a time as the queue is long, the last of them first; among receives that stand, one at a time.
+/// As many at a time as the queue is long, the last of them first; in order those whose sends are complete on delivery; among
+/// receives that stand, one at a time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
@@ -135,6 +160,12 @@ fn messages(pair: &mut Pair, pattern: &str, length: usize) {
         return;
     }
     for _ in 0..MESSAGES / length {
+        if pattern == "delivered" {
+            (0..length).for_each(|at| pair.receive(at, 0));
+            (0..length).for_each(|_| pair.deliver(0));
+            pair.settle(length);
+            continue;
+        }
         if pattern == "expected" {
             (0..length).for_each(|at| pair.receive(at, at as u64));
             (0..length).rev().for_each(|at| pair.send(at as u64));

@@ -1,6 +1,7 @@
 //! An address vector: the core's, of which we know what is in it. A message may come from a peer that the application
 //! has not told its core of yet; when it does, whoever waits for that is told.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{c_char, c_int, c_void};
 
@@ -17,6 +18,12 @@ pub const LONGEST: usize = 256;
 /// An endpoint's address, as the core names it.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
 pub struct Address(pub Vec<u8>);
+
+impl Borrow<[u8]> for Address {
+    fn borrow(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 /// One of the core's, with what was put into it.
 pub struct AddressVector {
@@ -100,7 +107,7 @@ impl AddressVector {
     }
 
     /// The peer with that address; [`ADDR_UNSPEC`]: the application has not named it.
-    pub fn find(&mut self, address: &Address) -> Addr {
+    pub fn find(&mut self, address: &[u8]) -> Addr {
         for addr in std::mem::take(&mut self.unread) {
             // SAFETY: the core's functions, on its object.
             if let Some(address) = unsafe { look_up(self.fid, self.ops.core(), addr) } {

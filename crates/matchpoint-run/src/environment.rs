@@ -40,18 +40,33 @@ pub fn variables(
     providers: &Path,
     reports: &Path,
 ) -> Vec<Variable> {
+    let set = |name, value: &str, why| Variable { name, value: value.to_owned(), why };
+    let mut all =
+        vec![set("FI_PROVIDER_PATH", &providers.to_string_lossy(), "where libfabric finds the provider")];
+    if stack.vendor == Vendor::Intel {
+        all.push(set("MATCHPOINT_PROVIDER", CORE, "its libfabric chooses among core providers only"));
+        all.extend(through(stack, CORE));
+    } else {
+        all.extend(through(stack, &format!("{};{UTILITY}", choice.core)));
+    }
+    all.extend([
+        set("MATCHPOINT_CORE", &choice.core, "what transports messages"),
+        set("MATCHPOINT_ENGINE", engine, "what matches them"),
+        set(
+            "MATCHPOINT_QUEUES_SIGNAL",
+            QUEUES_SIGNAL,
+            "on SIGUSR2 a process tells what stands in its queues",
+        ),
+        set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did"),
+    ]);
+    all
+}
+
+/// What has messages go through this provider of libfabric's, those within a host, too.
+pub fn through(stack: &Stack, provider: &str) -> Vec<Variable> {
     let mut all = Vec::new();
     let mut set = |name, value: &str, why| all.push(Variable { name, value: value.to_owned(), why });
-    set("FI_PROVIDER_PATH", &providers.to_string_lossy(), "where libfabric finds the provider");
-    let chain = format!("{};{UTILITY}", choice.core);
-    if stack.vendor == Vendor::Intel {
-        set("MATCHPOINT_PROVIDER", CORE, "its libfabric chooses among core providers only");
-        set("FI_PROVIDER", CORE, "the only one that the MPI gets to see");
-        set("I_MPI_OFI_PROVIDER", CORE, "what it would set FI_PROVIDER to by itself");
-        set("I_MPI_FABRICS", "ofi", "messages within a host go through libfabric, too");
-    } else {
-        set("FI_PROVIDER", &chain, "the only one that the MPI gets to see");
-    }
+    set("FI_PROVIDER", provider, "the only one that the MPI gets to see");
     match stack.vendor {
         Vendor::Mpich => {
             set("MPIR_CVAR_CH4_NETMOD", "ofi", "libfabric, where UCX is there too");
@@ -60,15 +75,14 @@ pub fn variables(
         Vendor::OpenMpi => {
             set("OMPI_MCA_pml", "cm", "the component that leaves matching to the network");
             set("OMPI_MCA_mtl", "ofi", "libfabric");
-            set(include(stack), &chain, "providers that it excludes by default");
+            set(include(stack), provider, "providers that it excludes by default");
             set("OMPI_MCA_osc", "^ucx", "one-sided communication by UCX does not go with it");
         }
-        Vendor::Intel => {}
+        Vendor::Intel => {
+            set("I_MPI_OFI_PROVIDER", provider, "what it would set FI_PROVIDER to by itself");
+            set("I_MPI_FABRICS", "ofi", "messages within a host go through libfabric, too");
+        }
     }
-    set("MATCHPOINT_CORE", &choice.core, "what transports messages");
-    set("MATCHPOINT_ENGINE", engine, "what matches them");
-    set("MATCHPOINT_QUEUES_SIGNAL", QUEUES_SIGNAL, "on SIGUSR2 a process tells what stands in its queues");
-    set("MATCHPOINT_REPORT", &reports.to_string_lossy(), "where processes tell what they did");
     all
 }
 

@@ -80,11 +80,11 @@ impl Folder {
                 folder.path.display()
             )));
         }
-        for (name, stale) in [("providers", &["-fi.so"][..]), ("reports", &[".json", ".txt", ".bin"])] {
-            let path = folder.path.join(name);
+        for path in [folder.providers(), folder.reports()] {
             fs::create_dir_all(&path).map_err(|error| RunError::file(&path, &error))?;
-            empty(&path, stale).map_err(|error| RunError::file(&path, &error))?;
         }
+        empty(&folder.providers(), &["-fi.so"])?;
+        folder.forget_reports()?;
         folder.fill(hosts.here && named.is_none(), provider, core, folders)?;
         Ok(folder)
     }
@@ -115,6 +115,14 @@ impl Folder {
         self.path.join("reports")
     }
 
+    /// What processes of an earlier run have left there.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    pub fn forget_reports(&self) -> Result<(), RunError> {
+        empty(&self.reports(), &[".json", ".txt", ".bin"])
+    }
+
     /// The user named it: it stays.
     pub fn stays(&self) -> bool {
         self.temporary.is_none()
@@ -131,11 +139,12 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
 }
 
 /// Of what ends in one of these.
-fn empty(folder: &Path, endings: &[&str]) -> std::io::Result<()> {
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
+fn empty(folder: &Path, endings: &[&str]) -> Result<(), RunError> {
+    let failed = |error| RunError::file(folder, &error);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
         if endings.iter().any(|ending| entry.file_name().to_string_lossy().ends_with(ending)) {
-            fs::remove_file(entry.path())?;
+            fs::remove_file(entry.path()).map_err(|error| RunError::file(&entry.path(), &error))?;
         }
     }
     Ok(())

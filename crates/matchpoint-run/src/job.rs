@@ -29,6 +29,17 @@ pub struct Request {
     pub command: Vec<String>,
 }
 
+/// How a job may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Its messages matched by an engine of ours.
+    Ours,
+    /// Over the same core, which matches them itself.
+    Core,
+    /// As if we were not there.
+    Shipped,
+}
+
 /// A job that is ready to run.
 #[derive(Debug)]
 pub struct Job {
@@ -89,22 +100,37 @@ impl Job {
         Ok(Job { command, stack, fabric, hosts, choice, engine, variables, ranks: words.ranks, folder })
     }
 
-    /// The command with all that it needs.
-    pub fn command(&self) -> Command {
+    /// The command with all that it needs to run in this way.
+    pub fn command(&self, way: Way) -> Command {
+        let of_core;
+        let variables = match way {
+            Way::Ours => &self.variables[..],
+            Way::Core => {
+                of_core = environment::through(&self.stack, &self.choice.core);
+                &of_core
+            }
+            Way::Shipped => &[],
+        };
         let mut command = Command::new(&self.command[0]);
-        command.args(self.handed_on());
+        if way != Way::Shipped {
+            command.args(self.hand_on(variables));
+        }
         command.args(&self.command[1..]);
-        command.envs(self.variables.iter().map(|variable| (variable.name, &variable.value)));
+        command.envs(variables.iter().map(|variable| (variable.name, &variable.value)));
         command
     }
 
-    /// Options that hand the variables on: Open MPI's launcher does so by itself only for its own, and on this host.
-    /// So it is with what users tell the provider themselves.
+    /// Options that hand our variables on: Open MPI's launcher does so by itself only for its own, and on this host.
     pub fn handed_on(&self) -> Vec<&'static str> {
+        self.hand_on(&self.variables)
+    }
+
+    /// So it is with what users tell the provider themselves.
+    fn hand_on(&self, variables: &[Variable]) -> Vec<&'static str> {
         if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
             return Vec::new();
         }
-        let names = self.variables.iter().map(|variable| variable.name);
+        let names = variables.iter().map(|variable| variable.name);
         let set = PASSED_ON.iter().copied().filter(|name| env::var_os(name).is_some());
         names.filter(|name| !name.starts_with("OMPI_")).chain(set).flat_map(|name| ["-x", name]).collect()
     }

@@ -8,9 +8,17 @@ const PACKAGE: &str = "matchpoint-fabric";
 const EXAMPLE: &str = "fabric_instructions";
 const FUNCTION: &str = "fabric_instructions::counted_messages";
 
-/// Messages that are expected, or not: one at a time, and many, of which the last is matched first; and one at a time
-/// among many receives that nothing matches.
-const PATTERNS: [&str; 5] = ["expected:1", "unexpected:1", "expected:1024", "unexpected:1024", "among:8192"];
+/// Messages that are expected, or not: one at a time, and many, of which the last is matched first; one at a time among many
+/// receives that nothing matches; and those whose sends are complete on delivery.
+const PATTERNS: [&str; 7] = [
+    "expected:1",
+    "unexpected:1",
+    "expected:1024",
+    "unexpected:1024",
+    "among:8192",
+    "delivered:1",
+    "delivered:64",
+];
 /// Of each pattern, as the example has it.
 const MESSAGES: f64 = 1024.0;
 const FRONT_ENDS: [&str; 2] = ["peer", "layered"];

@@ -9,6 +9,7 @@ use super::engine_of_processor;
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run -- mpiexec -n 8 ./app input.dat
   matchpoint run --engine list --stats -- mpirun --oversubscribe -n 64 ./app
+  matchpoint run --compare 3 -- mpiexec -n 8 ./app
   matchpoint run --record app.trace -- mpiexec -n 8 ./app
   matchpoint analyze --arrivals recorded app.trace
   matchpoint run --core 'tcp;ofi_rxm' --json f.json -- mpiexec -f hosts -n 64 ./app
@@ -36,6 +37,12 @@ pub struct Run {
     /// Replace the trace that is there
     #[arg(long, requires = "record")]
     pub replace: bool,
+
+    /// Run it so many times in turn with the engine, as the MPI is shipped, and over the same transport without us; tell how long
+    /// each took
+    #[arg(long, value_name = "TIMES", conflicts_with_all = ["dry_run", "results", "record"],
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub compare: Option<u32>,
 
     /// Print a row for every rank, rather than for the ten that matching costs most
     #[arg(long)]

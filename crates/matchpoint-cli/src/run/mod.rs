@@ -1,5 +1,6 @@
 //! `matchpoint run`: an MPI job whose messages an engine of ours matches, by way of libfabric.
 
+mod compare;
 mod news;
 mod queues;
 mod recorder;
@@ -8,7 +9,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use matchpoint_run::job::{Job, Request};
+use matchpoint_run::job::{Job, Request, Way};
 use matchpoint_run::report::{self as reports, Process};
 use matchpoint_run::{RunError, libfabric};
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use crate::cli;
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
+use crate::report::run::compared::Compared;
 use crate::report::run::{Run, json as json_report, terminal, verdict};
 use crate::{format, job};
 use news::{News, news_of};
@@ -68,12 +70,18 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let recorder = Recorder::prepare(arguments, &mut job)?;
     anstream::eprintln!("matchpoint: {}", job.describe());
-    let mut news = News::default();
-    let mut queues = Queues::watch()?;
-    let status = job::run(job.command(), &mut || {
-        news.look(&job);
-        queues.look(&job);
-    })?;
+    let (mut news, mut queues) = (News::default(), Queues::watch()?);
+    let mut with_us = || {
+        job::run(job.command(Way::Ours), &mut || {
+            news.look(&job);
+            queues.look(&job);
+        })
+    };
+    let mut compared = None;
+    let status = match arguments.compare {
+        Some(times) => compare::run(&job, times, &mut with_us, compared.insert(Compared::new(&job)))?,
+        None => with_us()?,
+    };
     let recorded = recorder.map_or(Ok(()), |recorder| recorder.finish(&job, status));
     let told = job.processes();
     let run = of(&job, &told);
@@ -88,7 +96,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     if !news.told {
         anstream::eprintln!("{}", news_of(&job, &told));
     }
-    finish(arguments, outputs, json, &about(&job, status), &run)?;
+    if let Some(compared) = &compared {
+        anstream::eprint!("{}", compared.render());
+    }
+    finish(arguments, outputs, json, &about(&job, status, compared.as_ref()), &run)?;
     recorded.and_then(|()| job::ended(status))
 }
 
@@ -125,8 +136,8 @@ fn finish(
     Ok(())
 }
 
-/// What was known before it ran.
-fn about(job: &Job, status: ExitStatus) -> Value {
+/// What was known before it ran, and how it ran otherwise.
+fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
     json!({
         "mpi": job.stack.vendor.name(),
         "mpi_version": job.stack.version.as_ref().map(ToString::to_string),
@@ -134,6 +145,7 @@ fn about(job: &Job, status: ExitStatus) -> Value {
         "libfabric": job.fabric.as_ref().map(|fabric| format!("{}.{}", fabric.version.0, fabric.version.1)),
         "core": job.choice.core,
         "exit_status": status.code(),
+        "compared": compared.map(Compared::document),
     })
 }
 

@@ -85,6 +85,30 @@ fn wildcards_and_probes() {
     });
 }
 
+/// With the owner of a queue, and above a core: what the tests above leave out.
+#[test]
+fn the_other_samples() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let matrix = mpi.example("irregular.mtx");
+    let matrix = matrix.to_str().unwrap();
+    let samples: [(&str, &[&str]); 7] = [
+        ("halo27", &["--persistent"]),
+        ("sweep", &[]),
+        ("amr", &[]),
+        ("spmv", &[matrix, "--power"]),
+        ("alltoall_reverse", &["--blocks", "32"]),
+        ("threads_halo", &["--comms"]),
+        ("features", &[]),
+    ];
+    for core in ["shm", "tcp"] {
+        for (program, arguments) in samples {
+            eprintln!("{program} over {core}");
+            compare(&mpi, 4, program, arguments, &["--core", core]);
+        }
+    }
+}
+
 #[test]
 fn any_engine() {
     let _alone = mpi::alone();

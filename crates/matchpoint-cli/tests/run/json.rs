@@ -58,7 +58,8 @@ fn every_member_is_documented() {
     processes.push(Process { unmatched: vec!["too old".to_owned()], ..Process::default() });
     let run = Run::new(&processes, Some(5));
     let job = serde_json::json!({
-        "mpi": "MPICH", "mpi_version": "5.0.2", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0
+        "mpi": "MPICH", "mpi_version": "5.0.2", "mpi_library": "/x", "libfabric": "2.5", "core": "shm", "exit_status": 0,
+        "compared": [{ "way": "ours", "seconds": [1.5], "left_out": null }]
     });
     let document = json::document(&job, &run, &verdict::verdict(&run));
     let mut found = BTreeSet::new();
@@ -90,6 +91,18 @@ fn the_worst_rank_comes_first_and_decides() {
     assert!(text.find("\n19 ").unwrap() < text.find("\n18 ").unwrap(), "{text}");
     assert!(!text.contains("\n0 "), "{text}");
     assert!(terminal::render(&run, &verdict, true).contains("\n0 "));
+}
+
+#[test]
+fn worlds_are_told_apart_where_there_are_several() {
+    let of = |ranks: [Option<u64>; 2]| {
+        let processes = ranks.map(|rank| Process { rank, ..process(1) });
+        let run = Run::new(&processes, None);
+        terminal::render(&run, &verdict::verdict(&run), true).contains("several worlds")
+    };
+    assert!(of([Some(0), Some(0)]), "as after MPI_Comm_spawn");
+    assert!(!of([Some(0), Some(1)]));
+    assert!(!of([None, None]), "programs of libfabric's, say");
 }
 
 #[test]

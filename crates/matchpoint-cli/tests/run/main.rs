@@ -5,6 +5,7 @@
 
 #[path = "../record/cluster.rs"]
 mod cluster;
+mod compared;
 mod endings;
 mod examples;
 mod explained;
@@ -15,6 +16,7 @@ mod json;
 #[path = "../record/mpi.rs"]
 #[allow(dead_code)]
 mod mpi;
+mod others;
 mod recorded;
 mod semantics;
 mod settings;

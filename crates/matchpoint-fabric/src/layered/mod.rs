@@ -9,6 +9,7 @@
 //!
 //! Works on any core with reliable datagrams and tagged messages.
 
+mod acknowledgements;
 mod acquaintance;
 mod arrive;
 mod credit;
@@ -35,6 +36,7 @@ use crate::abi::{
 };
 use crate::address_vector::AddressVector;
 use crate::dump::{self, Tell, Told};
+use crate::layered::acknowledgements::Acknowledgements;
 use crate::layered::acquaintance::Acquaintance;
 use crate::layered::credit::Credit;
 use crate::layered::entry::{Entry, State};
@@ -53,14 +55,12 @@ use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
 use crate::settings::settings;
-use crate::tagged::{self, Claims, Terms};
+use crate::tagged::{self, Claims, IOV_LIMIT, Terms};
 
 /// Buffers that wait for messages: taken in turn, so that more of them than fit into the cache cost a miss a message.
 const BOUNCES: usize = 64;
 /// Of them, those that are posted at a time while more waits here than should.
 const TRICKLE: usize = 16;
-/// Peers that the core is found to have no room for, before the others are left for later as well.
-const BUSY: usize = 32;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -80,9 +80,14 @@ pub struct FrontEnd {
     arena: Rc<Arena>,
     credit: Credit,
     acquaintance: Acquaintance,
+    acknowledgements: Acknowledgements,
     av: *mut AddressVector,
     /// Longer messages are announced.
     eager_bytes: usize,
+    /// What the core injects, in bytes.
+    inject_bytes: usize,
+    /// How many buffers a message of ours may consist of.
+    most_parts: usize,
     /// Bytes of messages that wait here.
     kept_bytes: usize,
     /// Buffers that are not posted: the core was busy, or too much waits here.
@@ -160,8 +165,11 @@ impl FrontEnd {
                 arena: Rc::new(arena),
                 credit: Credit::default(),
                 acquaintance: Acquaintance::default(),
+                acknowledgements: Acknowledgements::default(),
                 av: ptr::null_mut(),
                 eager_bytes,
+                inject_bytes: tx.inject_size,
+                most_parts: tx.iov_limit.min(IOV_LIMIT),
                 kept_bytes: 0,
                 parked: Vec::new(),
                 deferred: Turns::new(),
@@ -249,9 +257,7 @@ impl FrontEnd {
             // SAFETY: the queues are ours, the front end lives until it takes itself off them.
             unsafe { Queue::of(cq).add_front_end(this, self.arena.range(), (other != cq).then_some(other)) };
         }
-        // SAFETY: the info is complete.
-        let inject_bytes = unsafe { (*(*self.info.0).tx_attr).inject_size };
-        let longest = (wire::LONGEST + credit::FREE.max(self.eager_bytes)).max(inject_bytes);
+        let longest = (wire::LONGEST + credit::FREE.max(self.eager_bytes)).max(self.inject_bytes);
         for _ in 0..BOUNCES {
             self.new_buffer(Kind::Bounce, longest)?;
         }
@@ -316,12 +322,15 @@ impl FrontEnd {
         }
     }
 
-    /// What could not be done when it came up.
+    /// What is done once for all that the core has delivered, and what could not be done when it came up.
     ///
     /// # Safety
     /// The endpoint is open.
     #[inline]
     pub unsafe fn progress(&mut self) {
+        if !self.acknowledgements.is_empty() {
+            self.send_acknowledgements();
+        }
         if self.is_waiting() {
             // SAFETY: the caller's.
             unsafe { self.catch_up() };
@@ -349,39 +358,6 @@ impl FrontEnd {
             }
         }
         self.ask_for_more();
-    }
-
-    /// Sends an operation, or defers it until the core can.
-    ///
-    /// # Safety
-    /// A control message, or data that was asked for; not under way.
-    unsafe fn send_or_defer(&mut self, operation: *mut Operation) {
-        // SAFETY: the caller's.
-        unsafe {
-            let to = (*operation).destination();
-            if self.deferred.has(to) || self.try_send(operation) != 0 {
-                self.deferred.push(to, operation);
-            }
-        }
-    }
-
-    /// Tries what is deferred: to every peer, as much as the core has room for.
-    fn send_deferred(&mut self) {
-        let (mut busy, peers) = (0, self.deferred.peers());
-        while busy < BUSY.min(peers) {
-            let Some((_, operation)) = self.deferred.first() else { break };
-            // SAFETY: what is deferred is ours, and not under way.
-            let rc = unsafe { self.try_send(operation) };
-            if rc == -(errno::EAGAIN as isize) {
-                busy += 1;
-                self.deferred.pass();
-                continue;
-            }
-            self.deferred.take_first();
-            if rc != 0 {
-                self.undeliverable(operation, -rc as i32);
-            }
-        }
     }
 
     /// What an operation was to send cannot be: so what it is for fails.

@@ -71,7 +71,7 @@ pub struct Operation {
     /// Data received: what for.
     pub entry: *mut Entry,
     /// A send: the application's buffers. Of others, the first is their own: a core may look there until they complete
-    /// (`FI_ASYNC_IOV`).
+    /// (`FI_ASYNC_IOV`); an announcement may have the application's behind it.
     pub iov: [iovec; IOV_LIMIT],
     /// Their registrations.
     pub desc: [*mut c_void; IOV_LIMIT],
@@ -90,6 +90,20 @@ pub struct Destination {
 }
 
 impl Operation {
+    /// A control message is followed by what lies in these buffers of the application's, which are hers again when the message
+    /// has arrived.
+    ///
+    /// # Safety
+    /// Fewer than [`IOV_LIMIT`]; registrations are null or as many.
+    pub unsafe fn append(&mut self, iov: &[iovec], desc: *const *mut c_void) {
+        for (at, part) in iov.iter().enumerate() {
+            self.iov[1 + at] = *part;
+            // SAFETY: the caller's.
+            self.desc[1 + at] = if desc.is_null() { ptr::null_mut() } else { unsafe { *desc.add(at) } };
+        }
+        self.count = 1 + iov.len();
+    }
+
     /// Of one that sends.
     pub fn destination(&self) -> Destination {
         let is_private = self.kind != Kind::Control || self.flags & PRIVATE != 0;

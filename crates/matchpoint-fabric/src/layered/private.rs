@@ -106,7 +106,7 @@ impl Private {
     ///
     /// # Safety
     /// The endpoint is open.
-    pub unsafe fn peer(&mut self, address: &Address) -> Option<Addr> {
+    pub unsafe fn peer(&mut self, address: &[u8]) -> Option<Addr> {
         if let Some(&addr) = self.known.get(address) {
             return Some(addr);
         }
@@ -114,10 +114,10 @@ impl Private {
         // SAFETY: the address vector is open, and the address is as long as it says it is.
         let inserted = unsafe {
             let insert = (*(*self.av).ops).insert.expect("every address vector takes addresses");
-            insert(self.av, address.0.as_ptr().cast::<c_void>(), 1, &raw mut addr, 0, ptr::null_mut())
+            insert(self.av, address.as_ptr().cast::<c_void>(), 1, &raw mut addr, 0, ptr::null_mut())
         };
         (inserted == 1).then(|| {
-            self.known.insert(address.clone(), addr);
+            self.known.insert(Address(address.to_vec()), addr);
             addr
         })
     }
@@ -128,7 +128,7 @@ impl Private {
     /// The endpoint is open.
     pub unsafe fn as_kept(&mut self, address: Address) -> Address {
         // SAFETY: the caller's.
-        let kept = unsafe { self.peer(&address).and_then(|addr| look_up(self.av, &*(*self.av).ops, addr)) };
+        let kept = unsafe { self.peer(&address.0).and_then(|addr| look_up(self.av, &*(*self.av).ops, addr)) };
         kept.unwrap_or(address)
     }
 

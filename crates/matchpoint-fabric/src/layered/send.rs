@@ -8,7 +8,6 @@ use std::ptr;
 use libc::iovec;
 
 use crate::abi::{Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
-use crate::address_vector::Address;
 use crate::layered::operation::{Destination, Kind, Operation, PRIVATE, WHOLE, new_bytes};
 use crate::layered::wire::{ANNOUNCE, Announce, CONTROL};
 use crate::layered::{FrontEnd, credit};
@@ -25,6 +24,9 @@ pub fn exchange(table: &mut OpsTagged) {
     table.sendmsg = Some(sendmsg);
     table.senddata = Some(senddata);
 }
+
+/// Peers that the core is found to have no room for, before the others are left for later as well.
+const BUSY: usize = 32;
 
 /// What says when a send is complete.
 const LEVELS: u64 = flags::DELIVERY_COMPLETE | flags::TRANSMIT_COMPLETE;
@@ -83,12 +85,10 @@ impl FrontEnd {
         let iov = unsafe { buffers(message.msg_iov, message.iov_count) };
         let bytes = total(iov);
         // Applications were told that this bit is not theirs.
-        if iov.len() > IOV_LIMIT || tag & CONTROL != 0 {
+        if iov.len() > IOV_LIMIT || tag & CONTROL != 0 || self.private.is_none() {
             return -(errno::EINVAL as isize);
         }
-        let Some(private) = &self.private else { return -(errno::EINVAL as isize) };
-        let (address, is_known) = (private.address.clone(), self.acquaintance.is_known_to(to));
-        let name = if is_known { Address::default() } else { self.acquaintance.name.clone() };
+        let is_known = self.acquaintance.is_known_to(to);
         // Until it is matched: then its data may as well be asked for.
         let is_claimed = flags & flags::MATCH_COMPLETE != 0;
         let is_awaited = !is_claimed && self.waits_for_peer(flags);
@@ -112,7 +112,6 @@ impl FrontEnd {
             self.done(send);
             return -(errno::EAGAIN as isize);
         }
-        let payload = if is_whole { gathered(iov, bytes) } else { Vec::new() };
         let of = if send.is_null() { 0 } else { self.arena().name(send) };
         let announce = Announce {
             operation: if is_whole && !is_awaited { 0 } else { of },
@@ -121,13 +120,23 @@ impl FrontEnd {
             data,
             flags: flags & flags::REMOTE_CQ_DATA
                 | if is_whole && is_awaited { flags::DELIVERY_COMPLETE } else { 0 },
-            address,
-            name,
-            payload: &payload,
-        };
+            address: self.private.as_ref().map_or(&[], |private| &private.address.0),
+            name: if is_known { &[] } else { &self.acquaintance.name.0 },
+        }
+        .encode();
         let is_done = is_whole && !is_awaited;
         let more = if is_done { WHOLE | flags & LEVELS } else { 0 } | flags & flags::FENCE;
-        let rc = self.try_control(to, ANNOUNCE, &announce.encode(), of, more);
+        // Until the peer has it its buffers are not the application's again.
+        let stays = is_awaited && flags & flags::INJECT == 0 && iov.len() < self.most_parts;
+        let copied = if is_whole && !stays { iov } else { &[] };
+        let control = self.new_control(to, ANNOUNCE, &announce, copied, of, more);
+        // SAFETY: just made; the registrations are as many as the buffers.
+        let rc = control.map_or(-(errno::EAGAIN as isize), |control| unsafe {
+            if is_whole && stays {
+                (*control).append(iov, message.desc);
+            }
+            self.send_or_give_back(control)
+        });
         if rc != 0 {
             self.take_back(to, bytes, is_known && is_whole);
             if !send.is_null() {
@@ -175,63 +184,101 @@ impl FrontEnd {
         Some(operation)
     }
 
-    /// Sends a control message on the application's endpoint, in the order of its messages, or not at all.
-    fn try_control(&mut self, to: Addr, tag: u64, message: &[u8], of: u64, flags: u64) -> isize {
-        let Some(operation) = self.new_control(to, tag, message, of, flags) else {
-            return -(errno::EAGAIN as isize);
-        };
-        // SAFETY: just made.
-        let rc = unsafe { self.try_send(operation) };
+    /// Sends a control message, or gives it back.
+    ///
+    /// # Safety
+    /// Just made.
+    unsafe fn send_or_give_back(&mut self, control: *mut Operation) -> isize {
+        // SAFETY: the caller's.
+        let rc = unsafe { self.try_send(control) };
         if rc != 0 {
-            self.done(operation);
+            self.done(control);
         }
         rc
     }
 
-    /// Tells a peer a number: nobody is told when it is sent.
-    pub fn send_number(&mut self, to: Addr, tag: u64, number: u64) {
-        let message = number.to_ne_bytes();
+    /// Tells a peer something of a few bytes: nobody is told when it is sent.
+    pub fn send_answer(&mut self, to: Addr, tag: u64, message: &[u8]) {
         let is_first = !self.deferred.has(Destination { is_private: false, addr: to });
-        if let Some(inject) = self.core().inject.filter(|_| is_first) {
+        if let Some(inject) = self.core().inject.filter(|_| is_first && message.len() <= self.inject_bytes) {
             // SAFETY: the core's function, which is done with the message when it returns.
             if unsafe { inject(self.ep, message.as_ptr().cast(), message.len(), to, tag) } == 0 {
                 return;
             }
         }
-        self.send_control(self.ep, to, tag, &message, 0);
+        self.send_control(self.ep, to, tag, message, 0);
     }
 
     /// Sends a control message, now or as soon as the core can.
     pub fn send_control(&mut self, ep: *mut FidEp, to: Addr, tag: u64, message: &[u8], of: u64) -> bool {
         let flags = if ep == self.ep { 0 } else { PRIVATE };
-        let Some(operation) = self.new_control(to, tag, message, of, flags) else { return false };
+        let Some(operation) = self.new_control(to, tag, message, &[], of, flags) else { return false };
         // SAFETY: just made.
         unsafe { self.send_or_defer(operation) };
         true
     }
 
+    /// A control message of these bytes, and behind them a copy of what is in these buffers.
     fn new_control(
         &mut self,
         to: Addr,
         tag: u64,
         message: &[u8],
+        copied: &[iovec],
         of: u64,
         flags: u64,
     ) -> Option<*mut Operation> {
         let operation = self.arena().get(Kind::Control)?;
-        let Some(buffer) = new_bytes(message.len()) else {
+        let bytes = message.len() + total(copied);
+        let Some(buffer) = new_bytes(bytes) else {
             self.done(operation);
             return None;
         };
-        // SAFETY: just taken, and as much memory as the message has.
+        // SAFETY: just taken, and as much memory as both have; the application's buffers are as it says.
         unsafe {
             ptr::copy_nonoverlapping(message.as_ptr(), buffer, message.len());
+            copy(copied, buffer.add(message.len()));
             let control = &mut *operation;
-            (control.buffer, control.bytes) = (buffer, message.len());
+            (control.buffer, control.bytes) = (buffer, bytes);
             (control.addr, control.tag, control.of) = (to, tag, of);
             control.flags = flags;
+            control.iov[0] = iovec { iov_base: buffer.cast(), iov_len: bytes };
+            (control.desc[0], control.count) = (ptr::null_mut(), 1);
         }
         Some(operation)
+    }
+
+    /// Sends an operation, or defers it until the core can.
+    ///
+    /// # Safety
+    /// A control message, or data that was asked for; not under way.
+    pub(super) unsafe fn send_or_defer(&mut self, operation: *mut Operation) {
+        // SAFETY: the caller's.
+        unsafe {
+            let to = (*operation).destination();
+            if self.deferred.has(to) || self.try_send(operation) != 0 {
+                self.deferred.push(to, operation);
+            }
+        }
+    }
+
+    /// Tries what is deferred: to every peer, as much as the core has room for.
+    pub(super) fn send_deferred(&mut self) {
+        let (mut busy, peers) = (0, self.deferred.peers());
+        while busy < BUSY.min(peers) {
+            let Some((_, operation)) = self.deferred.first() else { break };
+            // SAFETY: what is deferred is ours, and not under way.
+            let rc = unsafe { self.try_send(operation) };
+            if rc == -(errno::EAGAIN as isize) {
+                busy += 1;
+                self.deferred.pass();
+                continue;
+            }
+            self.deferred.take_first();
+            if rc != 0 {
+                self.undeliverable(operation, -rc as i32);
+            }
+        }
     }
 
     /// Gives the core a control message, or the data of a message that was asked for. What the core says.
@@ -244,16 +291,10 @@ impl FrontEnd {
         // SAFETY: the caller's.
         let sending = unsafe { &mut *operation };
         let is_control = sending.kind == Kind::Control;
-        let (count, desc) = if is_control {
-            sending.iov[0] = iovec { iov_base: sending.buffer.cast(), iov_len: sending.bytes };
-            (1, ptr::null_mut())
-        } else {
-            (sending.count, sending.desc.as_mut_ptr())
-        };
         let msg = MsgTagged {
             msg_iov: sending.iov.as_ptr(),
-            desc,
-            iov_count: count,
+            desc: sending.desc.as_mut_ptr(),
+            iov_count: sending.count,
             addr: sending.addr,
             tag: sending.tag,
             ignore: 0,
@@ -372,28 +413,26 @@ fn message(
     MsgTagged { msg_iov: iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data }
 }
 
-/// The bytes of a message in one piece.
-fn gathered(iov: &[iovec], bytes: usize) -> Vec<u8> {
-    let mut whole = Vec::with_capacity(bytes);
+/// Copies what is in these buffers.
+///
+/// # Safety
+/// They are as the application says, and there is as much room.
+unsafe fn copy(iov: &[iovec], mut to: *mut u8) {
     for part in iov.iter().filter(|part| part.iov_len > 0) {
-        // SAFETY: the application's buffers are as it says.
-        whole.extend_from_slice(unsafe {
-            std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len)
-        });
+        // SAFETY: the caller's.
+        unsafe {
+            ptr::copy_nonoverlapping(part.iov_base.cast(), to, part.iov_len);
+            to = to.add(part.iov_len);
+        }
     }
-    whole
 }
 
 /// Has a send keep its message, for its buffers are the application's again as soon as it is called. False: there is no
 /// memory.
 fn keep(send: *mut Operation, iov: &[iovec], bytes: usize) -> bool {
     let Some(memory) = new_bytes(bytes) else { return false };
-    let mut done = 0;
-    for part in iov.iter().filter(|part| part.iov_len > 0) {
-        // SAFETY: the application's buffers are as it says, and `bytes` long in all.
-        unsafe { ptr::copy_nonoverlapping(part.iov_base.cast(), memory.add(done), part.iov_len) };
-        done += part.iov_len;
-    }
+    // SAFETY: the application's buffers are as it says, and `bytes` long in all.
+    unsafe { copy(iov, memory) };
     // SAFETY: an operation that was just taken; its memory is freed when it is given back.
     let send = unsafe { &mut *send };
     (send.buffer, send.bytes) = (memory, bytes);

@@ -164,7 +164,7 @@ impl FrontEnd {
     /// none are wanted (any more). `of` is the operation of ours that they are for.
     pub(crate) fn request(&mut self, operation: u64, to: Addr, tag: u64, bytes: usize, of: u64) {
         let Some(private) = &self.private else { return };
-        let request = Request { operation, tag, bytes: bytes as u64, address: private.address.clone() };
+        let request = Request { operation, tag, bytes: bytes as u64, address: &private.address.0 };
         let ep = private.ep;
         if !self.send_control(ep, to, REQUEST, &request.encode(), of) {
             if let Some((Kind::Data, data)) = self.arena().find(of) {
@@ -186,7 +186,7 @@ impl FrontEnd {
             return self.sent(send, 0);
         }
         // SAFETY: the private endpoint is open.
-        let to = self.private.as_mut().and_then(|private| unsafe { private.peer(&request.address) });
+        let to = self.private.as_mut().and_then(|private| unsafe { private.peer(request.address) });
         let Some(to) = to else { return self.sent(send, errno::EINVAL) };
         // SAFETY: found as an operation that waits for this.
         unsafe {

@@ -57,6 +57,28 @@ fn what_is_complete_on_delivery_is_so_at_a_peer_that_has_forgotten_the_sender() 
     assert_eq!(complete, [11]);
 }
 
+#[test]
+fn what_arrives_together_is_acknowledged_together_and_goes_from_where_it_lies() {
+    const TOGETHER: usize = 8;
+    let all = endpoints(2, BOTH);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    known(&all[0], &all[1], to);
+    look(&all[1], 100);
+    look(&all[0], 100);
+    for context in 0..TOGETHER {
+        send_with(flags::DELIVERY_COMPLETE, &all[0], to, 5, &[9; SHORT], context);
+    }
+    let parts: Vec<usize> = sent_last(&all[1]).parts.iter().map(|part| part.iov_len).collect();
+    assert_eq!(parts[1..], [SHORT], "its beginning, and the application's buffer");
+    let_arrive(&all[1]);
+    look(&all[1], 1);
+    // SAFETY: an endpoint of the core's; tests look at it before they go on.
+    let answers = unsafe { (*world().endpoints[all[0].number() as usize]).under_way() };
+    assert_eq!(answers, 1);
+    let complete = look(&all[0], 100).0;
+    assert_eq!(complete, (0..TOGETHER).collect::<Vec<_>>());
+}
+
 /// Applications may ask for errors without having been told that there are some.
 #[test]
 fn errors_of_our_operations_are_not_the_applications() {

@@ -1,5 +1,7 @@
-//! What became of a job whose messages an engine of ours matched: its verdict, on the terminal, and as JSON.
+//! What became of a job whose messages an engine of ours matched: its verdict, on the terminal, and as JSON; and how long it
+//! took without us.
 
+pub mod compared;
 pub mod json;
 pub mod terminal;
 pub mod verdict;

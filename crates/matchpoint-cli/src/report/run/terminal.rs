@@ -24,8 +24,10 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     let told: Vec<&Rank> = run.ranks.iter().filter(|rank| rank.complete || rank.searches() > 0).collect();
     if !told.is_empty() {
         let shown = if all { told.len() } else { ROWS.min(told.len()) };
-        // Those of spawned processes begin again at 0.
-        let of_several = |rank: &Rank| told.iter().filter(|other| other.rank == rank.rank).count() > 1;
+        // Those of spawned processes begin again at 0; without a launcher there are none.
+        let of_several = |rank: &Rank| {
+            rank.rank.is_some() && told.iter().filter(|other| other.rank == rank.rank).count() > 1
+        };
         let several = told[..shown].iter().any(|rank| of_several(rank));
         let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
         page.table(&HEADER, &rows);

@@ -1,0 +1,118 @@
+//! How long a job took with an engine of ours, and without.
+
+use anstyle::Style;
+use matchpoint_run::job::{Job, Way};
+use serde_json::{Value, json};
+
+use crate::format;
+use crate::report::terminal::layout::Page;
+
+/// One way to run it.
+pub struct Row {
+    /// Which.
+    pub way: Way,
+    /// In words.
+    pub name: String,
+    /// How long the command took, in seconds, each time that it ended well.
+    pub seconds: Vec<f64>,
+    /// Why it is not run any more in this way.
+    pub left_out: Option<String>,
+}
+
+/// All ways, in the order in which they take turns.
+pub struct Compared(pub Vec<Row>);
+
+impl Row {
+    fn median(&self) -> Option<f64> {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let middle = sorted.len() / 2;
+        match sorted[..] {
+            [] => None,
+            [..] if sorted.len() % 2 == 0 => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
+            [..] => Some(sorted[middle]),
+        }
+    }
+
+    fn cells(&self, ours: Option<f64>) -> Vec<String> {
+        let cell = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), format::seconds);
+        let ratio = ours.zip(self.median()).filter(|_| self.way != Way::Ours);
+        vec![
+            self.name.clone(),
+            cell(self.median()),
+            cell(self.seconds.iter().copied().reduce(f64::min)),
+            cell(self.seconds.iter().copied().reduce(f64::max)),
+            ratio.map_or_else(|| "–".to_owned(), |(ours, other)| format::digits(ours / other)),
+        ]
+    }
+}
+
+impl Compared {
+    /// Of this job, which has not run yet.
+    pub fn new(job: &Job) -> Compared {
+        let core = &job.choice.core;
+        Compared::of(format!("with {}", job.engine), format!("over {core} without us"))
+    }
+
+    fn of(ours: String, of_core: String) -> Compared {
+        let row = |way, name| Row { way, name, seconds: Vec::new(), left_out: None };
+        let shipped = row(Way::Shipped, "as it is shipped".to_owned());
+        Compared(vec![row(Way::Ours, ours), shipped, row(Way::Core, of_core)])
+    }
+
+    /// For the terminal.
+    pub fn render(&self) -> String {
+        let ours = self.0.iter().find(|row| row.way == Way::Ours).and_then(Row::median);
+        let rows: Vec<Vec<String>> = self.0.iter().map(|row| row.cells(ours)).collect();
+        let mut page = Page::default();
+        page.blank();
+        page.table(&["Whole command", "median", "least", "most", "ours"], &rows);
+        page.paragraph(
+            "Starting and ending included, in turns. ours: how many times as long it took with us.",
+            Style::new().dimmed(),
+        );
+        for row in &self.0 {
+            if let Some(why) = &row.left_out {
+                page.item(&row.name, &format!("{why}."));
+            }
+        }
+        page.into_text()
+    }
+
+    /// For machines.
+    pub fn document(&self) -> Value {
+        let row = |row: &Row| {
+            let way = match row.way {
+                Way::Ours => "ours",
+                Way::Core => "core",
+                Way::Shipped => "shipped",
+            };
+            json!({ "way": way, "seconds": row.seconds, "left_out": row.left_out })
+        };
+        self.0.iter().map(row).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_are_compared_with_ours_and_what_did_not_run_is_told() {
+        let mut compared = Compared::of("with hybrid".to_owned(), "over shm without us".to_owned());
+        for (row, seconds) in compared.0.iter_mut().zip([&[2.0, 1.0, 9.0][..], &[3.0, 5.0], &[]]) {
+            row.seconds = seconds.to_vec();
+        }
+        compared.0[2].left_out = Some("it was ended after 60.0 s".to_owned());
+        let text = anstream::adapter::strip_str(&compared.render()).to_string();
+        let line = |begins: &str| {
+            let line = text.lines().find(|line| line.starts_with(begins));
+            line.unwrap_or_else(|| panic!("{text}")).split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(line("with hybrid"), "with hybrid 2.00 s 1.00 s 9.00 s –");
+        assert_eq!(line("as it is shipped"), "as it is shipped 4.00 s 3.00 s 5.00 s 0.500");
+        assert_eq!(line("- over shm"), "- over shm without us: it was ended after 60.0 s.");
+        assert_eq!(compared.document()[0]["seconds"], json!([2.0, 1.0, 9.0]));
+        assert_eq!(compared.document()[2]["way"], "core");
+    }
+}

