@@ -6,8 +6,9 @@
  *
  * With -DBUG_DIRECTED_FIRST it has a mistake that libfabric's util_srx has: a receive that names the source wins over
  * an earlier one from any source. With -DBUG_LIFO the unexpected queue is a stack, with -DBUG_STALE_CANCEL a cancel
- * always says that it found the receive, with -DBUG_STATUS a probe answers what is no status, and with -DBUG_CRASH
- * cancelling a receive that is not there crashes.
+ * always says that it found the receive, with -DBUG_STATUS a probe answers what is no status, with -DBUG_CRASH
+ * cancelling a receive that is not there crashes, and with -DBUG_SHARED all engines have the same two queues, as those
+ * of a shim around an MPI library's global queues would.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +37,11 @@ struct mp_engine {
     struct queue unexpected;
 };
 
+#ifdef BUG_SHARED
+static mp_engine shared; /* emptied when the last engine ends, so that one at a time is right */
+static int engines;
+#endif
+
 uint32_t mp_abi_version(void) { return ABI_VERSION; }
 
 int32_t mp_engine_create(const char *name, mp_engine **engine, char *error, size_t error_size) {
@@ -43,7 +49,12 @@ int32_t mp_engine_create(const char *name, mp_engine **engine, char *error, size
         snprintf(error, error_size, "there is one engine here, without a name");
         return MP_INVALID;
     }
+#ifdef BUG_SHARED
+    engines++;
+    *engine = &shared;
+#else
     *engine = calloc(1, sizeof **engine);
+#endif
     return *engine ? MP_OK : MP_REFUSED_MEMORY;
 }
 
@@ -162,8 +173,13 @@ int64_t mp_engine_posted_len(const mp_engine *engine) { return engine->posted.le
 int64_t mp_engine_unexpected_len(const mp_engine *engine) { return engine->unexpected.length; }
 
 int32_t mp_engine_destroy(mp_engine *engine) {
+#ifdef BUG_SHARED
+    if (--engines > 0) return MP_OK;
+#endif
     while (engine->posted.first) take(&engine->posted, &engine->posted.first);
     while (engine->unexpected.first) take(&engine->unexpected, &engine->unexpected.first);
+#ifndef BUG_SHARED
     free(engine);
+#endif
     return MP_OK;
 }

@@ -464,13 +464,14 @@ uint64_t mp_hashes(const struct mp_envelope *envelope);
 
 /**
  * Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
- * there are. The caller ends it by `mp_engine_destroy`.
+ * there are. NULL and "" are the default, "hybrid": what getenv() answers can be handed in as it is. The caller ends the
+ * engine by `mp_engine_destroy`.
  *
  * Returns MP_OK and writes `*engine`. Else `*engine` becomes NULL, and `error` what is wrong and what would be right:
  * `error_size` bytes, the last of them always zero, the text cut short where it is longer; `error` may be NULL.
  * MP_UNKNOWN_NAME: the name is not understood or cannot be had; a program that has it from its user says so, or goes on
- * with "list". MP_INVALID: `name` or `engine` is NULL. MP_PANICKED: the engine has a bug. The one function, with
- * `mp_engine_create_counting`, that may abort the process if no memory is left.
+ * with NULL. MP_INVALID: `engine` is NULL. MP_PANICKED: the engine has a bug. It may abort the process if no memory is
+ * left, as may `mp_engine_create_counting` and `mp_engine_statistics`, and no other function.
  *
  * What the caller sees to:
  * `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
@@ -648,6 +649,9 @@ int32_t mp_engine_set_hints(struct mp_engine *engine,
  *
  * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(contexts with assertions).
  *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
+ *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_hints_fn` says.
  */
@@ -696,6 +700,9 @@ int32_t mp_engine_fail_source(struct mp_engine *engine,
  * The number of receives posted (MPI_T's posted_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
  * negative. O(1).
  *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
+ *
  * What the caller sees to:
  * As `mp_engine_post`.
  */
@@ -704,6 +711,9 @@ int64_t mp_engine_posted_len(const struct mp_engine *engine);
 /**
  * The number of messages unexpected (MPI_T's unexpected_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
  * negative. O(1).
+ *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
  *
  * What the caller sees to:
  * As `mp_engine_post`.
@@ -715,6 +725,9 @@ int64_t mp_engine_unexpected_len(const struct mp_engine *engine);
  *
  * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(entries), and sorting them.
  *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
+ *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_visit_fn` says.
  */
@@ -723,6 +736,9 @@ int32_t mp_engine_visit(const struct mp_engine *engine, int32_t queue, mp_visit_
 /**
  * The order that the engine promises in a context whose hints relax nothing: one of MP_ORDER_...; or MP_INVALID,
  * MP_PANICKED, MP_BUSY, which are negative.
+ *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
  *
  * What the caller sees to:
  * As `mp_engine_post`.
@@ -734,6 +750,9 @@ int32_t mp_engine_order(const struct mp_engine *engine);
  *
  * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
  *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
+ *
  * What the caller sees to:
  * As `mp_engine_post`; `footprint` is NULL or room for `size` bytes.
  */
@@ -744,6 +763,9 @@ int32_t mp_engine_footprint(const struct mp_engine *engine, struct mp_footprint 
  *
  * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
  *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
+ *
  * What the caller sees to:
  * As `mp_engine_post`; `attempts` is NULL or room for `size` bytes.
  */
@@ -752,7 +774,10 @@ int32_t mp_engine_attempts(const struct mp_engine *engine, struct mp_attempts *a
 /**
  * Tells `each` what only this engine has to tell: name, with its unit, and value.
  *
- * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It allocates.
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It allocates, and may abort the process if no memory is left.
+ *
+ * For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+ * "Threads", says how lengths are shown to others).
  *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_statistic_fn` says.

@@ -39,8 +39,8 @@ inline mp_envelope envelope(std::uint32_t context, std::uint64_t source, std::ui
 // The two queues of one process. One thread at a time.
 class Engine {
 public:
-    // `name` is written name:key=value,...
-    explicit Engine(const std::string &name) {
+    // `name` is written name:key=value,...; the empty one is the default.
+    explicit Engine(const std::string &name = "") {
         char text[512] = "";
         mp_engine *made = nullptr;
         const std::int32_t status = mp_engine_create(name.c_str(), &made, text, sizeof text);

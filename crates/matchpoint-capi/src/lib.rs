@@ -2,7 +2,7 @@
 //! from these files and from `matchpoint_abi::types`; the comments in it are theirs.
 //!
 //! Every function that is handed an engine goes through [`handle`], where a panic ends and where a call from within a
-//! call is turned away. Nothing here knows an engine by name.
+//! call is turned away. Nothing here knows an engine by name, but for the default (`life.rs`).
 
 mod handle;
 mod library;

@@ -1,11 +1,10 @@
 //! What the library tells of itself: versions, statuses, the engines there are, hash values.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char};
-use std::sync::OnceLock;
+use std::ffi::{CStr, c_char};
 
 use matchpoint::Hashes;
-use matchpoint::engines::REGISTRY;
+use matchpoint::engines::{REGISTRY, Spec};
 use matchpoint_abi::types::{
     EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_OK, MP_PANICKED,
     MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
@@ -59,12 +58,9 @@ pub extern "C" fn mp_engine_count() -> usize {
 /// `info` is NULL or room for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_engine_describe(index: usize, info: *mut EngineInfo, size: usize) -> i32 {
-    let Some(engine) = described().get(index).filter(|_| !info.is_null()) else { return MP_INVALID };
-    let told = EngineInfo {
-        name: engine.name.as_ptr(),
-        summary: engine.summary.as_ptr(),
-        parameters: engine.parameters.len(),
-    };
+    let Some(spec) = REGISTRY.get(index).filter(|_| !info.is_null()) else { return MP_INVALID };
+    let [name, summary] = [0, 1].map(|number| c_text(index, number));
+    let told = EngineInfo { name, summary, parameters: spec.parameters.len() };
     // SAFETY: the caller's promise; pointers and a length have no padding.
     unsafe { hand_out(told, info, size) };
     MP_OK
@@ -84,9 +80,11 @@ pub unsafe extern "C" fn mp_engine_describe_parameter(
     info: *mut ParameterInfo,
     size: usize,
 ) -> i32 {
-    let found = described().get(index).and_then(|engine| engine.parameters.get(parameter));
-    let Some([key, default_value, meaning]) = found.filter(|_| !info.is_null()) else { return MP_INVALID };
-    let (key, default_value, meaning) = (key.as_ptr(), default_value.as_ptr(), meaning.as_ptr());
+    let known = REGISTRY.get(index).is_some_and(|spec| parameter < spec.parameters.len());
+    if !known || info.is_null() {
+        return MP_INVALID;
+    }
+    let [key, default_value, meaning] = [2, 3, 4].map(|number| c_text(index, 3 * parameter + number));
     // SAFETY: the caller's promise; pointers have no padding.
     unsafe { hand_out(ParameterInfo { key, default_value, meaning }, info, size) };
     MP_OK
@@ -109,33 +107,80 @@ pub unsafe extern "C" fn mp_hashes(envelope: *const Envelope) -> u64 {
     message.map_or(0, |message| Hashes::of(&message.envelope).to_bits())
 }
 
-/// The registry's texts, each with a zero at its end.
-struct Described {
-    name: CString,
-    summary: CString,
-    parameters: Vec<[CString; 3]>,
+/// The registry's texts, each with a zero at its end, one after the other: of each engine its name, its summary, and of each
+/// parameter key, default and meaning. Put together by the compiler, so that nobody who asks for one needs memory.
+static TEXTS: [u8; TEXTS_LEN] = {
+    let mut texts = [0; TEXTS_LEN];
+    write_texts(&mut texts);
+    texts
+};
+
+const TEXTS_LEN: usize = write_texts(&mut []);
+
+/// Writes them, unless there is no room at all, and tells how long they are.
+const fn write_texts(out: &mut [u8]) -> usize {
+    let (mut end, mut engine) = (0, 0);
+    while engine < REGISTRY.len() {
+        let Spec { name, summary, parameters, .. } = &REGISTRY[engine];
+        end = append(out, end, name);
+        end = append(out, end, summary);
+        let mut parameter = 0;
+        while parameter < parameters.len() {
+            let of = &parameters[parameter];
+            end = append(out, end, of.key);
+            end = append(out, end, of.default);
+            end = append(out, end, of.meaning);
+            parameter += 1;
+        }
+        engine += 1;
+    }
+    end
 }
 
-fn described() -> &'static [Described] {
-    static DESCRIBED: OnceLock<Vec<Described>> = OnceLock::new();
-    let text = |text: &str| CString::new(text).unwrap_or_default();
-    DESCRIBED.get_or_init(|| {
-        let engines = REGISTRY.iter().map(|spec| Described {
-            name: text(spec.name),
-            summary: text(spec.summary),
-            parameters: spec
-                .parameters
-                .iter()
-                .map(|parameter| [parameter.key, parameter.default, parameter.meaning].map(text))
-                .collect(),
-        });
-        engines.collect()
-    })
+/// Writes a text and its zero at `start`, and tells where the next one begins.
+const fn append(out: &mut [u8], start: usize, text: &str) -> usize {
+    let mut at = 0;
+    while at < text.len() && !out.is_empty() {
+        out[start + at] = text.as_bytes()[at];
+        at += 1;
+    }
+    start + text.len() + 1
+}
+
+/// The texts of an engine, in their order.
+fn texts(spec: &'static Spec) -> impl Iterator<Item = &'static str> {
+    let parameters = spec.parameters.iter().flat_map(|of| [of.key, of.default, of.meaning]);
+    [spec.name, spec.summary].into_iter().chain(parameters)
+}
+
+/// Text `number` of engine `index`; both there are.
+fn c_text(index: usize, number: usize) -> *const c_char {
+    let before = REGISTRY[..index].iter().flat_map(texts).chain(texts(&REGISTRY[index]).take(number));
+    let start: usize = before.map(|text| text.len() + 1).sum();
+    TEXTS[start..].as_ptr().cast()
 }
 
 const fn c_string(text: &str) -> &CStr {
     match CStr::from_bytes_with_nul(text.as_bytes()) {
         Ok(text) => text,
         Err(_) => panic!("a text with one zero, at its end"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_of_the_registry_is_a_c_string() {
+        for (index, spec) in REGISTRY.iter().enumerate() {
+            for (number, text) in texts(spec).enumerate() {
+                assert!(!text.contains('\0'), "{text}");
+                // SAFETY: `TEXTS` ends with a zero and lives for ever.
+                let told = unsafe { CStr::from_ptr(c_text(index, number)) };
+                assert_eq!(told.to_str(), Ok(text));
+            }
+        }
+        assert_eq!(TEXTS.last(), Some(&0));
     }
 }

@@ -8,14 +8,18 @@ use matchpoint_abi::types::{MP_INVALID, MP_OK, MP_PANICKED, MP_UNKNOWN_NAME, Opa
 
 use crate::handle;
 
+/// The engine of those who name none: the default of the commands, too.
+const DEFAULT: &str = "hybrid";
+
 /// Makes the engine called `name`, written name:key=value,... ("list", "bins:n=64"); `mp_engine_describe` tells which
-/// there are. The caller ends it by `mp_engine_destroy`.
+/// there are. NULL and "" are the default, "hybrid": what getenv() answers can be handed in as it is. The caller ends the
+/// engine by `mp_engine_destroy`.
 ///
 /// Returns MP_OK and writes `*engine`. Else `*engine` becomes NULL, and `error` what is wrong and what would be right:
 /// `error_size` bytes, the last of them always zero, the text cut short where it is longer; `error` may be NULL.
 /// MP_UNKNOWN_NAME: the name is not understood or cannot be had; a program that has it from its user says so, or goes on
-/// with "list". MP_INVALID: `name` or `engine` is NULL. MP_PANICKED: the engine has a bug. The one function, with
-/// `mp_engine_create_counting`, that may abort the process if no memory is left.
+/// with NULL. MP_INVALID: `engine` is NULL. MP_PANICKED: the engine has a bug. It may abort the process if no memory is
+/// left, as may `mp_engine_create_counting` and `mp_engine_statistics`, and no other function.
 ///
 /// # Safety
 /// `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
@@ -66,17 +70,22 @@ unsafe fn create(
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    if name.is_null() || engine.is_null() {
+    if engine.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { say("name or engine is NULL", error, error_size) };
+        unsafe { say("engine is NULL", error, error_size) };
         return MP_INVALID;
     }
     // SAFETY: not NULL, so room for a pointer.
     unsafe { engine.write(std::ptr::null_mut()) };
-    // SAFETY: not NULL, so a C string.
-    let name = unsafe { CStr::from_ptr(name) };
+    let name = if name.is_null() {
+        c""
+    } else {
+        // SAFETY: not NULL, so a C string.
+        unsafe { CStr::from_ptr(name) }
+    };
     let unknown = |what: String| (MP_UNKNOWN_NAME, what);
     let made = std::panic::catch_unwind(|| match name.to_str() {
+        Ok("") => make(DEFAULT).map_err(|error| unknown(error.to_string())),
         Ok(name) => make(name).map_err(|error| unknown(error.to_string())),
         Err(_) => Err(unknown("the name is not UTF-8".to_owned())),
     });
@@ -114,5 +123,37 @@ unsafe fn say(what: &str, error: *mut c_char, error_size: usize) {
             error.cast::<u8>().copy_from_nonoverlapping(what.as_ptr(), length);
             error.add(length).write(0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use matchpoint_abi::types::Opaque;
+
+    use super::*;
+
+    /// The footprint and the statistics of a new engine of that name: no two engines have the same.
+    fn traits(name: *const c_char) -> String {
+        let mut engine: *mut Opaque = ptr::null_mut();
+        // SAFETY: NULL or a C string, room for a pointer, an engine of `create` that is used by this thread only.
+        unsafe {
+            assert_eq!(mp_engine_create_counting(name, &mut engine, ptr::null_mut(), 0), MP_OK);
+            let mut text = String::new();
+            let told = handle::with(engine, |held| {
+                text = format!("{:?} {:?}", held.engine.footprint(), held.engine.statistics());
+                MP_OK
+            });
+            assert_eq!((told, mp_engine_destroy(engine)), (MP_OK, MP_OK));
+            text
+        }
+    }
+
+    #[test]
+    fn who_names_no_engine_gets_the_default() {
+        let hybrid = traits(c"hybrid".as_ptr());
+        assert_eq!((traits(ptr::null()), traits(c"".as_ptr())), (hybrid.clone(), hybrid.clone()));
+        assert_ne!(traits(c"list".as_ptr()), hybrid);
     }
 }

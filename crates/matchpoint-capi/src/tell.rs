@@ -15,6 +15,9 @@ use crate::handle;
 /// The number of receives posted (MPI_T's posted_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
 /// negative. O(1).
 ///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
+///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
@@ -25,6 +28,9 @@ pub unsafe extern "C" fn mp_engine_posted_len(engine: *const Opaque) -> i64 {
 
 /// The number of messages unexpected (MPI_T's unexpected_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
 /// negative. O(1).
+///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
 ///
 /// # Safety
 /// As `mp_engine_post`.
@@ -37,6 +43,9 @@ pub unsafe extern "C" fn mp_engine_unexpected_len(engine: *const Opaque) -> i64 
 /// Shows `each` all that is in `queue` (MP_QUEUE_...), over all contexts, oldest first.
 ///
 /// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(entries), and sorting them.
+///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_visit_fn` says.
@@ -65,6 +74,9 @@ pub unsafe extern "C" fn mp_engine_visit(
 /// The order that the engine promises in a context whose hints relax nothing: one of MP_ORDER_...; or MP_INVALID,
 /// MP_PANICKED, MP_BUSY, which are negative.
 ///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
+///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
@@ -76,6 +88,9 @@ pub unsafe extern "C" fn mp_engine_order(engine: *const Opaque) -> i32 {
 /// Writes the bytes that the engine holds to `*footprint`, `size` bytes long (sizeof(mp_footprint)).
 ///
 /// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
+///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
 ///
 /// # Safety
 /// As `mp_engine_post`; `footprint` is NULL or room for `size` bytes.
@@ -101,6 +116,9 @@ pub unsafe extern "C" fn mp_engine_footprint(
 ///
 /// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
 ///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
+///
 /// # Safety
 /// As `mp_engine_post`; `attempts` is NULL or room for `size` bytes.
 #[unsafe(no_mangle)]
@@ -123,7 +141,10 @@ pub unsafe extern "C" fn mp_engine_attempts(
 
 /// Tells `each` what only this engine has to tell: name, with its unit, and value.
 ///
-/// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It allocates.
+/// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It allocates, and may abort the process if no memory is left.
+///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_statistic_fn` says.

@@ -88,6 +88,9 @@ pub unsafe extern "C" fn mp_engine_set_hints(engine: *mut Opaque, context: u32, 
 ///
 /// Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. Time: O(contexts with assertions).
 ///
+/// For the thread that may call the engine now, as every call: `const` lets no other thread sample it meanwhile (docs/c.md,
+/// "Threads", says how lengths are shown to others).
+///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_hints_fn` says.
 #[unsafe(no_mangle)]

@@ -114,6 +114,35 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
     }
 }
 
+/// Right as long as there is one engine of it.
+#[test]
+fn a_library_whose_engines_share_their_queues_is_found() {
+    let Some(example) = example(&["BUG_SHARED"]) else { return };
+    let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--deep=300"]);
+    let says = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{says}");
+    assert!(says.contains("What is done on one engine changes nothing on another"), "{says}");
+    assert!(says.contains("by turns on two engines\n"), "{says}");
+    let script: Vec<_> = says.lines().filter(|line| line.starts_with(['p', 'a'])).collect();
+    assert_eq!(script.len(), 1, "{says}");
+}
+
+/// As many shapes, and as many streams for every bit to go everywhere, as there are.
+#[test]
+fn the_manual_counts_the_streams_that_there_are() {
+    let shapes = matchpoint_conformance::generate::SHAPES.len() as u64;
+    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let everywhere = |streams: &u64| {
+        let disguised = (0..*streams).filter(|stream| stream % 2 == 1);
+        let seeds = disguised.flat_map(|stream| stream * shapes..(stream + 1) * shapes);
+        seeds.map(|seed| seed % 64).collect::<std::collections::BTreeSet<_>>().len() == 64
+    };
+    let least = (1..).find(everywhere).unwrap();
+    for says in [format!("of {shapes} shapes:"), format!("(`--streams {least}`)")] {
+        assert!(manual.contains(&says), "docs/check.md does not say \"{says}\"");
+    }
+}
+
 #[test]
 fn what_cannot_be_checked_is_one_clear_error() {
     let lost = matchpoint(&["check", "--library", "./no/such.so"]);

@@ -14,13 +14,15 @@ use crate::law::Broken;
 use crate::run::run;
 use crate::shrink::shrink;
 use crate::terms::{Calls, Terms};
+use crate::turns::check_by_turns;
 
 /// How hard to look.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The first seed. The same seed makes the same streams.
     pub seed: u64,
-    /// Random streams of each shape. Every other has its numbers [disguised](Disguise).
+    /// Random streams of each shape. Every other has its numbers [disguised](Disguise). A tenth as many more, rounded up,
+    /// are played by turns on two engines that are there at once.
     pub streams: u64,
     /// Events in each.
     pub events: usize,
@@ -60,7 +62,13 @@ impl Options {
     /// Streams that [`check()`] plays on an engine that keeps the laws.
     pub fn streams_total(&self) -> u64 {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
-        (SCENARIOS.len() * self.depths.len() + deep) as u64 + self.streams * SHAPES.len() as u64
+        let random = (self.streams + self.streams_by_turns()) * SHAPES.len() as u64;
+        (SCENARIOS.len() * self.depths.len() + deep) as u64 + random
+    }
+
+    /// Random streams of each shape that two engines get by turns.
+    fn streams_by_turns(&self) -> u64 {
+        self.streams.div_ceil(10)
     }
 
     fn terms(&self) -> Terms {
@@ -72,7 +80,7 @@ impl Options {
 /// What was looked at, when no law was broken.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
-    /// Streams played, each on a new engine.
+    /// Streams played, each on a new engine or two.
     pub streams: u64,
     /// Events played, in all.
     pub events: u64,
@@ -101,9 +109,10 @@ impl Display for Violation {
 
 impl std::error::Error for Violation {}
 
-type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
+pub(crate) type Factory<'a> = &'a dyn Fn() -> Box<dyn Engine>;
 
-/// Plays all adversarial streams, the deep ones if they are wanted, and `options.streams` random ones of each shape, each on a new engine.
+/// Plays all adversarial streams, the deep ones if they are wanted, and `options.streams` random ones of each shape, each on
+/// a new engine; and some random ones on two that are there at once.
 ///
 /// # Errors
 /// The first violation, shrunk.
@@ -129,9 +138,12 @@ pub fn check_watched(
             report.add(check_events(factory, events, options.terms(), || name)?);
         }
     }
+    let seeds = |stream: u64| {
+        let first = options.seed.wrapping_add(stream * SHAPES.len() as u64);
+        SHAPES.iter().zip(0..).map(move |(shape, number)| (first.wrapping_add(number), shape))
+    };
     for stream in 0..options.streams {
-        for (number, (name, shape)) in (0..).zip(SHAPES) {
-            let seed = options.seed.wrapping_add(stream * SHAPES.len() as u64 + number);
+        for (seed, (name, shape)) in seeds(stream) {
             let mut events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let mut name = format!("{name}, seed {seed}");
             if stream % 2 == 1 {
@@ -140,6 +152,14 @@ pub fn check_watched(
             }
             each(&report, &name);
             report.add(check_events(factory, events, options.terms(), || name)?);
+        }
+    }
+    for stream in 0..options.streams_by_turns() {
+        for (seed, (name, shape)) in seeds(stream) {
+            let events = generate::stream(*shape, Choices::Seed(seed), options.events);
+            let name = format!("{name}, seed {seed}, by turns on two engines");
+            each(&report, &name);
+            report.add(check_by_turns(factory, &events, options.terms(), &name)?);
         }
     }
     for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {

@@ -11,7 +11,7 @@
 //!
 //! A [`Judge`] keeps both queues itself, says of each outcome whether the [contract](matchpoint::engine) permits it,
 //! and follows the engine where the contract leaves it a choice. [`check`] makes it watch the engine through streams of
-//! events, [random](generate), [adversarial] and [deep], and when a law breaks shrinks the stream to the shortest
+//! events, [random](generate), [adversarial] and [deep], some of them by turns on two engines, and when a law breaks shrinks the stream to the shortest
 //! script that breaks the same law. Saved in this crate's `scripts/`, with a comment that says what it is about, such a
 //! script is played on every engine from then on.
 
@@ -27,6 +27,7 @@ mod renumber;
 mod run;
 mod shrink;
 mod terms;
+mod turns;
 
 pub use check::{Options, Report, Violation, check, check_events, check_watched};
 pub use choices::Choices;

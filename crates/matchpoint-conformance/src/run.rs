@@ -31,30 +31,67 @@ const EACH: usize = 4;
 
 /// Plays `events` on a new engine under a [`Judge`], up to the first law broken.
 pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -> Run {
-    let mut judge = Judge::new(engine.order(), Terms { demands: engine.demands(), ..terms.into() });
+    let mut watch = Watch::new(engine, terms.into());
     let mut played = Vec::with_capacity(events.len());
-    let (mut broken, mut since) = (None, 0);
+    let mut broken = None;
     for event in events {
-        if judge.admits(event) {
+        if watch.admits(event) {
             played.push(event.clone());
-            since += 1;
-            match step(engine, &mut judge, event, since) {
-                Ok(compared) if compared => since = 0,
-                Ok(_) => {}
-                Err(found) => {
-                    broken = Some(found);
-                    break;
-                }
+            if let Err(found) = watch.play(engine, event) {
+                broken = Some(found);
+                break;
             }
         }
     }
-    let matches = judge.matches();
-    let broken = broken.or_else(|| close_all(engine, &judge).err());
-    Run { played, matches, broken }
+    let broken = broken.or_else(|| watch.close_all(engine).err());
+    Run { played, matches: watch.matches(), broken }
+}
+
+/// A judge beside an engine, and how many events ago it compared both queues in full.
+pub(crate) struct Watch {
+    judge: Judge,
+    since: usize,
+}
+
+impl Watch {
+    /// Beside a new engine.
+    pub(crate) fn new(engine: &dyn Engine, terms: Terms) -> Self {
+        let terms = Terms { demands: engine.demands(), ..terms };
+        Watch { judge: Judge::new(engine.order(), terms), since: 0 }
+    }
+
+    /// Whether a caller may make this call.
+    pub(crate) fn admits(&self, event: &Event) -> bool {
+        self.judge.admits(event)
+    }
+
+    /// Messages matched with receives so far.
+    pub(crate) fn matches(&self) -> u64 {
+        self.judge.matches()
+    }
+
+    /// Plays an event that is admitted.
+    pub(crate) fn play(&mut self, engine: &mut dyn Engine, event: &Event) -> Result<(), Broken> {
+        self.since += 1;
+        if step(engine, &mut self.judge, event, self.since)? {
+            self.since = 0;
+        }
+        Ok(())
+    }
+
+    /// Compares both queues in full.
+    pub(crate) fn compare(&self, engine: &dyn Engine) -> Result<(), Broken> {
+        guarded(|| self.judge.compare(engine))?
+    }
+
+    /// Compares once more, then closes every context.
+    pub(crate) fn close_all(&self, engine: &mut dyn Engine) -> Result<(), Broken> {
+        close_all(engine, &self.judge)
+    }
 }
 
 /// Makes a call that may panic.
-fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
+pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use matchpoint::event::script;
 use matchpoint::{Engine, Order};
-use matchpoint_conformance::{Law, Options, Violation, check};
-use mutant::{DEEP_FAULTS, FAULTS, Fault, Mutant};
+use matchpoint_conformance::{Calls, Law, Options, Violation, check};
+use mutant::{DEEP_FAULTS, FAULTS, Fault, Mutant, Shares};
 
 /// Enough to catch all of them, and little enough to run at each change.
 fn options() -> Options {
@@ -76,6 +76,24 @@ fn each_fault_is_caught_by_its_law_in_a_short_script() {
         let violation = violation(fault, &options());
         assert!(laws.contains(&violation.broken.law), "{fault:?}\n{violation}");
         assert!(violation.events.len() <= longest, "{fault:?}\n{violation}");
+    }
+}
+
+/// Engines that share something are right one at a time, and found where there are two: also through a library that has
+/// only the functions it must have, so that queues show by their lengths and by what is taken.
+#[test]
+fn engines_that_have_something_in_common_are_found() {
+    let bare = Calls { close: false, visit: false, footprint: false, ..Calls::default() };
+    for (shares, calls) in
+        Shares::ALL.map(|shares| (shares, Calls::default())).into_iter().chain([(Shares::Everything, bare)])
+    {
+        let library = shares.library();
+        let alone = Options { calls, streams: 0, ..options() };
+        check(&library, &alone).unwrap_or_else(|violation| panic!("{shares:?} alone\n{violation}"));
+        let violation = check(&library, &Options { calls, ..options() }).expect_err("two of them");
+        assert_eq!(violation.broken.law, Law::Apart, "{shares:?}\n{violation}");
+        assert!(violation.stream.ends_with(", by turns on two engines"), "{violation}");
+        assert!(violation.events.len() <= 2, "{shares:?}\n{violation}");
     }
 }
 

@@ -321,3 +321,31 @@ fn a_profile_makes_partners_before_anything_is_queued() {
     let engine = engines::create(&name).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(statistic(&*engine, "unexpected_partners"), 1.0);
 }
+
+/// What the formula says that `rank_array` takes is what it takes, but for its list of communicators.
+#[test]
+fn the_memory_is_compared_with_that_of_rank_array() {
+    let [_, mut array, mut partner] = three("partner:threshold=10,processes=1024");
+    let of = |engine: &dyn Engine| {
+        ["partners_bytes", "rank_array_bytes", "partners_bytes_per_rank_array_bytes"]
+            .map(|name| statistic(engine, name))
+    };
+    assert_eq!(of(&*partner)[1..], [0.0, 0.0]);
+    // The highest rank first, so that the array grows to it at once; and an address, which is in no array.
+    let ranks =
+        (0..1024).rev().flat_map(|rank| std::iter::repeat_n(rank, if rank % 16 == 0 { 4 } else { 1 }));
+    for (id, key) in (0..).zip((0..2).flat_map(|context| ranks.clone().map(move |rank| (context, rank)))) {
+        for engine in [&mut array, &mut partner] {
+            assert_eq!(engine.arrive(message(id, key, Tag(1))), Ok(None));
+        }
+    }
+    let [partners, formula, ratio] = of(&*partner);
+    assert_eq!(formula, 8.0 * 1024.0 * 2.0);
+    let beside = array.footprint().peers_bytes as f64 - formula;
+    assert!((0.0..1000.0).contains(&beside), "{beside} bytes beside");
+    assert_eq!((partners, ratio), (partner.footprint().peers_bytes as f64, partners / formula));
+    assert!(statistic(&*partner, "unexpected_partners") > 10.0 && ratio > 0.0, "{ratio}");
+    assert_eq!(partner.arrive(message(u64::MAX, (1, 1 << 60), Tag(1))), Ok(None));
+    partner.close(ContextId(0), &mut Drained::default());
+    assert_eq!(of(&*partner)[1], 8.0 * 1024.0);
+}

@@ -79,12 +79,25 @@ static void round_of_calls(mp_engine *engine) {
     }
 }
 
+/* What the library tells of itself is there without memory. */
+static void describe(void) {
+    mp_engine_info info;
+    mp_parameter_info parameter;
+    size_t engine, at;
+
+    for (engine = 0; mp_engine_describe(engine, &info, sizeof info) == MP_OK; engine++)
+        for (at = 0; at < info.parameters; at++)
+            must(mp_engine_describe_parameter(engine, at, &parameter, sizeof parameter), MP_OK);
+}
+
 int main(int count, char **arguments) {
     mp_engine *engine;
     unsigned long before, warming;
     int round;
 
     before = allocations;
+    describe();
+    if (allocations != before) abort();
     must(mp_engine_create(count > 1 ? arguments[1] : "list", &engine, NULL, 0), MP_OK);
     for (round = 0; round < WARMING; round++) round_of_calls(engine);
     warming = allocations - before;

@@ -89,7 +89,8 @@ static void names(const char *name) {
     mp_engine *engine = NULL;
     char error[16];
 
-    CHECK(mp_engine_create(NULL, &engine, error, sizeof error) == MP_INVALID);
+    CHECK(mp_engine_create(NULL, &engine, error, sizeof error) == MP_OK && mp_engine_destroy(engine) == MP_OK);
+    CHECK(mp_engine_create("", &engine, error, sizeof error) == MP_OK && mp_engine_destroy(engine) == MP_OK);
     CHECK(mp_engine_create(name, NULL, error, sizeof error) == MP_INVALID);
     memset(error, 'x', sizeof error);
     engine = (mp_engine *)error;

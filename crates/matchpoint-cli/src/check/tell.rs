@@ -13,8 +13,9 @@ use crate::format::{count, counted};
 const SHOWN: usize = 60;
 
 /// What passing does not say, however many streams there were.
-pub(super) const NOT_COVERED: &str = "not covered: calls of several threads, memory that runs out, time, queues and \
-                                      numbers of calls beyond those above";
+pub(super) const NOT_COVERED: &str = "not covered: calls of several threads, calls within callbacks, arguments that \
+                                      are NULL or reserved, memory that runs out, what engines count of \
+                                      themselves, time, queues and numbers of calls beyond those above";
 
 /// Of one engine.
 #[derive(Serialize)]

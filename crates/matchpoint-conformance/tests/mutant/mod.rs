@@ -1,6 +1,7 @@
 //! An engine that can be wrong in one way at a time.
 
 mod faults;
+mod sharing;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,6 +12,7 @@ use matchpoint::{
 };
 
 pub use self::faults::{DEEP_FAULTS, FAULTS, Fault};
+pub use self::sharing::Shares;
 
 /// `list` with a fault.
 pub struct Mutant {

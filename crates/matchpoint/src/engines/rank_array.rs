@@ -72,6 +72,10 @@ struct Peer {
     unexpected: Chain,
 }
 
+/// Bytes for each process of a communicator, up to the highest rank that something was queued of: what the engine's memory
+/// grows by (partner paper §2).
+pub(super) const BYTES_PER_PROCESS: u64 = size_of::<Peer>() as u64;
+
 /// The queues of one communicator.
 #[derive(Default)]
 struct Communicator {

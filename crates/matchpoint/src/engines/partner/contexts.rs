@@ -49,6 +49,11 @@ impl Contexts {
         Some(self.sorted.remove(at).1)
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.sorted.len()
+    }
+
     pub fn bytes(&self) -> u64 {
         (self.sorted.capacity() * size_of::<(ContextId, u64)>()) as u64
     }

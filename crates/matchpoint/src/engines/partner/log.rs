@@ -4,9 +4,15 @@
 use std::time::{Duration, Instant};
 
 use crate::effort::{Attempts, Effort};
+use crate::engines::rank_array::BYTES_PER_PROCESS;
+use crate::envelope::Rank;
 
 /// One search in so many is timed: a clock is read three times for it, which takes as long as a short search.
 const SAMPLED: u64 = 16;
+
+/// Sources from here on are addresses, not ranks: `rank_array` keeps no array for them, and they are left out of what it
+/// would take.
+const ADDRESSES: u64 = 1 << 16;
 
 /// Chooses what an effort counter goes with.
 pub trait Observed: Effort {
@@ -59,8 +65,12 @@ pub trait Log: Default + Send + 'static {
     /// They were; so many.
     fn extracted(&mut self, _: Option<Begun>, _partners: usize) {}
 
-    /// Names, with units, and values.
-    fn statistics(&self) -> Vec<(&'static str, f64)> {
+    /// Something of this source has to wait.
+    fn queued(&mut self, _: Rank) {}
+
+    /// Names, with units, and values; of an engine that keeps so many bytes for its sources, and has queued something in so
+    /// many communicators.
+    fn statistics(&self, _peers_bytes: u64, _communicators: usize) -> Vec<(&'static str, f64)> {
         Vec::new()
     }
 }
@@ -77,6 +87,8 @@ pub struct Kept {
     extractions: u64,
     fruitless: u64,
     extraction_ns: f64,
+    /// Ranks are below it: one more than the highest that something was queued of.
+    processes: u64,
 }
 
 impl Log for Kept {
@@ -106,11 +118,19 @@ impl Log for Kept {
         self.extraction_ns += begun.map_or(0.0, Begun::ns);
     }
 
-    fn statistics(&self) -> Vec<(&'static str, f64)> {
+    fn queued(&mut self, source: Rank) {
+        if source.0 < ADDRESSES {
+            self.processes = self.processes.max(source.0 + 1);
+        }
+    }
+
+    fn statistics(&self, peers_bytes: u64, communicators: usize) -> Vec<(&'static str, f64)> {
         let per_search_ns = self.timed_ns.max(0.0) / self.timed_searches.max(1) as f64;
         let search_ns = per_search_ns * self.searches as f64;
         let extraction_ns = self.extraction_ns.max(0.0);
         let overhead = if search_ns > 0.0 { extraction_ns / search_ns } else { 0.0 };
+        let rank_array_bytes = (BYTES_PER_PROCESS * self.processes * communicators as u64) as f64;
+        let memory = if rank_array_bytes > 0.0 { peers_bytes as f64 / rank_array_bytes } else { 0.0 };
         vec![
             ("hash_lookups", self.lookups as f64),
             ("extractions", self.extractions as f64),
@@ -118,6 +138,8 @@ impl Log for Kept {
             ("extraction_ns", extraction_ns),
             ("search_ns", search_ns),
             ("extraction_per_search_time", overhead),
+            ("rank_array_bytes", rank_array_bytes),
+            ("partners_bytes_per_rank_array_bytes", memory),
         ]
     }
 }

@@ -162,6 +162,7 @@ impl<E: Observed> Partner<E> {
             self.clock += 1;
             return Ok(());
         };
+        self.log.queued(source);
         let partner = partner_of_new(&self.posted, &mut self.log, number, source);
         self.posted.push(receive, age, partner)?;
         self.clock += 1;
@@ -176,9 +177,10 @@ impl<E: Observed> Partner<E> {
 
     fn queue_message(&mut self, message: Message) -> Result<(), Refused> {
         let number = self.contexts.number_or_give(message.envelope.context)?;
-        let partner = message
-            .source()
-            .and_then(|source| partner_of_new(&self.unexpected, &mut self.log, number, source));
+        let partner = message.source().and_then(|source| {
+            self.log.queued(source);
+            partner_of_new(&self.unexpected, &mut self.log, number, source)
+        });
         self.unexpected.push(message, self.clock, partner)?;
         self.clock += 1;
         if partner.is_none() && self.is_time(&self.unexpected) {
@@ -311,7 +313,7 @@ impl<E: Observed> Engine for Partner<E> {
             ("unexpected_partners", self.unexpected.partners.len() as f64),
             ("partners_bytes", self.peers_bytes() as f64),
         ];
-        statistics.extend(self.log.statistics());
+        statistics.extend(self.log.statistics(self.peers_bytes(), self.contexts.len()));
         statistics
     }
 }

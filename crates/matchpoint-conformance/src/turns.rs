@@ -1,0 +1,92 @@
+//! Two engines that are there at once: what is done on one must change nothing on the other.
+//!
+//! An engine that keeps what it has in one place for the whole process (as MPI libraries keep their queues) keeps every
+//! law while it is the only one. Here the events of one stream go to two by turns, so that each has a stream of its own, and
+//! the queues, hints and ids of each are judged apart. Then one of them ends with all that is queued in it, and the other
+//! goes on.
+
+use matchpoint::{Engine, Event};
+
+use crate::check::{Factory, Report, Violation, check_events};
+use crate::law::{Broken, Law};
+use crate::run::{Run, Watch, guarded, run};
+use crate::shrink::shrink;
+use crate::terms::Terms;
+
+/// Plays `events` by turns on two new engines. An event that the one whose turn it is may not be given is left out, and
+/// takes no turn: what was played is played again in the same way.
+fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
+    let mut engines = [factory(), factory()];
+    let mut watches = engines.each_ref().map(|engine| Watch::new(&**engine, terms));
+    let mut played = Vec::with_capacity(events.len());
+    let mut result = Ok(());
+    for event in events {
+        let turn = played.len() % 2;
+        if watches[turn].admits(event) {
+            played.push(event.clone());
+            result = watches[turn].play(&mut *engines[turn], event).map_err(|broken| (turn, broken));
+            if result.is_err() {
+                break;
+            }
+        }
+    }
+    let ended = result.and_then(|()| end(engines, &watches));
+    let broken = ended.err().map(|(turn, Broken { how, .. })| {
+        Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
+    });
+    Run { played, matches: watches.iter().map(Watch::matches).sum(), broken }
+}
+
+/// Compares both, ends the first as it is, and sees what that did to the second.
+fn end(engines: [Box<dyn Engine>; 2], watches: &[Watch; 2]) -> Result<(), (usize, Broken)> {
+    for turn in [0, 1] {
+        watches[turn].compare(&*engines[turn]).map_err(|broken| (turn, broken))?;
+    }
+    let [first, mut second] = engines;
+    guarded(|| drop(first)).map_err(|broken| (0, broken))?;
+    watches[1].close_all(&mut *second).map_err(|broken| (1, broken))
+}
+
+/// What each of the two was given.
+fn halves(played: &[Event]) -> [Vec<Event>; 2] {
+    [0, 1].map(|turn| played.iter().skip(turn).step_by(2).cloned().collect())
+}
+
+/// Shrinks, two events at a time as well: leaving out one gives all that follow to the other engine.
+fn shrink_by_turns(events: Vec<Event>, fails: &dyn Fn(&[Event]) -> bool) -> Vec<Event> {
+    let mut events = shrink(events, fails);
+    let without = |events: &[Event], at: usize| [&events[..at], &events[at + 2..]].concat();
+    while let Some(fewer) = (1..events.len()).map(|at| without(&events, at - 1)).find(|fewer| fails(fewer)) {
+        events = shrink(fewer, fails);
+    }
+    events
+}
+
+/// Plays one stream by turns on two new engines. `stream` is what it is called.
+///
+/// # Errors
+/// The violation, shrunk: of a law that one engine breaks by itself if it does so with its half of the stream, else of
+/// [`Law::Apart`].
+pub(crate) fn check_by_turns(
+    factory: Factory<'_>,
+    events: &[Event],
+    terms: Terms,
+    stream: &str,
+) -> Result<Report, Box<Violation>> {
+    let played = |events: &[Event]| run_by_turns(factory, events, terms);
+    let first = played(events);
+    let Some(broken) = first.broken else {
+        return Ok(Report { streams: 1, events: first.played.len() as u64, matches: first.matches });
+    };
+    for half in halves(&first.played) {
+        check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
+    }
+    let entangled = |events: &[Event]| {
+        let both = played(events);
+        let alone = |half: &Vec<Event>| run(&mut *factory(), half, terms).broken.is_none();
+        both.broken.is_some() && halves(&both.played).iter().all(alone)
+    };
+    let shrunk = played(&shrink_by_turns(first.played, &entangled));
+    let (broken, events) = (shrunk.broken.unwrap_or(broken), shrunk.played);
+    Err(Box::new(Violation { broken, events, stream: stream.to_owned() }))
+}

@@ -1,0 +1,135 @@
+//! Engines that have something in common: each keeps every law while it is the only one.
+
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
+    Refused, Selector,
+};
+
+use super::Mutant;
+
+/// What engines of one library share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shares {
+    /// All: as a shim around an MPI library's queues does, which are global.
+    Everything,
+    /// Assertions made on a context hold for every engine.
+    Hints,
+    /// The end of one empties the others.
+    End,
+}
+
+impl Shares {
+    pub const ALL: [Shares; 3] = [Shares::Everything, Shares::Hints, Shares::End];
+
+    /// Makes engines of one such library.
+    pub fn library(self) -> impl Fn() -> Box<dyn Engine> {
+        let engines = Engines::default();
+        move || Box::new(Sharing::new(self, engines.clone()))
+    }
+}
+
+/// Those that are there.
+type Engines = Arc<Mutex<Vec<Weak<Mutex<Mutant>>>>>;
+
+struct Sharing {
+    shares: Shares,
+    own: Arc<Mutex<Mutant>>,
+    engines: Engines,
+}
+
+impl Sharing {
+    fn new(shares: Shares, engines: Engines) -> Self {
+        let mut there = engines.lock().unwrap();
+        there.retain(|engine| engine.strong_count() > 0);
+        let common = there.first().and_then(Weak::upgrade).filter(|_| shares == Shares::Everything);
+        let own = common.unwrap_or_else(|| Arc::new(Mutex::new(Mutant::new(None))));
+        there.push(Arc::downgrade(&own));
+        drop(there);
+        Sharing { shares, own, engines }
+    }
+
+    fn own(&self) -> MutexGuard<'_, Mutant> {
+        self.own.lock().unwrap()
+    }
+
+    fn others(&self) -> Vec<Arc<Mutex<Mutant>>> {
+        let there = self.engines.lock().unwrap();
+        let there = there.iter().filter_map(Weak::upgrade);
+        there.filter(|engine| !Arc::ptr_eq(engine, &self.own)).collect()
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        if self.shares == Shares::End {
+            self.others().iter().for_each(|other| *other.lock().unwrap() = Mutant::new(None));
+        }
+    }
+}
+
+impl Engine for Sharing {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.own().post(receive)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.own().arrive(message)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.own().probe(selector)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.own().matched_probe(selector)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.own().cancel(receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.own().retract(message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.own().readdress(message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.own().set_hints(context, hints)?;
+        if self.shares == Shares::Hints {
+            for other in self.others() {
+                // Where what is queued breaks them, they do not hold: one that holds elsewhere is enough of a mistake.
+                let _ = other.lock().unwrap().set_hints(context, hints);
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.own().close(context, drained);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.own().fail_source(context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.own().visit(queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.own().posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.own().unexpected_len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.own().footprint()
+    }
+}
