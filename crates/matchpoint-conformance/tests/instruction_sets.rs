@@ -12,6 +12,9 @@ use matchpoint_conformance::{Choices, Options, check, generate};
 const ENGINES: [&str; 4] = ["vector:", "fuzzy:bits=8,", "fuzzy:bits=16,", "fuzzy:bits=32,"];
 
 fn names() -> impl Iterator<Item = String> {
+    for set in InstructionSet::ALL.into_iter().filter(|set| !set.is_available()) {
+        eprintln!("not tested, for it is not available here: {}", set.name());
+    }
     let sets = || InstructionSet::available().map(InstructionSet::name);
     ENGINES.iter().flat_map(move |engine| sets().map(move |set| format!("{engine}isa={set}")))
 }
@@ -28,6 +31,7 @@ fn every_instruction_set_keeps_the_laws() {
 
 #[test]
 fn attempts_are_those_of_a_list() {
+    let names: Vec<_> = names().collect();
     for (number, (_, shape)) in (0..).zip(generate::SHAPES) {
         let events: Vec<Event> = generate::stream(*shape, Choices::Seed(number), 1000);
         let attempts = |name: &str| {
@@ -36,8 +40,8 @@ fn attempts_are_those_of_a_list() {
             engine.attempts()
         };
         let expected = attempts("list");
-        for name in names() {
-            assert_eq!(attempts(&name), expected, "{name}");
+        for name in &names {
+            assert_eq!(attempts(name), expected, "{name}");
         }
     }
 }

@@ -58,11 +58,21 @@ fn at<K, const N: usize>(values: &[K; N], offset: usize) -> &[K; LANES] {
     values[offset..].first_chunk().expect("64 more than the largest offset")
 }
 
+/// Those that can run here; the test's output names the others, which it does not look at. The one that the environment
+/// asks for must be there.
+fn kernels() -> Vec<Kernel> {
+    Kernel::named("auto").unwrap_or_else(|error| panic!("{error}"));
+    for set in InstructionSet::ALL.into_iter().filter(|set| !set.is_available()) {
+        eprintln!("not tested, for it is not available here: {}", set.name());
+    }
+    InstructionSet::available().filter_map(Kernel::of).collect()
+}
+
 #[test]
 fn every_kernel_answers_as_the_obvious_loop() {
     const VALUES: [u32; 8] = [0, 1, 0x80, 0xFF, 0x8000, 0xFFFF, 0x8000_0000, u32::MAX];
-    let (mut noise, mut hits) = (Noise(7), 0);
-    for round in 0..if cfg!(miri) { 2 } else { 50 } {
+    let (kernels, mut noise, mut hits) = (kernels(), Noise(7), 0);
+    for round in 0..if cfg!(miri) { 1 } else { 50 } {
         let mut value = || VALUES[(noise.next() % 8) as usize];
         let words: [u32; 2 * LANES] = std::array::from_fn(|_| value());
         let masks: [u32; 2 * LANES] = std::array::from_fn(|_| value());
@@ -78,7 +88,7 @@ fn every_kernel_answers_as_the_obvious_loop() {
             };
             let expected = obvious(&compare);
             hits += expected[0].count_ones();
-            for kernel in InstructionSet::available().filter_map(Kernel::of) {
+            for kernel in &kernels {
                 assert_eq!(kernel.run(&mut compare), expected, "{kernel:?}, offset {offset}");
             }
         }
@@ -88,6 +98,7 @@ fn every_kernel_answers_as_the_obvious_loop() {
 
 #[test]
 fn a_single_lane_is_found_wherever_it_is() {
+    let kernels = kernels();
     for lane in 0..LANES {
         for (key, other) in [(0, u32::MAX), (u32::MAX, 0), (0x7F7F_7F7F, 0x8080_8080)] {
             let words: [u32; LANES] = std::array::from_fn(|at| if at == lane { key } else { other });
@@ -95,7 +106,7 @@ fn a_single_lane_is_found_wherever_it_is() {
             let (halfwords, bytes) = (words.map(|word| word as u16), words.map(|word| word as u8));
             let mut compare =
                 Compare { bytes: &bytes, halfwords: &halfwords, words: &words, masks: &masks, key };
-            for kernel in InstructionSet::available().filter_map(Kernel::of) {
+            for kernel in &kernels {
                 assert_eq!(kernel.run(&mut compare), [1 << lane; 5], "{kernel:?}, lane {lane}");
             }
         }
