@@ -731,7 +731,10 @@ int64_t mp_engine_unexpected_len(const struct mp_engine *engine);
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_visit_fn` says.
  */
-int32_t mp_engine_visit(const struct mp_engine *engine, int32_t queue, mp_visit_fn each, void *user);
+int32_t mp_engine_visit(const struct mp_engine *engine,
+                        int32_t queue,
+                        mp_visit_fn each,
+                        void *user);
 
 /**
  * The order that the engine promises in a context whose hints relax nothing: one of MP_ORDER_...; or MP_INVALID,
@@ -756,7 +759,9 @@ int32_t mp_engine_order(const struct mp_engine *engine);
  * What the caller sees to:
  * As `mp_engine_post`; `footprint` is NULL or room for `size` bytes.
  */
-int32_t mp_engine_footprint(const struct mp_engine *engine, struct mp_footprint *footprint, size_t size);
+int32_t mp_engine_footprint(const struct mp_engine *engine,
+                            struct mp_footprint *footprint,
+                            size_t size);
 
 /**
  * Writes the entries that the engine examined so far to `*attempts`, `size` bytes long (sizeof(mp_attempts)).
@@ -769,7 +774,9 @@ int32_t mp_engine_footprint(const struct mp_engine *engine, struct mp_footprint 
  * What the caller sees to:
  * As `mp_engine_post`; `attempts` is NULL or room for `size` bytes.
  */
-int32_t mp_engine_attempts(const struct mp_engine *engine, struct mp_attempts *attempts, size_t size);
+int32_t mp_engine_attempts(const struct mp_engine *engine,
+                           struct mp_attempts *attempts,
+                           size_t size);
 
 /**
  * Tells `each` what only this engine has to tell: name, with its unit, and value.
@@ -782,7 +789,9 @@ int32_t mp_engine_attempts(const struct mp_engine *engine, struct mp_attempts *a
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_statistic_fn` says.
  */
-int32_t mp_engine_statistics(const struct mp_engine *engine, mp_statistic_fn each, void *user);
+int32_t mp_engine_statistics(const struct mp_engine *engine,
+                             mp_statistic_fn each,
+                             void *user);
 
 #ifdef __cplusplus
 }  // extern "C"
