@@ -86,13 +86,6 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Bytes allocated.
-    pub(super) fn bytes(&self) -> u64 {
-        let places = self.all.capacity() * size_of::<Class>() + self.used.capacity() * size_of::<u32>();
-        let tables = self.all.iter().map(|class| class.posted.bytes()).sum::<u64>();
-        places as u64 + self.guards.bytes() + tables
-    }
-
     /// How many there are, with those that have no receives.
     pub(super) fn len(&self) -> usize {
         self.all.len()
@@ -350,5 +343,21 @@ impl Classes {
             }
         }
         earliest
+    }
+}
+
+impl Dropped for Classes {
+    fn bytes(&self) -> u64 {
+        let places = self.all.capacity() * size_of::<Class>() + self.used.capacity() * size_of::<u32>();
+        let tables = self.all.iter().map(|class| class.posted.bytes()).sum::<u64>();
+        places as u64 + self.guards.bytes() + tables
+    }
+
+    fn give_back(&mut self, chunks: usize) -> bool {
+        let Some(class) = self.all.last_mut() else { return (0..chunks).all(|_| self.guards.give_back()) };
+        if !class.posted.give_back(chunks) {
+            self.all.pop();
+        }
+        true
     }
 }

@@ -24,6 +24,7 @@ impl<E: Effort> Hybrid<E> {
             + ids(&self.receives)
             + ids(&self.messages)
             + open
+            + self.grave.bytes()
     }
 
     fn table_of(&self, class: u32) -> &Table {
