@@ -86,6 +86,11 @@ pub(super) struct Classes {
 }
 
 impl Classes {
+    /// Their tables, in the order of their numbers.
+    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
+        self.all.iter_mut().map(|class| &mut class.posted)
+    }
+
     /// How many there are, with those that have no receives.
     pub(super) fn len(&self) -> usize {
         self.all.len()

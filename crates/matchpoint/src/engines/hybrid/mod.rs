@@ -44,7 +44,7 @@
 //! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
 //! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
-//! context (`contexts.rs`): then they are O(1).
+//! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
@@ -369,7 +369,9 @@ impl<E: Effort> Engine for Hybrid<E> {
         let set = if self.contexts.is_idle(context) {
             self.front.admits(context, hints).and_then(|()| self.hints.set(context, hints))
         } else {
-            upkeep::set_hints(self, context, hints)
+            let set = upkeep::set_hints(self, context, hints);
+            self.shrink();
+            set
         };
         self.set_gate();
         set
@@ -381,6 +383,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             self.hints.forget(context);
         } else {
             self.drain(context, drained);
+            self.shrink();
         }
         self.release();
         self.set_gate();
@@ -391,6 +394,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             self.front.fail_source(context, source, drained);
         } else {
             upkeep::fail_source(self, context, source, drained);
+            self.shrink();
         }
         self.set_gate();
     }
