@@ -65,7 +65,7 @@ pub unsafe extern "C" fn mp_engine_readdress(engine: *mut Opaque, message: u64, 
 /// (MPI-4.1 section 7.4.4).
 ///
 /// Returns MP_OK; MP_REFUSED_HINT if what is queued already breaks one of them; MP_REFUSED_MEMORY; MP_INVALID (for an
-/// unknown hint, too), MP_PANICKED, MP_BUSY. Time: O(entries queued).
+/// unknown hint, too), MP_PANICKED, MP_BUSY. Time: O(entries queued), or as the engine says.
 ///
 /// # Safety
 /// As `mp_engine_post`.
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn mp_engine_hints(engine: *const Opaque, each: HintsFn, u
 ///
 /// Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
 /// before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
-/// sorting those of the context, unless the engine says better.
+/// sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for entries, too.
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_drain_fn` says.

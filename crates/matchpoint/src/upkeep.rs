@@ -16,6 +16,14 @@ pub(crate) trait Queues {
     fn posted(&self) -> impl Iterator<Item = (u64, Self::Posted)>;
     /// The age and the place of every message, in any order.
     fn unexpected(&self) -> impl Iterator<Item = (u64, Self::Unexpected)>;
+    /// The same of a context.
+    fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Posted)> {
+        self.posted().filter(move |&(_, at)| self.receive(at).selector.context() == context)
+    }
+    /// The same of a context.
+    fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Self::Unexpected)> {
+        self.unexpected().filter(move |&(_, at)| self.message(at).envelope.context == context)
+    }
     /// The receive at a place.
     fn receive(&self, at: Self::Posted) -> Receive;
     /// The message at a place.
@@ -122,13 +130,15 @@ pub(crate) enum Oldest<P> {
 
 impl<P: Copy> Oldest<P> {
     /// Those of `entries`, the oldest first.
-    pub(crate) fn of(entries: impl Iterator<Item = (u64, P)>) -> Self {
+    pub(crate) fn of(mut entries: impl Iterator<Item = (u64, P)>) -> Self {
         let mut listed = Vec::new();
-        for entry in entries {
-            if listed.try_reserve(1).is_err() {
-                return Oldest::Sought { after: None };
-            }
+        let are_listed = entries.try_for_each(|entry| {
+            listed.try_reserve(1)?;
             listed.push(entry);
+            Ok::<_, std::collections::TryReserveError>(())
+        });
+        if are_listed.is_err() {
+            return Oldest::Sought { after: None };
         }
         listed.sort_unstable_by_key(|&(age, _)| age);
         Oldest::Listed(listed.into_iter())
@@ -175,10 +185,8 @@ pub(crate) fn readdress<Q: Queues>(queues: &mut Q, message: MsgId, source: Rank)
 
 /// [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).
 pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hints) -> Result<(), Refused> {
-    let selectors = queues.posted().map(|(_, at)| queues.receive(at).selector);
-    selectors.filter(|selector| selector.context() == context).try_for_each(|ref asks| hints.admit(asks))?;
-    let here = |(_, at): (_, Q::Unexpected)| queues.message(at).envelope.context == context;
-    if hints.no_unexpected && queues.unexpected().any(here) {
+    queues.posted_in(context).try_for_each(|(_, at)| hints.admit(&queues.receive(at).selector))?;
+    if hints.no_unexpected && queues.unexpected_in(context).next().is_some() {
         return Err(Refused::Hint);
     }
     queues.hints().set(context, hints)
@@ -186,15 +194,13 @@ pub(crate) fn set_hints<Q: Queues>(queues: &mut Q, context: ContextId, hints: Hi
 
 /// [`Engine::close`](crate::Engine::close). O(entries queued), and sorting those of the context.
 pub(crate) fn close<Q: Queues>(queues: &mut Q, context: ContextId, drained: &mut Drained) {
-    let here = |queues: &Q, at| queues.receive(at).selector.context() == context;
-    let mut oldest = Oldest::of(queues.posted().filter(|&(_, at)| here(queues, at)));
-    while let Some(at) = oldest.next(queues.posted().filter(|&(_, at)| here(queues, at))) {
+    let mut oldest = Oldest::of(queues.posted_in(context));
+    while let Some(at) = oldest.next(queues.posted_in(context)) {
         drained.receives.push(queues.receive(at).id);
         queues.take_posted(at);
     }
-    let here = |queues: &Q, at| queues.message(at).envelope.context == context;
-    let mut oldest = Oldest::of(queues.unexpected().filter(|&(_, at)| here(queues, at)));
-    while let Some(at) = oldest.next(queues.unexpected().filter(|&(_, at)| here(queues, at))) {
+    let mut oldest = Oldest::of(queues.unexpected_in(context));
+    while let Some(at) = oldest.next(queues.unexpected_in(context)) {
         drained.messages.push(queues.message(at).id);
         queues.take_unexpected(at);
     }
@@ -208,9 +214,8 @@ pub(crate) fn fail_source<Q: Queues>(
     source: Rank,
     drained: &mut Drained,
 ) {
-    let here = |queues: &Q, at| queues.receive(at).selector.context() == context;
-    let mut oldest = Oldest::of(queues.posted().filter(|&(_, at)| here(queues, at)));
-    while let Some(at) = oldest.next(queues.posted().filter(|&(_, at)| here(queues, at))) {
+    let mut oldest = Oldest::of(queues.posted_in(context));
+    while let Some(at) = oldest.next(queues.posted_in(context)) {
         let receive = queues.receive(at);
         match receive.selector.source() {
             Wild::Is(named) if named == source => {
@@ -225,9 +230,7 @@ pub(crate) fn fail_source<Q: Queues>(
 
 /// [`Engine::queued_in`](crate::Engine::queued_in). O(entries queued); unlike a visit it sorts nothing.
 pub(crate) fn queued_in<Q: Queues>(queues: &Q, context: ContextId) -> (usize, usize) {
-    let posted = queues.posted().filter(|&(_, at)| queues.receive(at).selector.context() == context);
-    let unexpected = queues.unexpected().filter(|&(_, at)| queues.message(at).envelope.context == context);
-    (posted.count(), unexpected.count())
+    (queues.posted_in(context).count(), queues.unexpected_in(context).count())
 }
 
 /// [`Engine::visit`](crate::Engine::visit). Sorts the queue.

@@ -86,11 +86,9 @@ pub(super) struct Classes {
 }
 
 impl Classes {
-    /// Bytes allocated.
-    pub(super) fn bytes(&self) -> u64 {
-        let places = self.all.capacity() * size_of::<Class>() + self.used.capacity() * size_of::<u32>();
-        let tables = self.all.iter().map(|class| class.posted.bytes()).sum::<u64>();
-        places as u64 + self.guards.bytes() + tables
+    /// Their tables, in the order of their numbers.
+    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = &mut Table> {
+        self.all.iter_mut().map(|class| &mut class.posted)
     }
 
     /// How many there are, with those that have no receives.
@@ -350,5 +348,21 @@ impl Classes {
             }
         }
         earliest
+    }
+}
+
+impl Dropped for Classes {
+    fn bytes(&self) -> u64 {
+        let places = self.all.capacity() * size_of::<Class>() + self.used.capacity() * size_of::<u32>();
+        let tables = self.all.iter().map(|class| class.posted.bytes()).sum::<u64>();
+        places as u64 + self.guards.bytes() + tables
+    }
+
+    fn give_back(&mut self, chunks: usize) -> bool {
+        let Some(class) = self.all.last_mut() else { return (0..chunks).all(|_| self.guards.give_back()) };
+        if !class.posted.give_back(chunks) {
+            self.all.pop();
+        }
+        true
     }
 }

@@ -1,11 +1,45 @@
 //! What is of no use any more, given back a few chunks with each call: all 32,000 of a million entries at once took 2 to
 //! 7 ms.
 
+use super::class::Classes;
+use super::ids::Ids;
+use super::log::Log;
+use super::table::Table;
+
 /// Chunks given back with each call.
 const CHUNKS: usize = 8;
 
 /// Bytes that are given back at once.
 const SMALL: u64 = 64 << 10;
+
+/// What may be buried beside indexes.
+#[derive(Default)]
+pub(super) struct Graves {
+    pub(super) tables: Grave<Table>,
+    pub(super) classes: Grave<Classes>,
+    pub(super) logs: Grave<Log>,
+    pub(super) names: Grave<Ids>,
+}
+
+impl Graves {
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        let Graves { tables, classes, logs, names } = self;
+        tables.is_empty() && classes.is_empty() && logs.is_empty() && names.is_empty()
+    }
+
+    /// Bytes allocated.
+    pub(super) fn bytes(&self) -> u64 {
+        let Graves { tables, classes, logs, names } = self;
+        tables.bytes() + classes.bytes() + logs.bytes() + names.bytes()
+    }
+
+    /// Gives some chunks back, of one of them.
+    pub(super) fn tend(&mut self) {
+        let Graves { tables, classes, logs, names } = self;
+        _ = tables.tend() || classes.tend() || logs.tend() || names.tend();
+    }
+}
 
 /// Something in chunks.
 pub(super) trait Dropped {
@@ -44,11 +78,12 @@ impl<T: Dropped> Grave<T> {
         }
     }
 
-    /// Gives some chunks back.
-    pub(super) fn tend(&mut self) {
-        let Some(dropped) = self.0.last_mut() else { return };
+    /// Gives some chunks back. False: there were none.
+    pub(super) fn tend(&mut self) -> bool {
+        let Some(dropped) = self.0.last_mut() else { return false };
         if !dropped.give_back(CHUNKS) {
             self.0.pop();
         }
+        true
     }
 }

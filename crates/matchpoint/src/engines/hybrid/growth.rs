@@ -5,9 +5,10 @@ use super::grave::Dropped;
 use super::key::Hashing;
 use super::key::Key;
 use super::pool::{NIL, Place};
-use super::slots::CHUNK;
+use super::slots::{CHUNK, Slots};
 use super::table::{NEAR, Table, neighbour};
 use crate::engine::Refused;
+use crate::envelope::ContextId;
 
 /// Slots of the smallest table, and the most slots that there can be.
 pub(super) const SMALLEST: usize = CHUNK;
@@ -28,6 +29,12 @@ const AT_ONCE: usize = 2;
 /// crowded, and the next buckets have as many. (The longest of ten thousand calls at a million entries had moved 20, most
 /// of them misses: 2.4 µs where it is 1.6.)
 const MOST_CELLS: usize = 3;
+
+/// Slots of a table that is worth making smaller, slots for each entry from which on it is, and those that an entry then has.
+/// Where next to nothing is left, who closes a context looks at all slots once, not again and again.
+const LARGE: usize = 4096;
+const HOLLOW: usize = 32;
+const ROOMY: usize = 8;
 
 impl Dropped for Table {
     fn bytes(&self) -> u64 {
@@ -110,19 +117,43 @@ impl Table {
         let slots: [Slot; 1 + NEAR.len()] =
             std::array::from_fn(|nth| std::mem::take(&mut self.slots[first + nth * ROW]));
         for slot in slots.into_iter().filter(|slot| !slot.is_vacant()) {
-            if !slot.is_crowded() {
-                self.settle(Cell::new(slot.key(), slot.head()), NIL, hashing);
-                continue;
-            }
-            let mut place = slot.first_cell();
-            while place != NIL {
-                let cell = *self.cells.get(place);
-                self.settle(cell, place, hashing);
-                place = cell.next;
-                cells += 1;
-            }
+            cells += self.settle_all_of(&slot, hashing);
         }
         cells
+    }
+
+    /// Puts all that lay in a slot where it belongs now. Returns how many keys lay in cells.
+    fn settle_all_of(&mut self, slot: &Slot, hashing: &Hashing) -> usize {
+        if !slot.is_crowded() {
+            self.settle(Cell::new(slot.key(), slot.head()), NIL, hashing);
+            return 0;
+        }
+        let (mut place, mut cells) = (slot.first_cell(), 0);
+        while place != NIL {
+            let cell = *self.cells.get(place);
+            self.settle(cell, place, hashing);
+            place = cell.next;
+            cells += 1;
+        }
+        cells
+    }
+
+    /// Whether nearly all of it is empty, and it is large.
+    pub(super) fn is_hollow(&self) -> bool {
+        self.slots.len() >= LARGE && self.len() < self.slots.len() / HOLLOW
+    }
+
+    /// Moves all entries to as few slots as they take; what they are remembered by stays. Returns the slots that they lay
+    /// in. O(slots).
+    pub(super) fn shrink(&mut self, hashing: &Hashing) -> Result<Table, Refused> {
+        let slots = (ROOMY * self.len()).next_power_of_two().max(SMALLEST);
+        let small = Slots::of(slots)?;
+        // Each key takes a cell at most.
+        self.cells.reserve(self.len())?;
+        let old = std::mem::replace(&mut self.slots, small);
+        (self.mask, self.whole, self.divided, self.is_looked_at) = (slots as u32 - 1, slots, 0, false);
+        old.all().filter(|slot| !slot.is_vacant()).for_each(|slot| _ = self.settle_all_of(slot, hashing));
+        Ok(Table { slots: old, ..Table::default() })
     }
 
     /// Brings what is to be divided into the caches, by a call of its own: of a million entries, keys in cells are a miss
@@ -165,12 +196,19 @@ impl Table {
         nth.is_some()
     }
 
-    /// All entries.
-    pub(super) fn entries(&self) -> impl Iterator<Item = (Key, Head, Ref)> {
-        self.slots.since(0).flat_map(|slot| self.entries_in(slot))
+    /// All entries, of one context or of all.
+    pub(super) fn entries(&self, context: Option<ContextId>) -> impl Iterator<Item = (Key, Head, Ref)> {
+        let is_here = move |pair: u64| context.is_none_or(|context| pair >> 32 == u64::from(context.0));
+        // Most slots are passed here.
+        let is_it = move |slot: &&Slot| slot.is_crowded() || !slot.is_vacant() && is_here(slot.pair);
+        self.slots.all().filter(is_it).flat_map(move |slot| self.entries_in(slot, is_here))
     }
 
-    fn entries_in(&self, slot: &Slot) -> impl Iterator<Item = (Key, Head, Ref)> {
+    fn entries_in(
+        &self,
+        slot: &Slot,
+        is_here: impl Fn(u64) -> bool,
+    ) -> impl Iterator<Item = (Key, Head, Ref)> {
         let plain = (!slot.is_vacant() && !slot.is_crowded()).then(|| (slot.key(), slot.head(), None));
         let mut place = if slot.is_crowded() { slot.first_cell() } else { NIL };
         let cells = std::iter::from_fn(move || {
@@ -178,6 +216,7 @@ impl Table {
             place = cell.next;
             Some(cell)
         });
+        let cells = cells.filter(move |cell| is_here(cell.key.pair));
         let entries = plain.into_iter().chain(cells.flat_map(|cell| self.queue(cell)));
         entries.map(|(key, head, twin)| (key, head, twin.map_or(Ref::UNPLACED, Ref::twin)))
     }

@@ -11,7 +11,6 @@ use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
 use super::grave::{Dropped, Grave};
-use super::ids::Ids;
 use super::key::{Hashing, Key};
 use super::log::Log;
 use super::lookup::{Line, Lookup, Queue};
@@ -269,7 +268,6 @@ pub(super) struct NoIndex;
 pub(super) struct Indexes {
     all: Vec<Index>,
     grave: Grave<Lookup>,
-    names: Grave<Ids>,
     /// What small indexes were made of: making one anew allocates nothing.
     spare: Vec<Lookup>,
     sharing: Sharing,
@@ -292,7 +290,7 @@ impl Indexes {
         let places = (self.all.capacity() * size_of::<Index>()) as u64;
         let spare = (self.spare.capacity() * size_of::<Lookup>()) as u64;
         let spare = spare + self.spare.iter().map(Lookup::bytes).sum::<u64>();
-        places + self.all.iter().map(held).sum::<u64>() + spare + self.grave.bytes() + self.names.bytes()
+        places + self.all.iter().map(held).sum::<u64>() + spare + self.grave.bytes()
     }
 
     /// Bytes that were allocated once, beyond those that are.
@@ -374,21 +372,29 @@ impl Indexes {
         Held { lookup: lookup.unwrap_or_default(), until: 0 }
     }
 
-    /// Drops names as an index is dropped: a little with each call.
-    pub(super) fn bury_names(&mut self, names: Ids) {
-        self.names.bury(names);
+    /// Drops all of them, and what is known of masks: a little with each call.
+    pub(super) fn forget(&mut self) {
+        let Indexes { all, mut grave, .. } = std::mem::take(self);
+        for Index { held, fresh, .. } in all {
+            [Some(held), fresh].into_iter().flatten().for_each(|held| grave.bury(held.lookup));
+        }
+        self.grave = grave;
     }
 
-    /// Whether something is being dropped.
+    /// Bytes of those that are being dropped.
+    pub(super) fn buried_bytes(&self) -> u64 {
+        self.grave.bytes()
+    }
+
+    /// Whether some are being dropped.
     #[inline]
     pub(super) fn is_dropping(&self) -> bool {
-        !(self.grave.is_empty() && self.names.is_empty())
+        !self.grave.is_empty()
     }
 
-    /// Drops a little of it.
+    /// Drops a little of them.
     pub(super) fn tend(&mut self) {
         self.grave.tend();
-        self.names.tend();
     }
 
     /// The earliest message that a receive takes; or an error, if there is no index to tell.

@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::chunk::{Chunk, LINES, Lines, Word, word};
 use super::entry::Ref;
+use super::grave::Dropped;
 use crate::engine::Refused;
 
 /// Lines that the tail begins with.
@@ -47,14 +48,6 @@ impl Log {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.settled + self.used
-    }
-
-    /// Bytes allocated.
-    pub(super) fn bytes(&self) -> u64 {
-        let chunks = self.full.len() + self.spare.len();
-        let words = self.tail.capacity() + chunks * LINES;
-        let places = self.full.capacity() + self.spare.capacity();
-        (words * size_of::<Word>() + places * size_of::<Chunk>()) as u64
     }
 
     /// Whether there are lines to sweep.
@@ -211,6 +204,19 @@ impl Log {
         if self.spare.try_reserve(1).is_ok() {
             self.spare.push_back(emptied);
         }
+    }
+}
+
+impl Dropped for Log {
+    fn bytes(&self) -> u64 {
+        let chunks = self.full.len() + self.spare.len();
+        let words = self.tail.capacity() + chunks * LINES;
+        let places = self.full.capacity() + self.spare.capacity();
+        (words * size_of::<Word>() + places * size_of::<Chunk>()) as u64
+    }
+
+    fn give_back(&mut self, chunks: usize) -> bool {
+        (0..chunks).all(|_| self.full.pop_back().or_else(|| self.spare.pop_back()).is_some())
     }
 }
 

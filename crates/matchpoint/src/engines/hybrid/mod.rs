@@ -44,13 +44,13 @@
 //! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
 //! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
-//! context (`contexts.rs`): then they are O(1).
+//! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
 //! per index 36 to 40 for each of the messages it has, 16 where others are equal in what it keeps of them. 2.6 KB for short
 //! queues of more than one. Before its first entry it holds nothing but itself;
-//! memory is given back when a context is closed and nothing is queued.
+//! once a context is closed and nothing is queued, memory is given back a little with each call.
 //!
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
 //! than in a list, which they are; a search by wildcard takes twice as long as a vector scan of as many as fit in one.
@@ -90,6 +90,7 @@ use class::Classes;
 use contexts::Contexts;
 use entry::Kind;
 use front::Front;
+use grave::{Dropped, Graves};
 use ids::Ids;
 use index::{Indexes, Unexpected};
 use key::Hashing;
@@ -179,6 +180,7 @@ pub struct Hybrid<E: Effort = ()> {
     renamed: bool,
     receives: Option<Ids>,
     messages: Option<Ids>,
+    grave: Graves,
     peak_bytes: u64,
     effort: E,
 }
@@ -201,6 +203,7 @@ impl<E: Effort> Hybrid<E> {
             renamed: false,
             receives: None,
             messages: None,
+            grave: Graves::default(),
             peak_bytes: 0,
             effort: E::default(),
         }
@@ -220,7 +223,7 @@ impl<E: Effort> Hybrid<E> {
     fn set_gate(&mut self) {
         let is_growing = self.table.is_growing() || self.classes.is_growing();
         let is_naming = self.receives.is_some() || self.messages.is_some();
-        let is_busy = is_growing || is_naming || self.indexes.is_dropping();
+        let is_busy = is_growing || is_naming || self.is_dropping();
         let bits = [
             (self.hints.bytes() > 0, HINTED),
             (is_busy, BUSY),
@@ -241,11 +244,17 @@ impl<E: Effort> Hybrid<E> {
             table.tend(hashing);
         }
         classes.tend(hashing, |class| is_held(1 + class as usize));
-        if self.indexes.is_dropping() {
+        if self.is_dropping() {
             self.note_peak();
             self.indexes.tend();
+            self.grave.tend();
         }
         self.sweep();
+    }
+
+    /// Whether something is given back a little with each call.
+    fn is_dropping(&self) -> bool {
+        self.indexes.is_dropping() || !self.grave.is_empty()
     }
 
     /// Looks at a few lines of the log, if some wait for that.
@@ -265,21 +274,23 @@ impl<E: Effort> Hybrid<E> {
 
     /// Gives back what was held for entries, if there are none.
     fn release(&mut self) {
-        if self.posted_len() + self.unexpected_len() > 0 || self.entries_bytes() < KEPT_BYTES {
-            return;
+        let held_bytes = self.entries_bytes() - self.grave.bytes() - self.indexes.buried_bytes();
+        if self.posted_len() + self.unexpected_len() == 0 && held_bytes >= KEPT_BYTES {
+            self.forget_tables();
         }
-        self.forget_tables();
     }
 
-    /// Gives back what the tables hold.
+    /// Gives back what the tables hold, a little with each call.
     fn forget_tables(&mut self) {
         self.note_peak();
-        self.table = Table::default();
-        self.log = Log::from(self.arrivals);
+        self.grave.tables.bury(std::mem::take(&mut self.table));
+        self.grave.classes.bury(std::mem::take(&mut self.classes));
+        self.grave.logs.bury(std::mem::replace(&mut self.log, Log::from(self.arrivals)));
+        for names in [self.receives.take(), self.messages.take()].into_iter().flatten() {
+            self.grave.names.bury(names);
+        }
+        self.indexes.forget();
         self.contexts = Contexts::default();
-        self.classes = Classes::default();
-        self.indexes = Indexes::default();
-        (self.receives, self.messages) = (None, None);
     }
 
     /// No message waits.
@@ -358,7 +369,9 @@ impl<E: Effort> Engine for Hybrid<E> {
         let set = if self.contexts.is_idle(context) {
             self.front.admits(context, hints).and_then(|()| self.hints.set(context, hints))
         } else {
-            upkeep::set_hints(self, context, hints)
+            let set = upkeep::set_hints(self, context, hints);
+            self.shrink();
+            set
         };
         self.set_gate();
         set
@@ -370,6 +383,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             self.hints.forget(context);
         } else {
             self.drain(context, drained);
+            self.shrink();
         }
         self.release();
         self.set_gate();
@@ -380,6 +394,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             self.front.fail_source(context, source, drained);
         } else {
             upkeep::fail_source(self, context, source, drained);
+            self.shrink();
         }
         self.set_gate();
     }

@@ -316,7 +316,7 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn forget_names(&mut self, ids: Option<Ids>) {
         if let Some(ids) = ids {
             self.note_peak();
-            self.indexes.bury_names(ids);
+            self.grave.names.bury(ids);
         }
     }
 }

@@ -24,55 +24,83 @@ impl<E: Effort> Hybrid<E> {
             + ids(&self.receives)
             + ids(&self.messages)
             + open
+            + self.grave.bytes()
     }
 
     fn table_of(&self, class: u32) -> &Table {
         if class == MAIN { &self.table } else { self.classes.table(class) }
     }
 
-    /// All of a kind in a table, of one context or of all, with their ages.
-    fn named(
-        &self,
-        class: u32,
-        kind: Kind,
-        context: Option<ContextId>,
-    ) -> impl Iterator<Item = (u64, Named)> {
-        let is_it = move |(key, head, _): &(Key, Head, Ref)| {
-            head.kind == kind && context.is_none_or(|context| key.pair >> 32 == u64::from(context.0))
-        };
-        self.table_of(class).entries().filter(is_it).map(move |(key, head, entry)| {
+    /// All in a table, of one context or of all.
+    fn named(&self, class: u32, context: Option<ContextId>) -> impl Iterator<Item = (Kind, Named)> {
+        self.table_of(class).entries(context).map(move |(key, head, entry)| {
             let entry = if entry == Ref::UNPLACED { Ref::inline(self.hashing.spot(&key)) } else { entry };
-            (head.seq, Named { class, entry, seq: head.seq })
+            (head.kind, Named { class, entry, seq: head.seq })
         })
     }
 
-    fn named_receives(&self, context: Option<ContextId>) -> impl Iterator<Item = (u64, Named)> {
+    /// The same in all tables.
+    fn all_named(&self, context: Option<ContextId>) -> impl Iterator<Item = (Kind, Named)> {
         let classes = std::iter::once(MAIN).chain(0..self.classes.len() as u32);
-        classes.flat_map(move |class| self.named(class, Kind::Posted, context))
+        classes.flat_map(move |class| self.named(class, context))
+    }
+
+    fn named_receives(&self, context: Option<ContextId>) -> impl Iterator<Item = (u64, Named)> {
+        let receives = self.all_named(context).filter(|&(kind, _)| kind == Kind::Posted);
+        receives.map(|(_, at)| (at.seq, at))
     }
 
     fn named_messages(&self, context: Option<ContextId>) -> impl Iterator<Item = (u64, Named)> {
-        self.named(MAIN, Kind::Waiting, context)
+        let messages = self.named(MAIN, context).filter(|&(kind, _)| kind == Kind::Waiting);
+        messages.map(|(_, at)| (at.seq, at))
     }
 
     /// Receives and messages of a context. O(slots).
     pub(super) fn count_in(&self, context: ContextId) -> (usize, usize) {
-        (self.named_receives(Some(context)).count(), self.named_messages(Some(context)).count())
+        self.all_named(Some(context)).fold((0, 0), |(receives, messages), (kind, _)| match kind {
+            Kind::Posted => (receives + 1, messages),
+            Kind::Waiting => (receives, messages + 1),
+        })
     }
 
     /// Takes out all that is queued in a context, oldest first. O(slots), and sorting what is taken out.
     pub(super) fn drain(&mut self, context: ContextId, drained: &mut Drained) {
-        let mut oldest = Oldest::of(self.named_receives(Some(context)));
-        while let Some(at) = oldest.next(self.named_receives(Some(context))) {
-            drained.receives.push(self.receive(at).id);
-            self.take_posted(at);
+        // No receive has the number of a message.
+        fn aged((kind, at): (Kind, Named)) -> (u64, (Kind, Named)) {
+            (at.seq, (kind, at))
         }
-        let mut oldest = Oldest::of(self.named_messages(Some(context)));
-        while let Some(at) = oldest.next(self.named_messages(Some(context))) {
-            drained.messages.push(self.message(at).id);
-            self.take_unexpected(at);
+        let mut oldest = Oldest::of(self.all_named(Some(context)).map(aged));
+        while let Some((kind, at)) = oldest.next(self.all_named(Some(context)).map(aged)) {
+            match kind {
+                Kind::Posted => {
+                    drained.receives.push(self.receive(at).id);
+                    self.take_posted(at);
+                }
+                Kind::Waiting => {
+                    drained.messages.push(self.message(at).id);
+                    self.take_unexpected(at);
+                }
+            }
         }
         self.hints.forget(context);
+    }
+
+    /// Makes tables smaller that are mostly empty, after all of them was gone through.
+    pub(super) fn shrink(&mut self) {
+        self.note_peak();
+        let Self { receives, messages, table, classes, hashing, grave, .. } = self;
+        let is_held =
+            |number: usize| [&*receives, &*messages].into_iter().flatten().any(|ids| ids.holds(number));
+        let tables = std::iter::once(table).chain(classes.tables_mut());
+        for (number, table) in tables.enumerate() {
+            if !table.is_hollow() || is_held(number) {
+                continue;
+            }
+            // Without memory it stays as it is.
+            if let Ok(old) = table.shrink(hashing) {
+                grave.tables.bury(old);
+            }
+        }
     }
 
     fn found_receive(&self, at: Named) -> Option<Found> {
@@ -161,6 +189,14 @@ impl<E: Effort> Queues for Hybrid<E> {
 
     fn unexpected(&self) -> impl Iterator<Item = (u64, Named)> {
         self.named_messages(None)
+    }
+
+    fn posted_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Named)> {
+        self.named_receives(Some(context))
+    }
+
+    fn unexpected_in(&self, context: ContextId) -> impl Iterator<Item = (u64, Named)> {
+        self.named_messages(Some(context))
     }
 
     fn receive(&self, at: Named) -> Receive {

@@ -66,6 +66,21 @@ impl Slots {
         slots.skip(from - before)
     }
 
+    /// All of them, and empty ones behind those: quickest by `for_each` and what is made of that.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Slot> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+
+    /// So many empty ones: whole chunks.
+    pub(super) fn of(slots: usize) -> Result<Self, Refused> {
+        let mut made = Slots::default();
+        while made.chunks.len() * CHUNK < slots {
+            made.grow()?;
+        }
+        made.extend(slots);
+        Ok(made)
+    }
+
     /// Whether slots can be appended without allocating.
     pub(super) fn has_room(&self) -> bool {
         self.len < self.chunks.len() * CHUNK
