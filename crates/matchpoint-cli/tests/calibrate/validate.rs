@@ -177,8 +177,14 @@ fn what_stands_in_the_way_is_one_line() {
             "something else than `exchanged 7 1`",
         ),
         (
-            with(&["-n", "1"], &format!("{HELLO}\nread line")),
-            "the job has 2 ranks, more than the 1 processes",
+            with(
+                &["-n", "2"],
+                &format!(
+                    "{}\nread line",
+                    HELLO.replace("rank in 0 1;", "rank in 0 1 2;").replace("ranks=2", "ranks=3")
+                ),
+            ),
+            "the job has 3 ranks, more than the 2 processes",
         ),
         (
             with(
