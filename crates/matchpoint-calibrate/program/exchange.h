@@ -204,14 +204,10 @@ static int run_batches(struct exchange *with, MPI_Comm taking_part, double *batc
     /* Pairs that are to begin together begin once. */
     int repeats = asked->pair_count > 1 ? 1 : bounded(asked->batch_s / once, 1, REPEATS_MAX);
     int count = bounded(asked->budget_s / (once * repeats), BATCHES_MIN, BATCHES_MAX);
-    /* Where ranks take turns a batch may take a hundred times as long as the shortest exchange says. */
-    int made = 0;
-    for (double spent_s = 0; made < count && (made < BATCHES_MIN || spent_s < 2 * asked->budget_s); made++) {
-        double batch_s = slowest(timed(with, repeats, taking_part), taking_part);
-        spent_s += batch_s;
-        batches[made] = batch_s / (directions * repeats);
+    for (int at = 0; at < count; at++) {
+        batches[at] = slowest(timed(with, repeats, taking_part), taking_part) / (directions * repeats);
     }
-    return made;
+    return count;
 }
 
 static void say_measured(const struct measurement *asked, const double *batches, int count) {
