@@ -1,6 +1,6 @@
 //! Short queues are lists.
 
-use matchpoint::{Entry, Queue, RecvId, engines};
+use matchpoint::{Engine, Entry, Queue, RecvId, engines};
 
 use crate::{ANY_SOURCE, arrive, post, statistic, tagged};
 

@@ -218,7 +218,7 @@ fn a_process_that_died_is_told_with_the_time_of_its_last_call() {
         trace.description().notes,
         [
             "2 files end early (their processes died or could not write, or the trace was copied in part): rank 1 after 0.000 s, rank 2, of \
-             which nothing was written."
+             which no call is there."
         ]
     );
     assert_eq!((trace.present(), calls(&*trace, 1).len()), (&[0, 1, 3][..], 6));
