@@ -84,6 +84,9 @@ impl<T: Dropped> Grave<T> {
         if !dropped.give_back(CHUNKS) {
             self.0.pop();
         }
+        if self.0.is_empty() {
+            self.0 = Vec::new();
+        }
         true
     }
 }

@@ -378,6 +378,9 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        if self.gate & BUSY != 0 {
+            self.tend();
+        }
         if self.contexts.is_idle(context) {
             self.front.drain(context, drained);
             self.hints.forget(context);
