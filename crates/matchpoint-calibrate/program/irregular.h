@@ -1,7 +1,7 @@
 /* An exchange among several ranks, as sparse matrix products have them: each rank posts the receives of all that comes to
    it, sends all that goes from it, and waits for both. */
 
-enum { REPETITIONS_MIN = 3, REPETITIONS_MAX = 400 };
+enum { REPETITIONS_MIN = 5, REPETITIONS_MAX = 400 };
 
 struct message {
     int from, to, bytes;
