@@ -1,6 +1,7 @@
 //! How long a job took with an engine of ours, and without.
 
 use anstyle::Style;
+use matchpoint_bench::statistics::median;
 use matchpoint_run::job::{Job, Way};
 use serde_json::{Value, json};
 
@@ -24,14 +25,7 @@ pub struct Compared(pub Vec<Row>);
 
 impl Row {
     fn median(&self) -> Option<f64> {
-        let mut sorted = self.seconds.clone();
-        sorted.sort_by(f64::total_cmp);
-        let middle = sorted.len() / 2;
-        match sorted[..] {
-            [] => None,
-            [..] if sorted.len() % 2 == 0 => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
-            [..] => Some(sorted[middle]),
-        }
+        (!self.seconds.is_empty()).then(|| median(&mut self.seconds.clone()))
     }
 
     fn cells(&self, ours: Option<f64>) -> Vec<String> {
