@@ -244,3 +244,31 @@ impl Table {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::Kind;
+    use super::*;
+    use crate::envelope::{Rank, Tag};
+
+    /// The buckets divided with the first call that divides any, of 60 keys whose buckets `is_it` chooses.
+    fn divided_at_first(is_it: impl Fn(usize) -> bool) -> usize {
+        let hashing = Hashing::of_seed(1);
+        let mut table = Table::sparse_until(0);
+        let keys = (0..).map(|source| Key::new(ContextId(0), Rank(source), Tag(0)));
+        let chosen = keys.filter(|key| is_it(hashing.spot(key).0 as usize % SMALLEST));
+        for (key, id) in chosen.zip(0..60) {
+            table.insert(&key, hashing.spot(&key), Head { kind: Kind::Waiting, seq: id, id }).unwrap();
+        }
+        while table.divided == 0 && table.is_growing() {
+            table.tend(&hashing);
+        }
+        table.divided
+    }
+
+    #[test]
+    fn crowded_buckets_are_divided_four_with_a_call() {
+        assert_eq!(divided_at_first(|bucket| bucket < GROUP && bucket % ROW == 0), 1);
+        assert_eq!(divided_at_first(|bucket| bucket >= GROUP), AT_ONCE);
+    }
+}

@@ -143,3 +143,15 @@ impl Log for Kept {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ADDRESSES;
+    use crate::engines::rank_array::SPEC;
+
+    #[test]
+    fn addresses_begin_where_those_of_rank_array_do() {
+        let dense = SPEC.parameters.iter().find(|parameter| parameter.key == "dense");
+        assert_eq!(dense.map(|dense| dense.default), Some(&*ADDRESSES.to_string()));
+    }
+}
