@@ -34,6 +34,15 @@ pub fn is_local(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
 }
 
+/// Whether messages are matched above this core, as far as is known before it is opened.
+fn is_below(core: &CStr, front_end: FrontEnd) -> bool {
+    match front_end {
+        FrontEnd::Layered => true,
+        FrontEnd::Auto => core.to_bytes() == b"tcp",
+        FrontEnd::Peer => false,
+    }
+}
+
 /// The provider, which libfabric has from when it has loaded us until it unloads us.
 struct Ours(UnsafeCell<Provider>);
 
@@ -161,7 +170,12 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
+        // Above a core the processor copies messages, which it cannot where they are a device's: who asks for such buffers
+        // asks once more without them, and copies itself.
+        let has_devices = hints.caps & flags::HMEM != 0;
+        ep.kind == EP_RDM
+            && domain.data_progress != PROGRESS_AUTO
+            && !(has_devices && is_below(core, settings().front_end))
     }
 }
 

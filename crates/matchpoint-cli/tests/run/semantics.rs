@@ -63,10 +63,9 @@ fn above_a_core() {
         with(name, |mpi| {
             holds(mpi, 3, "tcp", "auto");
             holds(mpi, 2, "tcp;ofi_rxm", "layered");
+            holds(mpi, 2, "shm", "layered");
         });
     }
-    // Not under Open MPI: intercommunicators do not come to their end there (docs/run.md, Limits).
-    with("mpich-wheel", |mpi| holds(mpi, 2, "shm", "layered"));
     with("debian-openmpi", |mpi| holds(mpi, 2, "tcp;ofi_rxm", "auto"));
     with("intel-wheel", |mpi| holds(mpi, 2, "tcp", "auto"));
 }

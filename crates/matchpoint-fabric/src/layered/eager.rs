@@ -15,6 +15,9 @@ const RXM_BUFFER: &str = "FI_OFI_RXM_BUFFER_SIZE";
 const RXM_BUFFER_BYTES: usize = 16 << 10;
 const RXM_HEADERS: usize = 256;
 
+/// What shm sends in one piece, whatever it says that it injects: where buffers may be a device's, it says 0.
+const SHM_PIECE: usize = 4096;
+
 /// The most bytes that go as they are, of those `asked` for.
 ///
 /// `inject_bytes` is the core's `inject_size`: no core sends that little in pieces.
@@ -24,7 +27,9 @@ pub fn most_bytes(core: &CStr, inject_bytes: usize, asked: usize) -> usize {
     if is_of(b"ofi_rxm") {
         let buffer = std::env::var(RXM_BUFFER).ok().and_then(|bytes| bytes.parse().ok());
         asked.min(of_piece(buffer.unwrap_or(RXM_BUFFER_BYTES)))
-    } else if is_of(b"shm") || is_of(b"sm2") {
+    } else if is_of(b"shm") {
+        asked.min(inject_bytes.max(SHM_PIECE).saturating_sub(LONGEST))
+    } else if is_of(b"sm2") {
         asked.min(inject_bytes.saturating_sub(LONGEST))
     } else {
         asked
@@ -49,5 +54,7 @@ mod tests {
         assert_eq!(most_bytes(c"tcp;ofi_rxm", 64, 1000), 1000);
         assert_eq!(of_piece(100), 0, "all is announced");
         assert_eq!(most_bytes(c"shm", 4096, asked), 4096 - LONGEST);
+        assert_eq!(most_bytes(c"shm", 0, asked), 4096 - LONGEST, "if only nothing is injected");
+        assert_eq!(most_bytes(c"sm2", 0, asked), 0);
     }
 }
