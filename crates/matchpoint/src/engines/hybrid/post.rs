@@ -3,10 +3,12 @@
 use super::class::Openness;
 use super::entry::{At, Head, Kind, Slot};
 use super::found::Found;
+use super::held::Unexpected;
 use super::ids::{Ids, MAIN, Named};
-use super::index::{NoIndex, Sought, Unexpected};
+use super::index::NoIndex;
 use super::key::{Key, Spot};
 use super::pool::Place;
+use super::search::Sought;
 use super::table::Met;
 use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
