@@ -55,9 +55,6 @@ struct Index {
     is_shared: bool,
 }
 
-/// There is nothing to search, and there cannot be now.
-pub(super) struct NoIndex;
-
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
     kernel: Kernel,
@@ -244,11 +241,10 @@ impl Indexes {
         self.rolls.bury(roll);
     }
 
-    fn make_roll(&mut self) {
-        if self.roll.is_none() {
-            let held = made_roll(&mut self.spare_roll, self.kernel);
-            self.roll = Some(Kept::new(Openness::NOTHING, held, self.searches));
-        }
+    /// The copy of what waits, made if there is none.
+    fn make_roll(&mut self) -> &mut Kept<Roll> {
+        let Indexes { roll, spare_roll, kernel, searches, .. } = self;
+        roll.get_or_insert_with(|| Kept::new(Openness::NOTHING, made_roll(spare_roll, *kernel), *searches))
     }
 
     fn drop_roll(&mut self) {
@@ -284,14 +280,14 @@ impl Indexes {
         _ = self.grave.tend() || self.rolls.tend();
     }
 
-    /// The earliest message that a receive takes; or an error, if there is nothing to tell.
+    /// The earliest message that a receive takes.
     #[inline(always)]
     pub(super) fn find(
         &mut self,
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
         examined: &mut u64,
-    ) -> Result<Option<Found>, NoIndex> {
+    ) -> Option<Found> {
         self.searches += 1;
         if sought.open.is_partial() {
             return self.find_masked(sought, unexpected, examined);
@@ -306,10 +302,10 @@ impl Indexes {
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
         examined: &mut u64,
-    ) -> Result<Option<Found>, NoIndex> {
+    ) -> Option<Found> {
         let waiting = unexpected.table.count(Kind::Waiting);
         match self.number(sought.open, false, waiting) {
-            Some(number) => Ok(self.find_in(number, sought, unexpected, examined).found()),
+            Some(number) => self.find_in(number, sought, unexpected, examined).found(),
             None => self.find_in_roll(sought, unexpected, examined),
         }
     }
@@ -321,7 +317,7 @@ impl Indexes {
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
         examined: &mut u64,
-    ) -> Result<Option<Found>, NoIndex> {
+    ) -> Option<Found> {
         let waiting = unexpected.table.count(Kind::Waiting);
         if self.searches % STEP == 0 {
             self.trim(waiting);
@@ -336,7 +332,7 @@ impl Indexes {
                     Search::Crowd => self.crowds += 1,
                     search => {
                         self.crowds = 0;
-                        return Ok(search.found());
+                        return search.found();
                     }
                 }
                 self.sharing.met_crowd();
@@ -391,7 +387,7 @@ impl Indexes {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> (Option<Found>, bool) {
-        if self.roll.is_some() {
+        if self.all.len() > COPIED {
             if let Some(found) = self.follow(number, sought, unexpected, examined) {
                 return (found, true);
             }
@@ -432,10 +428,10 @@ impl Indexes {
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
         examined: &mut u64,
-    ) -> Result<Option<Found>, NoIndex> {
-        self.make_roll();
-        let Some(kept) = &mut self.roll else { return Err(NoIndex) };
-        kept.note_search(self.searches, unexpected.clock);
+    ) -> Option<Found> {
+        let searches = self.searches;
+        let kept = self.make_roll();
+        kept.note_search(searches, unexpected.clock);
         let before = kept.held.until;
         let mut found = kept.held.search(sought, unexpected, examined);
         let mut has_room = true;
@@ -448,7 +444,7 @@ impl Indexes {
         } else {
             self.drop_roll()
         }
-        Ok(found)
+        found
     }
 
     fn renew_roll(&mut self, before: u64, unexpected: Unexpected<'_>) {
