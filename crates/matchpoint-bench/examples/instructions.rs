@@ -1,18 +1,16 @@
 //! Plays engines on workloads, one after another, for a simulator that counts what `counted_rounds` executes:
-//! `cargo xtask instructions` runs it. Arguments: ENGINE WORKLOAD:N, any number of pairs.
+//! `cargo xtask instructions` runs it. Arguments: ENGINE WORKLOAD:N, any number of pairs; beside workloads there are
+//! `cancel:N` and `close:N`.
 
 use matchpoint_bench::instructions::{Counted, counted_rounds};
-use matchpoint_bench::workloads;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     for pair in arguments.chunks(2) {
         let [engine, workload] = pair else { return Err("a workload is missing".into()) };
-        for job in workloads::parse(workload)? {
-            let mut counted = Counted::new(engine, &job)?;
-            if !counted_rounds(&mut counted) {
-                return Err(format!("{engine} answers wrongly on {job}").into());
-            }
+        let mut counted = Counted::new(engine, workload)?;
+        if !counted_rounds(&mut counted) {
+            return Err(format!("{engine} answers wrongly on {workload}").into());
         }
     }
     Ok(())

@@ -9,7 +9,14 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Choices, Options, check, generate};
 
-const ENGINES: [&str; 4] = ["vector:", "fuzzy:bits=8,", "fuzzy:bits=16,", "fuzzy:bits=32,"];
+const ENGINES: [&str; 6] = [
+    "vector:",
+    "fuzzy:bits=8,",
+    "fuzzy:bits=16,",
+    "fuzzy:bits=32,",
+    "fuzzy:bits=8,fold=xor,",
+    "fuzzy:bits=16,fold=xor,",
+];
 
 fn names() -> impl Iterator<Item = String> {
     for set in InstructionSet::ALL.into_iter().filter(|set| !set.is_available()) {
@@ -89,6 +96,20 @@ fn what_the_papers_keys_confuse_is_told_apart() {
     // What is folded into a window may meet what is there: 256 · 1 + 1 and 0.
     assert_eq!(hits_in_vain("fuzzy:bits=32", (1, 257), (1, 0)), 1.0);
     assert_eq!(hits_in_vain("fuzzy:bits=32,rank=16,tag=16", (1, 257), (1, 0)), 0.0);
+}
+
+#[test]
+fn the_papers_keys_are_what_the_paper_says() {
+    // Exclusive or of the lower bits of each, as many as the key has.
+    let pairs =
+        [((2, 1), (1, 2)), ((2, 2), (1, 1)), ((1, 256), (1, 0)), ((1 << 24, 1), (0, 1)), ((3, 1), (1, 2))];
+    for (name, expected) in
+        [("fuzzy:fold=xor", [1.0, 1.0, 1.0, 1.0, 0.0]), ("fuzzy:bits=16,fold=xor", [1.0, 1.0, 0.0, 1.0, 0.0])]
+    {
+        for ((first, wanted), expected) in pairs.into_iter().zip(expected) {
+            assert_eq!(hits_in_vain(name, first, wanted), expected, "{name}, {first:?}");
+        }
+    }
 }
 
 /// The source and the tag of the nth receive.
@@ -180,9 +201,14 @@ fn an_instruction_set_that_is_not_here_is_refused() {
 
 #[test]
 fn parameters_that_mean_nothing_are_refused() {
-    for name in
-        ["fuzzy:bits=9", "fuzzy:bits=32,rank=30", "fuzzy:bits=32,rank=33,tag=0", "fuzzy:bits=8,rank=4,tag=4"]
-    {
+    for name in [
+        "fuzzy:bits=9",
+        "fuzzy:bits=32,rank=30",
+        "fuzzy:bits=32,rank=33,tag=0",
+        "fuzzy:bits=8,rank=4,tag=4",
+        "fuzzy:fold=product",
+        "fuzzy:bits=32,fold=xor",
+    ] {
         assert!(engines::create(name).is_err(), "{name}");
     }
     assert!(engines::create("fuzzy:bits=32,rank=0,tag=32").is_ok());

@@ -144,8 +144,17 @@ impl Kernel {
         }
         match std::env::var_os(ENVIRONMENT) {
             Some(name) if !name.is_empty() => Kernel::demanded(&name.to_string_lossy(), ENVIRONMENT),
-            _ => Ok(InstructionSet::available().next().map_or(Kernel(InstructionSet::Scalar), Kernel)),
+            _ => Ok(Kernel::fastest_here()),
         }
+    }
+
+    fn fastest_here() -> Self {
+        InstructionSet::available().next().map_or(Kernel(InstructionSet::Scalar), Kernel)
+    }
+
+    /// The one that the environment asks for, if it can be had; else the fastest.
+    pub(crate) fn fastest() -> Self {
+        Kernel::named("auto").unwrap_or_else(|_| Kernel::fastest_here())
     }
 
     fn demanded(name: &str, by: &str) -> Result<Self, Unavailable> {

@@ -1,10 +1,10 @@
 //! Keys of 16 or 8 bits, in which source, tag and context are mixed.
 //!
-//! The paper combines source and tag, folded to the width of a key, by exclusive or. Then all keys are equal where the tag
-//! is the rank, and half of 64 entries share theirs with another where it is the rank + 1. Here each field is multiplied
-//! by an odd constant of its own, and a key is the upper bits of the sum (Dietzfelbinger et al. 1997): all bits of a field
-//! reach them, and what fields have in common does not cancel out. The product of a field that is left open is left out
-//! of the sum.
+//! The paper combines the lower bits of source and tag, as many as a key has, by exclusive or ([`Xor`]). Then all keys are
+//! equal where the tag is the rank, and half of 64 entries share theirs with another where it is the rank + 1. So unless
+//! asked otherwise ([`Sum`]) each field is multiplied by an odd constant of its own, and a key is the upper bits of the
+//! sum (Dietzfelbinger et al. 1997): all bits of a field reach them, and what fields have in common does not cancel out.
+//! Either way a field that is left open adds nothing.
 
 use std::marker::PhantomData;
 
@@ -16,16 +16,23 @@ use crate::scanning::{Scheme, Waiting};
 
 /// The width of a key.
 pub(crate) trait Width: Copy + Default + PartialEq + Send + 'static {
-    /// The upper bits of a sum of products.
-    fn of(sum: u64) -> Self;
+    /// The upper bits of a word.
+    fn upper(word: u64) -> Self;
+    /// The lower bits of a word.
+    fn lower(word: u64) -> Self;
     /// The comparison of that width.
     fn equal<L: Lanes>(lanes: L, keys: &[Self; LANES], key: Self) -> u64;
 }
 
 impl Width for u16 {
     #[inline(always)]
-    fn of(sum: u64) -> u16 {
-        (sum >> 48) as u16
+    fn upper(word: u64) -> u16 {
+        (word >> 48) as u16
+    }
+
+    #[inline(always)]
+    fn lower(word: u64) -> u16 {
+        word as u16
     }
 
     #[inline(always)]
@@ -36,8 +43,13 @@ impl Width for u16 {
 
 impl Width for u8 {
     #[inline(always)]
-    fn of(sum: u64) -> u8 {
-        (sum >> 56) as u8
+    fn upper(word: u64) -> u8 {
+        (word >> 56) as u8
+    }
+
+    #[inline(always)]
+    fn lower(word: u64) -> u8 {
+        word as u8
     }
 
     #[inline(always)]
@@ -46,17 +58,66 @@ impl Width for u8 {
     }
 }
 
-/// The scheme of that width.
-#[derive(Clone, Copy)]
-pub(crate) struct Folds<K>(PhantomData<K>);
+/// How fields become a key.
+pub(crate) trait Fold: Copy + Send + 'static {
+    /// What each field puts into a key: nothing, if it is 0.
+    fn words(context: ContextId, source: u64, tag: u64) -> Words;
+    /// The key of such words.
+    fn key<K: Width, const N: usize>(words: [u64; N]) -> K;
+}
 
-impl<K> Folds<K> {
+/// The upper bits of a sum of products.
+#[derive(Clone, Copy)]
+pub(crate) struct Sum;
+
+impl Fold for Sum {
+    /// 2⁶⁴/φ for the tag: multiples of it that follow each other lie as far apart as they can. For the source the best of
+    /// 1500 odd constants drawn at random: over 25 patterns of ranks and tags (in rows, strides, grids, each a multiple
+    /// of the other) of 64 to 256 entries, keys of 8 bits then collide 0.15 times as often as random ones on the average,
+    /// and nowhere more often. The context's is any odd one.
+    #[inline(always)]
+    fn words(context: ContextId, source: u64, tag: u64) -> Words {
+        Words {
+            source: source.wrapping_mul(0x58FE_91B4_9C9D_C269),
+            tag: tag.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            context: u64::from(context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
+        }
+    }
+
+    #[inline(always)]
+    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
+        K::upper(words.into_iter().fold(0, u64::wrapping_add))
+    }
+}
+
+/// The lower bits of an exclusive or, as the paper has it (§IV-B, Skylake). It has a queue for each communicator, whose
+/// number is the third here.
+#[derive(Clone, Copy)]
+pub(crate) struct Xor;
+
+impl Fold for Xor {
+    #[inline(always)]
+    fn words(context: ContextId, source: u64, tag: u64) -> Words {
+        Words { source, tag, context: context.0.into() }
+    }
+
+    #[inline(always)]
+    fn key<K: Width, const N: usize>(words: [u64; N]) -> K {
+        K::lower(words.into_iter().fold(0, |key, word| key ^ word))
+    }
+}
+
+/// The scheme of a width and a fold.
+#[derive(Clone, Copy)]
+pub(crate) struct Folds<K, F>(PhantomData<(K, F)>);
+
+impl<K, F> Folds<K, F> {
     pub(super) fn new() -> Self {
         Folds(PhantomData)
     }
 }
 
-/// The products of an envelope's fields.
+/// What an envelope's fields put into its key.
 #[derive(Clone, Copy)]
 pub(crate) struct Words {
     source: u64,
@@ -83,38 +144,25 @@ pub(crate) struct Query {
 }
 
 impl Words {
-    /// 2⁶⁴/φ for the tag: multiples of it that follow each other lie as far apart as they can. For the source the best of
-    /// 1500 odd constants drawn at random: over 25 patterns of ranks and tags (in rows, strides, grids, each a multiple
-    /// of the other) of 64 to 256 entries, keys of 8 bits then collide 0.15 times as often as random ones on the average,
-    /// and nowhere more often. The context's is any odd one.
     #[inline(always)]
-    fn of(context: ContextId, source: u64, tag: u64) -> Self {
-        Words {
-            source: source.wrapping_mul(0x58FE_91B4_9C9D_C269),
-            tag: tag.wrapping_mul(0x9E37_79B9_7F4A_7C15),
-            context: u64::from(context.0).wrapping_mul(0xC2B2_AE3D_27D4_EB4F),
-        }
+    fn both<K: Width, F: Fold>(&self) -> K {
+        F::key([self.source, self.tag, self.context])
     }
 
     #[inline(always)]
-    fn both<K: Width>(&self) -> K {
-        K::of(self.source.wrapping_add(self.tag).wrapping_add(self.context))
+    fn source<K: Width, F: Fold>(&self) -> K {
+        F::key([self.source, self.context])
     }
 
     #[inline(always)]
-    fn source<K: Width>(&self) -> K {
-        K::of(self.source.wrapping_add(self.context))
-    }
-
-    #[inline(always)]
-    fn tag<K: Width>(&self) -> K {
-        K::of(self.tag.wrapping_add(self.context))
+    fn tag<K: Width, F: Fold>(&self) -> K {
+        F::key([self.tag, self.context])
     }
 }
 
 impl Query {
     #[inline]
-    fn of(selector: &Selector) -> Self {
+    fn of<F: Fold>(selector: &Selector) -> Self {
         let source = if let Wild::Is(source) = selector.source() { Some(source.0) } else { None };
         let tag = if let Wild::Is(tag) = selector.tag() { Some(tag.0) } else { None };
         let open = match (source, tag) {
@@ -123,8 +171,8 @@ impl Query {
             (Some(_), None) => Open::Tag,
             (None, None) => Open::Both,
         };
-        // The product of 0 is 0: a field that is left open drops out of the key by itself.
-        Query { words: Words::of(selector.context(), source.unwrap_or(0), tag.unwrap_or(0)), open }
+        // A field that is left open drops out of the key by itself.
+        Query { words: F::words(selector.context(), source.unwrap_or(0), tag.unwrap_or(0)), open }
     }
 }
 
@@ -145,11 +193,11 @@ impl<K: Width> Default for Receives<K> {
     }
 }
 
-impl<K: Width> Keys<Receive, Folds<K>> for Receives<K> {
+impl<K: Width, F: Fold> Keys<Receive, Folds<K, F>> for Receives<K> {
     #[inline]
-    fn set(&mut self, _: &Folds<K>, lane: usize, receive: &Receive) {
-        let Query { words, open } = Query::of(&receive.selector);
-        self.keys[lane] = words.both();
+    fn set(&mut self, _: &Folds<K, F>, lane: usize, receive: &Receive) {
+        let Query { words, open } = Query::of::<F>(&receive.selector);
+        self.keys[lane] = words.both::<K, F>();
         let mark = |bits: &mut u64, set: bool| *bits = *bits & !(1 << lane) | u64::from(set) << lane;
         mark(&mut self.open, open != Open::Nothing);
         mark(&mut self.by_tag, open == Open::Source);
@@ -171,17 +219,17 @@ impl<K: Width> Default for Messages<K> {
     }
 }
 
-impl<K: Width> Keys<Waiting, Folds<K>> for Messages<K> {
+impl<K: Width, F: Fold> Keys<Waiting, Folds<K, F>> for Messages<K> {
     #[inline]
-    fn set(&mut self, folds: &Folds<K>, lane: usize, waiting: &Waiting) {
+    fn set(&mut self, folds: &Folds<K, F>, lane: usize, waiting: &Waiting) {
         let words = folds.key(&waiting.envelope);
-        self.keys[lane] = words.both();
-        self.tags[lane] = words.tag();
-        self.sources[lane] = words.source();
+        self.keys[lane] = words.both::<K, F>();
+        self.tags[lane] = words.tag::<K, F>();
+        self.sources[lane] = words.source::<K, F>();
     }
 }
 
-impl<K: Width> Scheme for Folds<K> {
+impl<K: Width, F: Fold> Scheme for Folds<K, F> {
     type Posted = Receives<K>;
     type Unexpected = Messages<K>;
     type Key = Words;
@@ -189,23 +237,23 @@ impl<K: Width> Scheme for Folds<K> {
 
     #[inline]
     fn key(&self, envelope: &Envelope) -> Words {
-        Words::of(envelope.context, envelope.source.0, envelope.tag.0)
+        F::words(envelope.context, envelope.source.0, envelope.tag.0)
     }
 
     #[inline]
     fn query(&self, selector: &Selector) -> Query {
-        Query::of(selector)
+        Query::of::<F>(selector)
     }
 
     #[inline(always)]
     fn accepting<L: Lanes>(lanes: L, posted: &Receives<K>, key: &Words) -> u64 {
         let equal = |key| K::equal(lanes, &posted.keys, key);
-        let hits = equal(key.both());
+        let hits = equal(key.both::<K, F>());
         if posted.open == 0 {
             return hits;
         }
-        let by_tag = equal(key.tag()) & posted.by_tag;
-        let by_source = equal(key.source()) & posted.by_source;
+        let by_tag = equal(key.tag::<K, F>()) & posted.by_tag;
+        let by_source = equal(key.source::<K, F>()) & posted.by_source;
         let by_nothing = posted.open & !(posted.by_tag | posted.by_source);
         hits & !posted.open | by_tag | by_source | by_nothing
     }
@@ -213,9 +261,9 @@ impl<K: Width> Scheme for Folds<K> {
     #[inline(always)]
     fn accepted<L: Lanes>(lanes: L, unexpected: &Messages<K>, query: &Query) -> u64 {
         match query.open {
-            Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both()),
-            Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag()),
-            Open::Tag => K::equal(lanes, &unexpected.sources, query.words.source()),
+            Open::Nothing => K::equal(lanes, &unexpected.keys, query.words.both::<K, F>()),
+            Open::Source => K::equal(lanes, &unexpected.tags, query.words.tag::<K, F>()),
+            Open::Tag => K::equal(lanes, &unexpected.sources, query.words.source::<K, F>()),
             Open::Both => u64::MAX,
         }
     }

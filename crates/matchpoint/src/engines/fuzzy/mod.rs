@@ -6,8 +6,8 @@
 //!   beyond is folded into the window. The fields keep bits of their own, so what a receive leaves open is a mask: kept
 //!   with each posted receive, carried by a search of the messages.
 //! * `bits=16`, `bits=8`: the upper bits of a sum of products, of source, tag and context by an odd constant each. The
-//!   paper's exclusive or of source and tag is the same for all where the tag is the rank; [`folds`] has the reasons. 64
-//!   keys of a byte are one compare with AVX-512BW.
+//!   paper's exclusive or of source and tag (`fold=xor`) is the same for all where the tag is the rank; [`folds`] has the
+//!   reasons. 64 keys of a byte are one compare with AVX-512BW.
 //!
 //! Where a key does not keep the fields apart, the paper scans a wildcard in one as a wildcard in both, and
 //! Open MPI's engine then verifies a whole block one by one, because of one receive in it (2.8 times slower). Here a
@@ -29,7 +29,7 @@
 mod folds;
 mod windows;
 
-use self::folds::Folds;
+use self::folds::{Fold, Folds, Sum, Width, Xor};
 use self::windows::Windows;
 use super::vector::{ISA, kernel};
 use super::{Arguments, Built, NameError, Parameter, Spec};
@@ -49,9 +49,14 @@ pub(super) const SPEC: Spec = Spec {
             meaning: "bits of the source in a key of 32, 0 to 32; together with those of the tag at most 32",
         },
         Parameter { key: "tag", default: "8", meaning: "bits of the tag in a key of 32, 0 to 32" },
+        Parameter {
+            key: "fold",
+            default: "sum",
+            meaning: "what mixes the fields of a key of 16 or 8 bits: sum (of products), or xor, the paper's exclusive or",
+        },
         ISA,
     ],
-    variants: &["bits=16", "bits=32", "bits=32,rank=3,tag=2", "isa=scalar"],
+    variants: &["bits=16", "bits=32", "bits=32,rank=3,tag=2", "isa=scalar", "fold=xor", "bits=16,fold=xor"],
     tight: &[],
     build,
 };
@@ -69,12 +74,31 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
             "keys of 16 and 8 bits are made of all bits",
         ));
     }
+    let fold: String = arguments.get("fold")?;
+    let is_xor = match &*fold {
+        "sum" => false,
+        "xor" => true,
+        _ => return Err(arguments.invalid("fold", &fold, SPEC.parameters[3].meaning)),
+    };
+    if bits == 32 && is_xor {
+        return Err(NameError::new(
+            "engine `fuzzy`: fold=xor is for bits=16 and bits=8",
+            "windows are not mixed",
+        ));
+    }
     Ok(match bits {
         32 => engine(Windows::new(rank, tag), kernel, counting),
-        16 => engine(Folds::<u16>::new(), kernel, counting),
-        8 => engine(Folds::<u8>::new(), kernel, counting),
+        16 => folded::<u16>(is_xor, kernel, counting),
+        8 => folded::<u8>(is_xor, kernel, counting),
         _ => return Err(arguments.invalid("bits", &bits.to_string(), SPEC.parameters[0].meaning)),
     })
+}
+
+fn folded<K: Width>(is_xor: bool, kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+    fn of<K: Width, F: Fold>(kernel: Kernel, counting: bool) -> Box<dyn Engine> {
+        engine(Folds::<K, F>::new(), kernel, counting)
+    }
+    if is_xor { of::<K, Xor>(kernel, counting) } else { of::<K, Sum>(kernel, counting) }
 }
 
 fn engine<S: Scheme>(scheme: S, kernel: Kernel, counting: bool) -> Box<dyn Engine> {

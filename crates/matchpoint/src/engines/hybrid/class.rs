@@ -23,6 +23,9 @@ pub(super) struct Openness {
 }
 
 impl Openness {
+    /// All counts.
+    pub(super) const NOTHING: Openness = Openness { any_source: false, ignore: 0 };
+
     /// What a selector ignores, and the key of what it does not.
     #[inline]
     pub(super) fn of(selector: &Selector) -> (Self, Key) {

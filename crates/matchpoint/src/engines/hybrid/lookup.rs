@@ -17,6 +17,7 @@
 
 use super::chunk::Word;
 use super::grave::Dropped;
+use super::held::Line;
 use super::pool::{NIL, Place, Pool, Record};
 use crate::engine::Refused;
 
@@ -34,13 +35,6 @@ const BEHIND: usize = 128;
 #[inline]
 fn make_room<T: Record>(pool: &mut Pool<T>, records: usize) -> Result<(), Refused> {
     if pool.has_room() || pool.reserve(records).is_ok() { Ok(()) } else { pool.reserve_one() }
-}
-
-/// A message, by what finds it and its number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Line {
-    pub(super) seq: u64,
-    pub(super) word: Word,
 }
 
 /// The messages of a hash; the first of them.

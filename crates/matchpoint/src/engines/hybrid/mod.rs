@@ -21,10 +21,12 @@
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
 //!   of what it finds. A program without wildcards has no class. From the third tag mask on they share one (`sharing.rs`),
 //!   under what none of them ignores, and each receive is compared with the few messages that this finds.
-//! * **A search for messages by a wildcard** (`index.rs`, `lookup.rs`) compares the first few that wait one by one. One that has to
-//!   look further gives its class an index, filled from the log of arrivals (`log.rs`) from the oldest on and only as far
-//!   as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves nothing open,
-//!   they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
+//! * **A search for messages by a wildcard** (`index.rs`, `search.rs`, `lookup.rs`) compares the first few that wait one by one.
+//!   One that has to look further gives its class an index, filled from the log of arrivals (`log.rs`, `held.rs`) from the oldest
+//!   on and only as far as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves
+//!   nothing open, they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
+//!   Where more than four classes have one, there is a copy of what waits (`roll.rs`) that they are filled from, and that
+//!   serves, compared by SIMD, those for which one more would take too much memory or not be worth it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
 //!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call
 //!   (`ids.rs`, `notes.rs`, `passage.rs`), and what is of no use any more is given back a few chunks with each
@@ -40,15 +42,16 @@
 //! Post and arrive are O(1 + classes that have receives), whatever the number of entries, sources, equals and wildcards,
 //! each message being indexed once more for each class that searches past it. Masks that share count as one class,
 //! whatever their number, unless they have no part of the tag in common: what meets more than eight others under one
-//! key is in the class of its own mask. At most eight classes have an index at a time: where more take turns, those that
-//! have none compare one message after the other. Cancel, retract and readdress are O(1) once all entries are noted by
+//! key is in the class of its own mask. Eight classes have an index in any case, at most 64 as long as 64 messages wait for
+//! each and all of them take less than 4 MiB, or 640 bytes a message if that is more. Where more take turns, those that have none
+//! compare keys of the copy, up to sixteen at once. Cancel, retract and readdress are O(1) once all entries are noted by
 //! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
-//! per index 36 to 40 for each of the messages it has, 16 where others are equal in what it keeps of them. 2.6 KB for short
+//! per index 36 to 40 for each of the messages it has, 16 where others are equal in what it keeps of them; 28 for the copy. 2.6 KB for short
 //! queues of more than one. Before its first entry it holds nothing but itself;
 //! once a context is closed and nothing is queued, memory is given back a little with each call.
 //!
@@ -64,6 +67,7 @@ mod found;
 mod front;
 mod grave;
 mod growth;
+mod held;
 mod ids;
 mod index;
 mod key;
@@ -74,6 +78,8 @@ mod passage;
 mod pool;
 mod post;
 mod queues;
+mod roll;
+mod search;
 mod sharing;
 mod short;
 mod slots;
@@ -85,14 +91,16 @@ use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, Recv
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
+use crate::scan::Kernel;
 use crate::upkeep;
 use class::Classes;
 use contexts::Contexts;
 use entry::Kind;
 use front::Front;
 use grave::{Dropped, Graves};
+use held::Unexpected;
 use ids::Ids;
-use index::{Indexes, Unexpected};
+use index::Indexes;
 use key::Hashing;
 use log::Log;
 use table::Table;
@@ -128,10 +136,11 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     if short > short::PLACES as u32 {
         return Err(arguments.invalid("short", &short.to_string(), "a number from 0 to 32"));
     }
+    let kernel = Kernel::fastest();
     Ok(if counting {
-        Box::new(Hybrid::<Attempts>::new(hashing, short))
+        Box::new(Hybrid::<Attempts>::new(hashing, short, kernel))
     } else {
-        Box::new(Hybrid::<()>::new(hashing, short))
+        Box::new(Hybrid::<()>::new(hashing, short, kernel))
     })
 }
 
@@ -186,7 +195,7 @@ pub struct Hybrid<E: Effort = ()> {
 }
 
 impl<E: Effort> Hybrid<E> {
-    fn new(hashing: Hashing, short: u32) -> Self {
+    fn new(hashing: Hashing, short: u32, kernel: Kernel) -> Self {
         Hybrid {
             front: Front::of(short),
             table: Table::default(),
@@ -198,7 +207,7 @@ impl<E: Effort> Hybrid<E> {
             hints: HintTable::default(),
             contexts: Contexts::default(),
             classes: Classes::default(),
-            indexes: Indexes::default(),
+            indexes: Indexes::of(kernel),
             oldest: 0,
             renamed: false,
             receives: None,
@@ -436,6 +445,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             ("wildcard classes", self.classes.used() as f64),
             ("indexes of unexpected messages", self.indexes.len() as f64),
             ("index bytes", self.indexes.bytes() as f64),
+            ("unexpected messages copied", self.indexes.copied() as f64),
             ("log of arrivals bytes", self.log.bytes() as f64),
         ]
     }

@@ -3,10 +3,11 @@
 use super::class::Openness;
 use super::entry::{At, Head, Kind, Slot};
 use super::found::Found;
+use super::held::Unexpected;
 use super::ids::{Ids, MAIN, Named};
-use super::index::{NoIndex, Sought, Unexpected};
 use super::key::{Key, Spot};
 use super::pool::Place;
+use super::search::Sought;
 use super::table::Met;
 use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
@@ -246,7 +247,7 @@ impl<E: Effort> Hybrid<E> {
         let few = if self.indexes.has(sought.open) {
             Search::GivenUp
         } else {
-            self.search_log(selector, FEW, &mut examined)
+            self.search_few(selector, &mut examined)
         };
         let found = match few {
             Search::Ended(found) => found,
@@ -258,13 +259,7 @@ impl<E: Effort> Hybrid<E> {
                     clock: self.arrivals,
                     renamed: self.renamed,
                 };
-                match self.indexes.find(&sought, unexpected, &mut examined) {
-                    Ok(found) => found,
-                    Err(NoIndex) => match self.search_log(selector, usize::MAX, &mut examined) {
-                        Search::Ended(found) => found,
-                        Search::GivenUp => None,
-                    },
-                }
+                self.indexes.find(&sought, unexpected, &mut examined)
             }
         };
         self.effort.examined(Queue::Unexpected, examined);
@@ -272,12 +267,12 @@ impl<E: Effort> Hybrid<E> {
         found
     }
 
-    /// Compares one message after the other, in the order of arrival, but not more than `most` of them.
-    fn search_log(&mut self, selector: &Selector, most: usize, examined: &mut u64) -> Search {
+    /// Compares one message after the other, in the order of arrival, but only a [few](FEW) of them.
+    fn search_few(&mut self, selector: &Selector, examined: &mut u64) -> Search {
         let unexpected = self.unexpected();
         let (mut oldest, mut alive) = (None, 0);
         for (lines, (seq, entry)) in self.log.since(self.oldest).enumerate() {
-            if alive == most || lines == most.saturating_mul(FEW_LINES) {
+            if alive == FEW || lines == FEW * FEW_LINES {
                 self.oldest = oldest.unwrap_or(seq);
                 return Search::GivenUp;
             }

@@ -1,0 +1,210 @@
+//! What is kept of the waiting messages for searches that leave something open: filled from the log, oldest first, only as
+//! far as searches have to go, and made anew beside the old where too many of those in it were taken.
+
+use super::chunk::{Word, word};
+use super::class::Openness;
+use super::entry::{Kind, Ref};
+use super::found::Found;
+use super::grave::Dropped;
+use super::key::{Hashing, Key};
+use super::log::Log;
+use super::table::Table;
+use crate::engine::Refused;
+
+/// Messages that are kept with each search while what keeps them is made anew, and two for each that is kept in the old one.
+const CATCH_UP: usize = 64;
+
+/// Messages that are brought into the caches together, at most, once so many were looked at one by one: of a million, each is
+/// a miss, and so they do not wait for one another. Most searches end sooner.
+const AHEAD: usize = 64;
+const AHEAD_AFTER: usize = 8;
+
+/// Slots of a table, 1 MiB, that mostly is in the caches: there, looking ahead is 46 instructions a message for nothing.
+const CACHED: usize = 1 << 15;
+
+/// Messages kept beyond twice those that can be alive, before they are kept anew.
+const SLACK: usize = 256;
+
+/// What was not searched during four times as many arrivals, and as it has entries, is dropped.
+const UNUSED: usize = 1024;
+
+/// A message, by what finds it and its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Line {
+    pub(super) seq: u64,
+    pub(super) word: Word,
+}
+
+/// The unexpected messages, as an index needs them.
+#[derive(Clone, Copy)]
+pub(super) struct Unexpected<'a> {
+    pub(super) table: &'a Table,
+    pub(super) log: &'a Log,
+    pub(super) hashing: &'a Hashing,
+    /// The number that the next entry will have.
+    pub(super) clock: u64,
+    /// Whether some message was given another name, and is found by what the log says.
+    pub(super) renamed: bool,
+}
+
+impl Unexpected<'_> {
+    /// Where a message lies, if it is there still.
+    #[inline]
+    pub(super) fn resolve(&self, entry: Ref, seq: u64) -> Option<Found> {
+        let found = self.table.resolve(entry, seq, self.hashing);
+        if found.is_none() && self.renamed {
+            return self.table.resolve(self.log.find(seq)?, seq, self.hashing);
+        }
+        found
+    }
+
+    /// Brings the places of some messages into the caches.
+    #[inline(never)]
+    fn look_at(&self, lines: impl Iterator<Item = (u64, Ref)>) {
+        let marks = lines.filter(|(_, entry)| entry.place().is_none());
+        let marks = marks.map(|(_, entry)| self.table.slots[self.table.home(entry.spot())].mark);
+        std::hint::black_box(marks.fold(0, |all, mark| all ^ mark));
+    }
+}
+
+/// What messages are kept in.
+pub(super) trait Store: Dropped {
+    /// Messages, dead or alive.
+    fn len(&self) -> usize;
+
+    /// Keeps one, younger than all that it has, by what is left of its key.
+    fn add(&mut self, rest: &Key, line: Line, hashing: &Hashing) -> Result<(), Refused>;
+}
+
+/// Messages, oldest first.
+#[derive(Default)]
+pub(super) struct Held<S> {
+    pub(super) store: S,
+    /// All messages older than this are in it.
+    pub(super) until: u64,
+}
+
+impl<S: Store> Held<S> {
+    /// Keeps messages until one is met of which `is_it` says so, by its key and what is left of that; that is returned and
+    /// not kept; or until `most` were looked at. False: there was no memory for some of them, which were looked at all
+    /// the same.
+    pub(super) fn extend(
+        &mut self,
+        open: &Openness,
+        is_it: impl Fn(&Key, &Key) -> bool,
+        unexpected: Unexpected<'_>,
+        mut most: usize,
+        examined: &mut u64,
+    ) -> (Option<Found>, bool) {
+        if self.until == unexpected.clock {
+            return (None, true);
+        }
+        let mut has_room = true;
+        let is_large = unexpected.table.slots.len() > CACHED;
+        let (mut ahead, mut more) = (if is_large { AHEAD_AFTER } else { usize::MAX }, AHEAD_AFTER);
+        let mut lines = unexpected.log.since(self.until);
+        while let Some((seq, entry)) = lines.next() {
+            if most == 0 {
+                return (None, has_room);
+            }
+            most -= 1;
+            if ahead == 0 {
+                more = usize::min(2 * more, AHEAD);
+                unexpected.look_at(lines.clone().take(more.min(most)));
+                ahead = more;
+            }
+            ahead -= 1;
+            if has_room {
+                self.until = seq;
+            }
+            let Some(found) = unexpected.resolve(entry, seq) else { continue };
+            *examined += 1;
+            let key = unexpected.table.key(found.at);
+            let rest = open.rest(&key);
+            if is_it(&key, &rest) {
+                return (Some(found), has_room);
+            }
+            if has_room {
+                let line = Line { seq, word: word(entry) };
+                has_room = self.store.add(&rest, line, unexpected.hashing).is_ok();
+                self.until += u64::from(has_room);
+            }
+        }
+        if has_room {
+            self.until = unexpected.clock;
+        }
+        (None, has_room)
+    }
+}
+
+/// The messages that searches of one kind find.
+pub(super) struct Kept<S> {
+    pub(super) open: Openness,
+    pub(super) held: Held<S>,
+    /// What is to replace it, without entries of the dead.
+    pub(super) fresh: Option<Held<S>>,
+    /// When it was searched last, in searches and in arrivals.
+    pub(super) searched: u64,
+    clock: u64,
+}
+
+impl<S: Store> Kept<S> {
+    pub(super) fn new(open: Openness, held: Held<S>, searched: u64) -> Self {
+        Kept { open, held, fresh: None, searched, clock: 0 }
+    }
+
+    /// Bytes allocated for messages.
+    pub(super) fn bytes(&self) -> u64 {
+        self.held.store.bytes() + self.fresh.as_ref().map_or(0, |fresh| fresh.store.bytes())
+    }
+
+    /// It is searched.
+    #[inline]
+    pub(super) fn note_search(&mut self, number: u64, clock: u64) {
+        (self.searched, self.clock) = (number, clock);
+    }
+
+    /// Whether it was of use lately: as many arrivals as it has entries ago, and more.
+    pub(super) fn is_used(&self, clock: u64) -> bool {
+        let entries = (self.held.store.len() + UNUSED) as u64;
+        // The clock counts in twos.
+        clock < self.clock + 2 * 4 * entries
+    }
+
+    /// Makes it anew if it holds too many of the dead, a little with each search, `before` which it had come so far. What
+    /// nobody needs any more.
+    #[inline(always)]
+    pub(super) fn renew(
+        &mut self,
+        before: u64,
+        unexpected: Unexpected<'_>,
+        made: impl FnOnce() -> Held<S>,
+    ) -> Option<Held<S>> {
+        let waiting = unexpected.table.count(Kind::Waiting);
+        if self.fresh.is_none() && self.held.store.len() <= 2 * waiting + SLACK {
+            return None;
+        }
+        // Messages are numbered in twos.
+        let kept = self.held.until.saturating_sub(before) / 2;
+        self.renew_some(unexpected, CATCH_UP.saturating_add(2 * kept as usize), made)
+    }
+
+    #[inline(never)]
+    fn renew_some(
+        &mut self,
+        unexpected: Unexpected<'_>,
+        most: usize,
+        made: impl FnOnce() -> Held<S>,
+    ) -> Option<Held<S>> {
+        let fresh = self.fresh.get_or_insert_with(made);
+        let (_, has_room) = fresh.extend(&self.open, |_, _| false, unexpected, most, &mut 0);
+        let is_done = fresh.until >= self.held.until;
+        if !has_room {
+            return self.fresh.take();
+        }
+        if is_done {
+            return self.fresh.take().map(|fresh| std::mem::replace(&mut self.held, fresh));
+        }
+        None
+    }
+}
