@@ -20,6 +20,8 @@
 
 #include "../kernels/divide.cu"
 
+#include "../kernels/wild.cu"
+
 /* How a kernel is run. */
 struct Launch {
     unsigned blocks, threads, shared_bytes, padding;
@@ -50,6 +52,7 @@ EMULATE(match_matrix)
 EMULATE(match_partitioned)
 EMULATE(match_hash)
 EMULATE(match_ordered)
+EMULATE(match_held)
 EMULATE(match_resident)
 EMULATE(compact)
 EMULATE(compact_by_warps)
@@ -57,3 +60,6 @@ EMULATE(count_digits)
 EMULATE(sum_digits)
 EMULATE(move_by_digit)
 EMULATE(find_segments)
+EMULATE(begin_wildcards)
+EMULATE(seek_oldest)
+EMULATE(settle_wildcards)

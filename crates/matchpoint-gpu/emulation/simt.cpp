@@ -97,6 +97,18 @@ bool finish_meeting(unsigned thread)
     return true;
 }
 
+/* Whether all of the team of `thread` are at its barrier; then they go on. Its size is the value that each came with. */
+bool finish_team(unsigned thread)
+{
+    const unsigned size = threads[thread].value, first = thread / size * size;
+    for (unsigned other = first; other < first + size; other++)
+        if (threads[other].state != WAITING || threads[other].meeting != TEAM_BARRIER || threads[other].value != size)
+            return false;
+    for (unsigned other = first; other < first + size; other++)
+        threads[other].state = READY;
+    return true;
+}
+
 /* Whether all that have not ended are at the barrier; then they go on, and get whether any gave a value. */
 bool finish_barrier()
 {
@@ -146,7 +158,9 @@ bool run_block()
         for (unsigned thread = 0; thread < threads.size(); thread++) {
             goes_on |= threads[thread].state == READY;
             any_waits |= threads[thread].state != ENDED;
-            if (threads[thread].state == WAITING && threads[thread].meeting != BLOCK_BARRIER)
+            if (threads[thread].state == WAITING && threads[thread].meeting == TEAM_BARRIER)
+                goes_on |= finish_team(thread);
+            else if (threads[thread].state == WAITING && threads[thread].meeting != BLOCK_BARRIER)
                 goes_on |= finish_meeting(thread);
         }
         if (!any_waits)

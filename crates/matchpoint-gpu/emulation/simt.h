@@ -22,7 +22,7 @@ extern Index thread_index, block_index, block_dim, grid_dim;
 /* Of the block that runs; filled with rubbish before it begins. */
 extern unsigned char *shared;
 
-enum Meeting { BALLOT, SHUFFLE, MATCH_ANY, WARP_BARRIER, BLOCK_BARRIER };
+enum Meeting { BALLOT, SHUFFLE, MATCH_ANY, WARP_BARRIER, TEAM_BARRIER, BLOCK_BARRIER };
 
 /* Waits for all that take part, and gives what they make of their values. */
 unsigned meet(Meeting meeting, unsigned mask, unsigned value, unsigned lane);
@@ -69,6 +69,13 @@ static inline bool __syncthreads_or(bool value)
     return simt::meet(simt::BLOCK_BARRIER, 0, value, 0) != 0;
 }
 
+/* Of so many threads that stand together, a block's teams being numbered. */
+static inline void meet_team(unsigned team, unsigned threads)
+{
+    (void)team;
+    simt::meet(simt::TEAM_BARRIER, 0, threads, 0);
+}
+
 static inline unsigned __ffs(unsigned bits)
 {
     return static_cast<unsigned>(__builtin_ffs(static_cast<int>(bits)));
@@ -82,6 +89,11 @@ static inline unsigned __popc(unsigned bits)
 static inline unsigned min(unsigned one, unsigned other)
 {
     return one < other ? one : other;
+}
+
+static inline unsigned max(unsigned one, unsigned other)
+{
+    return one < other ? other : one;
 }
 
 static inline void __threadfence_system()

@@ -36,7 +36,7 @@ struct Posted {
 };
 
 /* What is matched with each other: from, and up to but without. */
-struct Segment {
+struct alignas(16) Segment {
     unsigned message, message_end;
     unsigned receive, receive_end;
 };
@@ -50,13 +50,17 @@ struct Batch {
     const unsigned *message_order; /* null, or which message of the whole each is, where segments were gathered */
     const unsigned *receive_order;
     unsigned *matched;             /* of each receive of the whole: its message, or NONE */
+    unsigned *held;                /* null, or who has each message of the whole: FREE, TAKEN, or one more than the receive */
     unsigned long long seed;
     unsigned segment_count;
-    unsigned padding;
+    unsigned longest;              /* messages or receives of a segment at most: how work is divided goes by it */
 };
 
 /* In place of a message: none. */
 #define NONE 0xffffffffu
+/* In `held`: no receive has the message; a wildcard receive has it, and nobody else may take it. */
+#define FREE 0xffffffffu
+#define TAKEN 0u
 #define WARP 32u
 #define ALL 0xffffffffu
 
@@ -78,6 +82,28 @@ static __device__ inline bool is_wild(const Open &open)
 #endif
 }
 
+static __device__ inline bool is_open_same(const Open &one, const Open &other)
+{
+#ifdef WIDE
+    return one.ignore == other.ignore && one.any_source == other.any_source;
+#else
+    return one.ignore == other.ignore;
+#endif
+}
+
+/* What is left of an envelope for a receive that leaves so much open. */
+static __device__ inline Envelope masked(const Envelope &envelope, const Open &open)
+{
+    Envelope left = envelope;
+#ifdef WIDE
+    left.source = open.any_source != 0 ? 0 : envelope.source;
+    left.tag = envelope.tag & ~open.ignore;
+#else
+    left.word = envelope.word & ~open.ignore;
+#endif
+    return left;
+}
+
 static __device__ inline bool accepts(const Envelope &receive, const Open &open, const Envelope &message)
 {
 #ifdef WIDE
@@ -88,7 +114,15 @@ static __device__ inline bool accepts(const Envelope &receive, const Open &open,
 #endif
 }
 
-/* Of all of an envelope, and of a seed that a peer does not know: SplitMix64's last steps. */
+/* SplitMix64's last steps. */
+static __device__ inline unsigned long long mixed_word(unsigned long long word)
+{
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
+    return word ^ (word >> 31);
+}
+
+/* Of all of an envelope, and of a seed that a peer does not know. */
 static __device__ inline unsigned long long mixed(const Envelope &envelope, unsigned long long seed)
 {
 #ifdef WIDE
@@ -97,9 +131,14 @@ static __device__ inline unsigned long long mixed(const Envelope &envelope, unsi
 #else
     unsigned long long word = envelope.word + seed;
 #endif
-    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-    return word ^ (word >> 31);
+    return mixed_word(word);
+}
+
+/* Of so many parts that a batch is divided into, the one that an envelope belongs to. */
+static __device__ inline unsigned part_of(const Envelope &envelope, unsigned long long seed, unsigned parts)
+{
+    /* From the upper half: slots within a part are of the lower. */
+    return __umulhi((unsigned)(mixed(envelope, seed) >> 32), parts);
 }
 
 /* The envelope of this thread in the part of a segment that begins at `base`: nothing of interest behind its end. */

@@ -1,5 +1,6 @@
 /* Divides a batch for the whole card: envelopes by hash into parts, each small enough for one block of `match_ordered`, in
  * order within each. Any two of one envelope come into the same part, so that parts have nothing to do with each other.
+ * Receives that leave something open are a part of their own, the last (wild.cu).
  *
  * A counting sort by the number of the part, its low digit first. Each pass has three kernels: `count_digits`, a block for
  * each tile of entries; `sum_digits`, a block for each digit; `move_by_digit`, a block for each tile. Then `find_segments`. */
@@ -19,6 +20,7 @@ static __device__ inline unsigned digit_of(unsigned part, unsigned shift)
 struct Side {
     const Envelope *from;
     const unsigned *from_order;
+    const Open *opens; /* in its own order; null where none leaves anything open */
     Envelope *to;
     unsigned *to_order;
     unsigned *counts; /* [DIGITS][tiles] of a digit in each tile; after the sums: in the tiles before */
@@ -30,15 +32,16 @@ struct Side {
 struct Division {
     Side messages, receives;
     unsigned long long seed;
-    Segment *segments; /* of the parts: found last */
+    Segment *segments; /* of the parts: found last. One more than `parts`, the wildcard receives */
     unsigned parts;
     unsigned shift;    /* of the digit in the number of the part */
 };
 
-static __device__ inline unsigned part_of(const Envelope &envelope, const Division &division)
+static __device__ inline unsigned part_at(const Division &division, const Side &side, unsigned at, const Envelope &envelope)
 {
-    /* From the upper half: slots within a part are of the lower. */
-    return __umulhi((unsigned)(mixed(envelope, division.seed) >> 32), division.parts);
+    if (side.opens && is_wild(side.opens[side.from_order ? side.from_order[at] : at]))
+        return division.parts;
+    return part_of(envelope, division.seed, division.parts);
 }
 
 /* Grid: tiles of messages, then of receives. */
@@ -59,7 +62,7 @@ extern "C" __global__ void BLOCK_OF(256) count_digits(const Division division)
     for (unsigned turn = 0; turn < TILE_TURNS; turn++) {
         const unsigned at = tile * TILE + turn * TILE_THREADS + threadIdx.x;
         if (at < side.count)
-            atomicAdd(counts + digit_of(part_of(side.from[at], division), division.shift), 1);
+            atomicAdd(counts + digit_of(part_at(division, side, at, side.from[at]), division.shift), 1);
     }
     __syncthreads();
     side.counts[threadIdx.x * side.tiles + tile] = counts[threadIdx.x];
@@ -131,7 +134,8 @@ extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
 #pragma unroll
     for (unsigned turn = 0; turn < TILE_TURNS; turn++) {
         const bool is_there = stretch + turn * WARP < side.count;
-        digits[turn] = is_there ? digit_of(part_of(envelopes[turn], division), division.shift) : NONE;
+        digits[turn] =
+            is_there ? digit_of(part_at(division, side, stretch + turn * WARP, envelopes[turn]), division.shift) : NONE;
         const unsigned same = __match_any_sync(ALL, digits[turn]), leader = __ffs(same) - 1;
         unsigned before = 0;
         if (is_there && lane == leader) {
@@ -172,7 +176,7 @@ extern "C" __global__ void BLOCK_OF(256) move_by_digit(const Division division)
     }
 }
 
-/* Where each part begins and ends. `from` of both sides is divided; `segments` is one for each part. */
+/* Where each part begins and ends. `from` of both sides is divided. */
 extern "C" __global__ void BLOCK_OF(256) find_segments(const Division division)
 {
     unsigned tile;
@@ -183,9 +187,9 @@ extern "C" __global__ void BLOCK_OF(256) find_segments(const Division division)
         if (at >= side.count)
             return;
         /* This entry begins all parts after that of the entry before it, up to its own. */
-        const unsigned part = part_of(side.from[at], division);
-        unsigned first = at == 0 ? 0 : part_of(side.from[at - 1], division) + 1;
-        const unsigned behind = at + 1 == side.count ? division.parts : part + 1;
+        const unsigned part = part_at(division, side, at, side.from[at]);
+        unsigned first = at == 0 ? 0 : part_at(division, side, at - 1, side.from[at - 1]) + 1;
+        const unsigned behind = at + 1 == side.count ? division.parts + 1 : part + 1;
         for (; first < behind; first++) {
             const unsigned begin = first <= part ? at : side.count;
             if (are_messages)
@@ -198,8 +202,8 @@ extern "C" __global__ void BLOCK_OF(256) find_segments(const Division division)
                 division.segments[first - 1].receive_end = begin;
         }
         if (at + 1 == side.count && are_messages)
-            division.segments[division.parts - 1].message_end = side.count;
+            division.segments[division.parts].message_end = side.count;
         if (at + 1 == side.count && !are_messages)
-            division.segments[division.parts - 1].receive_end = side.count;
+            division.segments[division.parts].receive_end = side.count;
     }
 }

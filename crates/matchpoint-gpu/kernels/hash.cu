@@ -1,48 +1,67 @@
 /* `gpu_hash`: no wildcards and no order (Klenk et al. 2017, §VI-C), for programs that tell all messages under way apart.
- * A block for each segment.
  *
- * Two tables, the first five times the second. Receives are put into the first, or if their place there is taken into the
- * second; messages look in both. The paper has what finds no place wait for the next round, and a round is all of this again;
- * here it looks a few places on in the second table first, so that there is hardly ever another round. A receive that is
- * left in a table after a round has no message: one of its key would have found it. So each round is done with all receives
- * that it placed.
+ * Two tables, the first five times the second. Receives are put into the first, and what was at their place there goes to the
+ * second; messages look in both. What departs from the paper:
+ * - It has what finds no place wait for the next round. Here it looks on in the second table, which has a place for everybody,
+ *   so that there is one round.
+ * - It hashes with Jenkins' function of six shifts, which is most of the instructions that an entry takes. Here it is a
+ *   multilinear one, whose coefficients no peer knows.
+ * - It has a block for each batch. Here a block is divided into teams of warps, each with a batch and tables of its own: while
+ *   one waits at its barrier, or for memory, others go on.
  *
- * A block has up to four receives and messages for each of its threads: the more, the less it waits. Of longer segments every
- * part of the messages meets every part of the receives: without order it does not matter which is first. */
+ * A thread has up to ITEMS receives and messages at once. Of longer segments every part of the messages meets every part of
+ * the receives: without order it does not matter which is first. */
 
-#define TAKEN 0xfffffffeu
 /* Receives, and messages, of a thread. */
-#define ITEMS 4u
-/* What a slot has: a receive in the lower bits, and bits of its key. */
-#define RECEIVE_BITS 12u
-#define RECEIVE_MASK ((1u << RECEIVE_BITS) - 1)
-/* Places of the second table that are looked at. */
-#define PLACES 8u
-
-/* Jenkins' function of six shifts, which the paper chose, of an envelope that is folded into 32 bits. */
-static __device__ inline unsigned jenkins(const Envelope &envelope, unsigned seed)
-{
 #ifdef WIDE
-    unsigned key = envelope.context + seed;
-    key = key * 0x9e3779b1 ^ (unsigned)envelope.source;
-    key = key * 0x85ebca77 ^ (unsigned)(envelope.source >> 32);
-    key = key * 0xc2b2ae3d ^ (unsigned)envelope.tag;
-    key = key * 0x27d4eb2f ^ (unsigned)(envelope.tag >> 32);
+#define ITEMS 2u
 #else
-    unsigned key = ((unsigned)(envelope.word >> 32) + seed) * 0x9e3779b1 ^ (unsigned)envelope.word;
+#define ITEMS 4u
 #endif
-    key = (key + 0x7ed55d16) + (key << 12);
-    key = (key ^ 0xc761c23c) ^ (key >> 19);
-    key = (key + 0x165667b1) + (key << 5);
-    key = (key + 0xd3a2646c) ^ (key << 9);
-    key = (key + 0xfd7046c5) + (key << 3);
-    return (key ^ 0xb55a4f09) ^ (key >> 16);
+/* What a slot has: a receive in the lower bits, then bits of its key, and the round in which it was written, so that tables
+ * need not be cleared between rounds. */
+#define RECEIVE_BITS 12u
+#define KEY_BITS 14u
+#define ROUND_SHIFT (RECEIVE_BITS + KEY_BITS)
+/* After so many a table is cleared. */
+#define ROUNDS 63u
+
+/* Of a hash function. */
+struct Coefficients {
+    unsigned long long added;
+#ifdef WIDE
+    unsigned long long of_words[5];
+#else
+    unsigned long long of_words[2];
+#endif
+};
+
+static __device__ inline Coefficients coefficients_of(unsigned long long seed)
+{
+    Coefficients coefficients;
+    coefficients.added = mixed_word(seed);
+    unsigned number = 0;
+    for (unsigned long long &of_word : coefficients.of_words)
+        of_word = mixed_word(seed + ++number * 0x9e3779b97f4a7c15);
+    return coefficients;
 }
 
-/* The place of a key in the second table: of other bits than that in the first. */
-static __device__ inline unsigned secondary_place(unsigned key, unsigned secondary)
+/* The upper half of a sum of products modulo 2^64: whatever two envelopes are, one pair of keys is as likely as another
+ * (multilinear hashing, strongly universal). */
+static __device__ inline unsigned key_of(const Coefficients &coefficients, const Envelope &envelope)
 {
-    return __umulhi(key * 0x85ebca6b, secondary);
+    unsigned long long sum = coefficients.added;
+#ifdef WIDE
+    sum += coefficients.of_words[0] * (unsigned)envelope.source;
+    sum += coefficients.of_words[1] * (unsigned)(envelope.source >> 32);
+    sum += coefficients.of_words[2] * (unsigned)envelope.tag;
+    sum += coefficients.of_words[3] * (unsigned)(envelope.tag >> 32);
+    sum += coefficients.of_words[4] * envelope.context;
+#else
+    sum += coefficients.of_words[0] * (unsigned)envelope.word;
+    sum += coefficients.of_words[1] * (unsigned)(envelope.word >> 32);
+#endif
+    return (unsigned)(sum >> 32);
 }
 
 /* Written at once. */
@@ -50,127 +69,247 @@ struct alignas(16) Four {
     unsigned words[4];
 };
 
-/* What a slot says of a receive: never NONE, nor TAKEN. */
-static __device__ inline unsigned mark(unsigned key, unsigned receive)
+/* The tables of a team, with so many places in the second, a power of two, and five times as many in the first. */
+template <unsigned PLACES> struct TwoTables {
+    unsigned *first, *second;
+    unsigned round; /* where slots have it */
+};
+
+/* What a slot says of a key in this round, if its receive is 0. */
+template <unsigned PLACES> static __device__ inline unsigned mark_of(const TwoTables<PLACES> &tables, unsigned key)
 {
-    return (key & 0x7fffffff & ~RECEIVE_MASK) | receive;
+    return tables.round | (key << RECEIVE_BITS & ((1u << ROUND_SHIFT) - 1));
 }
 
-/* Puts a receive into a table. False if there is no place. */
-static __device__ inline bool place(unsigned *table, unsigned primary, unsigned secondary, unsigned key, unsigned receive)
+/* Whether a slot differs from a mark in the receive alone: then the difference is the receive. */
+static __device__ inline bool is_key_same(unsigned difference)
 {
-    const unsigned own = mark(key, receive);
-    if (atomicCAS(table + __umulhi(key, primary), NONE, own) == NONE)
-        return true;
-    unsigned at = secondary_place(key, secondary);
-    for (unsigned tried = 0; tried < PLACES; tried++, at = at + 1 == secondary ? 0 : at + 1)
-        if (atomicCAS(table + primary + at, NONE, own) == NONE)
-            return true;
-    return false;
+    return difference >> RECEIVE_BITS == 0;
 }
 
-/* Takes a receive of the message's envelope, NONE if there is none. */
-static __device__ inline unsigned claim(unsigned *table, unsigned primary, unsigned secondary, unsigned key,
-                                        const Envelope *keys, const Envelope &message)
+/* Whether it differs in no more than receive and key. */
+static __device__ inline bool is_round_same(unsigned difference)
 {
-    const unsigned own = mark(key, 0);
-    unsigned *slot = table + __umulhi(key, primary);
-    unsigned at = secondary_place(key, secondary);
-    for (unsigned tried = 0;; tried++, at = at + 1 == secondary ? 0 : at + 1) {
-        const unsigned found = *(volatile unsigned *)slot;
-        if (found == NONE) /* slots only go from free to used while receives are placed, so there is none further on */
-            return NONE;
-        if (((found ^ own) & ~RECEIVE_MASK) == 0 && is_same(keys[found & RECEIVE_MASK], message) &&
-            atomicCAS(slot, found, TAKEN) == found)
-            return found & RECEIVE_MASK;
-        if (tried == PLACES)
-            return NONE;
-        slot = table + primary + at;
+    return difference >> ROUND_SHIFT == 0;
+}
+
+template <unsigned PLACES> static __device__ inline unsigned *first_place(const TwoTables<PLACES> &tables, unsigned key)
+{
+    return tables.first + __umulhi(key, 5 * PLACES);
+}
+
+/* In the second table, where the mark says how far it is from one place to the next: an odd number, so that all come by. */
+template <unsigned PLACES> static __device__ inline unsigned second_place(unsigned mark)
+{
+    return (mark >> RECEIVE_BITS) % PLACES;
+}
+
+template <unsigned PLACES> static __device__ inline unsigned place_after(unsigned mark, unsigned place)
+{
+    return (place + (mark >> (ROUND_SHIFT - 7) | 1)) % PLACES;
+}
+
+/* Puts what was displaced from the first table into the second. */
+template <unsigned PLACES> static __device__ inline void place_in_second(const TwoTables<PLACES> &tables, unsigned own)
+{
+    for (unsigned place = second_place<PLACES>(own);; place = place_after<PLACES>(own, place)) {
+        const unsigned found = *(volatile unsigned *)(tables.second + place);
+        if (!is_round_same(found ^ tables.round) && atomicCAS(tables.second + place, found, own) == found)
+            return;
     }
 }
 
-/* Envelopes of a thread from `base` on. */
-static __device__ inline void fetch(Envelope *own, const Envelope *envelopes, unsigned base, unsigned end)
+/* Takes a receive of the message's envelope from the second table. False if there is none. */
+template <unsigned PLACES>
+static __device__ inline bool take_from_second(const TwoTables<PLACES> &tables, unsigned mark, const Envelope *keys,
+                                               unsigned *got, const Envelope &message, unsigned name)
 {
-#pragma unroll
-    for (unsigned item = 0; item < ITEMS; item++)
-        own[item] = envelope_at(envelopes, base + item * blockDim.x, end);
+    for (unsigned place = second_place<PLACES>(mark);; place = place_after<PLACES>(mark, place)) {
+        const unsigned difference = *(volatile unsigned *)(tables.second + place) ^ mark;
+        if (!is_round_same(difference))
+            return false;
+        if (is_key_same(difference) && is_same(keys[difference], message) &&
+            *(volatile unsigned *)(got + difference) == NONE && atomicCAS(got + difference, NONE, name) == NONE)
+            return true;
+    }
 }
 
-/* Shared memory, for each item of each thread: an envelope, six slots, and a word. */
+/* Of an array in registers, which cannot be asked by a number. */
+template <typename Value> static __device__ inline Value chosen(const Value *values, unsigned item)
+{
+    Value value = values[0];
+#pragma unroll
+    for (unsigned other = 1; other < ITEMS; other++)
+        if (other == item)
+            value = values[other];
+    return value;
+}
+
+/* What a thread has of the part of a segment that begins at `base`: its items whose number, times LANES, is less. */
+static __device__ inline int share_of(unsigned base, unsigned end, unsigned lane)
+{
+    return (int)(end - base - lane);
+}
+
+template <int LANES> static __device__ inline bool has_item(int share, unsigned item)
+{
+    return share > (int)item * LANES;
+}
+
+template <int LANES>
+static __device__ inline void fetch(Envelope *own, const Envelope *envelopes, unsigned base, unsigned end, unsigned lane)
+{
+    const int share = share_of(base, end, lane);
+    const Envelope *const from = envelopes + base + lane;
+#pragma unroll
+    for (unsigned item = 0; item < ITEMS; item++)
+        if (has_item<LANES>(share, item))
+            own[item] = from[item * LANES];
+}
+
+/* A team's part of the work: segments one after the other. */
+template <int LANES>
+static __device__ inline void match_as_team(const Batch &batch, Envelope *keys, unsigned *got, unsigned *table, unsigned team,
+                                            unsigned teams)
+{
+    constexpr unsigned WIDTH = ITEMS * LANES;
+    const unsigned lane = threadIdx.x % LANES;
+    const Coefficients coefficients = coefficients_of(batch.seed);
+    TwoTables<WIDTH> tables;
+    tables.first = table;
+    tables.second = table + 5 * WIDTH;
+
+    unsigned index = blockIdx.x * teams + team;
+    if (index >= batch.segment_count)
+        return;
+    Segment next = batch.segments[index];
+    unsigned next_message = next.message, next_receive = next.receive;
+    Envelope messages[ITEMS] = {}, receives[ITEMS] = {};
+    fetch<LANES>(messages, batch.messages, next_message, next.message_end, lane);
+    fetch<LANES>(receives, batch.receives, next_receive, next.receive_end, lane);
+    unsigned seeks = 0, names[ITEMS] = {}, round = ROUNDS;
+    bool brings_messages = true;
+    while (index < batch.segment_count) {
+        const Segment segment = next;
+        const unsigned message_base = next_message, receive_base = next_receive;
+        const bool is_first = message_base == segment.message;
+        if (brings_messages) {
+            const int share = share_of(message_base, segment.message_end, lane);
+            seeks = 0;
+#pragma unroll
+            for (unsigned item = 0; item < ITEMS; item++) {
+                names[item] = message_base + lane + item * LANES;
+                seeks |= has_item<LANES>(share, item) << item;
+            }
+        }
+        /* What follows: the next part of the receives, or of the messages, or the team's next segment. */
+        brings_messages = segment.receive_end - receive_base <= WIDTH;
+        if (!brings_messages) {
+            next_receive += WIDTH;
+        } else if (segment.message_end - message_base > WIDTH) {
+            next_receive = segment.receive;
+            next_message += WIDTH;
+        } else {
+            index += gridDim.x * teams;
+            next = index < batch.segment_count ? batch.segments[index] : Segment{0, 0, 0, 0};
+            next_message = next.message;
+            next_receive = next.receive;
+        }
+
+        if (round == ROUNDS) {
+            for (unsigned at = lane; at < 6 * WIDTH / 4; at += LANES)
+                ((Four *)table)[at] = Four{{0, 0, 0, 0}};
+            meet_team(team, LANES);
+            round = 0;
+        }
+        tables.round = ++round << ROUND_SHIFT;
+        const int share = share_of(receive_base, segment.receive_end, lane);
+        unsigned *const matched = batch.matched + receive_base + lane;
+        bool waits[ITEMS];
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++)
+            waits[item] = has_item<LANES>(share, item);
+        if (!is_first)
+#pragma unroll
+            for (unsigned item = 0; item < ITEMS; item++)
+                waits[item] = waits[item] && matched[item * LANES] == NONE;
+        unsigned displaced[ITEMS], pending = 0;
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++) {
+            const unsigned receive = item * LANES + lane;
+            keys[receive] = receives[item];
+            got[receive] = NONE;
+            const unsigned key = key_of(coefficients, receives[item]);
+            displaced[item] = 0;
+            if (waits[item])
+                displaced[item] = atomicExch(first_place(tables, key), mark_of(tables, key) | receive);
+        }
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++)
+            pending |= is_round_same(displaced[item] ^ tables.round) << item;
+        for (; pending != 0; pending &= pending - 1)
+            place_in_second(tables, chosen(displaced, __ffs(pending) - 1));
+        __syncwarp();
+        meet_team(team, LANES);
+
+        fetch<LANES>(receives, batch.receives, next_receive, next.receive_end, lane);
+        unsigned marks[ITEMS], differences[ITEMS];
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++) {
+            const unsigned key = key_of(coefficients, messages[item]);
+            marks[item] = mark_of(tables, key);
+            differences[item] = *(volatile unsigned *)first_place(tables, key) ^ marks[item];
+        }
+        /* All are asked before any claims: what is read after that has to wait for it. */
+        bool finds[ITEMS];
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++) {
+            finds[item] = is_same(keys[differences[item] % WIDTH], messages[item]) && is_key_same(differences[item]) &&
+                          (seeks >> item & 1);
+            pending |= is_round_same(differences[item]) << item;
+        }
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++)
+            if (finds[item])
+                /* Whoever had it before had the same envelope: this thread looks on in its place. */
+                names[item] = atomicExch(got + differences[item], names[item]);
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++)
+            seeks &= ~((names[item] == NONE) << item);
+        for (pending &= seeks; pending != 0; pending &= pending - 1) {
+            const unsigned item = __ffs(pending) - 1;
+            if (take_from_second(tables, chosen(marks, item), keys, got, chosen(messages, item), chosen(names, item)))
+                seeks ^= 1u << item;
+        }
+        __syncwarp();
+        if (brings_messages)
+            fetch<LANES>(messages, batch.messages, next_message, next.message_end, lane);
+        meet_team(team, LANES);
+
+#pragma unroll
+        for (unsigned item = 0; item < ITEMS; item++) {
+            const unsigned found = got[item * LANES + lane];
+            if (has_item<LANES>(share, item) && (is_first || found != NONE))
+                matched[item * LANES] = found;
+        }
+    }
+}
+
+/* Divides the block into teams of so many threads, as few as have all of a segment at once. */
+template <int LANES> static __device__ inline void match_in_teams(const Batch &batch, Envelope *keys)
+{
+    if constexpr (LANES < 1024)
+        if (LANES < blockDim.x && ITEMS * LANES < batch.longest)
+            return match_in_teams<2 * LANES>(batch, keys);
+    constexpr unsigned WIDTH = ITEMS * LANES;
+    const unsigned team = threadIdx.x / LANES;
+    unsigned *const got = (unsigned *)(keys + ITEMS * blockDim.x), *const tables = got + ITEMS * blockDim.x;
+    match_as_team<LANES>(batch, keys + team * WIDTH, got + team * WIDTH, tables + 6 * team * WIDTH, team, blockDim.x / LANES);
+}
+
+/* Shared memory, for each item of each thread: an envelope, six slots, and a word. Threads: a power of two. */
 extern "C" __global__ void BLOCK_OF(1024) match_hash(const Batch batch)
 {
     SHARED(Envelope, keys);
-    const unsigned threads = blockDim.x, at_once = ITEMS * threads;
-    unsigned *const table = (unsigned *)(keys + at_once), *const got = table + 6 * at_once;
-    if (blockIdx.x >= batch.segment_count)
-        return;
-    Segment next = batch.segments[blockIdx.x];
-    for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
-        const Segment segment = next;
-        if (index + gridDim.x < batch.segment_count)
-            next = batch.segments[index + gridDim.x];
-        for (unsigned message_base = segment.message;; message_base += at_once) {
-            const bool is_first = message_base == segment.message;
-            Envelope messages[ITEMS];
-            fetch(messages, batch.messages, message_base, segment.message_end);
-            unsigned seeks = 0; /* a bit for each message */
-#pragma unroll
-            for (unsigned item = 0; item < ITEMS; item++)
-                seeks |= (message_base + item * threads + threadIdx.x < segment.message_end) << item;
-            for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += at_once) {
-                /* Tables as large as this part needs. */
-                const unsigned parts = (min(segment.receive_end - receive_base, at_once) + threads - 1) / threads;
-                const unsigned secondary = parts * threads, primary = 5 * secondary;
-                Envelope receives[ITEMS];
-                fetch(receives, batch.receives, receive_base, segment.receive_end);
-                unsigned waited = 0;
-#pragma unroll
-                for (unsigned item = 0; item < ITEMS; item++) {
-                    const unsigned posted = receive_base + item * threads + threadIdx.x;
-                    if (posted < segment.receive_end && (is_first || batch.matched[posted] == NONE))
-                        waited |= 1u << item;
-                    if (item < parts) {
-                        keys[item * threads + threadIdx.x] = receives[item];
-                        got[item * threads + threadIdx.x] = NONE;
-                    }
-                }
-                unsigned waits = waited;
-                bool again = true;
-                while (again) {
-                    for (unsigned at = threadIdx.x; at < (primary + secondary) / 4; at += threads)
-                        ((Four *)table)[at] = Four{{NONE, NONE, NONE, NONE}};
-                    __syncthreads();
-#pragma unroll
-                    for (unsigned item = 0; item < ITEMS; item++)
-                        if (waits >> item & 1) {
-                            const unsigned key = jenkins(receives[item], (unsigned)batch.seed);
-                            if (place(table, primary, secondary, key, item * threads + threadIdx.x))
-                                waits ^= 1u << item;
-                        }
-                    again = __syncthreads_or(waits != 0);
-#pragma unroll
-                    for (unsigned item = 0; item < ITEMS; item++) {
-                        if (!(seeks >> item & 1))
-                            continue;
-                        const unsigned key = jenkins(messages[item], (unsigned)batch.seed);
-                        const unsigned found = claim(table, primary, secondary, key, keys, messages[item]);
-                        if (found != NONE) {
-                            got[found] = message_base + item * threads + threadIdx.x;
-                            seeks ^= 1u << item;
-                        }
-                    }
-                    __syncthreads();
-                }
-#pragma unroll
-                for (unsigned item = 0; item < ITEMS; item++) {
-                    const unsigned at = item * threads + threadIdx.x;
-                    if ((waited >> item & 1) && (is_first || got[at] != NONE))
-                        batch.matched[receive_base + at] = got[at];
-                }
-            }
-            if (message_base + at_once >= segment.message_end)
-                break;
-        }
-    }
+    match_in_teams<32>(batch, keys);
 }

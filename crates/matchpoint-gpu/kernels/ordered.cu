@@ -219,10 +219,10 @@ struct Part {
     bool is_first; /* no receive of this part has met messages yet: each is told whether it got one */
 };
 
-/* Matches a part: `matched` of every receive that got a message now, and of all if they are met for the first time. Returns
- * whether the thread's message is still without a receive, if it was: `seeks`. */
-static __device__ inline bool match_part(const Tables &tables, const Batch &batch, const Part &part, bool seeks,
-                                         const Envelope &message, const Envelope &receive)
+/* Matches a part: `matched` of every receive that got a message now, and of all if they are met for the first time. `seeks`:
+ * whether the thread has a message that is without a receive. Returns the receive that it got, or NONE, if `is_asked`. */
+static __device__ inline unsigned match_part(const Tables &tables, const Batch &batch, const Part &part, bool seeks,
+                                             const Envelope &message, const Envelope &receive, bool is_asked)
 {
     const unsigned threads = blockDim.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const unsigned mask = PLACES_PER_THREAD * threads - 1;
@@ -268,16 +268,15 @@ static __device__ inline bool match_part(const Tables &tables, const Batch &batc
         const unsigned message_at = part.message_base + got;
         batch.matched[posted_as] = got == NONE ? NONE : batch.message_order ? batch.message_order[message_at] : message_at;
     }
-    if (part.receive_base + threads < part.receive_end) {
-        /* There are more receives for the message, if none of these took it. */
-        seeks = seeks && !(partner != NONE && tables.got[partner] == threadIdx.x);
-        __syncthreads();
-    }
-    return seeks;
+    if (!is_asked)
+        return NONE;
+    const bool is_got = partner != NONE && tables.got[partner] == threadIdx.x;
+    __syncthreads();
+    return is_got ? part.receive_base + partner : NONE;
 }
 
-/* Shared memory: `Tables`. Threads: a power of two, 64 at least. */
-extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
+/* If HOLDS, writes down who has each message, and knows those that are taken. */
+template <bool HOLDS> static __device__ inline void match_segments(const Batch &batch)
 {
     SHARED(unsigned long long, memory);
     const unsigned threads = blockDim.x;
@@ -302,15 +301,41 @@ extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
             const bool is_first = message_base == segment.message;
             bool seeks = message_base + threadIdx.x < segment.message_end;
             const Envelope message = is_first ? first_message : envelope_at(batch.messages, message_base, segment.message_end);
+            unsigned *held = nullptr;
+            if (HOLDS && seeks) {
+                held = batch.held + batch.message_order[message_base + threadIdx.x];
+                seeks = *held != TAKEN;
+            }
+            unsigned holder = seeks ? FREE : TAKEN;
             for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += threads) {
                 const Envelope receive = is_first && receive_base == segment.receive
                                              ? first_receive
                                              : envelope_at(batch.receives, receive_base, segment.receive_end);
                 const Part part{message_base, segment.message_end, receive_base, segment.receive_end, is_first};
-                seeks = match_part(tables, batch, part, seeks, message, receive);
+                const bool has_more = receive_base + threads < segment.receive_end;
+                const unsigned got = match_part(tables, batch, part, seeks, message, receive, HOLDS || has_more);
+                if (got == NONE)
+                    continue;
+                seeks = false;
+                if (HOLDS)
+                    holder = batch.receive_order[got] + 1;
             }
+            if (HOLDS && held)
+                *held = holder;
             if (message_base + threads >= segment.message_end)
                 break;
         }
     }
+}
+
+/* Shared memory: `Tables`. Threads: a power of two, 64 at least. */
+extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
+{
+    match_segments<false>(batch);
+}
+
+/* The same of segments that were gathered, beside wildcard receives that are in none of them (wild.cu). */
+extern "C" __global__ void BLOCK_OF(1024) match_held(const Batch batch)
+{
+    match_segments<true>(batch);
 }

@@ -74,15 +74,17 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             resident.is_taken[at] = 0;
         __syncthreads();
 
-        const Batch batch{queue.messages, queue.receives,   queue.opens,   nullptr, nullptr,
-                          nullptr,        resident.matched, resident.seed, 0,       0};
+        const Batch batch{queue.messages,   queue.receives, queue.opens,   nullptr, nullptr, nullptr,
+                          resident.matched, nullptr,        resident.seed, 0,       0};
         for (unsigned message_base = 0;; message_base += threads) {
             bool seeks = message_base + threadIdx.x < message_count;
             const Envelope message = envelope_at(queue.messages, message_base, message_count);
             for (unsigned receive_base = 0; receive_base < receive_count; receive_base += threads) {
                 const Envelope receive = envelope_at(queue.receives, receive_base, receive_count);
                 const Part part{message_base, message_count, receive_base, receive_count, message_base == 0};
-                seeks = match_part(tables, batch, part, seeks, message, receive);
+                const bool has_more = receive_base + threads < receive_count;
+                if (match_part(tables, batch, part, seeks, message, receive, has_more) != NONE)
+                    seeks = false;
             }
             if (message_base + threads >= message_count)
                 break;

@@ -230,6 +230,13 @@ pub struct Segment {
     pub receive_end: u32,
 }
 
+impl Segment {
+    /// Messages, or receives, of which there are more.
+    pub(crate) fn entries(&self) -> usize {
+        (self.message_end - self.message).max(self.receive_end - self.receive) as usize
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use matchpoint::{ContextId, Rank, Tag, TagMask};

@@ -6,13 +6,14 @@ use crate::batch::Segment;
 use crate::kernels::{DIGITS, Kernel, TILE, TILE_THREADS, WARP};
 use crate::machine::{Grid, Machine, Memory};
 use crate::matching::{Arguments, Loaded};
+use crate::wildcards::{Parts, Wildcards};
 
 /// Entries of either side that a part has on average: of parts of this size as good as none outgrows its block.
 const PART_ENTRIES: usize = 384;
 /// Threads of the blocks that match parts.
 const PART_THREADS: u32 = 512;
-/// Two digits tell parts apart.
-const PARTS_MAX: usize = (DIGITS * DIGITS) as usize;
+/// Two digits tell parts apart, and what wildcard receives have in place of one.
+const PARTS_MAX: usize = (DIGITS * DIGITS) as usize - 1;
 
 /// `Side` of `kernels/divide.cu`.
 #[repr(C)]
@@ -20,6 +21,7 @@ const PARTS_MAX: usize = (DIGITS * DIGITS) as usize;
 struct Side {
     from: u64,
     from_order: u64,
+    opens: u64,
     to: u64,
     to_order: u64,
     counts: u64,
@@ -67,12 +69,13 @@ impl<M: Machine> SideMemory<M> {
     }
 
     /// The first pass reads the batch as it came, the second what the first wrote, and what follows what the second wrote.
-    fn side(&self, pass: usize, batch: &M::Memory) -> Side {
+    fn side(&self, pass: usize, batch: &M::Memory, opens: Option<&M::Memory>) -> Side {
         let before = pass.checked_sub(1);
         let after = pass % 2;
         Side {
             from: before.map_or(batch.address(), |before| self.envelopes[before].address()),
             from_order: before.map_or(0, |before| self.orders[before].address()),
+            opens: opens.map_or(0, Memory::address),
             to: self.envelopes[after].address(),
             to_order: self.orders[after].address(),
             counts: self.counts.address(),
@@ -90,6 +93,7 @@ pub struct Division<M: Machine> {
     receives: SideMemory<M>,
     segments: M::Memory,
     parts: u32,
+    wildcards: Option<Wildcards<M>>,
 }
 
 impl<M: Machine> Division<M> {
@@ -104,26 +108,32 @@ impl<M: Machine> Division<M> {
         Ok(Division {
             messages: SideMemory::new(machine, batch.message_count, envelope_bytes)?,
             receives: SideMemory::new(machine, batch.receive_count, envelope_bytes)?,
-            segments: machine.allocate(parts * size_of::<Segment>())?,
+            // One more for the wildcard receives.
+            segments: machine.allocate((parts + 1) * size_of::<Segment>())?,
             parts: parts as u32,
+            wildcards: Wildcards::new(machine, batch, parts)?,
         })
     }
 
     /// Starts matching all of a batch with each other, in MPI's order, by the whole machine. O(messages + receives), unless
     /// some envelope has thousands of one side that stay unmatched.
     ///
+    /// With wildcard receives it waits for the machine, and each of these looks at all messages: O(messages × wildcards)
+    /// altogether, in a round for some thousand of them as long as few want messages of the same envelope, and one for
+    /// each if all do.
+    ///
     /// # Errors
     /// The machine failed.
     ///
     /// # Panics
-    /// A receive leaves something open, which no part could be sure of; or the batch is another than this is for.
+    /// The batch is another than this is for.
     pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, seed: u64) -> Result<(), M::Error> {
-        assert!(batch.opens.is_none(), "a part knows nothing of the messages of others");
+        assert_eq!(self.wildcards.is_some(), batch.opens.is_some(), "made for another batch");
         let counts = (batch.message_count as u32, batch.receive_count as u32);
         assert_eq!((self.messages.count, self.receives.count), counts, "made for another batch");
         let shape = |pass: usize| Shape {
-            messages: self.messages.side(pass, &batch.messages),
-            receives: self.receives.side(pass, &batch.receives),
+            messages: self.messages.side(pass, &batch.messages, None),
+            receives: self.receives.side(pass, &batch.receives, batch.opens.as_ref()),
             seed,
             segments: self.segments.address(),
             parts: self.parts,
@@ -146,12 +156,19 @@ impl<M: Machine> Division<M> {
             message_order: self.messages.orders[1].address(),
             receive_order: self.receives.orders[1].address(),
             matched: batch.matched.address(),
+            held: 0,
             seed,
             segment_count: self.parts,
-            padding: 0,
+            longest: 0,
         };
         let blocks = self.parts.min(4 * machine.multiprocessors());
         let grid = Grid { blocks, threads: PART_THREADS };
+        if let Some(wildcards) = &mut self.wildcards {
+            // Their part is the last of the receives.
+            let before = (batch.receive_count - batch.wildcard_count) * size_of::<u32>();
+            let wildcards_at = self.receives.orders[1].address() + before as u64;
+            return wildcards.run(machine, batch, &Parts { arguments, grid, wildcards: wildcards_at });
+        }
         self.launch_step(machine, batch, Kernel::MatchOrdered, grid, &arguments)
     }
 

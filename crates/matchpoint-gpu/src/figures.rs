@@ -261,6 +261,10 @@ pub fn jobs() -> Vec<Job> {
         let mix = Mix { envelopes, ..Mix::of(1 << 24) };
         add(Figure::WholeCard, format!("2^24 entries, {what}"), What::WholeCard(mix));
     }
+    for percent in [0.01, 0.1, 1.0] {
+        let mix = Mix { wildcard_percent: percent / 2.0, ..Mix::of(1 << 20) };
+        add(Figure::WholeCard, format!("2^20 entries, {percent} % wildcards"), What::WholeCard(mix));
+    }
     for entries in [1, 8, 32, 128, 256, 512, 1024] {
         add(Figure::Fed, format!("batches of {entries}"), What::Fed(entries));
     }

@@ -19,11 +19,13 @@ pub enum Program {
     Compact,
     /// Parts of a batch for the whole card (ours).
     Divide,
+    /// Wildcard receives beside these (ours).
+    Wild,
 }
 
 impl Program {
     /// All of them.
-    pub const ALL: [Program; 7] = [
+    pub const ALL: [Program; 8] = [
         Program::Matrix,
         Program::Partitioned,
         Program::Hash,
@@ -31,6 +33,7 @@ impl Program {
         Program::Resident,
         Program::Compact,
         Program::Divide,
+        Program::Wild,
     ];
 
     /// Its kernels.
@@ -39,12 +42,13 @@ impl Program {
             Program::Matrix => &[Kernel::MatchMatrix],
             Program::Partitioned => &[Kernel::MatchPartitioned],
             Program::Hash => &[Kernel::MatchHash],
-            Program::Ordered => &[Kernel::MatchOrdered],
+            Program::Ordered => &[Kernel::MatchOrdered, Kernel::MatchHeld],
             Program::Resident => &[Kernel::MatchResident, Kernel::FeedResident],
             Program::Compact => &[Kernel::Compact, Kernel::CompactByWarps],
             Program::Divide => {
                 &[Kernel::CountDigits, Kernel::SumDigits, Kernel::MoveByDigit, Kernel::FindSegments]
             }
+            Program::Wild => &[Kernel::BeginWildcards, Kernel::SeekOldest, Kernel::SettleWildcards],
         }
     }
 
@@ -64,6 +68,9 @@ impl Program {
                 concat!(include_str!("../kernels/kept.h"), include_str!("../kernels/compact.cu"))
             }
             Program::Divide => include_str!("../kernels/divide.cu"),
+            Program::Wild => {
+                concat!(include_str!("../kernels/kept.h"), include_str!("../kernels/wild.cu"))
+            }
         };
         let layout = match layout {
             Layout::Packed => "",
@@ -76,7 +83,14 @@ impl Program {
 /// What CUDA calls what the sources, which a host compiles too, have other words for.
 const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\n\
                        #define BLOCK_OF(threads) __launch_bounds__(threads)\n\
-                       #define PAUSE() __nanosleep(20)\n";
+                       #define PAUSE() __nanosleep(20)\n\
+                       static __device__ inline void meet_team(unsigned team, unsigned threads)\n\
+                       {\n\
+                           if (threads == 32)\n\
+                               __syncwarp();\n\
+                           else\n\
+                               asm volatile(\"bar.sync %0, %1;\" ::\"r\"(team), \"r\"(threads) : \"memory\");\n\
+                       }\n";
 
 /// A function that a card runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -86,6 +100,7 @@ pub enum Kernel {
     MatchPartitioned,
     MatchHash,
     MatchOrdered,
+    MatchHeld,
     MatchResident,
     FeedResident,
     Compact,
@@ -94,6 +109,9 @@ pub enum Kernel {
     SumDigits,
     MoveByDigit,
     FindSegments,
+    BeginWildcards,
+    SeekOldest,
+    SettleWildcards,
 }
 
 /// Threads of a warp.
@@ -104,6 +122,16 @@ pub(crate) const DIGITS: u32 = 256;
 pub(crate) const TILE_THREADS: u32 = 256;
 /// `TILE` of it.
 pub(crate) const TILE: u32 = 16 * TILE_THREADS;
+/// Wildcard receives that `kernels/wild.cu` looks at in a round, at most.
+pub(crate) const WINDOW_MAX: u32 = 1024;
+
+/// `ITEMS` of `kernels/hash.cu`.
+fn hashed_items(layout: Layout) -> u32 {
+    match layout {
+        Layout::Packed => 4,
+        Layout::Wide => 2,
+    }
+}
 
 impl Kernel {
     /// Its name in what is compiled.
@@ -113,6 +141,7 @@ impl Kernel {
             Kernel::MatchPartitioned => "match_partitioned",
             Kernel::MatchHash => "match_hash",
             Kernel::MatchOrdered => "match_ordered",
+            Kernel::MatchHeld => "match_held",
             Kernel::MatchResident => "match_resident",
             Kernel::FeedResident => "feed_resident",
             Kernel::Compact => "compact",
@@ -121,6 +150,9 @@ impl Kernel {
             Kernel::SumDigits => "sum_digits",
             Kernel::MoveByDigit => "move_by_digit",
             Kernel::FindSegments => "find_segments",
+            Kernel::BeginWildcards => "begin_wildcards",
+            Kernel::SeekOldest => "seek_oldest",
+            Kernel::SettleWildcards => "settle_wildcards",
         }
     }
 
@@ -133,16 +165,22 @@ impl Kernel {
             // Three windows of 64 receives, each with a column of 33 words of votes and two words; and a word for each lane.
             Kernel::MatchMatrix => 3 * 64 * (posted + 4 * (WARP + 1) + 2 * 4) + 3 * 4 * WARP,
             Kernel::MatchPartitioned => posted * threads,
-            Kernel::MatchHash => 4 * (envelope + 4 * 7) * threads,
+            // For each of a thread's items an envelope, six slots, and a word.
+            Kernel::MatchHash => hashed_items(layout) * (envelope + 4 * 7) * threads,
             // For each thread eight places, sixteen words of counts and six others, three for each warp; then one word.
-            Kernel::MatchOrdered | Kernel::MatchResident => {
+            Kernel::MatchOrdered | Kernel::MatchHeld | Kernel::MatchResident => {
                 (posted + 4 * (8 + 16 + 6)) * threads + 12 * (threads / WARP) + 4
             }
             Kernel::Compact => 4 * (threads / WARP),
             Kernel::CountDigits => 4 * DIGITS,
             Kernel::SumDigits => 4 * threads,
             Kernel::MoveByDigit => (envelope + 4) * TILE + 4 * DIGITS * (TILE_THREADS / WARP + 2),
-            Kernel::FeedResident | Kernel::CompactByWarps | Kernel::FindSegments => 0,
+            // For each of the largest window its envelope, what it leaves open, and six words; nine words more.
+            Kernel::SeekOldest => WINDOW_MAX * (posted + 4 * 6) + 4 * 9,
+            Kernel::SettleWildcards => (posted + 4 * 8) * threads + 2 * 4 * (threads / WARP),
+            Kernel::FeedResident | Kernel::CompactByWarps | Kernel::FindSegments | Kernel::BeginWildcards => {
+                0
+            }
         }
     }
 }

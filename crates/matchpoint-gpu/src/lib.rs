@@ -9,7 +9,7 @@
 //! | [`Partitioned`](Algorithm::Partitioned), by [segments](partition) | §VI-A | MPI's | no receive from any source |
 //! | [`Hash`](Algorithm::Hash) | §VI-C | none | none |
 //! | [`Ordered`](Algorithm::Ordered) | ours | MPI's | all |
-//! | the same by the whole card ([`Division`]) | ours | MPI's | none |
+//! | the same by the whole card ([`Division`]) | ours | MPI's | all |
 //!
 //! What a batch may be matched in: between the calls of a batch the order of posts and arrivals does not matter. Both sides
 //! prefer what is older, so the receive posted first gets the oldest message that it accepts whenever that came, the next
@@ -36,6 +36,7 @@ pub mod measure;
 pub mod partition;
 pub mod recorded;
 pub mod resident;
+mod wildcards;
 
 pub use batch::Batch;
 pub use card::Card;

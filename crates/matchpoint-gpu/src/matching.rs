@@ -57,13 +57,15 @@ impl Algorithm {
         }
     }
 
-    /// Threads of a block that suit segments of so many entries on either side.
-    pub fn threads(self, entries: usize) -> u32 {
+    /// Threads of a block that suit so many segments, of so many entries on either side.
+    pub fn threads(self, segments: usize, entries: usize) -> u32 {
         match self {
             // A warp that scans has 128 messages; one warp more reduces.
             Algorithm::Matrix => (entries.div_ceil(128).clamp(1, 8) as u32 + 1) * 32,
             Algorithm::Partitioned => 1024,
-            Algorithm::Hash | Algorithm::Ordered => (entries.next_power_of_two() as u32).clamp(64, 1024),
+            Algorithm::Ordered => (entries.next_power_of_two() as u32).clamp(64, 1024),
+            // It matches several segments at once.
+            Algorithm::Hash => ((entries * segments).next_power_of_two().clamp(64, 1024)) as u32,
         }
     }
 }
@@ -79,9 +81,10 @@ pub(crate) struct Arguments {
     pub message_order: u64,
     pub receive_order: u64,
     pub matched: u64,
+    pub held: u64,
     pub seed: u64,
     pub segment_count: u32,
-    pub padding: u32,
+    pub longest: u32,
 }
 
 /// A batch in a machine's memory, and its segments.
@@ -95,7 +98,9 @@ pub struct Loaded<M: Machine> {
     pub(crate) matched: M::Memory,
     pub(crate) message_count: usize,
     pub(crate) receive_count: usize,
+    pub(crate) wildcard_count: usize,
     pub(crate) segment_count: usize,
+    longest: usize,
 }
 
 impl<M: Machine> Loaded<M> {
@@ -126,7 +131,9 @@ impl<M: Machine> Loaded<M> {
             matched: machine.copied(bytemuck::cast_slice(&matched))?,
             message_count,
             receive_count,
+            wildcard_count: batch.wildcards(),
             segment_count: segments.len(),
+            longest: segments.iter().map(Segment::entries).max().unwrap_or(0),
         })
     }
 
@@ -164,9 +171,10 @@ impl<M: Machine> Loaded<M> {
             message_order: 0,
             receive_order: 0,
             matched: self.matched.address(),
+            held: 0,
             seed,
             segment_count: self.segment_count as u32,
-            padding: 0,
+            longest: self.longest as u32,
         }
     }
 
@@ -211,11 +219,11 @@ pub fn match_batch<M: Machine>(
         return Ok(partition.matched_before(&loaded.matched(machine)?));
     }
     let mut loaded = Loaded::new(machine, batch, &[batch.whole()])?;
-    if algorithm == Algorithm::Ordered && batch.wildcards() == 0 && messages.min(receives) >= WHOLE_CARD {
+    if algorithm == Algorithm::Ordered && messages.min(receives) >= WHOLE_CARD {
         Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
     } else {
         let voters = if algorithm == Algorithm::Matrix { messages } else { entries };
-        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: algorithm.threads(voters) }, seed)?;
+        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: algorithm.threads(1, voters) }, seed)?;
     }
     loaded.matched(machine)
 }

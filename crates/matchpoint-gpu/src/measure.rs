@@ -181,7 +181,7 @@ pub fn rate(card: &Card, run: Run, launches: usize) -> Result<Rate, CardError> {
     let batches =
         (STREAM_ENTRIES * blocks as usize).div_ceil(mix.entries).clamp(4 * blocks as usize, 1 << 16);
     let stream = mix.stream(batches, 1);
-    let threads = algorithm.threads(mix.entries / mix.queues);
+    let threads = algorithm.threads(batches * mix.queues, mix.entries / mix.queues);
     rate_of_stream(card, algorithm, &stream, Grid { blocks, threads }, compacts, launches)
 }
 
@@ -202,7 +202,7 @@ pub fn rate_of_recorded(
     launches: usize,
 ) -> Result<Rate, CardError> {
     let queues = if algorithm == Algorithm::Partitioned { QUEUES } else { 1 };
-    let threads = algorithm.threads(recorded.mean_entries().ceil() as usize);
+    let threads = algorithm.threads(recorded.batches() * queues, recorded.mean_entries().ceil() as usize);
     let grid = Grid { blocks: 1, threads };
     let rate = rate_of_stream(card, algorithm, &recorded.stream(queues), grid, false, launches)?;
     assert_eq!(rate.matches, recorded.matches, "{}", algorithm.name());

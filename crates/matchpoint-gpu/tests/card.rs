@@ -9,7 +9,7 @@ mod laws;
 
 use std::sync::Arc;
 
-use cases::{Case, EXACT, LARGE, Mix, REPEATED, WITH_WILDCARDS};
+use cases::{Case, EXACT, LARGE, Mix, REPEATED, WILD, WITH_WILDCARDS};
 use cases::{
     divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
@@ -81,13 +81,24 @@ fn numbers_within_each_envelope_match_as_mpi_does() {
 #[test]
 fn a_whole_card_matches_as_mpi_does() {
     let Some(card) = card() else { return };
-    let mut mixes = mixes(&[(0, 0, 0)]);
+    let mut mixes = mixes(WITH_WILDCARDS);
     let many = Mix { messages: 300_000, receives: 290_000, sources: 2000, tags: 40, ..EXACT };
+    mixes.extend(WILD);
     mixes.extend([
         REPEATED,
         LARGE,
         many,
+        Mix { any_source: 1, any_tag: 1, masked: 1, ..many },
         Mix { sources: 10, tags: 3, contexts: 1, messages: 100_000, receives: 90_000, ..EXACT },
+        Mix {
+            sources: 10,
+            tags: 200,
+            messages: 40_000,
+            receives: 50_000,
+            any_source: 4,
+            any_tag: 4,
+            ..EXACT
+        },
     ]);
     assert_eq!(first_that_differs(&card, &mixes, 2, divided), None);
 }
@@ -95,7 +106,9 @@ fn a_whole_card_matches_as_mpi_does() {
 #[test]
 fn hashing_matches_all_that_there_is() {
     let Some(card) = card() else { return };
-    assert_eq!(first_not_hashed_well(&card, &[32, 64, 256, 1024]), None);
+    let mut mixes = mixes(&WITH_WILDCARDS[..1]);
+    mixes.extend([REPEATED, LARGE, Mix { messages: 3000, receives: 2900, sources: 900, tags: 200, ..EXACT }]);
+    assert_eq!(first_not_hashed_well(&card, &mixes, 5, &[32, 64, 256, 1024]), None);
 }
 
 #[test]
@@ -104,6 +117,32 @@ fn what_is_left_is_put_together_in_order() {
     for are_short in [false, true] {
         assert_eq!(first_not_compacted(&card, &mixes(&[(0, 0, 0), (0, 30, 20)]), are_short), None);
     }
+}
+
+/// Under compute-sanitizer, racecheck above all, the other tests would take hours.
+#[test]
+#[ignore = "a little of each kernel, for compute-sanitizer"]
+fn a_little_of_each_kernel() {
+    let Some(card) = card() else { return };
+    let exact = Mix { messages: 150, receives: 140, sources: 20, ..EXACT };
+    let open = Mix { any_source: 4, any_tag: 4, masked: 4, ..exact };
+    let long =
+        Mix { messages: 1500, receives: 1400, sources: 40, tags: 10, any_source: 1, any_tag: 1, ..EXACT };
+    let right = [
+        first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
+            whole(card, case, rng, Algorithm::Matrix, &[64, 96])
+        }),
+        first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
+            whole(card, case, rng, Algorithm::Ordered, &[64, 256])
+        }),
+        first_that_differs(&card, &[exact, Mix { any_tag: 20, ..exact }], 1, |card, case, rng| {
+            partitioned(card, case, rng, Algorithm::Partitioned)
+        }),
+        first_that_differs(&card, &[exact, open, long], 1, divided),
+        first_not_hashed_well(&card, &[exact, REPEATED], 2, &[64, 256]),
+    ];
+    assert_eq!(right, [None; 5]);
+    assert_eq!([false, true].map(|are_short| first_not_compacted(&card, &[exact], are_short)), [None; 2]);
 }
 
 /// Batch by batch, what is left meets what comes: together that is MPI's matching of all.

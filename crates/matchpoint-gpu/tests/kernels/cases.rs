@@ -151,6 +151,31 @@ pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 
 /// Several tiles, and several parts.
 pub const LARGE: Mix = Mix { messages: 9000, receives: 10_000, sources: 300, tags: 10, ..EXACT };
 
+/// Wildcard receives that want the same messages and others, of several parts: few of many, and many of few.
+pub const WILD: &[Mix] = &[
+    Mix { any_source: 3, any_tag: 3, masked: 2, ..REPEATED },
+    Mix {
+        messages: 1500,
+        receives: 1400,
+        sources: 40,
+        tags: 10,
+        any_source: 2,
+        any_tag: 2,
+        masked: 1,
+        ..EXACT
+    },
+    Mix {
+        messages: 800,
+        receives: 900,
+        sources: 200,
+        tags: 50,
+        contexts: 1,
+        any_source: 20,
+        any_tag: 20,
+        masked: 0,
+    },
+];
+
 /// By the whole machine.
 pub fn divided<M: Machine>(machine: &M, case: &Case, rng: &mut Rng) -> Vec<u32> {
     let batch = case.batch(rng);
@@ -206,12 +231,22 @@ pub fn first_that_differs<M: Machine>(
 
 /// No order: the first case of which a message is matched twice or with what does not accept it, or of which an envelope has
 /// both a message and a receive left.
-pub fn first_not_hashed_well<M: Machine>(machine: &M, threads: &[u32]) -> Option<(Mix, u64)> {
-    let all = mixes(&WITH_WILDCARDS[..1]).into_iter().flat_map(|mix| (0..5).map(move |seed| (mix, seed)));
+pub fn first_not_hashed_well<M: Machine>(
+    machine: &M,
+    mixes: &[Mix],
+    times: u64,
+    threads: &[u32],
+) -> Option<(Mix, u64)> {
+    let all = mixes.iter().flat_map(|&mix| (0..times).map(move |seed| (mix, seed)));
     all.into_iter().find(|&(mix, seed)| {
         let rng = &mut Rng::with_seed(seed);
         let case = Case::of(mix, rng);
-        let matched = whole(machine, &case, rng, Algorithm::Hash, threads);
+        // One segment, or several side by side.
+        let matched = if rng.bool() {
+            whole(machine, &case, rng, Algorithm::Hash, threads)
+        } else {
+            partitioned(machine, &case, rng, Algorithm::Hash)
+        };
         let mut taken = vec![false; case.envelopes.len()];
         let mut left: HashMap<Envelope, (usize, usize)> = HashMap::new();
         let mut are_right = true;

@@ -49,8 +49,8 @@ impl Display for Deadlock {
 
 impl std::error::Error for Deadlock {}
 
-/// Words, so that it is aligned for all that kernels read.
-pub struct HostMemory(RefCell<Vec<u64>>);
+/// Large words, so that it is aligned for all that kernels read.
+pub struct HostMemory(RefCell<Vec<u128>>);
 
 impl Memory for HostMemory {
     fn address(&self) -> u64 {
@@ -109,7 +109,7 @@ impl Machine for Emulation {
     type Memory = HostMemory;
 
     fn allocate(&self, bytes: usize) -> Result<HostMemory, Deadlock> {
-        Ok(HostMemory(RefCell::new(vec![0; bytes.div_ceil(8)])))
+        Ok(HostMemory(RefCell::new(vec![0; bytes.div_ceil(16)])))
     }
 
     fn write(&self, memory: &mut HostMemory, bytes: &[u8]) -> Result<(), Deadlock> {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use cases::{
-    EXACT, LARGE, Match, Mix, REPEATED, WITH_WILDCARDS, divided, first_not_compacted, first_not_hashed_well,
-    first_that_differs, mixes, partitioned, whole,
+    EXACT, LARGE, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided, first_not_compacted,
+    first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
 use emulation::Emulation;
 use matchpoint_gpu::Algorithm;
@@ -33,6 +33,13 @@ fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
 }
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
+
+/// All different, and equal ones.
+fn hashed() -> Vec<Mix> {
+    let mut mixes = mixes(&WITH_WILDCARDS[..1]);
+    mixes.extend([REPEATED, Mix { messages: 700, receives: 650, sources: 900, tags: 200, ..EXACT }]);
+    mixes
+}
 
 #[test]
 fn the_matrix_matches_as_mpi_does() {
@@ -65,12 +72,9 @@ fn numbers_within_each_envelope_match_as_mpi_does() {
 
 #[test]
 fn a_whole_card_matches_as_mpi_does() {
-    compare(&mixes(&[(0, 0, 0)]), 1, DIVIDED);
-    compare(
-        &[REPEATED, Mix { messages: 9000, receives: 10_000, sources: 300, tags: 10, ..EXACT }],
-        2,
-        DIVIDED,
-    );
+    compare(&mixes(WITH_WILDCARDS), 1, DIVIDED);
+    compare(&[REPEATED, LARGE], 2, DIVIDED);
+    compare(WILD, 2, DIVIDED);
 }
 
 #[test]
@@ -84,39 +88,61 @@ fn what_is_left_is_put_together_in_order() {
 #[test]
 fn hashing_matches_all_that_there_is() {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(first_not_hashed_well(&emulation, HASHED_THREADS), None);
+    assert_eq!(first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS), None);
 }
 
 #[test]
 fn mistakes_in_hashing_are_found() {
     let mistakes = [
-        ("a receive is taken twice", "atomicCAS(slot, found, TAKEN) == found", "true"),
         (
-            "keys are not compared",
-            "((found ^ own) & ~RECEIVE_MASK) == 0 && is_same(keys[found & RECEIVE_MASK], message) &&",
-            "found < TAKEN &&",
+            "who had a receive is forgotten",
+            "names[item] = atomicExch(got + differences[item], names[item]);",
+            "got[differences[item]] = names[item], names[item] = NONE;",
         ),
         (
-            "what found no place is forgotten",
-            "again = __syncthreads_or(waits != 0);",
-            "__syncthreads(), again = false;",
+            "a receive of the second table is taken twice",
+            "*(volatile unsigned *)(got + difference) == NONE && atomicCAS(got + difference, NONE, name) == NONE",
+            "(got[difference] = name, true)",
+        ),
+        (
+            "keys are not compared",
+            "is_same(keys[differences[item] % WIDTH], messages[item]) && is_key_same(differences[item])",
+            "is_round_same(differences[item]) && ((differences[item] %= WIDTH), true)",
+        ),
+        (
+            "what was displaced is forgotten",
+            "place_in_second(tables, chosen(displaced, __ffs(pending) - 1));",
+            "continue;",
         ),
         (
             "receives are placed while the table is cleared",
-            "{NONE, NONE, NONE, NONE}};\n                    __syncthreads();",
-            "{NONE, NONE, NONE, NONE}};",
+            "meet_team(team, LANES);\n            round = 0;",
+            "round = 0;",
+        ),
+        (
+            "receives are looked for before they are placed",
+            "meet_team(team, LANES);\n\n        fetch<LANES>(receives",
+            "fetch<LANES>(receives",
+        ),
+        (
+            "pairs are written down before all have claimed",
+            "meet_team(team, LANES);\n\n#pragma unroll",
+            "\n#pragma unroll",
         ),
     ];
     for (what, right, wrong) in mistakes {
         let Some(emulation) = Emulation::changed("hash.cu", right, wrong) else { return };
-        assert!(first_not_hashed_well(&emulation, HASHED_THREADS).is_some(), "nobody notices that {what}");
+        assert!(
+            first_not_hashed_well(&emulation, &hashed(), 5, HASHED_THREADS).is_some(),
+            "nobody notices that {what}"
+        );
     }
 }
 
 /// What is wrong, in which file, what stands there, what is put in its place, and who should notice.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
-const MISTAKES: [Mistake; 14] = [
+const MISTAKES: [Mistake; 19] = [
     ("a message is taken twice", "matrix.cu", "left ^= wins ? first : 0;", "", MATRIX),
     ("a receive is taken twice", "matrix.cu", "(is_first || batch.matched[fetched] == NONE)", "true", MATRIX),
     (
@@ -167,6 +193,29 @@ const MISTAKES: [Mistake; 14] = [
         DIVIDED,
     ),
     ("warps of a tile share a place", "divide.cu", "next += count;", "", DIVIDED),
+    ("a wildcard takes what an earlier receive has", "wild.cu", "holder > own.name && ", "", DIVIDED),
+    (
+        "two wildcards take of one envelope at once",
+        "wild.cu",
+        "bool waits = finds && *place != threadIdx.x;",
+        "bool waits = false;",
+        DIVIDED,
+    ),
+    (
+        "a wildcard takes what an earlier one may want that waits",
+        "wild.cu",
+        "accepts(envelopes[earlier], opens[earlier], envelope)",
+        "false",
+        DIVIDED,
+    ),
+    (
+        "who lost a message to a wildcard gets no other",
+        "wild.cu",
+        "wildcards.changed[threadIdx.x] = wildcards.segments[part];",
+        "{}",
+        DIVIDED,
+    ),
+    ("a message that a wildcard has is given away", "ordered.cu", "seeks = *held != TAKEN;", "", DIVIDED),
 ];
 
 /// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
@@ -203,8 +252,10 @@ fn nobody_notices_a_mistake() {
     };
     let mut mixes = mixes(open);
     mixes.push(REPEATED);
-    if file == "divide.cu" {
-        mixes.push(LARGE);
+    match file {
+        "divide.cu" => mixes.push(LARGE),
+        "wild.cu" => mixes.extend(WILD),
+        _ => {}
     }
     assert_eq!(first_that_differs(&emulation, &mixes, 3, match_case), None);
 }

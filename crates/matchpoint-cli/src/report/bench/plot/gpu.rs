@@ -160,6 +160,7 @@ fn ordered(measured: &[(&Job, Measured)]) -> Vec<Line> {
 fn whole_card(job: &Job) -> Option<(String, usize)> {
     let What::WholeCard(mix) = job.what else { return None };
     let name = match mix.envelopes {
+        _ if mix.wildcard_percent > 0.0 => format!("{} % wildcards", 2.0 * mix.wildcard_percent),
         envelopes if envelopes == mix.entries => "all different".to_owned(),
         envelopes if mix.entries % envelopes == 0 => format!("each {} times", mix.entries / envelopes),
         envelopes => format!("of {envelopes} envelopes"),

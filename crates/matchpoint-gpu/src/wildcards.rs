@@ -1,0 +1,146 @@
+//! Wildcard receives of a batch that the whole card matches, after the exact ones were matched in parts.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::batch::Segment;
+use crate::kernels::{Kernel, WARP, WINDOW_MAX};
+use crate::machine::{Grid, Machine, Memory};
+use crate::matching::{Arguments, Loaded};
+
+/// Threads of the blocks that look for messages.
+const SEEKING_THREADS: u32 = 512;
+/// Rounds that are started before their outcome is looked at, at most.
+const ROUNDS_AT_ONCE: u32 = 64;
+
+/// `Wildcards` of `kernels/wild.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+struct Shape {
+    messages: u64,
+    receives: u64,
+    opens: u64,
+    held: u64,
+    matched: u64,
+    pending: u64,
+    oldest: u64,
+    segments: u64,
+    changed: u64,
+    changed_in: u64,
+    progress: u64,
+    seed: u64,
+    message_count: u32,
+    count: u32,
+    parts: u32,
+    window_max: u32,
+}
+
+/// `Progress` of it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct Progress {
+    settled: u32,
+    window: u32,
+    round: u32,
+    padding: u32,
+}
+
+/// The parts that a batch was divided into.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    /// How each is matched with itself: all of them.
+    pub arguments: Arguments,
+    /// By how many blocks of how many threads.
+    pub grid: Grid,
+    /// Where the wildcard receives are, in order: words.
+    pub wildcards: u64,
+}
+
+/// What wildcard receives need beside the batch and its parts: four bytes for each message.
+#[derive(Debug)]
+pub(crate) struct Wildcards<M: Machine> {
+    held: M::Memory,
+    oldest: M::Memory,
+    changed: M::Memory,
+    changed_in: M::Memory,
+    progress: M::Memory,
+    count: u32,
+    window: u32,
+}
+
+impl<M: Machine> Wildcards<M> {
+    /// For batches as large as this one, and as many parts: `None` if no receive leaves anything open.
+    pub fn new(machine: &M, batch: &Loaded<M>, parts: usize) -> Result<Option<Self>, M::Error> {
+        let count = batch.wildcard_count as u32;
+        if count == 0 {
+            return Ok(None);
+        }
+        let window = count.next_power_of_two().clamp(WARP, WINDOW_MAX);
+        let words = |count: usize| machine.allocate(count * size_of::<u32>());
+        Ok(Some(Wildcards {
+            held: words(batch.message_count)?,
+            oldest: words(window as usize)?,
+            changed: machine.allocate(window as usize * size_of::<Segment>())?,
+            changed_in: words(parts)?,
+            progress: machine.allocate(size_of::<Progress>())?,
+            count,
+            window,
+        }))
+    }
+
+    /// Matches the parts with themselves and then the wildcard receives with what they may take. Waits for the machine.
+    ///
+    /// # Errors
+    /// The machine failed.
+    pub fn run(&mut self, machine: &M, batch: &mut Loaded<M>, parts: &Parts) -> Result<(), M::Error> {
+        let shape = Shape {
+            messages: batch.messages.address(),
+            receives: batch.receives.address(),
+            opens: batch.opens.as_ref().map_or(0, Memory::address),
+            held: self.held.address(),
+            matched: batch.matched.address(),
+            pending: parts.wildcards,
+            oldest: self.oldest.address(),
+            segments: parts.arguments.segments,
+            changed: self.changed.address(),
+            changed_in: self.changed_in.address(),
+            progress: self.progress.address(),
+            seed: parts.arguments.seed,
+            message_count: batch.message_count as u32,
+            count: self.count,
+            parts: parts.arguments.segment_count,
+            window_max: self.window,
+        };
+        let all = Arguments { held: self.held.address(), ..parts.arguments };
+        let changed = Arguments { segments: self.changed.address(), segment_count: self.window, ..all };
+        let busy = 4 * machine.multiprocessors();
+        let seeking_blocks = shape.message_count.div_ceil(SEEKING_THREADS).clamp(1, busy);
+        let seeking = Grid { blocks: seeking_blocks, threads: SEEKING_THREADS };
+        let settling = Grid { blocks: 1, threads: self.window };
+        let beginning = Grid { blocks: busy, threads: self.window };
+        let layout = batch.layout;
+        // SAFETY: the structs are what the sources say; every address is of memory that this, the batch or its division owns,
+        // made for as many entries, receives of a window and parts; who calls has all of it alone, and steps run one after the
+        // other.
+        #[allow(unsafe_code)]
+        unsafe {
+            machine.launch(Kernel::BeginWildcards, layout, beginning, &shape)?;
+            machine.launch(Kernel::MatchHeld, layout, parts.grid, &all)?;
+        }
+        let mut progress = Progress { window: self.window, ..Progress::default() };
+        while progress.settled < self.count {
+            let rounds = (self.count - progress.settled).div_ceil(progress.window);
+            for _ in 0..rounds.min(ROUNDS_AT_ONCE) {
+                let matching = Grid { blocks: self.window.min(busy), ..parts.grid };
+                // SAFETY: as above.
+                #[allow(unsafe_code)]
+                unsafe {
+                    machine.launch(Kernel::SeekOldest, layout, seeking, &shape)?;
+                    machine.launch(Kernel::SettleWildcards, layout, settling, &shape)?;
+                    machine.launch(Kernel::MatchHeld, layout, matching, &changed)?;
+                }
+            }
+            machine.read(&self.progress, bytemuck::bytes_of_mut(&mut progress))?;
+        }
+        Ok(())
+    }
+}
