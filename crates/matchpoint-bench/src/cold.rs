@@ -29,7 +29,8 @@ impl Flush {
         Flush(vec![1; FLUSH_BYTES.max(4 * private_bytes())])
     }
 
-    fn flush(&mut self) {
+    /// Walks once.
+    pub fn flush(&mut self) {
         for line in self.0.chunks_mut(LINE) {
             line[0] = line[0].wrapping_add(1);
         }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use matchpoint::engines::{self, NameError, REGISTRY};
 use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild};
 
+use crate::cold::Flush;
 use crate::statistics::{median, percentile};
 
 /// What messages and receives are like.
@@ -82,14 +83,31 @@ pub struct RateOptions {
     pub work_ns: Vec<u32>,
     /// Scenarios.
     pub scenarios: Vec<Scenario>,
-    /// Messages of a sequence: the paper's k.
+    /// Messages of a sequence, the paper's k; or as many times that as fit into a window.
     pub messages: usize,
-    /// Sequences of a repetition.
+    /// Sequences of a repetition; as many times fewer.
     pub repeats: usize,
+    /// Caches are flushed between posts and messages.
+    pub cold: bool,
     /// Receives that stand in front and match nothing.
     pub depth: usize,
     /// Repetitions.
     pub repetitions: usize,
+}
+
+impl RateOptions {
+    /// Messages of a sequence where windows are of that size.
+    pub fn messages_in(&self, window: usize) -> usize {
+        self.messages * self.times(window)
+    }
+
+    fn repeats_in(&self, window: usize) -> usize {
+        (self.repeats / self.times(window)).max(1)
+    }
+
+    fn times(&self, window: usize) -> usize {
+        (window / self.messages.max(1)).max(1)
+    }
 }
 
 /// The name, among engines, of no matching at all: protocol work only.
@@ -111,6 +129,8 @@ pub struct Rates {
 pub struct Rate {
     /// Messages handed in at once.
     pub window: usize,
+    /// Messages of a sequence.
+    pub messages: usize,
     /// Protocol work for each message, in nanoseconds.
     pub work_ns: u32,
     /// The scenario.
@@ -148,16 +168,18 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     let cells = options.windows.len() * options.work_ns.len() * options.scenarios.len();
     let mut rates = Vec::new();
     let mut done = 0;
+    let mut flush = options.cold.then(Flush::new);
     for &window in &options.windows {
         for &work_ns in &options.work_ns {
             for &scenario in &options.scenarios {
-                let cell = Cell { options, window, work_ns, scenario, step_ns };
+                let mut cell = Cell { options, window, work_ns, scenario, step_ns, flush: flush.take() };
                 let what = format!("window {window}, work {work_ns} ns, {}", scenario.title());
                 let mut go_on = || progress(done, cells, &what);
                 match cell.play(&mut go_on)? {
                     Some(row) => rates.extend(row),
                     None => return Ok(None),
                 }
+                flush = cell.flush;
                 done += 1;
             }
         }
@@ -198,10 +220,11 @@ struct Cell<'a> {
     work_ns: u32,
     scenario: Scenario,
     step_ns: f64,
+    flush: Option<Flush>,
 }
 
 impl Cell<'_> {
-    fn play(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
+    fn play(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
         let mut contestants = Vec::new();
         for (name, threads) in names(self.options) {
@@ -265,9 +288,9 @@ impl Contestant {
             name,
             threads,
             engine,
-            messages: (0..cell.options.messages).map(message).collect(),
+            messages: (0..cell.options.messages_in(cell.window)).map(message).collect(),
             steps,
-            out: Vec::with_capacity(cell.options.messages),
+            out: Vec::with_capacity(cell.options.messages_in(cell.window)),
             samples: Vec::new(),
             before: Vec::new(),
             wrong,
@@ -283,17 +306,19 @@ impl Contestant {
         engine.map(|engine| engine.statistics()).unwrap_or_default()
     }
 
-    fn repeat(&mut self, cell: &Cell<'_>) {
-        let took: Duration = (0..cell.options.repeats).map(|_| self.sequence(cell)).sum();
-        let messages = (cell.options.repeats * self.messages.len()) as f64;
+    fn repeat(&mut self, cell: &mut Cell<'_>) {
+        let repeats = cell.options.repeats_in(cell.window);
+        let took: Duration = (0..repeats).map(|_| self.sequence(cell)).sum();
+        let messages = (repeats * self.messages.len()) as f64;
         self.samples.push(messages / (took.as_nanos().max(1) as f64 / 1e3));
     }
 
     /// Posts, and what it takes from the first message handed in until all are delivered.
-    fn sequence(&mut self, cell: &Cell<'_>) -> Duration {
+    fn sequence(&mut self, cell: &mut Cell<'_>) -> Duration {
         let steps = self.steps;
         let deliver = move |_: usize, receive: RecvId| work(steps, receive.0);
         let Some(engine) = &mut self.engine else {
+            flush(cell);
             let started = Instant::now();
             for window in black_box(&self.messages).chunks(cell.window) {
                 for message in window {
@@ -313,6 +338,7 @@ impl Contestant {
             }
         }
         self.out.clear();
+        flush(cell);
         let started = Instant::now();
         for window in self.messages.chunks(cell.window) {
             right &= engine.deliver_batch(window, &mut self.out, &deliver).is_ok();
@@ -327,13 +353,15 @@ impl Contestant {
 
     fn rate(mut self, cell: &Cell<'_>) -> Rate {
         let after = self.counted();
-        let messages = (cell.options.repetitions * cell.options.repeats * self.messages.len()) as f64;
+        let sequences = cell.options.repetitions * cell.options.repeats_in(cell.window);
+        let messages = (sequences * self.messages.len()) as f64;
         let counted = after
             .iter()
             .zip(&self.before)
             .map(|((name, after), (_, before))| (*name, (after - before) / messages));
         Rate {
             window: cell.window,
+            messages: self.messages.len(),
             work_ns: cell.work_ns,
             scenario: cell.scenario,
             median: median(&mut self.samples),
@@ -353,6 +381,12 @@ const STANDING: u64 = 1 << 40;
 
 /// A receive that ends a run of compatible ones.
 const BETWEEN: RecvId = RecvId(1 << 41);
+
+fn flush(cell: &mut Cell<'_>) {
+    if let Some(flush) = &mut cell.flush {
+        flush.flush();
+    }
+}
 
 thread_local! {
     /// What a thread's last work came to.

@@ -87,6 +87,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         scenarios: Scenario::ALL.to_vec(),
         messages: arguments.messages as usize,
         repeats: arguments.repeats as usize,
+        cold: arguments.cold,
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };

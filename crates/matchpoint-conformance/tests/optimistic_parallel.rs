@@ -207,7 +207,7 @@ fn a_message_that_is_refused_leaves_what_later_ones_were_to_take() {
 #[test]
 fn statistics_tell_how_messages_were_settled_whoever_was_faster() {
     for _ in 0..if cfg!(miri) { 1 } else { 50 } {
-        let mut engine = engine("optimistic_parallel:threads=3");
+        let mut engine = engine("optimistic_parallel:threads=3,by=optimism");
         // Of five messages alike two find the run, one what was posted behind it, one a later receive, and one nothing.
         play(
             &mut *engine,

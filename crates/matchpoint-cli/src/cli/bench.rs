@@ -48,7 +48,7 @@ pub struct Bench {
     #[arg(short, long = "workload", value_name = "NAME[:N]", value_parser = workload_name)]
     pub workloads: Vec<String>,
 
-    /// Flush the caches before every call that is timed, as a compute phase would
+    /// Flush the caches before every call that is timed, as a compute phase would; with --message-rate, before each sequence's messages
     #[arg(long)]
     pub cold: bool,
 
@@ -58,7 +58,7 @@ pub struct Bench {
 
     /// Million messages per second that are matched and delivered, by any number of threads: the message-rate benchmark of
     /// the optimistic paper, without its network
-    #[arg(long, group = "tabled", conflicts_with_all = ["cold", "workloads", "latency"])]
+    #[arg(long, group = "tabled", conflicts_with_all = ["workloads", "latency"])]
     pub message_rate: bool,
 
     /// Million messages per second that several application threads post and receive at once, of concurrent engines
@@ -97,7 +97,7 @@ pub struct Bench {
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages handed in at once
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128],
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
         value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub windows: Vec<u32>,
 
@@ -106,11 +106,11 @@ pub struct Bench {
         value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub work_ns: Vec<u32>,
 
-    /// With --message-rate and --offload: messages of a sequence
+    /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
     #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: u32,
 
-    /// With --message-rate and --offload: sequences of a repetition; with --callers: bursts of each
+    /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
 

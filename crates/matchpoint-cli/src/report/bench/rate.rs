@@ -55,13 +55,19 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
     page.item(
         "Here",
         &format!(
-            "{} processors; {} messages in a sequence, {} sequences in a repetition, {} repetitions, {} receives in \
-             front. Receives are posted before the time begins; it ends when the last message is delivered.",
+            "{} processors; {} messages in a sequence{}, {} sequences in a repetition, {} repetitions, {} receives in \
+             front{}. Receives are posted before the time begins; it ends when the last message is delivered.",
             rates.processors,
             rates.options.messages,
+            if rates.options.windows.iter().any(|&window| rates.options.messages_in(window) > rates.options.messages) {
+                ", as many times that as fit into a window"
+            } else {
+                ""
+            },
             rates.options.repeats,
             rates.options.repetitions,
-            rates.options.depth
+            rates.options.depth,
+            if rates.options.cold { ", caches flushed before messages arrive" } else { "" },
         ),
     );
     page.into_text()
@@ -165,6 +171,7 @@ pub fn json(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
         "repeats": options.repeats,
         "repetitions": options.repetitions,
         "depth": options.depth,
+        "cold": options.cold,
         "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
@@ -176,6 +183,7 @@ fn rate(rate: &Rate) -> Value {
         rate.counted.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
     let mut value = json!({
         "window": rate.window,
+        "messages": rate.messages,
         "work_ns": rate.work_ns,
         "scenario": rate.scenario.name(),
         "engine": rate.engine,

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::class::Class;
+use super::communicator::Communicator;
 use super::descriptors::Descriptor;
 use super::index::number;
 use super::{Optimistic, Tally};
@@ -60,15 +61,19 @@ impl Exact<'_> {
 }
 
 impl<T: Tally> Optimistic<T> {
-    /// The receives of a communicator, if some are posted there and none has a wildcard.
-    pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
-        let posted = &mut self.communicators.find(context)?.posted;
+    /// Whether receives are posted in a communicator, and none has a wildcard.
+    pub(in crate::engines) fn is_exact(&self, context: ContextId) -> bool {
         let wild = [Class::AnySource, Class::AnyTag, Class::AnySourceAnyTag];
-        if posted.of(Class::NoWildcard).is_empty()
-            || wild.into_iter().any(|class| !posted.of(class).is_empty())
-        {
-            return None;
-        }
+        self.communicators.get(context).is_some_and(|Communicator { posted, .. }| {
+            let is_wild = wild.into_iter().any(|class| !posted.of(class).is_empty());
+            !is_wild && !posted.of(Class::NoWildcard).is_empty()
+        })
+    }
+
+    /// The receives of a communicator, if [none has a wildcard](Optimistic::is_exact).
+    pub(in crate::engines) fn lend(&mut self, context: ContextId) -> Option<Exact<'_>> {
+        let is_exact = self.is_exact(context);
+        let posted = &mut self.communicators.find(context).filter(|_| is_exact)?.posted;
         let index = posted.of_mut(Class::NoWildcard);
         let bins = index.len();
         Some(Exact { receives: self.receives.slab_mut().lend(index.bins_mut()), bins })

@@ -49,9 +49,9 @@ impl<const W: usize> Index<W> {
         self.bins.len()
     }
 
-    /// Scaled, not masked: the paper's tables have any number of bins.
+    /// The bin that a key goes to. Scaled, not masked: the paper's tables have any number of bins.
     #[inline]
-    fn number(&self, key: u32) -> usize {
+    pub(super) fn number(&self, key: u32) -> usize {
         number(key, self.bins.len())
     }
 
@@ -59,6 +59,12 @@ impl<const W: usize> Index<W> {
     #[inline]
     pub(super) fn bin(&self, key: u32) -> Chain<W> {
         self.bins.get(self.number(key)).copied().unwrap_or_default()
+    }
+
+    /// The oldest entry of a bin, or [`NIL`](crate::chains::NIL).
+    #[inline]
+    pub(super) fn head(&self, number: usize) -> Place {
+        self.bins.get(number).copied().unwrap_or_default().head()
     }
 
     /// Appends an entry. Without effect before [`Index::prepare`]: an index that is not kept.
@@ -99,6 +105,21 @@ impl<const W: usize> Index<W> {
             bin.unlink(slab, at);
             self.occupied -= u32::from(*bin == Chain::default());
         }
+    }
+
+    /// Takes an entry out of the bin that it is in, and out of the slab.
+    #[inline]
+    pub(super) fn take<T: Copy, const L: usize>(
+        &mut self,
+        slab: &mut Slab<Aged<T>, L>,
+        at: Place,
+        number: usize,
+    ) -> T {
+        if let Some(bin) = self.bins.get_mut(number) {
+            bin.unlink(slab, at);
+            self.occupied -= u32::from(*bin == Chain::default());
+        }
+        slab.remove(at).value
     }
 
     /// The bins, for those who count themselves how many they empty.

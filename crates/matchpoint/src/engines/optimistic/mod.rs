@@ -40,6 +40,7 @@ mod exact;
 mod index;
 mod runs;
 mod statistics;
+mod stream;
 
 use self::class::{CLASSES, Class};
 use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};

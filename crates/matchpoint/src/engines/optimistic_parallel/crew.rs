@@ -2,17 +2,26 @@
 //! after each, then sleep, and end with the engine.
 //!
 //! ```text
-//! caller   job ─▶ begun = n ─▶ its share ─▶ the shares whose seats nobody claimed ─▶ waits where claimed, not done
-//! worker        sees n ─▶ seat: claimed n−1 → n ─▶ its share ─▶ seat: done = n
+//! caller   job, parts ─▶ seat of a worker (for each) ─▶ its own parts ─▶ claims what workers have not ─▶ waits for those who have some
+//! worker   sees its seat ─▶ claims half of what is left there ─▶ does it ─▶ … until nothing is left ─▶ done
 //! ```
 //!
-//! Every worker has a seat, and every job a number. The share of a seat is for whoever takes `claimed` from the number of
-//! the last job to that of this one: the worker, or the caller once it has done its own. So nobody waits for a worker that
-//! sleeps, but only for one that has begun; and one that comes late finds its seat claimed, and knows nothing of the job.
-//! A job is borrowed from the caller, who returns when all seats are claimed and what workers claimed is done.
+//! Every worker has two places, each in cache lines of its own: a *seat*, where the caller puts a job and a range of its
+//! parts, and an *answer*, which only the worker writes. So what a worker has to know is in the one line that it looks at,
+//! and a caller gives it by a store: no line is written by two workers, and nobody waits for one to come. Times of lines
+//! between cores, and why not one word for all, are in `docs/engines/optimistic_parallel.md`.
+//!
+//! Parts are claimed in the seat's word, by its worker and by the caller, half of what is left at a time: who comes late finds
+//! less, or nothing, and then knows nothing of the job. The caller, when it has done its own parts, claims what is left in all
+//! seats, and so waits only for parts that a worker has in hand. Worker and caller change the word by compare-and-swap, but
+//! each mostly where the line is its own.
+//!
+//! A job is borrowed from the caller, who returns when all parts are claimed and what workers claimed is done. A worker that
+//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time.
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -26,142 +35,244 @@ const STACK_BYTES: usize = 128 << 10;
 /// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
 const THREAD_BYTES: usize = 16 << 10;
 
-/// So long a worker looks for the next job before it sleeps: less than it takes to wake it.
+/// So long a worker looks for the next job before it sleeps: about as long as it takes to wake it.
 const LINGER: Duration = Duration::from_micros(50);
+
+/// A worker that sleeps for less than this looks twice as long next time, but no longer than this.
+const NAP: Duration = Duration::from_millis(1);
 
 /// So often it looks between two looks at the clock.
 const LOOKS: u32 = 32;
 
-/// So often the caller looks whether a share is done before it lets others run.
+/// So often the caller looks whether workers are done before it looks into their seats: mostly all end together, and who looks into
+/// a seat takes its line away from the worker. (Models have threads take every turn anyway.)
+const MOMENT: u32 = if cfg!(all(test, loom)) { 0 } else { 16 };
+
+/// So often the caller looks whether a worker is done before it lets others run.
 const CALLER_LOOKS: u32 = 1000;
+
+/// Bits of the number of a part.
+const PART_BITS: u32 = 11;
+
+/// Parts that a seat can have.
+pub(super) const PARTS: usize = (1 << PART_BITS) - 1;
 
 /// What threads do together.
 pub(super) trait Job: Sync {
-    /// Does a share of it: 0 is the caller's. Each is done once, by whichever thread.
-    fn take_part(&self, share: usize);
+    /// Does parts of it. Each is done once, by whichever thread.
+    fn take_parts(&self, parts: Range<usize>);
 }
 
-/// Of a worker, in cache lines of its own.
+/// Jobs are numbered as far as there is room beside the parts: after 2^41 of them, which is weeks, numbers come again.
+const NUMBERS: u64 = u64::MAX >> (2 * PART_BITS + 1);
+
+/// What nobody has claimed of a job: its number, whether the worker has claimed some, the first part, the one behind the last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Left(u64);
+
+impl Left {
+    const ATTENDED: u64 = 1 << (2 * PART_BITS);
+
+    fn of(number: u64, parts: &Range<usize>) -> Self {
+        Left(number << (2 * PART_BITS + 1) | (parts.start as u64) << PART_BITS | parts.end as u64)
+    }
+
+    fn number(self) -> u64 {
+        self.0 >> (2 * PART_BITS + 1)
+    }
+
+    fn is_attended(self) -> bool {
+        self.0 & Self::ATTENDED != 0
+    }
+
+    fn parts(self) -> Range<usize> {
+        (self.0 >> PART_BITS) as usize & PARTS..self.0 as usize & PARTS
+    }
+
+    /// Half of the parts, and what is left without them.
+    fn halved(self) -> Option<(Range<usize>, Self)> {
+        let Range { start, end } = self.parts();
+        let middle = start + end.checked_sub(start)?.div_ceil(2);
+        let left = Left(self.0 + (((middle - start) as u64) << PART_BITS));
+        (middle > start).then_some((start..middle, left))
+    }
+}
+
+/// What a worker looks at. Written by the caller; parts are claimed by both.
 #[repr(align(128))]
 struct Seat {
-    /// The last job of which this seat's share was claimed.
-    claimed: AtomicU64,
-    /// The last job of which the worker did it.
+    left: AtomicU64,
+    /// Valid while a part is left, or somebody has one.
+    job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
+}
+
+/// What a worker says. Written by it alone.
+#[repr(align(128))]
+struct Answer {
+    /// The last job that it is done with, of those it had a part in.
     done: AtomicU64,
-    /// The worker is asleep, or about to be.
+    /// It is asleep, or about to be.
     asleep: AtomicBool,
+    /// Times it has claimed parts.
+    claims: AtomicU64,
 }
 
 /// What caller and workers share. Models leave out what it releases, to show that they would find it.
 pub(super) struct Desk<const RELEASES: bool = true> {
-    /// The job that has begun: valid until its last share is done.
-    job: UnsafeCell<Option<*const (dyn Job + 'static)>>,
-    /// Jobs begun.
-    begun: AtomicU64,
+    seats: Box<[Seat]>,
+    answers: Box<[Answer]>,
     /// Workers asleep, or about to be.
     asleep: AtomicUsize,
     /// Workers that have begun to attend.
     present: AtomicUsize,
     ended: AtomicBool,
-    seats: Box<[Seat]>,
     /// Of the workers, by seat: known once all have begun.
     threads: OnceLock<Vec<Thread>>,
     patience: Patience,
 }
 
-// SAFETY: the pointer in `job` is written by the caller while all seats of the job before are claimed and done, and read
-// by those who have claimed a seat of this one; what it points to is `Sync`.
+// SAFETY: the pointer in a seat's `job` is written by the caller while nobody has a part of the job before, and read by who
+// has claimed one of this; what it points to is `Sync`.
 unsafe impl<const RELEASES: bool> Send for Desk<RELEASES> {}
 // SAFETY: as above.
 unsafe impl<const RELEASES: bool> Sync for Desk<RELEASES> {}
 
 impl<const RELEASES: bool> Desk<RELEASES> {
+    const RELEASE: Ordering = if RELEASES { Ordering::Release } else { Ordering::Relaxed };
+
     /// For so many workers.
     pub(super) fn new(workers: usize) -> Self {
-        let seat =
-            |_| Seat { claimed: AtomicU64::new(0), done: AtomicU64::new(0), asleep: AtomicBool::new(false) };
+        let seat = |_| Seat { left: AtomicU64::new(0), job: UnsafeCell::new(None) };
+        let answer =
+            |_| Answer { done: AtomicU64::new(0), asleep: AtomicBool::new(false), claims: AtomicU64::new(0) };
         Desk {
-            job: UnsafeCell::new(None),
-            begun: AtomicU64::new(0),
+            seats: (0..workers).map(seat).collect(),
+            answers: (0..workers).map(answer).collect(),
             asleep: AtomicUsize::new(0),
             present: AtomicUsize::new(0),
             ended: AtomicBool::new(false),
-            seats: (0..workers).map(seat).collect(),
-            patience: Patience::of(workers + 1, LOOKS),
             threads: OnceLock::new(),
+            patience: Patience::of(workers + 1, LOOKS),
         }
     }
 
-    /// Begins a job. Returns its number.
+    /// Gives parts of a job to a worker.
     ///
     /// # Safety
-    /// The job before is [finished](Desk::finish), and so will be this one before `job` ends.
-    pub(super) unsafe fn begin(&self, job: &dyn Job) -> u64 {
+    /// The worker's job before is [finished](Desk::finish), its number is another, and so will be this one before `job` ends.
+    pub(super) unsafe fn give(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
         // SAFETY: only the lifetime differs, and the caller sees to that.
         let job = unsafe { std::mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
+        let seat = &self.seats[at];
         // SAFETY: the job before is finished, so that nobody reads it any more.
-        self.job.with_mut(|at| unsafe { *at = Some(job) });
-        // Pairs with the acquire in `attend`; and, with the look at `asleep` that follows, with what a worker does before
-        // it sleeps: one of the two sees the other.
-        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+        seat.job.with_mut(|at| unsafe { *at = Some(job) });
+        // Pairs with the acquire in `Seat::claim`.
+        seat.left.store(Left::of(number, parts).0, Self::RELEASE);
     }
 
-    /// Sees all shares of a job done: those that nobody has claimed by the calling thread. Returns how many those were.
-    pub(super) fn finish(&self, number: u64, job: &dyn Job) -> usize {
-        let mut own = 0;
-        for (at, seat) in self.seats.iter().enumerate() {
-            // A look first: mostly the worker has it, and a look does not take the line away from it.
-            if seat.claimed.load(Ordering::Relaxed) != number && seat.claim(number) {
-                job.take_part(at + 1);
-                // So that the wait below need not know who had it.
-                seat.done.store(number, Ordering::Relaxed);
-                own += 1;
+    /// Sees all parts of a job done that the first so many workers were given: those that nobody has claimed by the calling
+    /// thread. Returns how often it claimed some.
+    pub(super) fn finish(
+        &self,
+        number: u64,
+        job: &dyn Job,
+        given: impl Iterator<Item = usize> + Clone,
+    ) -> u64 {
+        let is_done = |at: usize| {
+            // Pairs with the release in `attend`.
+            self.answers[at].done.load(Ordering::Acquire) == number
+        };
+        let mut looks = if self.patience.looks == 0 { 0 } else { MOMENT };
+        for at in given.clone() {
+            while looks > 0 && !is_done(at) {
+                looks -= 1;
+                std::hint::spin_loop();
             }
         }
-        for seat in &self.seats {
-            // Pairs with the release in `attend`.
-            let patience = Patience { looks: if self.patience.looks == 0 { 0 } else { CALLER_LOOKS } };
-            wait_until(patience, || seat.done.load(Ordering::Acquire) == number);
+        let mut own = 0;
+        loop {
+            let before = own;
+            for at in given.clone().filter(|&at| !is_done(at)) {
+                if let Some(parts) = self.seats[at].claim(number, 0) {
+                    job.take_parts(parts);
+                    own += 1;
+                }
+            }
+            if own == before {
+                break;
+            }
+        }
+        let patience = Patience { looks: if self.patience.looks == 0 { 0 } else { CALLER_LOOKS } };
+        for at in given {
+            // Nobody claims anything any more, so that this stays as it is.
+            if Left(self.seats[at].left.load(Ordering::Relaxed)).is_attended() {
+                wait_until(patience, || is_done(at));
+            }
         }
         own
     }
 
-    /// What a worker does with the job of that number. Whether it was in time.
+    /// What a worker does with the job in its seat. Whether it was in time.
     pub(super) fn attend(&self, at: usize, number: u64) -> bool {
-        let seat = &self.seats[at];
-        if !seat.claim(number) {
-            return false;
+        let (seat, answer) = (&self.seats[at], &self.answers[at]);
+        let mut claims = 0;
+        while let Some(parts) = seat.claim(number, Left::ATTENDED) {
+            // SAFETY: it is of the job of this number, which is not finished before `done` says so.
+            if let Some(job) = seat.job.with(|job| unsafe { *job }) {
+                // SAFETY: it is valid until then, as `give` was promised.
+                unsafe { (*job).take_parts(parts) };
+            }
+            claims += 1;
         }
-        // SAFETY: the job of this number has begun, and is not finished before `done` says so.
-        let job = self.job.with(|job| unsafe { *job });
-        if let Some(job) = job {
-            // SAFETY: it is valid until then, as `begin` was promised.
-            unsafe { (*job).take_part(at + 1) };
+        if claims > 0 {
+            answer.claims.store(answer.claims.load(Ordering::Relaxed) + claims, Ordering::Relaxed);
+            // Pairs with the acquire in `finish`.
+            answer.done.store(number, Self::RELEASE);
         }
-        // Pairs with the acquire in `finish`.
-        seat.done.store(number, if RELEASES { Ordering::Release } else { Ordering::Relaxed });
-        true
+        claims > 0
     }
 
-    /// Wakes a worker if it sleeps. Whether it did.
-    fn wake(&self, at: usize) -> bool {
-        let sleeps = self.seats.get(at).is_some_and(|seat| seat.asleep.load(Ordering::SeqCst));
-        let thread = self.threads.get().and_then(|threads| threads.get(at)).filter(|_| sleeps);
-        thread.map(Thread::unpark).is_some()
+    /// The number of the last job that a worker was given something of.
+    pub(super) fn called(&self, at: usize) -> u64 {
+        Left(self.seats[at].left.load(Ordering::Relaxed)).number()
     }
 
-    /// The number of the last job begun.
-    pub(super) fn begun(&self) -> u64 {
-        // Pairs with the release in `begin`.
-        self.begun.load(Ordering::Acquire)
+    fn sleeps(&self, at: usize) -> bool {
+        self.answers.get(at).is_some_and(|answer| answer.asleep.load(Ordering::Relaxed))
+    }
+
+    /// Wakes a worker if it sleeps.
+    fn wake(&self, at: usize) {
+        if let Some(thread) =
+            self.threads.get().and_then(|threads| threads.get(at)).filter(|_| self.sleeps(at))
+        {
+            thread.unpark();
+        }
+    }
+
+    /// For the next job a worker wakes two others, who wake two each, so that many are awake soon.
+    fn wake_two(&self, at: usize) {
+        if self.asleep.load(Ordering::Relaxed) > 0 && !self.ended.load(Ordering::Relaxed) {
+            self.wake(2 * at + 1);
+            self.wake(2 * at + 2);
+        }
     }
 }
 
 impl Seat {
-    /// Whether the caller of this has the seat's share of a job, and nobody else will.
-    fn claim(&self, number: u64) -> bool {
-        // Acquire: who claims after the worker's last `done` sees nothing of it otherwise. Every seat is claimed in every job.
-        self.claimed.compare_exchange(number - 1, number, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    /// Half of the parts of a job that nobody has claimed, for the caller of this, and nobody else.
+    fn claim(&self, number: u64, mark: u64) -> Option<Range<usize>> {
+        let mut left = Left(self.left.load(Ordering::Relaxed));
+        loop {
+            let (parts, rest) = left.halved().filter(|_| left.number() == number)?;
+            // Acquire: the job, and what was done before its parts were given.
+            let changed =
+                self.left.compare_exchange(left.0, rest.0 | mark, Ordering::Acquire, Ordering::Relaxed);
+            match changed {
+                Ok(_) => return Some(parts),
+                Err(now) => left = Left(now),
+            }
+        }
     }
 }
 
@@ -169,10 +280,14 @@ impl Seat {
 pub(super) struct Crew {
     desk: Arc<Desk>,
     workers: Vec<JoinHandle<()>>,
-    /// Workers woken from sleep, and shares of theirs that the caller did, so far.
-    pub(super) woken: u64,
-    pub(super) stood_in: u64,
+    /// Workers in the order in which they are given something.
+    called: Vec<usize>,
+    /// Jobs so far.
     pub(super) jobs: u64,
+    /// Workers woken from sleep by the caller.
+    pub(super) woken: u64,
+    /// Times the caller claimed parts of what it had given to a worker.
+    pub(super) stood_in: u64,
 }
 
 impl Crew {
@@ -183,7 +298,7 @@ impl Crew {
     pub(super) fn gather(threads: usize) -> Result<Self, Refused> {
         // The standard library aborts if it has no memory for a thread. Another thread of the program may still take what
         // is found here: there is no call that could be refused.
-        let room = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>());
+        let room = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
         Vec::<u8>::new().try_reserve_exact(room).map_err(|_| Refused::Memory)?;
         let mut workers = Vec::new();
         workers.try_reserve_exact(threads - 1).map_err(|_| Refused::Memory)?;
@@ -198,11 +313,12 @@ impl Crew {
         }
         // What a thread allocates as it begins is allocated now, not in a later call.
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
-        let mut handles = Vec::new();
+        let (mut handles, mut called) = (Vec::new(), Vec::new());
         handles.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
+        called.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
-        Ok(Crew { desk, workers, woken: 0, stood_in: 0, jobs: 0 })
+        Ok(Crew { desk, workers, called, jobs: 0, woken: 0, stood_in: 0 })
     }
 
     /// Threads, the caller among them.
@@ -210,62 +326,93 @@ impl Crew {
         self.workers.len() + 1
     }
 
-    /// Does a job: all of its shares, `lead` in place of the first.
-    pub(super) fn run<A>(&mut self, job: &dyn Job, lead: impl FnOnce() -> A) -> A {
-        // SAFETY: `Finish` finishes it when this function ends, however it does.
-        let number = unsafe { self.desk.begin(job) };
-        let mut finish = Finish { desk: &self.desk, number, job, stood_in: 0 };
-        self.woken += self.wake();
-        let led = lead();
-        finish.now();
-        self.stood_in += finish.stood_in;
+    /// Calls all to the next job, first those who are awake, and wakes one who is not, who wakes others: that takes longer than many
+    /// a batch. How many threads are awake, the caller among them.
+    pub(super) fn muster(&mut self) -> usize {
+        let (desk, workers) = (&self.desk, self.workers.len());
+        self.called.clear();
+        self.called.extend((0..workers).filter(|&at| !desk.sleeps(at)));
+        let awake = self.called.len();
+        if awake < workers {
+            for at in 0..workers {
+                // Not asked again whether they sleep: the answer may have changed.
+                if !self.called[..awake].contains(&at) {
+                    self.called.push(at);
+                }
+            }
+            desk.wake(self.called[awake]);
+            self.woken += 1;
+        }
+        1 + awake
+    }
+
+    /// Does a job: what `lead` gives to others, and what it does itself. Those who take part were [mustered](Crew::muster).
+    pub(super) fn run<A>(&mut self, job: &dyn Job, lead: impl FnOnce(&mut Hands<'_>) -> A) -> A {
         self.jobs += 1;
-        std::mem::forget(finish);
+        let mut hands = Hands {
+            desk: &self.desk,
+            number: self.jobs & NUMBERS,
+            job,
+            called: &self.called,
+            given: 0,
+            stood_in: 0,
+        };
+        let led = lead(&mut hands);
+        hands.finish();
+        self.stood_in += hands.stood_in;
         led
     }
 
-    /// Wakes the first worker that sleeps, who wakes others: that takes longer than many a batch.
-    fn wake(&self) -> u64 {
-        if self.desk.asleep.load(Ordering::SeqCst) == 0 {
-            return 0;
-        }
-        (0..self.workers.len()).find(|&at| self.desk.wake(at)).map_or(0, |_| 1)
+    /// Times that workers claimed parts.
+    pub(super) fn claims(&self) -> u64 {
+        self.desk.answers.iter().map(|answer| answer.claims.load(Ordering::Relaxed)).sum()
     }
 
     /// Bytes held: allocated, and the stacks of the workers.
     pub(super) fn bytes(&self) -> u64 {
         // What an `Arc` keeps beside it is two counts.
-        let desk = 2 * size_of::<usize>() + size_of::<Desk>() + size_of_val(&*self.desk.seats);
+        let desk = 2 * size_of::<usize>() + size_of::<Desk>();
+        let places = size_of_val(&*self.desk.seats) + size_of_val(&*self.desk.answers);
         let workers =
             self.workers.capacity() * size_of::<JoinHandle<()>>() + self.workers.len() * STACK_BYTES;
-        (desk + workers) as u64
+        (desk + places + workers + self.called.capacity() * size_of::<usize>()) as u64
     }
 }
 
-/// Finishes a job even if the caller's share panics: workers have it in hand.
-struct Finish<'a> {
+/// The workers who take part in a job. Finishes it when it ends, even if the caller's part panics: they have it in hand.
+pub(super) struct Hands<'a> {
     desk: &'a Desk,
     number: u64,
     job: &'a dyn Job,
+    called: &'a [usize],
+    given: usize,
     stood_in: u64,
 }
 
-impl Finish<'_> {
-    fn now(&mut self) {
-        self.stood_in += self.desk.finish(self.number, self.job) as u64;
+impl Hands<'_> {
+    /// Gives parts to the next worker. The calling thread does not touch them any more.
+    pub(super) fn give(&mut self, parts: &Range<usize>) {
+        // SAFETY: the job before is finished, and so will be this one when `self` ends, before `job` does.
+        unsafe { self.desk.give(self.called[self.given], self.number, self.job, parts) };
+        self.given += 1;
+    }
+
+    fn finish(&mut self) {
+        let given = self.called[..std::mem::take(&mut self.given)].iter().copied();
+        self.stood_in += self.desk.finish(self.number, self.job, given);
     }
 }
 
-impl Drop for Finish<'_> {
+impl Drop for Hands<'_> {
     fn drop(&mut self) {
-        self.now();
+        self.finish();
     }
 }
 
 impl Drop for Crew {
     fn drop(&mut self) {
         // Pairs with the acquire in `attend`.
-        self.desk.ended.store(true, Ordering::SeqCst);
+        self.desk.ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
             // It ends, or has panicked: there is nothing left to do for it.
@@ -277,41 +424,39 @@ impl Drop for Crew {
 /// What a worker does.
 fn attend(desk: &Desk, at: usize) {
     desk.present.fetch_add(1, Ordering::Relaxed);
-    let (mut attended, mut looks) = (0, 0);
+    let (mut attended, mut looks, mut linger) = (0, 0, LINGER);
     let mut idle_since = Instant::now();
     loop {
-        let begun = desk.begun();
-        if begun != attended {
-            attended = begun;
-            desk.attend(at, begun);
-            if desk.asleep.load(Ordering::Relaxed) > 0 {
-                // For the next job: two each, so that many are awake soon.
-                desk.wake(2 * at + 1);
-                desk.wake(2 * at + 2);
-            }
+        let called = desk.called(at);
+        if called != attended {
+            attended = called;
+            desk.attend(at, called);
+            desk.wake_two(at);
             (looks, idle_since) = (0, Instant::now());
-        } else if desk.ended.load(Ordering::Acquire) {
-            return;
         } else if looks < desk.patience.looks {
             looks += 1;
             std::hint::spin_loop();
-        } else if desk.patience.looks > 0 && idle_since.elapsed() < LINGER {
+        } else if desk.ended.load(Ordering::Acquire) {
+            return;
+        } else if desk.patience.looks > 0 && idle_since.elapsed() < linger {
             looks = 0;
         } else {
-            sleep(desk, &desk.seats[at], attended);
+            let slept_since = Instant::now();
+            sleep(desk, at);
             (looks, idle_since) = (0, Instant::now());
+            linger = if idle_since - slept_since < NAP { NAP.min(2 * linger) } else { LINGER };
         }
     }
 }
 
-/// Sleeps until a job begins, or it is over.
-fn sleep(desk: &Desk, seat: &Seat, attended: u64) {
-    seat.asleep.store(true, Ordering::SeqCst);
-    desk.asleep.fetch_add(1, Ordering::SeqCst);
-    // Whoever begins a job after this look sees us asleep, and wakes us.
-    if desk.begun.load(Ordering::SeqCst) == attended && !desk.ended.load(Ordering::SeqCst) {
-        thread::park();
-    }
-    desk.asleep.fetch_sub(1, Ordering::SeqCst);
-    seat.asleep.store(false, Ordering::SeqCst);
+/// Sleeps until it is woken. A job given meanwhile is the caller's.
+fn sleep(desk: &Desk, at: usize) {
+    let asleep = &desk.answers[at].asleep;
+    desk.asleep.fetch_add(1, Ordering::Relaxed);
+    asleep.store(true, Ordering::Release);
+    // Who ends the crew wakes all, asleep or not: if that was before, this returns at once.
+    thread::park();
+    asleep.store(false, Ordering::Release);
+    desk.asleep.fetch_sub(1, Ordering::Relaxed);
+    desk.wake_two(at);
 }

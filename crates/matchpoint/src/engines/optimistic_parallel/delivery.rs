@@ -1,21 +1,36 @@
 //! What is done with messages that have found their receive, by whichever thread matched them.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
 use crate::engine::{Deliver, RecvId};
 
-/// A batch's deliveries. See the [module's documentation](self).
+/// What the first delivery that panicked did so with: others go on, so that nobody waits for the one that did.
+#[derive(Default)]
+pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
+
+impl Panicked {
+    /// Panics if one of them did.
+    pub(super) fn end(self) {
+        if let Some(panic) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+/// A batch's deliveries. See the [module's documentation](self). Whoever needs it has a copy: a thread that would have to follow a
+/// reference to it waits for another line from the caller's core.
+#[derive(Clone, Copy)]
 pub(super) struct Delivery<'a> {
     deliver: Option<&'a Deliver<'a>>,
-    /// What the first one panicked with: others go on, so that nobody waits for the one that did.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panicked: &'a Panicked,
 }
 
 impl<'a> Delivery<'a> {
-    pub(super) fn new(deliver: Option<&'a Deliver<'a>>) -> Self {
-        Delivery { deliver, panic: Mutex::new(None) }
+    pub(super) fn new(deliver: Option<&'a Deliver<'a>>, panicked: &'a Panicked) -> Self {
+        Delivery { deliver, panicked }
     }
 
     /// Whether there is anything to do.
@@ -26,16 +41,25 @@ impl<'a> Delivery<'a> {
     /// The message of that number has found its receive.
     #[inline]
     pub(super) fn of(&self, number: usize, receive: RecvId) {
-        let Some(deliver) = self.deliver else { return };
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| deliver(number, receive))) {
-            *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
-        }
+        self.all(number, &[Some(receive)]);
     }
 
-    /// Panics if one of them did.
-    pub(super) fn end(self) {
-        if let Some(panic) = self.panic.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            resume_unwind(panic);
+    /// These are the outcomes of messages, the first of which has that number.
+    #[inline]
+    pub(super) fn all(&self, first: usize, outcomes: &[Option<RecvId>]) {
+        let Some(deliver) = self.deliver else { return };
+        let next = Cell::new(0);
+        // To catch costs as much as to match a message may: once, unless there is something to be caught.
+        while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+            while let Some(outcome) = outcomes.get(next.get()) {
+                let number = first + next.get();
+                next.set(next.get() + 1);
+                if let Some(receive) = *outcome {
+                    deliver(number, receive);
+                }
+            }
+        })) {
+            *self.panicked.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
         }
     }
 }

@@ -2,35 +2,34 @@
 //! threads at once, after García et al., "Offloaded MPI message matching: an optimistic approach" (2024), §III.
 //!
 //! ```text
-//! a batch ─┬─ meets no wildcard ──▶ bins are shared out; each thread matches and delivers what is in its share   (shares)
-//!          │                        most of it in one share: one thread matches, all deliver                     (ordered)
-//!          └─ may meet one ───────▶ blocks of up to 64: book, wait for those before, settle, deliver   (protocol, round)
-//!                                   or one thread matches, all deliver
-//! or one thread does all of it: whichever was the fastest lately, for batches of that size                        (pace)
+//! a batch ─┬─▶ one thread matches, all deliver                                                              (ordered)
+//!          ├─▶ meets no wildcard: bins are shared out; each thread matches and delivers what is in its share  (shares)
+//!          ├─▶ may meet one: blocks of up to 64: book, wait for those before, settle, deliver      (protocol, round)
+//!          └─▶ one thread does all of it
+//! whichever was the fastest lately, for batches of that size                                                   (pace)
 //! all other calls ──▶ `optimistic`, in the caller's thread
 //! ```
 //!
-//! Who the threads are, and how they get their shares, is in [`crew`]. Why what comes out is what one thread would have
+//! Who the threads are, and how they get their parts, is in [`crew`]. Why what comes out is what one thread would have
 //! found, in [`shares`] and [`protocol`]. The same answers as `optimistic`, in all cases.
 //!
-//! * A message is delivered by the thread that matched it, if none before it can be refused: where messages may not wait
+//! * A message is delivered before the batch is matched only if none before it can be refused: where messages may not wait
 //!   (`no_unexpected`), or there is no memory for all of a batch to wait, the caller matches one by one.
-//! * A batch of one message, or one that finds nothing posted, is matched by the caller alone, and so is a batch for which
-//!   there is no memory to keep bookings in.
+//! * A batch of one message, or one that finds nothing posted, is matched by the caller alone. Messages of one communicator
+//!   that follow one another are matched together; if it changes, those behind are another batch.
 //! * Hash values that messages bring are not used: a sender that computes them wrongly would take receives from others.
-//! * An engine that counts matches batches without wildcards in the caller's thread: what is compared is the same.
+//! * An engine that counts matches one by one, or in blocks if that is asked for: what is compared is the same.
 //!
-//! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, shared by the
-//! threads, its share of handing the batch out and collecting it, some nanoseconds in the caller's thread, and of what it
-//! takes cores to tell each other so. In a block, a message whose candidate has a wildcard is compared with the messages
-//! before it: O(64).
+//! With `n` bins, `q` entries and `t` threads, a message of a batch costs what an arrival costs in `optimistic`, less where its
+//! envelope is that of the message before it; and its delivery, shared by the threads. Where bins are shared out the former is shared
+//! as well, and it costs some nanoseconds in the caller's thread to share it out and to collect it. In a block, a message whose
+//! candidate has a wildcard is compared with the messages before it: O(64).
 //!
-//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, 24 KiB of tables, and a
+//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, some 35 KiB of tables, and a
 //! stack for each worker; from the first block on 16 bytes for each receive that was posted at once at most, and 64 for each
 //! message of a block.
 //!
-//! It loses wherever messages come one by one, and wherever threads cost more than they spare: in short queues whose
-//! messages nobody does anything with.
+//! It loses wherever messages come one by one, and gains nothing where messages are few or cost little.
 
 mod crew;
 mod delivery;
@@ -43,12 +42,12 @@ mod round;
 mod shares;
 
 use self::crew::{Crew, Job};
-use self::delivery::Delivery;
-use self::ordered::Ordered;
+use self::delivery::{Delivery, Panicked};
+use self::ordered::Balance;
 use self::pace::Pace;
 use self::protocol::{MESSAGES, Way};
 use self::round::{Played, Round};
-use self::shares::{BATCH, Shares, Table, alone};
+use self::shares::{Shares, Table};
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
@@ -158,6 +157,14 @@ impl Shape {
     }
 }
 
+/// Messages matched at once, at most.
+const BATCH: usize = 1024;
+
+/// Messages that one thread matches before it delivers them: a few, as each is delivered as soon as it may be.
+const AT_ONCE: usize = 16;
+
+const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
+
 /// What several threads need.
 struct Several<T: Tally> {
     crew: Crew,
@@ -170,14 +177,39 @@ struct Several<T: Tally> {
 }
 
 /// By the logarithm of the size of batches, and by whether anything is delivered.
-type Paces = [[Pace; 2]; BATCH.ilog2() as usize + 1];
+type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
+
+/// How batches that are alike are matched.
+#[derive(Clone, Copy)]
+struct Habit {
+    pace: Pace,
+    /// That of [`Balance`].
+    ratio: f64,
+}
+
+impl Default for Habit {
+    fn default() -> Self {
+        Habit { pace: Pace::default(), ratio: 1.0 }
+    }
+}
+
+/// Who matches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Who {
+    /// One thread, and delivers.
+    One,
+    /// One thread, and all deliver.
+    OneForAll,
+    /// All.
+    All,
+}
 
 /// Messages handed in together, the first of which has a number in the batch.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     messages: &'a [Message],
     first: usize,
-    delivery: &'a Delivery<'a>,
+    delivery: Delivery<'a>,
 }
 
 type Outcomes = Vec<Option<RecvId>>;
@@ -188,18 +220,10 @@ struct Work {
     /// Messages matched where bins were shared out, and where one thread matched and others delivered.
     shared: u64,
     ordered: u64,
-    /// Read-modify-write operations of all threads.
+    /// Read-modify-write operations of all threads in blocks.
     atomics: u64,
     /// Waits of one thread for others: those of the caller at the end, and partial barriers.
     barriers: u64,
-}
-
-impl Work {
-    /// A job of so many threads: its number, and a claim for each seat; the caller waits for the others.
-    fn job(&mut self, threads: usize) {
-        self.atomics += threads as u64;
-        self.barriers += threads as u64 - 1;
-    }
 }
 
 /// See the [module's documentation](self).
@@ -231,27 +255,46 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             return Ok(());
         }
-        let delivery = Delivery::new(deliver);
+        let panicked = Panicked::default();
+        let delivery = Delivery::new(deliver, &panicked);
         let mut matched = Ok(());
-        for (number, messages) in messages.chunks(BATCH).enumerate() {
-            let piece = Piece { messages, first: number * BATCH, delivery: &delivery };
-            matched = self.piece(piece, out);
-            if matched.is_err() {
-                break;
-            }
+        let mut first = 0;
+        while first < messages.len() && matched.is_ok() {
+            let messages = self.together(&messages[first..]);
+            matched = self.piece(Piece { messages, first, delivery }, out);
+            first += messages.len();
         }
-        delivery.end();
+        panicked.end();
         matched
+    }
+
+    /// The first messages of these that may be matched at once.
+    fn together<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
+        let messages = &messages[..messages.len().min(BATCH)];
+        let context = messages[0].envelope.context;
+        let other = |message: &Message| message.envelope.context != context;
+        let end = messages.iter().position(other).filter(|_| self.shape.by != By::Optimism);
+        &messages[..end.unwrap_or(messages.len())]
     }
 
     fn piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
         if piece.messages.len() == 1 || self.posted_len() == 0 || self.gather().is_err() {
             return self.singly(piece, out);
         }
-        if self.exactly(piece, out) {
-            return Ok(());
+        let is_sure = self.cannot_be_refused(piece.messages);
+        let in_blocks = match self.shape.by {
+            By::Optimism => true,
+            By::Shares => T::LISTENS || !is_sure,
+            By::Pace | By::Order => false,
+        };
+        if in_blocks && (is_sure || !piece.delivery.is_asked()) {
+            // What is delivered of a message cannot be undone if one before it is refused.
+            return self.optimistically(piece, out);
         }
-        self.wildly(piece, out)
+        if T::LISTENS || !is_sure {
+            return self.singly(piece, out);
+        }
+        self.surely(piece, out)
     }
 
     /// Has a crew from now on.
@@ -268,129 +311,138 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         Ok(())
     }
 
-    /// Messages that meet no wildcard, and of which none can be refused. Whether they are such.
-    fn exactly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> bool {
-        let messages = piece.messages;
-        let context = messages[0].envelope.context;
-        let is_apt = !T::LISTENS
-            && self.shape.by != By::Optimism
-            && messages.iter().all(|message| message.envelope.context == context)
-            && self.tables.expect_unexpected(context, messages.len()).is_ok();
-        let (true, Some(several), Some(mut exact)) = (is_apt, &mut self.several, self.tables.lend(context))
-        else {
-            return false;
-        };
-        let Several { crew, table, exact: paces, .. } = &mut **several;
-        // A share of less than a few messages is not worth having.
-        let threads = crew.threads().min(messages.len().div_ceil(4));
-        let begin = out.len();
-        let size = messages.len().ilog2() as usize;
-        // Together, or alone.
-        let ways = if threads > 1 { 2 } else { 1 };
-        let pace = &mut paces[size][usize::from(piece.delivery.is_asked())];
-        let lap = pace.start(ways);
-        let together = ways == 2 && (lap.way == 0 || self.shape.by != By::Pace);
-        let is_even = together && self.shape.by != By::Order && {
-            table.plan.make(&exact, messages, threads);
-            table.plan.is_even(messages.len(), threads)
-        };
-        let mut gone = None;
-        let unexpected = if is_even {
-            let shares = Shares {
-                exact: &exact,
-                messages,
-                first: piece.first,
-                table,
-                delivery: piece.delivery,
-                threads,
-            };
-            crew.run(&shares, || shares.take_part(0));
-            self.counts.job(crew.threads());
-            self.counts.shared += messages.len() as u64;
-            table.collect(messages.len(), out)
-        } else if together && piece.delivery.is_asked() {
-            let ordered = Ordered::new(piece.first, piece.delivery, crew.threads());
-            let (taken, unexpected) = crew.run(&ordered, || {
-                let mut number = 0;
-                let matched = alone(&mut exact, messages, |found| {
-                    out.push(found);
-                    ordered.tell(number, found);
-                    number += 1;
-                });
-                ordered.end(number);
-                ordered.take_part(0);
-                matched
-            });
-            gone = Some(taken);
-            self.counts.job(crew.threads());
-            self.counts.ordered += messages.len() as u64;
-            self.counts.atomics += Ordered::claims(messages.len(), crew.threads());
-            unexpected
-        } else {
-            let mut number = piece.first;
-            let (taken, unexpected) = alone(&mut exact, messages, |found| {
-                out.push(found);
-                if let Some(receive) = found {
-                    piece.delivery.of(number, receive);
-                }
-                number += 1;
-            });
-            gone = Some(taken);
-            unexpected
-        };
-        match gone {
-            Some(taken) => self.tables.take_back(context, &taken),
-            None => table.gone(threads).for_each(|taken| self.tables.take_back(context, &taken)),
+    /// There is room for all of them, in each of their communicators, and they may wait there.
+    fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
+        let tables = &mut self.tables;
+        let mut in_context = |context| tables.expect_unexpected(context, messages.len()).is_ok();
+        if self.shape.by != By::Optimism {
+            return in_context(messages[0].envelope.context);
         }
-        if unexpected > 0 {
-            for (&message, _) in messages.iter().zip(&out[begin..]).filter(|(_, found)| found.is_none()) {
-                let kept = self.tables.keep_unexpected(message);
-                debug_assert_eq!(kept, Ok(()), "room was made for it");
-            }
-        }
-        pace.stop(&lap, ways, messages.len());
-        true
+        // Those that follow one another are asked for once.
+        let mut last = None;
+        messages.iter().map(|message| message.envelope.context).all(|context| {
+            let is_known = last.replace(context) == Some(context);
+            is_known || in_context(context)
+        })
     }
 
-    /// Messages that may meet wildcards.
-    fn wildly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        let messages = piece.messages;
-        let is_sure = self.cannot_be_refused(messages);
-        // What is delivered of a message cannot be undone if one before it is refused.
-        if piece.delivery.is_asked() && !is_sure {
-            return self.singly(piece, out);
-        }
-        // Optimistically; by one thread, all deliver; alone.
-        let Some(several) = &mut self.several else { return self.singly(piece, out) };
-        let threads = several.crew.threads();
-        let ways = if threads == 1 { 1 } else { 3 };
-        let (size, asked) = (messages.len().ilog2() as usize, usize::from(piece.delivery.is_asked()));
-        let lap = several.wild[size][asked].start(ways);
-        let way = match self.shape.by {
-            By::Pace if threads == 1 => 2,
-            By::Pace => lap.way,
-            By::Optimism | By::Shares => 0,
-            By::Order => 1,
+    /// Messages of one communicator of which none can be refused.
+    fn surely(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
+        let Piece { messages, delivery, .. } = piece;
+        let is_exact = self.tables.is_exact(messages[0].envelope.context);
+        let Some(several) = self.several.as_deref_mut() else { return self.singly(piece, out) };
+        let ways: &[Who] = match (several.crew.threads(), delivery.is_asked()) {
+            (1, _) => &[Who::One],
+            (_, true) => &[Who::OneForAll, Who::All, Who::One],
+            (_, false) => &[Who::All, Who::One],
         };
-        match way {
-            0 => self.optimistically(piece, out)?,
-            1 if piece.delivery.is_asked() => self.in_order(piece, out)?,
-            _ => self.singly(piece, out)?,
+        let (size, asked) = (messages.len().ilog2() as usize, usize::from(delivery.is_asked()));
+        let habit = if is_exact { &mut several.exact } else { &mut several.wild };
+        let Habit { pace, ratio } = &mut habit[size][asked];
+        let lap = pace.start(ways.len());
+        let balance = Balance { ratio: *ratio, is_timed: lap.is_timed() };
+        let who = match self.shape.by {
+            By::Pace => ways[lap.way],
+            By::Order if ways.contains(&Who::OneForAll) => Who::OneForAll,
+            By::Shares if ways.len() > 1 => Who::All,
+            _ => Who::One,
+        };
+        let threads = several.crew.threads();
+        let is_complete = who == Who::One || several.crew.muster() == threads;
+        let mut learned = None;
+        match who {
+            Who::One => self.alone(piece, out),
+            Who::All if !is_exact => self.optimistically(piece, out)?,
+            Who::All if self.in_shares(piece, out, threads) => {}
+            // Most messages are in few bins.
+            _ if delivery.is_asked() => learned = self.in_order(piece, out, (threads, balance)),
+            _ => self.alone(piece, out),
         }
-        if let Some(several) = &mut self.several {
-            several.wild[size][asked].stop(&lap, ways, messages.len());
+        if let Some(several) = self.several.as_deref_mut() {
+            let habit = if is_exact { &mut several.exact } else { &mut several.wild };
+            let Habit { pace, ratio } = &mut habit[size][asked];
+            // One that was interrupted meanwhile is not to decide.
+            *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
+            pace.stop(&lap, ways.len(), messages.len(), is_complete);
         }
         Ok(())
     }
 
-    fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
-        // Room for all of them, in each of their contexts: those that follow one another are asked for once.
-        let mut last = None;
-        messages.iter().all(|message| {
-            let context = message.envelope.context;
-            let is_known = last.replace(context) == Some(context);
-            is_known || self.tables.expect_unexpected(context, messages.len()).is_ok()
-        })
+    /// Bins shared out, if that is even, among so many threads.
+    fn in_shares(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
+        let Piece { messages, first, delivery } = piece;
+        let context = messages[0].envelope.context;
+        // A share of less than a few messages is not worth having.
+        let threads = threads.min(messages.len().div_ceil(4));
+        let (Some(several), Some(exact)) = (&mut self.several, self.tables.lend(context)) else {
+            return false;
+        };
+        let Several { crew, table, .. } = &mut **several;
+        table.plan.make(&exact, messages, threads);
+        if !table.plan.is_even(messages.len(), threads) {
+            return false;
+        }
+        let begin = out.len();
+        let shares = Shares { exact: &exact, messages, first, table, delivery };
+        crew.run(&shares, |hands| {
+            (1..threads).for_each(|share| hands.give(&(share..share + 1)));
+            shares.take_parts(0..1);
+        });
+        self.counts.barriers += threads as u64 - 1;
+        self.counts.shared += messages.len() as u64;
+        table.collect(messages.len(), out);
+        table.gone(threads).for_each(|taken| self.tables.take_back(context, &taken));
+        self.file(messages, &out[begin..]);
+        true
+    }
+
+    /// One thread matches, so many deliver. The ratio of [`Balance`], if it was found out.
+    fn in_order(
+        &mut self,
+        piece: Piece<'_>,
+        out: &mut Outcomes,
+        (threads, balance): (usize, Balance),
+    ) -> Option<f64> {
+        let messages = piece.messages;
+        let (Some(several), Some(mut stream)) =
+            (&mut self.several, self.tables.stream(&messages[0].envelope))
+        else {
+            self.alone(piece, out);
+            return None;
+        };
+        let begin = out.len();
+        let matched = |message: &Message| stream.take(&message.envelope);
+        let ratio = ordered::run(&mut several.crew, piece, out, (threads, balance), matched);
+        self.counts.barriers += threads as u64 - 1;
+        self.counts.ordered += messages.len() as u64;
+        self.file(messages, &out[begin..]);
+        ratio
+    }
+
+    /// One thread matches and delivers.
+    fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
+        let begin = out.len();
+        let mut stream = self.tables.stream(&piece.messages[0].envelope);
+        for (number, messages) in piece.messages.chunks(AT_ONCE).enumerate() {
+            let from = out.len();
+            match &mut stream {
+                Some(stream) => out.extend(messages.iter().map(|message| stream.take(&message.envelope))),
+                None => out.extend(messages.iter().map(|_| None)),
+            }
+            piece.delivery.all(piece.first + number * AT_ONCE, &out[from..]);
+        }
+        self.file(piece.messages, &out[begin..]);
+    }
+
+    /// Has those of the messages wait that found nothing.
+    fn file(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
+        if outcomes.iter().all(Option::is_some) {
+            return;
+        }
+        for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {
+            let kept = self.tables.keep_unexpected(message);
+            debug_assert_eq!(kept, Ok(()), "room was made for it");
+        }
     }
 
     fn optimistically(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
@@ -398,49 +450,25 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let block = Piece { messages, first: piece.first + number * self.shape.block, ..piece };
             let Some(several) = &mut self.several else { return self.singly(block, out) };
             let Several { crew, round, .. } = &mut **several;
+            crew.muster();
+            let parts = crew.threads();
             // No memory for bookings: one thread needs none.
-            if messages.len() == 1 || round.begin(&mut self.tables, messages, crew.threads()).is_err() {
+            if messages.len() == 1 || round.begin(&mut self.tables, messages, parts).is_err() {
                 self.singly(block, out)?;
                 continue;
             }
             let played = Played { round, first: block.first, delivery: piece.delivery };
-            crew.run(&played, || played.take_part(0));
-            let (parts, candidates) = (crew.threads() as u64, round.candidates() as u64);
-            self.counts.job(crew.threads());
+            crew.run(&played, |hands| {
+                (1..parts).for_each(|part| hands.give(&(part..part + 1)));
+                played.take_parts(0..1);
+            });
+            let (parts, candidates) = (parts as u64, round.candidates() as u64);
             // Claims, and one in vain for each thread; a part's bookings are told at once, messages settled one by one.
             self.counts.atomics += 3 * parts + candidates + messages.len() as u64;
-            self.counts.barriers += parts - 1;
+            self.counts.barriers += 2 * (parts - 1);
             round.commit(&mut self.tables, out)?;
         }
         Ok(())
-    }
-
-    fn in_order(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        let Some(several) = &mut self.several else { return self.singly(piece, out) };
-        let ordered = Ordered::new(piece.first, piece.delivery, several.crew.threads());
-        self.counts.job(several.crew.threads());
-        self.counts.ordered += piece.messages.len() as u64;
-        self.counts.atomics += Ordered::claims(piece.messages.len(), several.crew.threads());
-        several.crew.run(&ordered, || {
-            let mut matched = Ok(());
-            let mut count = 0;
-            for &message in piece.messages {
-                match self.tables.arrive(message) {
-                    Ok(found) => {
-                        out.push(found);
-                        ordered.tell(count, found);
-                        count += 1;
-                    }
-                    Err(refused) => {
-                        matched = Err(refused);
-                        break;
-                    }
-                }
-            }
-            ordered.end(count);
-            ordered.take_part(0);
-            matched
-        })
     }
 
     fn singly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
@@ -551,8 +579,8 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         let several = self.several.as_deref();
         let (blocks, ways) =
             several.map(|several| (several.round.blocks(), several.round.ways())).unwrap_or_default();
-        let crew = several.map(|several| (several.crew.jobs, several.crew.stood_in, several.crew.woken));
-        let (jobs, stood_in, woken) = crew.unwrap_or_default();
+        let crew = several.map(|Several { crew, .. }| (crew.jobs, crew.stood_in, crew.woken, crew.claims()));
+        let (jobs, stood_in, woken, claims) = crew.unwrap_or_default();
         let of = |way: Way| ways[way as usize] as f64;
         all.extend([
             ("blocks", blocks as f64),
@@ -564,7 +592,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
             ("threads", several.map_or(1, |several| several.crew.threads()) as f64),
             ("shared", self.counts.shared as f64),
             ("ordered", self.counts.ordered as f64),
-            ("atomics", self.counts.atomics as f64),
+            ("atomics", (self.counts.atomics + claims + stood_in) as f64),
             ("barriers", self.counts.barriers as f64),
             ("jobs", jobs as f64),
             ("jobs_stood_in", stood_in as f64),

@@ -8,19 +8,22 @@
 
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use loom::model::Builder;
 
+use super::Piece;
 use super::crew::{Desk, Job};
-use super::delivery::Delivery;
+use super::delivery::{Delivery, Panicked};
 use super::ordered::Ordered;
 use super::protocol::{Rules, Sound, Way};
 use super::round::Round;
 use crate::chains::Place;
-use crate::engine::{Engine, Entry, Message, Queue, RecvId};
+use crate::engine::{Engine, Entry, Message, MsgId, Queue, RecvId};
 use crate::engines::optimistic::Optimistic;
+use crate::envelope::{ContextId, Envelope, Rank, Tag};
 use crate::event::{Event, script};
 use crate::sync::Ordering;
 
@@ -73,10 +76,10 @@ fn check<R: Rules>(scene: &Scene) {
         let round = Arc::new(round);
         let worker = |_| {
             let round = Arc::clone(&round);
-            loom::thread::spawn(move || round.work(0, &Delivery::new(None)))
+            loom::thread::spawn(move || round.work(0, Delivery::new(None, &Panicked::default())))
         };
         let workers: Vec<_> = (1..threads).map(worker).collect();
-        round.work(0, &Delivery::new(None));
+        round.work(0, Delivery::new(None, &Panicked::default()));
         workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
         let settled: Vec<(Option<Place>, Way)> = (0..messages.len()).map(|at| round.outcome(at)).collect();
 
@@ -292,59 +295,83 @@ fn bookings_that_are_not_released_are_not_seen() {
     check_faulty::<Unreleased>(RUN);
 }
 
-/// A job whose shares are cells: two threads in one of them, or the caller before another is done, is found.
-struct Cells(Vec<loom::cell::UnsafeCell<u32>>);
+/// A job whose parts are cells: two threads in one of them, or the caller before another is done, is found. Each has what it is to
+/// become, which the caller writes before it gives it to others.
+struct Cells(Vec<loom::cell::UnsafeCell<(u32, u32)>>);
 
 // SAFETY: loom watches who reaches which.
 unsafe impl Sync for Cells {}
 
-impl Job for Cells {
-    fn take_part(&self, share: usize) {
+impl Cells {
+    fn tell(&self, part: usize) {
         // SAFETY: as above.
-        self.0[share].with_mut(|at| unsafe { *at += 1 });
+        self.0[part].with_mut(|at| unsafe { (*at).0 = 10 + part as u32 });
     }
 }
 
-/// Two jobs, and workers who look for one twice at whatever time: too early, in time, during the other job, or too late.
-fn work_together<const RELEASES: bool>() {
+impl Job for Cells {
+    fn take_parts(&self, parts: Range<usize>) {
+        for part in parts {
+            // SAFETY: as above.
+            self.0[part].with_mut(|at| unsafe { (*at).1 += (*at).0 });
+        }
+    }
+}
+
+/// Two jobs, and workers who look into their seats twice at whatever time: too early, in time, during the other job, or too late.
+/// Each has `parts` parts for each worker, and one for the caller.
+fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions: usize) {
     let mut builder = Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(|| {
-        let desk = Arc::new(Desk::<RELEASES>::new(2));
+    builder.preemption_bound = Some(preemptions);
+    builder.check(move || {
+        let desk = Arc::new(Desk::<RELEASES>::new(workers));
         let worker = |at| {
             let desk = Arc::clone(&desk);
             loom::thread::spawn(move || {
                 for _ in 0..2 {
-                    let begun = desk.begun();
-                    if begun > 0 {
-                        desk.attend(at, begun);
+                    let called = desk.called(at);
+                    if called > 0 {
+                        desk.attend(at, called);
                     }
                 }
             })
         };
-        let workers: Vec<_> = (0..2).map(worker).collect();
-        for _ in 0..2 {
-            let cells = Cells((0..3).map(|_| loom::cell::UnsafeCell::new(0)).collect());
-            // SAFETY: it is finished before the cells end.
-            let number = unsafe { desk.begin(&cells) };
-            cells.take_part(0);
-            desk.finish(number, &cells);
-            // SAFETY: all is done, or loom says so.
-            assert!(cells.0.iter().all(|cell| cell.with(|at| unsafe { *at }) == 1), "every share, once");
+        let threads: Vec<_> = (0..workers).map(worker).collect();
+        for number in 1..=2 {
+            let cells = Cells((0..=workers * parts).map(|_| Default::default()).collect());
+            for at in 0..workers {
+                let parts = at * parts..(at + 1) * parts;
+                parts.clone().for_each(|part| cells.tell(part));
+                // SAFETY: it is finished before the cells end, and so is the one before.
+                unsafe { desk.give(at, number, &cells, &parts) };
+            }
+            cells.tell(workers * parts);
+            cells.take_parts(workers * parts..workers * parts + 1);
+            desk.finish(number, &cells, 0..workers);
+            for (part, cell) in cells.0.iter().enumerate() {
+                // SAFETY: all is done, or loom says so.
+                assert_eq!(cell.with(|at| unsafe { (*at).1 }), 10 + part as u32, "every part, once");
+            }
         }
-        workers.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
+        threads.into_iter().for_each(|worker| worker.join().expect("it does not panic"));
     });
 }
 
 #[test]
-fn every_share_of_a_job_is_done_once_and_before_it_is_finished() {
-    work_together::<true>();
+fn every_part_of_a_job_is_done_once_and_before_it_is_finished() {
+    work_together::<true>(2, 1, 3);
+    work_together::<true>(1, 3, 4);
+}
+
+#[test]
+fn two_workers_and_their_caller_share_what_is_left() {
+    work_together::<true>(2, 2, 2);
 }
 
 #[test]
 #[should_panic(expected = "access")]
-fn a_share_whose_end_is_not_released_is_found() {
-    work_together::<false>();
+fn a_part_whose_gift_or_end_is_not_released_is_found() {
+    work_together::<false>(2, 1, 3);
 }
 
 /// One thread matches, two deliver: each receive once, and no outcome is looked at before it is told.
@@ -359,18 +386,28 @@ fn what_one_thread_matches_all_deliver_once() {
             assert_eq!(receive.0 as usize, 10 + number);
             told[number].fetch_add(1, Ordering::Relaxed);
         }));
-        let delivery: &'static Delivery<'static> = Box::leak(Box::new(Delivery::new(Some(deliver))));
-        let ordered = Arc::new(Ordered::new(0, delivery, 2));
-        let other = Arc::clone(&ordered);
-        let worker = loom::thread::spawn(move || other.take_part(1));
+        let panicked: &'static Panicked = Box::leak(Box::default());
+        let delivery = Delivery::new(Some(deliver), panicked);
+        let desk = Arc::new(Desk::<true>::new(1));
+        let other = Arc::clone(&desk);
+        let worker = loom::thread::spawn(move || other.attend(0, 1));
+        let messages = [Message::new(MsgId(0), Envelope::new(ContextId(0), Rank(0), Tag(0))); 6];
+        let mut out = Vec::with_capacity(6);
+        let piece = Piece { messages: &messages, first: 0, delivery };
+        let ordered = Ordered::new(&mut out, piece);
         for message in 0..6 {
             // The third is unexpected.
-            ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64)));
+            // SAFETY: it was not given to others.
+            unsafe { ordered.tell(message, (message != 2).then_some(RecvId(10 + message as u64))) };
+            if message == 3 {
+                // SAFETY: it is finished before `ordered` ends.
+                unsafe { desk.give(0, 1, &ordered, &(0..4)) };
+            }
         }
-        ordered.end(6);
-        ordered.take_part(0);
-        worker.join().expect("it does not panic");
+        ordered.take_parts(4..6);
+        desk.finish(1, &ordered, 0..1);
         let times: Vec<usize> = told.iter().map(|times| times.load(Ordering::Relaxed)).collect();
         assert_eq!(times, [1, 1, 0, 1, 1, 1]);
+        worker.join().expect("it does not panic");
     });
 }

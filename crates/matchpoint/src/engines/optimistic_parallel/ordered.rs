@@ -1,98 +1,140 @@
-//! Batches whose messages one thread matches, in order, while others deliver those that are matched: where messages want the
-//! same receives, so that there is nothing to do at once but what comes after.
+//! Batches whose messages one thread matches, in order, while others deliver those that are matched. Whatever messages want,
+//! there is nothing that threads could disagree about; and what is matched stays near the one who matches.
+//!
+//! ```text
+//! caller     matches ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒, then delivers ████
+//! worker 1            delivers ████████████               its messages are given to each as soon as they are matched: the
+//! worker 2                      delivers ██████████       later, the fewer, so that all end together
+//! worker 3                                delivers ███████
+//! ```
 
 #![allow(unsafe_code)]
 
-use crate::engine::RecvId;
-use crate::sync::{AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
+use std::ops::Range;
+use std::slice;
+use std::time::Instant;
 
-use super::crew::Job;
+use crate::engine::{Message, RecvId};
+
+use super::Piece;
+use super::crew::{Crew, Job};
 use super::delivery::Delivery;
-use super::shares::BATCH;
 
-/// Deliveries claimed at once: what is said between threads is said once for so many.
-const CHUNK: usize = 4;
-
-/// Above the number of outcomes: there will be no more.
-const ENDED: usize = 1 << (usize::BITS - 1);
-
-/// So often a thread looks for the next outcomes before it lets others run.
-const LOOKS: u32 = 1000;
-
-/// An outcome; written once, before `ready` counts it.
-struct Outcome(UnsafeCell<Option<RecvId>>);
-
-// SAFETY: written by the caller only, before it is counted, and read by others after.
-unsafe impl Sync for Outcome {}
-
-/// A batch's outcomes on their way from who matches to who delivers.
+/// A batch's outcomes: written where the caller of the engine reads them, and read there by who delivers.
 pub(super) struct Ordered<'a> {
-    outcomes: [Outcome; BATCH],
-    /// Outcomes there are, and [`ENDED`].
-    ready: AtomicUsize,
-    /// Outcomes claimed.
-    claimed: AtomicUsize,
+    outcomes: *mut Option<RecvId>,
     /// The number of the first message in what was handed in.
     first: usize,
-    delivery: &'a Delivery<'a>,
-    patience: Patience,
+    delivery: Delivery<'a>,
 }
 
+// SAFETY: an outcome is written by the caller before it gives it to others, who only read it.
+unsafe impl Sync for Ordered<'_> {}
+
 impl<'a> Ordered<'a> {
-    pub(super) fn new(first: usize, delivery: &'a Delivery<'a>, threads: usize) -> Self {
-        Ordered {
-            outcomes: std::array::from_fn(|_| Outcome(UnsafeCell::new(None))),
-            ready: AtomicUsize::new(0),
-            claimed: AtomicUsize::new(0),
-            first,
-            delivery,
-            patience: Patience::of(threads, LOOKS),
-        }
+    /// The outcomes of a piece, to be appended to `out`, which has room for them, by [`Ordered::tell`].
+    ///
+    /// # Panics
+    /// It has not.
+    pub(super) fn new(out: &mut Vec<Option<RecvId>>, piece: Piece<'a>) -> Self {
+        let room = &mut out.spare_capacity_mut()[..piece.messages.len()];
+        Ordered { outcomes: room.as_mut_ptr().cast(), first: piece.first, delivery: piece.delivery }
     }
 
-    /// Claims made for so many messages: one for each chunk, and one in vain for each thread.
-    pub(super) fn claims(messages: usize, threads: usize) -> u64 {
-        (messages.div_ceil(CHUNK) + threads) as u64
-    }
-
-    /// What a message comes to; messages are told of in order, by one thread.
-    pub(super) fn tell(&self, message: usize, found: Option<RecvId>) {
-        // SAFETY: not counted yet, so that nobody looks at it.
-        self.outcomes[message].0.with_mut(|at| unsafe { *at = found });
-        if message % CHUNK == CHUNK - 1 {
-            // Pairs with the acquire in `take_part`.
-            self.ready.store(message + 1, Ordering::Release);
-        }
-    }
-
-    /// So many were told of, and no more will be.
-    pub(super) fn end(&self, messages: usize) {
-        // Pairs with the acquire in `take_part`.
-        self.ready.store(messages | ENDED, Ordering::Release);
+    /// What a message comes to.
+    ///
+    /// # Safety
+    /// It is one of the piece, and was not given to others; `out` is as it was.
+    pub(super) unsafe fn tell(&self, message: usize, found: Option<RecvId>) {
+        // SAFETY: there is room, and nobody else looks at it.
+        unsafe { self.outcomes.add(message).write(found) };
     }
 }
 
 impl Job for Ordered<'_> {
-    fn take_part(&self, _: usize) {
-        loop {
-            // Nothing hangs on who sees it when: each chunk goes to one.
-            let begin = self.claimed.fetch_add(CHUNK, Ordering::Relaxed);
-            let mut ready = 0;
-            wait_until(self.patience, || {
-                // Pairs with the releases in `tell` and `end`.
-                ready = self.ready.load(Ordering::Acquire);
-                ready & ENDED != 0 || ready >= begin + CHUNK
-            });
-            let ready = ready & !ENDED;
-            if begin >= ready {
-                return;
+    fn take_parts(&self, messages: Range<usize>) {
+        // SAFETY: they were told before they were given, and are not written again.
+        let outcomes = unsafe { slice::from_raw_parts(self.outcomes.add(messages.start), messages.len()) };
+        self.delivery.all(self.first + messages.start, outcomes);
+    }
+}
+
+/// How much of the time delivering is: what it takes to deliver a message ÷ what it takes to match and to deliver it.
+#[derive(Clone, Copy)]
+pub(super) struct Balance {
+    pub(super) ratio: f64,
+    /// It is to be found out.
+    pub(super) is_timed: bool,
+}
+
+/// Has messages matched by the calling thread, in order, and delivered by so many; appends the outcomes to `out`, which has room for
+/// them. The ratio, if it was found out.
+pub(super) fn run(
+    crew: &mut Crew,
+    piece: Piece<'_>,
+    out: &mut Vec<Option<RecvId>>,
+    (threads, balance): (usize, Balance),
+    mut matched: impl FnMut(&Message) -> Option<RecvId>,
+) -> Option<f64> {
+    let messages = piece.messages;
+    let ordered = Ordered::new(out, piece);
+    let now = || balance.is_timed.then(Instant::now);
+    let ratio = crew.run(&ordered, |hands| {
+        let began = now();
+        let (mut next, mut own) = (0, 0..0);
+        for (share, end) in ends(messages.len(), threads, balance.ratio).enumerate() {
+            for (number, message) in (next..end).zip(&messages[next..end]) {
+                // SAFETY: it is given to others after that.
+                unsafe { ordered.tell(number, matched(message)) };
             }
-            for message in begin..ready.min(begin + CHUNK) {
-                // SAFETY: it is counted, and will not be written again.
-                if let Some(receive) = self.outcomes[message].0.with(|at| unsafe { *at }) {
-                    self.delivery.of(self.first + message, receive);
-                }
+            own = next..end;
+            if share + 1 < threads {
+                hands.give(&own);
             }
+            next = end;
+        }
+        let delivered = now();
+        ordered.take_parts(own.clone());
+        let each = |from: Option<Instant>, to: Option<Instant>, messages: usize| {
+            Some((to? - from?).as_secs_f64() / messages.max(1) as f64)
+        };
+        let delivery = each(delivered, now(), own.len()).filter(|_| !own.is_empty());
+        let both = each(began, delivered, messages.len()).zip(delivery);
+        both.map(|(matching, delivery)| delivery / (matching + delivery).max(1e-12))
+    });
+    // SAFETY: the last share ends with the last message, so that all were told.
+    unsafe { out.set_len(out.len() + messages.len()) };
+    ratio
+}
+
+/// Where each thread's messages end, of so many messages that one thread matches: every share is `ratio` times the one before, the
+/// caller's the last. If delivering a message takes `w` and matching it `m`, and `ratio` is `w ÷ (w + m)`, all end at the same time.
+pub(super) fn ends(messages: usize, threads: usize, ratio: f64) -> impl Iterator<Item = usize> {
+    // What is left is so many times the next share.
+    let mut times = [1.0; super::MESSAGES];
+    for left in 1..threads {
+        times[left] = 1.0 + ratio * times[left - 1];
+    }
+    let mut end = 0;
+    times.into_iter().take(threads).rev().map(move |times| {
+        end += ((messages - end) as f64 / times).round() as usize;
+        end
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_given_messages_later_has_fewer() {
+        assert_eq!(ends(100, 4, 1.0).collect::<Vec<_>>(), [25, 50, 75, 100]);
+        // Matching takes as long as delivering.
+        assert_eq!(ends(60, 4, 0.5).collect::<Vec<_>>(), [32, 48, 56, 60]);
+        // Nothing is done with messages.
+        assert_eq!(ends(60, 3, 0.0).collect::<Vec<_>>(), [60, 60, 60]);
+        for (messages, threads, ratio) in [(1, 3, 1.0), (7, 64, 0.9), (1024, 64, 1.0), (1000, 16, 0.37)] {
+            assert_eq!(ends(messages, threads, ratio).last(), Some(messages), "all are in a share");
         }
     }
 }

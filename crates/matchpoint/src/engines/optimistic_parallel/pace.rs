@@ -1,32 +1,54 @@
 //! Which of several ways to match a batch is the fastest here and now: on this machine, with what else runs on it, for
 //! batches of such a size. Ways differ in time only, never in what they come to.
 //!
-//! Now and then there is a trial: each way for a while, so that workers are awake, then some batches of it timed. The way
-//! with the least median is taken until the next trial, which comes when trials are a fiftieth of all time.
+//! Now and then there is a trial: batches are matched each way for a while, and some of them timed, once all workers take part.
+//! The way with the least median is taken until the next trial, unless the one that was taken until then is nearly as fast. A trial
+//! comes when trials are a fiftieth of all time, later where the last ones found the same; and at once if batches, of which some are
+//! timed, take much longer or shorter than in the trial.
 
 use std::time::{Duration, Instant};
 
 /// Ways to choose from, at most.
 const WAYS: usize = 3;
 
-/// A way is tried so long before it is timed: longer than it takes to wake a thread.
-const WARM: Duration = Duration::from_micros(200);
+/// So long a way waits for workers who sleep, before it is timed without them.
+const WARM: Duration = Duration::from_millis(1);
+
+/// Batches of each way that are not timed: what they read was written by other threads than it will be.
+const FIRST: usize = 2;
 
 /// Batches timed of each way.
-const SAMPLES: usize = 5;
+const SAMPLES: usize = 7;
 
 /// Of so much time a trial takes one part.
-const SHARE: u128 = 50;
+const SHARE: u64 = 50;
 
 /// Batches between two trials, at least.
 const LEAST: u64 = 64;
+
+/// After trials that found the same, the next is so many times as far away at most.
+const CALM: u64 = 16;
+
+/// Another way has to take less than so many hundredths of the time of the one that is taken.
+const HYSTERESIS: u64 = 95;
+
+/// Between trials one batch of so many is timed: to look at the clock takes as long as to match two messages.
+const EVERY: u64 = 16;
+
+/// So many in a row that take half as long again as in the trial, or two thirds as long: things have changed.
+const SURPRISES: u32 = 3;
 
 /// Of batches that are alike.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Pace {
     best: usize,
+    /// What it took in the trial, for each message.
+    best_ps: u64,
     /// Batches until the next trial.
     rest: u64,
+    /// How much later a trial comes, by what the last ones found.
+    calm: u64,
+    surprises: u32,
     trial: Option<Trial>,
 }
 
@@ -36,6 +58,8 @@ struct Trial {
     /// When its way began.
     way_began: Instant,
     way: usize,
+    /// Batches of it so far with all workers there, and those that were timed.
+    batches: usize,
     taken: usize,
     samples_ps: [[u64; SAMPLES]; WAYS],
 }
@@ -46,50 +70,88 @@ pub(super) struct Lap {
     started: Option<Instant>,
 }
 
+impl Lap {
+    /// Whether its time will be known.
+    pub(super) fn is_timed(&self) -> bool {
+        self.started.is_some()
+    }
+}
+
 impl Pace {
     /// How to match the next batch, of the first `ways` ways.
     pub(super) fn start(&mut self, ways: usize) -> Lap {
-        if self.rest > 0 || ways < 2 {
-            self.rest = self.rest.saturating_sub(1);
-            return Lap { way: self.best.min(ways - 1), started: None };
+        if ways < 2 {
+            return Lap { way: 0, started: None };
+        }
+        if self.rest > 0 {
+            self.rest -= 1;
+            let started = self.rest.is_multiple_of(EVERY).then(Instant::now);
+            return Lap { way: self.best.min(ways - 1), started };
         }
         let now = Instant::now();
-        let blank = Trial { began: now, way_began: now, way: 0, taken: 0, samples_ps: [[0; SAMPLES]; WAYS] };
-        Lap { way: self.trial.get_or_insert(blank).way, started: Some(now) }
+        let blank = || Trial {
+            began: now,
+            way_began: now,
+            way: 0,
+            batches: 0,
+            taken: 0,
+            samples_ps: [[0; SAMPLES]; WAYS],
+        };
+        Lap { way: self.trial.get_or_insert_with(blank).way, started: Some(now) }
     }
 
-    /// So many messages were matched that way.
-    pub(super) fn stop(&mut self, lap: &Lap, ways: usize, messages: usize) {
+    /// So many messages were matched that way. Whether all workers who should have taken part did.
+    pub(super) fn stop(&mut self, lap: &Lap, ways: usize, messages: usize, is_complete: bool) {
         if let Some(started) = lap.started {
-            self.learn(started, Instant::now(), ways, messages);
+            self.learn(started, Instant::now(), ways, messages, is_complete);
         }
     }
 
-    fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize) {
-        let Some(trial) = &mut self.trial else { return };
-        if ended - trial.way_began < WARM {
+    fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_complete: bool) {
+        let took_ps = (ended - started).as_nanos() as u64 * 1000 / messages.max(1) as u64;
+        let Some(trial) = &mut self.trial else { return self.watch(took_ps) };
+        trial.batches += usize::from(is_complete || ended - trial.way_began >= WARM);
+        if trial.batches <= FIRST {
             return;
         }
-        let took_ps = (ended - started).as_nanos() as u64 * 1000;
-        trial.samples_ps[trial.way][trial.taken] = took_ps / messages.max(1) as u64;
+        trial.samples_ps[trial.way][trial.taken] = took_ps;
         trial.taken += 1;
         if trial.taken < SAMPLES {
             return;
         }
-        (trial.taken, trial.way, trial.way_began) = (0, trial.way + 1, ended);
+        (trial.taken, trial.batches, trial.way, trial.way_began) = (0, 0, trial.way + 1, ended);
         if trial.way < ways {
             return;
         }
-        let median = |way: usize| {
-            let mut samples = trial.samples_ps[way];
+        let medians = trial.samples_ps.map(|mut samples| {
             samples.sort_unstable();
             samples[SAMPLES / 2]
-        };
-        self.best = (0..ways).min_by_key(|&way| median(way)).unwrap_or(0);
-        let batch_ps = u128::from(median(self.best)) * messages as u128;
-        let trial_ps = (ended - trial.began).as_nanos() * 1000;
-        self.rest = ((SHARE * trial_ps / batch_ps.max(1)) as u64).max(LEAST);
+        });
+        let trial_ps = (ended - trial.began).as_nanos() as u64 * 1000;
         self.trial = None;
+        self.decide(&medians[..ways], trial_ps, messages);
+    }
+
+    fn decide(&mut self, medians: &[u64], trial_ps: u64, messages: usize) {
+        let best = (0..medians.len()).min_by_key(|&way| medians[way]).unwrap_or(0);
+        let is_better = self.calm == 0 || medians[best] * 100 < medians[self.best] * HYSTERESIS;
+        if is_better && (best != self.best || self.calm == 0) {
+            (self.best, self.calm) = (best, 1);
+        } else {
+            self.calm = (2 * self.calm).min(CALM);
+        }
+        (self.best_ps, self.surprises) = (medians[self.best], 0);
+        let batch_ps = (self.best_ps * messages as u64).max(1);
+        self.rest = (self.calm * SHARE * trial_ps / batch_ps).max(LEAST);
+    }
+
+    /// A batch between two trials.
+    fn watch(&mut self, took_ps: u64) {
+        let is_surprise = 2 * took_ps > 3 * self.best_ps || 3 * took_ps < 2 * self.best_ps;
+        self.surprises = if is_surprise { self.surprises + 1 } else { 0 };
+        if self.surprises == SURPRISES {
+            (self.surprises, self.calm, self.rest) = (0, self.calm.min(1), 0);
+        }
     }
 }
 
@@ -97,15 +159,23 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// A trial of two ways, of which batches take so long; how many there were.
-    fn tried(pace: &mut Pace, now: &mut Instant, took: [Duration; 2]) -> usize {
+    const US: Duration = Duration::from_micros(1);
+
+    /// A trial of two ways, of which batches of ten messages take so long; how many there were.
+    fn tried(
+        pace: &mut Pace,
+        now: &mut Instant,
+        took: [Duration; 2],
+        is_complete: impl Fn(usize) -> bool,
+    ) -> usize {
         let mut batches = 0;
-        let blank =
-            Trial { began: *now, way_began: *now, way: 0, taken: 0, samples_ps: [[0; SAMPLES]; WAYS] };
-        pace.trial = Some(blank);
+        (pace.rest, pace.trial) = (0, None);
+        pace.start(2);
+        let trial = pace.trial.as_mut().expect("it begins");
+        (trial.began, trial.way_began) = (*now, *now);
         while let Some(trial) = pace.trial {
             let ended = *now + took[trial.way];
-            pace.learn(*now, ended, 2, 10);
+            pace.learn(*now, ended, 2, 10, is_complete(batches));
             (*now, batches) = (ended, batches + 1);
         }
         batches
@@ -114,16 +184,46 @@ mod tests {
     #[test]
     fn the_way_that_is_faster_is_taken_for_fifty_times_the_trial() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
-        let [slow, fast] = [Duration::from_micros(20), Duration::from_micros(4)];
-        for (took, best) in [([slow, fast], 1), ([fast, slow], 0)] {
+        for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
             let began = now;
-            // Each way for 200 microseconds, and five batches of it timed, the first of which ends the warming.
-            assert_eq!(tried(&mut pace, &mut now, took), 10 + 4 + 50 + 4);
-            assert_eq!(
-                (pace.best, pace.rest),
-                (best, 50 * (now - began).as_nanos() as u64 / fast.as_nanos() as u64)
-            );
+            assert_eq!(tried(&mut pace, &mut now, took, |_| true), 2 * (FIRST + SAMPLES));
+            assert_eq!((pace.best, pace.rest), (best, 50 * (now - began).as_nanos() as u64 / 4000));
             assert_eq!(pace.start(2).way, best);
+        }
+    }
+
+    #[test]
+    fn a_way_is_timed_once_all_workers_are_there() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let batches = tried(&mut pace, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
+        assert_eq!(batches, 10 + 2 * (FIRST + SAMPLES));
+        // They never come: 1 ms of each way.
+        let batches = tried(&mut pace, &mut now, [20 * US, 10 * US], |_| false);
+        assert_eq!(batches, 49 + 99 + 2 * (FIRST + SAMPLES));
+    }
+
+    #[test]
+    fn what_is_nearly_as_fast_changes_nothing_and_trials_become_rarer() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        tried(&mut pace, &mut now, [10 * US, 4 * US], |_| true);
+        let rest = pace.rest;
+        tried(&mut pace, &mut now, [Duration::from_nanos(3900), 4 * US], |_| true);
+        assert_eq!((pace.best, pace.calm), (1, 2));
+        tried(&mut pace, &mut now, [10 * US, 4 * US], |_| true);
+        assert_eq!((pace.best, pace.calm, pace.rest), (1, 4, 4 * rest));
+        tried(&mut pace, &mut now, [3 * US, 4 * US], |_| true);
+        assert_eq!((pace.best, pace.calm), (0, 1));
+    }
+
+    #[test]
+    fn batches_that_take_much_longer_than_in_the_trial_bring_the_next() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        tried(&mut pace, &mut now, [10 * US, 4 * US], |_| true);
+        for (took, is_next) in
+            [(5, false), (9, false), (9, false), (4, false), (9, false), (9, false), (9, true)]
+        {
+            pace.learn(now, now + took * US, 2, 10, true);
+            assert_eq!(pace.rest == 0, is_next, "{took} us");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! A block of messages together with the tables that it is matched with: what threads have before them.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::crew::Job;
@@ -35,7 +36,7 @@ struct Search<'a, T: Tally> {
     examined: Cell<u64>,
     /// The number of the first message in what was handed in.
     first: usize,
-    delivery: &'a Delivery<'a>,
+    delivery: Delivery<'a>,
 }
 
 impl<T: Tally> Receives for Search<'_, T> {
@@ -69,11 +70,12 @@ impl<T: Tally> Receives for Search<'_, T> {
 pub(super) struct Played<'a, T: Tally> {
     pub(super) round: &'a Round<T>,
     pub(super) first: usize,
-    pub(super) delivery: &'a Delivery<'a>,
+    pub(super) delivery: Delivery<'a>,
 }
 
 impl<T: Tally + Sync> Job for Played<'_, T> {
-    fn take_part(&self, _: usize) {
+    /// Parts of a block are claimed in the block: whoever has one here claims until none is left.
+    fn take_parts(&self, _: Range<usize>) {
         self.round.work(self.first, self.delivery);
     }
 }
@@ -112,7 +114,7 @@ impl<T: Tally, R: Rules> Round<T, R> {
     }
 
     /// Takes part in the block until no part of it is left, whose first message has that number in what was handed in.
-    pub(super) fn work(&self, first: usize, delivery: &Delivery<'_>) {
+    pub(super) fn work(&self, first: usize, delivery: Delivery<'_>) {
         let (tables, messages) = (&self.tables, &self.messages[..]);
         let search = Search { tables, messages, examined: Cell::new(0), first, delivery };
         self.block.work(&search);

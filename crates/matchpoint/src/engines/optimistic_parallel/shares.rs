@@ -18,11 +18,11 @@ use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::Exact;
 use crate::sync::UnsafeCell;
 
+use std::ops::Range;
+
+use super::BATCH;
 use super::crew::Job;
 use super::delivery::Delivery;
-
-/// Messages shared out at once.
-pub(super) const BATCH: usize = 256;
 
 /// Neighbourhoods of bins: the finer, the more alike shares are, and the longer it takes to share them out.
 const SLICES: usize = 64;
@@ -119,18 +119,16 @@ impl Table {
         Ok(Table { plan: Plan::new(), outcomes, gone })
     }
 
-    /// The outcomes of a batch in the order of its messages, once all shares are done. How many found nothing.
-    pub(super) fn collect(&mut self, messages: usize, out: &mut Vec<Option<RecvId>>) -> usize {
-        let (mut next, mut unexpected) = (self.plan.begins, 0);
+    /// The outcomes of a batch in the order of its messages, once all shares are done.
+    pub(super) fn collect(&mut self, messages: usize, out: &mut Vec<Option<RecvId>>) {
+        let mut next = self.plan.begins;
         for message in 0..messages {
             let share = self.plan.share(message);
             // SAFETY: `self` is borrowed for changes, so that nobody else has a share.
             let outcome = self.outcomes[usize::from(next[share])].0.with(|at| unsafe { *at });
             next[share] += 1;
-            unexpected += usize::from(outcome.is_none());
             out.push(outcome);
         }
-        unexpected
     }
 
     /// What so many threads have taken.
@@ -152,20 +150,23 @@ pub(super) struct Shares<'a> {
     /// The number of the first message in what was handed in.
     pub(super) first: usize,
     pub(super) table: &'a Table,
-    pub(super) delivery: &'a Delivery<'a>,
-    /// Threads that have a share.
-    pub(super) threads: usize,
+    pub(super) delivery: Delivery<'a>,
 }
 
 impl Job for Shares<'_> {
-    fn take_part(&self, share: usize) {
-        if share >= self.threads {
-            return;
+    fn take_parts(&self, shares: Range<usize>) {
+        for share in shares {
+            self.match_share(share);
         }
+    }
+}
+
+impl Shares<'_> {
+    fn match_share(&self, share: usize) {
         let plan = &self.table.plan;
-        let (mut own, mut count) = ([0_u8; BATCH], 0);
+        let (mut own, mut count) = ([0_u16; BATCH], 0);
         for message in 0..self.messages.len() {
-            own[count] = message as u8;
+            own[count] = message as u16;
             count += usize::from(plan.share(message) == share);
         }
         let own = own[..count].iter().map(|&message| usize::from(message));
@@ -190,20 +191,4 @@ impl Job for Shares<'_> {
         // SAFETY: of this share.
         self.table.gone[share].0.with_mut(|at| unsafe { *at = taken });
     }
-}
-
-/// The same by one thread. What it has taken; how many messages found nothing. Tells of each message, in order.
-pub(super) fn alone(
-    exact: &mut Exact<'_>,
-    messages: &[Message],
-    mut each: impl FnMut(Option<RecvId>),
-) -> (Taken, usize) {
-    let (mut taken, mut unexpected) = (Taken::default(), 0);
-    for message in messages {
-        // SAFETY: `exact` is borrowed for changes, so that no other thread has it.
-        let found = unsafe { exact.take(exact.bin(&message.envelope), &message.envelope, &mut taken) };
-        unexpected += usize::from(found.is_none());
-        each(found);
-    }
-    (taken, unexpected)
 }
