@@ -31,6 +31,7 @@
 //!
 //! It loses wherever messages come one by one, and gains nothing where messages are few or cost little.
 
+mod batch;
 mod crew;
 mod delivery;
 #[cfg(all(test, loom))]
@@ -41,13 +42,12 @@ mod protocol;
 mod round;
 mod shares;
 
-use self::crew::{Crew, Job};
-use self::delivery::{Delivery, Panicked};
-use self::ordered::Balance;
+use self::crew::Crew;
+use self::delivery::Delivery;
 use self::pace::Pace;
 use self::protocol::{MESSAGES, Way};
-use self::round::{Played, Round};
-use self::shares::{Shares, Table};
+use self::round::Round;
+use self::shares::Table;
 use super::optimistic::{Counts, Optimistic, Tally};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
@@ -160,9 +160,6 @@ impl Shape {
 /// Messages matched at once, at most.
 const BATCH: usize = 1024;
 
-/// Messages that one thread matches before it delivers them: a few, as each is delivered as soon as it may be.
-const AT_ONCE: usize = 16;
-
 const _: () = assert!(BATCH <= crew::PARTS, "a thread may be given all of them");
 
 /// What several threads need.
@@ -183,7 +180,7 @@ type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
 #[derive(Clone, Copy)]
 struct Habit {
     pace: Pace,
-    /// That of [`Balance`].
+    /// That of [`ordered::Balance`].
     ratio: f64,
 }
 
@@ -233,254 +230,6 @@ struct OptimisticParallel<T: Tally> {
     several: Option<Box<Several<T>>>,
     shape: Shape,
     counts: Work,
-}
-
-impl<T: Tally + Sync> OptimisticParallel<T> {
-    fn new(shape: Shape) -> Self {
-        OptimisticParallel { tables: shape.tables(), several: None, shape, counts: Work::default() }
-    }
-
-    fn batch(
-        &mut self,
-        messages: &[Message],
-        out: &mut Outcomes,
-        deliver: Option<&Deliver<'_>>,
-    ) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        if let [message] = *messages {
-            let found = self.tables.arrive(message)?;
-            out.push(found);
-            if let (Some(receive), Some(deliver)) = (found, deliver) {
-                deliver(0, receive);
-            }
-            return Ok(());
-        }
-        let panicked = Panicked::default();
-        let delivery = Delivery::new(deliver, &panicked);
-        let mut matched = Ok(());
-        let mut first = 0;
-        while first < messages.len() && matched.is_ok() {
-            let messages = self.together(&messages[first..]);
-            matched = self.piece(Piece { messages, first, delivery }, out);
-            first += messages.len();
-        }
-        panicked.end();
-        matched
-    }
-
-    /// The first messages of these that may be matched at once.
-    fn together<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
-        let messages = &messages[..messages.len().min(BATCH)];
-        let context = messages[0].envelope.context;
-        let other = |message: &Message| message.envelope.context != context;
-        let end = messages.iter().position(other).filter(|_| self.shape.by != By::Optimism);
-        &messages[..end.unwrap_or(messages.len())]
-    }
-
-    fn piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        if piece.messages.len() == 1 || self.posted_len() == 0 || self.gather().is_err() {
-            return self.singly(piece, out);
-        }
-        let is_sure = self.cannot_be_refused(piece.messages);
-        let in_blocks = match self.shape.by {
-            By::Optimism => true,
-            By::Shares => T::LISTENS || !is_sure,
-            By::Pace | By::Order => false,
-        };
-        if in_blocks && (is_sure || !piece.delivery.is_asked()) {
-            // What is delivered of a message cannot be undone if one before it is refused.
-            return self.optimistically(piece, out);
-        }
-        if T::LISTENS || !is_sure {
-            return self.singly(piece, out);
-        }
-        self.surely(piece, out)
-    }
-
-    /// Has a crew from now on.
-    fn gather(&mut self) -> Result<(), Refused> {
-        if self.several.is_none() {
-            // The box aborts if there is no memory for it.
-            Vec::<u8>::new().try_reserve_exact(size_of::<Several<T>>()).map_err(|_| Refused::Memory)?;
-            let crew = Crew::gather(self.shape.threads)?;
-            let table = Table::new(crew.threads())?;
-            let round = Round::new(self.shape.tables(), crew.threads());
-            let (exact, wild) = Default::default();
-            self.several = Some(Box::new(Several { crew, round, table, exact, wild }));
-        }
-        Ok(())
-    }
-
-    /// There is room for all of them, in each of their communicators, and they may wait there.
-    fn cannot_be_refused(&mut self, messages: &[Message]) -> bool {
-        let tables = &mut self.tables;
-        let mut in_context = |context| tables.expect_unexpected(context, messages.len()).is_ok();
-        if self.shape.by != By::Optimism {
-            return in_context(messages[0].envelope.context);
-        }
-        // Those that follow one another are asked for once.
-        let mut last = None;
-        messages.iter().map(|message| message.envelope.context).all(|context| {
-            let is_known = last.replace(context) == Some(context);
-            is_known || in_context(context)
-        })
-    }
-
-    /// Messages of one communicator of which none can be refused.
-    fn surely(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        let Piece { messages, delivery, .. } = piece;
-        let is_exact = self.tables.is_exact(messages[0].envelope.context);
-        let Some(several) = self.several.as_deref_mut() else { return self.singly(piece, out) };
-        let ways: &[Who] = match (several.crew.threads(), delivery.is_asked()) {
-            (1, _) => &[Who::One],
-            (_, true) => &[Who::OneForAll, Who::All, Who::One],
-            (_, false) => &[Who::All, Who::One],
-        };
-        let (size, asked) = (messages.len().ilog2() as usize, usize::from(delivery.is_asked()));
-        let habit = if is_exact { &mut several.exact } else { &mut several.wild };
-        let Habit { pace, ratio } = &mut habit[size][asked];
-        let lap = pace.start(ways.len());
-        let balance = Balance { ratio: *ratio, is_timed: lap.is_timed() };
-        let who = match self.shape.by {
-            By::Pace => ways[lap.way],
-            By::Order if ways.contains(&Who::OneForAll) => Who::OneForAll,
-            By::Shares if ways.len() > 1 => Who::All,
-            _ => Who::One,
-        };
-        let threads = several.crew.threads();
-        let is_complete = who == Who::One || several.crew.muster() == threads;
-        let mut learned = None;
-        match who {
-            Who::One => self.alone(piece, out),
-            Who::All if !is_exact => self.optimistically(piece, out)?,
-            Who::All if self.in_shares(piece, out, threads) => {}
-            // Most messages are in few bins.
-            _ if delivery.is_asked() => learned = self.in_order(piece, out, (threads, balance)),
-            _ => self.alone(piece, out),
-        }
-        if let Some(several) = self.several.as_deref_mut() {
-            let habit = if is_exact { &mut several.exact } else { &mut several.wild };
-            let Habit { pace, ratio } = &mut habit[size][asked];
-            // One that was interrupted meanwhile is not to decide.
-            *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
-            pace.stop(&lap, ways.len(), messages.len(), is_complete);
-        }
-        Ok(())
-    }
-
-    /// Bins shared out, if that is even, among so many threads.
-    fn in_shares(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
-        let Piece { messages, first, delivery } = piece;
-        let context = messages[0].envelope.context;
-        // A share of less than a few messages is not worth having.
-        let threads = threads.min(messages.len().div_ceil(4));
-        let (Some(several), Some(exact)) = (&mut self.several, self.tables.lend(context)) else {
-            return false;
-        };
-        let Several { crew, table, .. } = &mut **several;
-        table.plan.make(&exact, messages, threads);
-        if !table.plan.is_even(messages.len(), threads) {
-            return false;
-        }
-        let begin = out.len();
-        let shares = Shares { exact: &exact, messages, first, table, delivery };
-        crew.run(&shares, |hands| {
-            (1..threads).for_each(|share| hands.give(&(share..share + 1)));
-            shares.take_parts(0..1);
-        });
-        self.counts.barriers += threads as u64 - 1;
-        self.counts.shared += messages.len() as u64;
-        table.collect(messages.len(), out);
-        table.gone(threads).for_each(|taken| self.tables.take_back(context, &taken));
-        self.file(messages, &out[begin..]);
-        true
-    }
-
-    /// One thread matches, so many deliver. The ratio of [`Balance`], if it was found out.
-    fn in_order(
-        &mut self,
-        piece: Piece<'_>,
-        out: &mut Outcomes,
-        (threads, balance): (usize, Balance),
-    ) -> Option<f64> {
-        let messages = piece.messages;
-        let (Some(several), Some(mut stream)) =
-            (&mut self.several, self.tables.stream(&messages[0].envelope))
-        else {
-            self.alone(piece, out);
-            return None;
-        };
-        let begin = out.len();
-        let matched = |message: &Message| stream.take(&message.envelope);
-        let ratio = ordered::run(&mut several.crew, piece, out, (threads, balance), matched);
-        self.counts.barriers += threads as u64 - 1;
-        self.counts.ordered += messages.len() as u64;
-        self.file(messages, &out[begin..]);
-        ratio
-    }
-
-    /// One thread matches and delivers.
-    fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
-        let begin = out.len();
-        let mut stream = self.tables.stream(&piece.messages[0].envelope);
-        for (number, messages) in piece.messages.chunks(AT_ONCE).enumerate() {
-            let from = out.len();
-            match &mut stream {
-                Some(stream) => out.extend(messages.iter().map(|message| stream.take(&message.envelope))),
-                None => out.extend(messages.iter().map(|_| None)),
-            }
-            piece.delivery.all(piece.first + number * AT_ONCE, &out[from..]);
-        }
-        self.file(piece.messages, &out[begin..]);
-    }
-
-    /// Has those of the messages wait that found nothing.
-    fn file(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        if outcomes.iter().all(Option::is_some) {
-            return;
-        }
-        for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {
-            let kept = self.tables.keep_unexpected(message);
-            debug_assert_eq!(kept, Ok(()), "room was made for it");
-        }
-    }
-
-    fn optimistically(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        for (number, messages) in piece.messages.chunks(self.shape.block).enumerate() {
-            let block = Piece { messages, first: piece.first + number * self.shape.block, ..piece };
-            let Some(several) = &mut self.several else { return self.singly(block, out) };
-            let Several { crew, round, .. } = &mut **several;
-            crew.muster();
-            let parts = crew.threads();
-            // No memory for bookings: one thread needs none.
-            if messages.len() == 1 || round.begin(&mut self.tables, messages, parts).is_err() {
-                self.singly(block, out)?;
-                continue;
-            }
-            let played = Played { round, first: block.first, delivery: piece.delivery };
-            crew.run(&played, |hands| {
-                (1..parts).for_each(|part| hands.give(&(part..part + 1)));
-                played.take_parts(0..1);
-            });
-            let (parts, candidates) = (parts as u64, round.candidates() as u64);
-            // Claims, and one in vain for each thread; a part's bookings are told at once, messages settled one by one.
-            self.counts.atomics += 3 * parts + candidates + messages.len() as u64;
-            self.counts.barriers += 2 * (parts - 1);
-            round.commit(&mut self.tables, out)?;
-        }
-        Ok(())
-    }
-
-    fn singly(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
-        for (number, &message) in (piece.first..).zip(piece.messages) {
-            let found = self.tables.arrive(message)?;
-            out.push(found);
-            if let Some(receive) = found {
-                piece.delivery.of(number, receive);
-            }
-        }
-        Ok(())
-    }
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {

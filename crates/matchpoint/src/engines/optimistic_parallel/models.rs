@@ -359,13 +359,12 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
 
 #[test]
 fn every_part_of_a_job_is_done_once_and_before_it_is_finished() {
-    work_together::<true>(2, 1, 3);
-    work_together::<true>(1, 3, 4);
+    work_together::<true>(2, 1, 2);
 }
 
 #[test]
-fn two_workers_and_their_caller_share_what_is_left() {
-    work_together::<true>(2, 2, 2);
+fn a_worker_and_its_caller_share_what_is_left() {
+    work_together::<true>(1, 2, 3);
 }
 
 #[test]
