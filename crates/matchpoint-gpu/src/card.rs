@@ -28,6 +28,8 @@ pub enum CardError {
     Driver(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
+    /// A block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
+    SharedMemory(&'static str, u32, u32),
 }
 
 impl Display for CardError {
@@ -42,6 +44,13 @@ impl Display for CardError {
             }
             CardError::Driver(what, said) => write!(f, "{what}: the driver says: {said}"),
             CardError::Compile(error) => error.fmt(f),
+            CardError::SharedMemory(kernel, needed, most) => write!(
+                f,
+                "{kernel} takes {} KiB of shared memory for a block of that size, of which this card gives one {} KiB; match \
+                 smaller batches, or take an engine of the processor, as `hybrid`",
+                needed.div_ceil(1024),
+                most / 1024
+            ),
         }
     }
 }
@@ -222,8 +231,7 @@ impl Card {
         for &kernel in program.kernels() {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
             // What a block may have unasked is 48 KiB.
-            let limit = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-            let limit = tried("asking the card", self.context.attribute(limit))?;
+            let limit = tried("asking the card", self.context.attribute(SHARED_BYTES_MOST))?;
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             tried("asking for shared memory", function.set_attribute(asked, limit))?;
             functions.insert((kernel, layout), function);
@@ -231,6 +239,10 @@ impl Card {
         Ok(functions[&(kernel, layout)].clone())
     }
 }
+
+/// Shared memory that a block may have if it is asked for.
+const SHARED_BYTES_MOST: CUdevice_attribute =
+    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
 
 /// Arguments of a kernel, by value.
 #[repr(transparent)]
@@ -274,11 +286,13 @@ impl Machine for Card {
         arguments: &A,
     ) -> Result<(), CardError> {
         let function = self.function(kernel, layout)?;
-        let config = LaunchConfig {
-            grid_dim: (grid.blocks, 1, 1),
-            block_dim: (grid.threads, 1, 1),
-            shared_mem_bytes: kernel.shared_bytes(grid.threads, layout),
-        };
+        let shared_mem_bytes = kernel.shared_bytes(grid.threads, layout);
+        let most = tried("asking the card", self.context.attribute(SHARED_BYTES_MOST))? as u32;
+        if shared_mem_bytes > most {
+            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, most));
+        }
+        let config =
+            LaunchConfig { grid_dim: (grid.blocks, 1, 1), block_dim: (grid.threads, 1, 1), shared_mem_bytes };
         let by_value = ByValue(*arguments);
         let mut launch = self.stream.launch_builder(&function);
         launch.arg(&by_value);

@@ -115,8 +115,8 @@ impl<M: Machine> Division<M> {
         })
     }
 
-    /// Starts matching all of a batch with each other, in MPI's order, by the whole machine. O(messages + receives), unless
-    /// some envelope has thousands of one side that stay unmatched.
+    /// Starts matching all of a batch with each other, in MPI's order, by the whole machine. O(messages + receives) as long
+    /// as no envelope has many thousands: those are matched by one block, in time that grows with their square.
     ///
     /// With wildcard receives it waits for the machine, and each of these looks at all messages: O(messages × wildcards)
     /// altogether, in a round for some thousand of them as long as few want messages of the same envelope, and one for

@@ -1,7 +1,7 @@
 //! Engines of the processor in place of a machine that is not there, or fails.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
@@ -14,18 +14,17 @@ use crate::machine::Machine;
 use crate::matching::Algorithm;
 
 static LISTENER: OnceLock<fn(&str)> = OnceLock::new();
-static WAS_TOLD: AtomicBool = AtomicBool::new(false);
+static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Has `listener` told, in a sentence, that a machine cannot match and who does in its place: of the process's first engine that
-/// this happens to. Whoever calls first is the listener.
+/// Has `listener` told, in a sentence, that a machine cannot match and who does in its place: once, however many engines of that
+/// name this happens to. Whoever calls first is the listener.
 pub fn listen(listener: fn(&str)) {
     LISTENER.get_or_init(|| listener);
 }
 
 fn tell(sentence: &str) {
     if let Some(listener) = LISTENER.get() {
-        // Nothing else is read by who sees it.
-        if !WAS_TOLD.swap(true, Ordering::Relaxed) {
+        if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(sentence.to_owned()) {
             listener(sentence);
         }
     }

@@ -58,7 +58,10 @@ impl Case {
                 let tag = if open(mix.any_tag, rng) {
                     Wild::Any
                 } else if open(mix.masked, rng) {
-                    Wild::Masked(TagMask { value, ignore: 1 << rng.u32(14..20) | 3 })
+                    Wild::Masked(TagMask {
+                        value,
+                        ignore: [1 << rng.u32(14..20) | 3, 1 << 40][rng.usize(..2)],
+                    })
                 } else {
                     Wild::Is(value)
                 };
