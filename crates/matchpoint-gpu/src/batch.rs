@@ -68,6 +68,12 @@ impl Layout {
             Layout::Wide => words.extend([ignore, u64::from(any_source)]),
         }
     }
+
+    /// How many receives leave anything open, as the kernels see it: bits that the layout has not are zero in every message, and
+    /// open in no receive.
+    fn wildcards(self, opens: &[u64]) -> usize {
+        opens.chunks(self.open_words()).filter(|open| open.iter().any(|&word| word != 0)).count()
+    }
 }
 
 /// A context, and a source within it.
@@ -126,8 +132,7 @@ impl Batch {
         }
         let at = self.opens.len();
         self.layout.push_open(any_source, ignore, &mut self.opens);
-        // As the kernels see it: bits that the layout has not are zero in every message, and open in no receive.
-        self.wildcards += usize::from(self.opens[at..].iter().any(|&open| open != 0));
+        self.wildcards += self.layout.wildcards(&self.opens[at..]);
         true
     }
 
@@ -176,12 +181,11 @@ impl Batch {
         };
         let width = self.layout.envelope_words();
         let opens: Vec<u64> = gather(&self.opens, self.layout.open_words(), receives);
-        let is_wild = |open: &&[u64]| open.iter().any(|&word| word != 0);
         Batch {
             layout: self.layout,
             messages: gather(&self.messages, width, messages),
             receives: gather(&self.receives, width, receives),
-            wildcards: opens.chunks(self.layout.open_words()).filter(is_wild).count(),
+            wildcards: self.layout.wildcards(&opens),
             opens,
         }
     }

@@ -32,6 +32,10 @@ const MOST: usize = 64;
 const ROOM: u64 = 4 << 20;
 const ROOM_EACH: u64 = 2 * 40 * LEAST as u64;
 
+/// Messages whose [copy](Roll) has 56 KiB and is compared in a hundred steps or so: for so many, and fewer, there are no more
+/// than [`LEAST`].
+const FEW: usize = 2048;
+
 /// Messages that must wait for each index that there is, for one more to be worth it.
 const WORTH: usize = 64;
 
@@ -180,7 +184,7 @@ impl Indexes {
     /// Whether there may be one more.
     fn has_room(&self, waiting: usize) -> bool {
         let count = self.all.len();
-        let is_worth_it = count < MOST && waiting >= WORTH * count;
+        let is_worth_it = count < MOST && waiting > FEW && waiting >= WORTH * count;
         count < LEAST || is_worth_it && self.kept_bytes() < room_bytes(waiting)
     }
 
@@ -413,11 +417,7 @@ impl Indexes {
         let followed = if is_ahead { held.follow(roll, sought, unexpected, examined) } else { None };
         // If it has not, it comes a little further with each search.
         let has_room = followed.is_some() || !is_ahead && roll.copy_some(unexpected);
-        if has_room {
-            self.renew_roll(before, unexpected)
-        } else {
-            self.drop_roll()
-        }
+        self.tidy_roll(has_room, before, unexpected);
         followed
     }
 
@@ -439,15 +439,15 @@ impl Indexes {
             let is_it = |key: &Key, _: &Key| sought.admits(key);
             (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, usize::MAX, examined);
         }
-        if has_room {
-            self.renew_roll(before, unexpected)
-        } else {
-            self.drop_roll()
-        }
+        self.tidy_roll(has_room, before, unexpected);
         found
     }
 
-    fn renew_roll(&mut self, before: u64, unexpected: Unexpected<'_>) {
+    /// After a search, `before` which the copy had come so far: leaves the dead out of it, or drops it if there was no room.
+    fn tidy_roll(&mut self, has_room: bool, before: u64, unexpected: Unexpected<'_>) {
+        if !has_room {
+            return self.drop_roll();
+        }
         let Some(kept) = &mut self.roll else { return };
         let (spare, kernel) = (&mut self.spare_roll, self.kernel);
         let dropped = kept.renew(before, unexpected, || made_roll(spare, kernel));

@@ -274,9 +274,9 @@ impl Held<Roll> {
         examined: &mut u64,
     ) -> Option<Found> {
         let Roll { kernel, blocks, .. } = &mut self.store;
+        let query = Query::of(sought.selector);
         let (mut from, mut seen) = (0, 0);
         loop {
-            let query = Query::of(sought.selector);
             let mut next = Next { blocks, query, from, seen, examined: 0 };
             let met = kernel.run(&mut next);
             *examined += next.examined;

@@ -113,9 +113,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             (_, true) => &[Who::OneForAll, Who::All, Who::One],
             (_, false) => &[Who::All, Who::One],
         };
-        let (size, asked) = (messages.len().ilog2() as usize, usize::from(delivery.is_asked()));
-        let habit = if is_exact { &mut several.exact } else { &mut several.wild };
-        let Habit { pace, ratio } = &mut habit[size][asked];
+        let Habit { pace, ratio } = several.habit(is_exact, &piece);
         let lap = pace.start(ways.len());
         let balance = Balance { ratio: *ratio, is_timed: lap.is_timed() };
         let who = match self.shape.by {
@@ -136,8 +134,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             _ => self.alone(piece, out),
         }
         if let Some(several) = self.several.as_deref_mut() {
-            let habit = if is_exact { &mut several.exact } else { &mut several.wild };
-            let Habit { pace, ratio } = &mut habit[size][asked];
+            let Habit { pace, ratio } = several.habit(is_exact, &piece);
             // One that was interrupted meanwhile is not to decide.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
             pace.stop(&lap, ways.len(), messages.len(), is_complete);

@@ -173,6 +173,14 @@ struct Several<T: Tally> {
     wild: Paces,
 }
 
+impl<T: Tally> Several<T> {
+    /// What is known of batches like this one.
+    fn habit(&mut self, is_exact: bool, piece: &Piece<'_>) -> &mut Habit {
+        let paces = if is_exact { &mut self.exact } else { &mut self.wild };
+        &mut paces[piece.messages.len().ilog2() as usize][usize::from(piece.delivery.is_asked())]
+    }
+}
+
 /// By the logarithm of the size of batches, and by whether anything is delivered.
 type Paces = [[Habit; 2]; BATCH.ilog2() as usize + 1];
 

@@ -359,7 +359,7 @@ fn work_together<const RELEASES: bool>(workers: usize, parts: usize, preemptions
 
 #[test]
 fn every_part_of_a_job_is_done_once_and_before_it_is_finished() {
-    work_together::<true>(2, 1, 2);
+    work_together::<true>(2, 1, 3);
 }
 
 #[test]
