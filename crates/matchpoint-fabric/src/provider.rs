@@ -35,7 +35,7 @@ pub fn is_local(core: &CStr) -> bool {
 }
 
 /// Whether messages are matched above this core, as far as is known before it is opened.
-fn is_below(core: &CStr, front_end: FrontEnd) -> bool {
+fn is_matched_above(core: &CStr, front_end: FrontEnd) -> bool {
     match front_end {
         FrontEnd::Layered => true,
         FrontEnd::Auto => core.to_bytes() == b"tcp",
@@ -175,7 +175,7 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         let has_devices = hints.caps & flags::HMEM != 0;
         ep.kind == EP_RDM
             && domain.data_progress != PROGRESS_AUTO
-            && !(has_devices && is_below(core, settings().front_end))
+            && !(has_devices && is_matched_above(core, settings().front_end))
     }
 }
 
