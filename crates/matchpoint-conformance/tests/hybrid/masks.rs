@@ -212,6 +212,30 @@ fn a_search_without_an_index_examines_what_a_list_would() {
     assert!(statistic(&*engines[0], "unexpected messages copied") > 0.0);
 }
 
+/// Messages that receives without a wildcard took, and that a search without an index meets in the copy.
+#[test]
+fn the_dead_are_met_in_the_copy_once() {
+    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+    let tag = |id: u64| 1 << 60 | id;
+    (0..2_000).for_each(|id| _ = arrive(&mut *engine, id, id, tag(id)));
+    let probe = |engine: &mut dyn Engine, at: u64, value: u64| {
+        engine.probe(&Selector::new(ContextId(0), ANY_SOURCE, two_bits(at, value)))
+    };
+    // These have all the indexes that so few messages have.
+    for at in 20..40 {
+        assert_eq!(probe(&mut *engine, at, u64::MAX), None);
+    }
+    assert_eq!(probe(&mut *engine, 60, 1 << 60), Some(MsgId(0)));
+    (0..500).for_each(|id| assert_eq!(post(&mut *engine, id, from(id), tagged(tag(id))), Some(MsgId(id))));
+    let mut examined = [0; 2];
+    for examined in &mut examined {
+        let before = engine.attempts().unexpected;
+        assert_eq!(probe(&mut *engine, 60, 1 << 60), Some(MsgId(500)));
+        *examined = engine.attempts().unexpected - before;
+    }
+    assert!(examined[0] > 500 && examined[1] + 400 < examined[0], "{examined:?} examined");
+}
+
 /// Beside `list`, with all that can happen to what is queued; so many masks that most have no index.
 #[test]
 fn masks_without_an_index_come_to_what_the_list_says() {
