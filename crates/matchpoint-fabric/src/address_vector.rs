@@ -106,6 +106,12 @@ impl AddressVector {
         self.front_ends.retain(|&other| other != front);
     }
 
+    /// A peer's address, as the core gives it back.
+    pub fn address_of(&self, addr: Addr) -> Option<Address> {
+        // SAFETY: the core's function, on its object.
+        self.names.get(&addr).cloned().or_else(|| unsafe { look_up(self.fid, self.ops.core(), addr) })
+    }
+
     /// The peer with that address; [`ADDR_UNSPEC`]: the application has not named it.
     pub fn find(&mut self, address: &[u8]) -> Addr {
         for addr in std::mem::take(&mut self.unread) {

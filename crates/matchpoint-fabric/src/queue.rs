@@ -384,14 +384,13 @@ impl Queue {
     /// Nobody here has anything to say or to do.
     #[inline]
     fn is_idle(&self) -> bool {
-        self.now.is_empty() && self.late.is_empty() && !self.is_waited_for()
+        self.now.is_empty() && self.late.is_empty() && !self.has_front_end_that(FrontEnd::is_due)
     }
 
-    /// A front end has something to try again, and tries when the queue is read.
     #[inline]
-    fn is_waited_for(&self) -> bool {
+    fn has_front_end_that(&self, is_so: impl Fn(&FrontEnd) -> bool) -> bool {
         // SAFETY: what is not null is a front end that is open.
-        self.above.iter().any(|above| unsafe { above.front.as_ref() }.is_some_and(FrontEnd::is_waiting))
+        self.above.iter().any(|above| unsafe { above.front.as_ref() }.is_some_and(&is_so))
     }
 
     /// The same where entries are of another format, or may be ours.

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Which name we go by: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (where the MPI picks among
 /// core providers only).
@@ -24,6 +25,9 @@ pub const EAGER: &str = "MATCHPOINT_EAGER_BYTES";
 /// Bytes of messages that may wait in a layered endpoint before it takes more from the core only while the application
 /// waits for something.
 pub const KEPT: &str = "MATCHPOINT_KEPT_BYTES";
+
+/// Seconds for which a peer above the core may owe an answer before it is found out whether it lives; 0: it is not.
+pub const PATIENCE: &str = "MATCHPOINT_PATIENCE";
 
 /// Where messages are matched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +60,8 @@ pub struct Settings {
     pub eager_bytes: usize,
     /// [`KEPT`]
     pub kept_bytes: usize,
+    /// [`PATIENCE`]
+    pub patience: Duration,
 }
 
 /// The settings of this process, read once.
@@ -79,6 +85,9 @@ pub fn settings() -> &'static Settings {
             signal: given(SIGNAL).and_then(|value| value.parse().ok()),
             eager_bytes: bytes(EAGER, 16 << 10),
             kept_bytes: bytes(KEPT, 1 << 30),
+            patience: given(PATIENCE)
+                .and_then(|value| Duration::try_from_secs_f64(value.parse().ok()?).ok())
+                .unwrap_or(Duration::from_secs(2)),
         }
     })
 }

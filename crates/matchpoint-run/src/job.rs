@@ -63,8 +63,13 @@ pub struct Job {
 }
 
 /// What the provider reads besides, if users set it (its `settings.rs`); `FI_LOG_LEVEL` for when it does not work.
-const PASSED_ON: &[&str] =
-    &["MATCHPOINT_FRONT_END", "MATCHPOINT_EAGER_BYTES", "MATCHPOINT_KEPT_BYTES", "FI_LOG_LEVEL"];
+const PASSED_ON: &[&str] = &[
+    "MATCHPOINT_FRONT_END",
+    "MATCHPOINT_EAGER_BYTES",
+    "MATCHPOINT_KEPT_BYTES",
+    "MATCHPOINT_PATIENCE",
+    "FI_LOG_LEVEL",
+];
 
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())

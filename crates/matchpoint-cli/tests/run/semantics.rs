@@ -136,6 +136,20 @@ fn a_rank_that_is_killed() {
     });
 }
 
+/// Ranks die that owe one an answer: a request for its long message, and the data of theirs. It does not wait for ever.
+#[test]
+fn a_rank_to_which_the_dead_owe_answers() {
+    with("mpich-wheel", |mpi| {
+        let rank = format!("trap '' USR1; {} owing; true", built(mpi, "faults", "faults").display());
+        let launcher = mpi.mpiexec();
+        let job = Job::new(&["--core", "tcp"]).args([launcher.as_os_str()]);
+        let ran = job.args(["-disable-auto-cleanup", "-n", "3", "sh", "-c", &rank]).run();
+        // MPICH ends the rank, whatever it is told to do with errors; nobody else could.
+        assert!(ran.code != Some(124), "{ran}");
+        assert!(ran.stderr.contains("caused connection abort") || ran.stdout.contains("owing: right, 2"), "{ran}");
+    });
+}
+
 /// Ranks die of which messages had been asked for, as many as may be under way at once: those that live go on.
 #[test]
 fn ranks_that_go_on_after_others_were_killed() {

@@ -22,6 +22,8 @@ pub const ENOMSG: c_int = libc::ENOMSG;
 pub const ENODATA: c_int = libc::ENODATA;
 /// `FI_ENOPROTOOPT`: an option that is not known here.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
+/// `FI_ECONNABORTED`
+pub const ECONNABORTED: c_int = libc::ECONNABORTED;
 /// `FI_ECANCELED`
 pub const ECANCELED: c_int = libc::ECANCELED;
 /// `FI_EAVAIL`: an error is to be read by `fi_cq_readerr`.

@@ -7,6 +7,8 @@
 //! has under way that is neither tiny nor received is limited ([`credit`]): beyond, its messages are announced. So they
 //! are, with the sender's address, to peers that may not know it yet ([`acquaintance`]).
 //!
+//! Of a peer that owes an answer for long it is found out whether it lives ([`inquiries`]).
+//!
 //! Works on any core with reliable datagrams and tagged messages.
 
 mod acknowledgements;
@@ -15,6 +17,8 @@ mod arrive;
 mod credit;
 mod eager;
 pub mod entry;
+mod inquiries;
+mod knock;
 mod operation;
 mod private;
 mod receive;
@@ -40,8 +44,9 @@ use crate::layered::acknowledgements::Acknowledgements;
 use crate::layered::acquaintance::Acquaintance;
 use crate::layered::credit::Credit;
 use crate::layered::entry::{Entry, State};
+use crate::layered::inquiries::Inquiries;
 pub use crate::layered::operation::Arena;
-use crate::layered::operation::{Destination, Kind, Operation, WHOLE, new_bytes};
+use crate::layered::operation::{Destination, INQUIRY, Kind, Operation, Stage, WHOLE, new_bytes};
 use crate::layered::private::Private;
 use crate::layered::transfer::UnderWay;
 use crate::layered::turns::Turns;
@@ -61,6 +66,8 @@ use crate::tagged::{self, Claims, IOV_LIMIT, Terms};
 const BOUNCES: usize = 64;
 /// Of them, those that are posted at a time while more waits here than should.
 const TRICKLE: usize = 16;
+/// What is always under way: buffers, posted or parked.
+const POSTED: usize = BOUNCES + private::REQUESTS;
 /// Room in a completion queue for what is ours, beside what the application asks for.
 pub const COMPLETIONS: usize = 1024;
 
@@ -81,6 +88,7 @@ pub struct FrontEnd {
     credit: Credit,
     acquaintance: Acquaintance,
     acknowledgements: Acknowledgements,
+    inquiries: Inquiries,
     av: *mut AddressVector,
     /// Longer messages are announced.
     eager_bytes: usize,
@@ -166,6 +174,7 @@ impl FrontEnd {
                 credit: Credit::default(),
                 acquaintance: Acquaintance::default(),
                 acknowledgements: Acknowledgements::default(),
+                inquiries: Inquiries::new(core),
                 av: ptr::null_mut(),
                 eager_bytes,
                 inject_bytes: tx.inject_size,
@@ -335,11 +344,26 @@ impl FrontEnd {
             // SAFETY: the caller's.
             unsafe { self.catch_up() };
         }
+        if self.may_be_owed() && self.inquiries.are_due() {
+            self.inquire();
+        }
     }
 
     /// Something is to be tried again, of which nobody says when.
     pub fn is_waiting(&self) -> bool {
         !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Something is to be done though the core has nothing to say.
+    #[inline]
+    pub fn is_due(&self) -> bool {
+        self.is_waiting() || self.may_be_owed() && self.inquiries.are_due()
+    }
+
+    /// Something is under way for which a peer may owe an answer.
+    #[inline]
+    pub fn may_be_owed(&self) -> bool {
+        self.arena().under_way() > POSTED
     }
 
     #[cold]
@@ -363,18 +387,24 @@ impl FrontEnd {
     /// What an operation was to send cannot be: so what it is for fails.
     fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
         // SAFETY: an operation that the core is done with, or never had.
-        let (kind, of, to) = unsafe { ((*operation).kind, (*operation).of, (*operation).destination()) };
-        self.peer_is_gone(to);
+        let (kind, of, to, flags) =
+            unsafe { ((*operation).kind, (*operation).of, (*operation).destination(), (*operation).flags) };
         if kind == Kind::Send {
-            return self.sent(operation, error);
+            self.sent(operation, error);
+        } else {
+            // An announcement is of a send, a request of a receive's data.
+            match self.arena().find(of) {
+                Some((Kind::Send, send)) => self.sent(send, error),
+                Some((Kind::Data, data)) => self.abandoned(data, error),
+                _ => {}
+            }
+            self.done(operation);
         }
-        // An announcement is of a send, a request of a receive's data.
-        match self.arena().find(of) {
-            Some((Kind::Send, send)) => self.sent(send, error),
-            Some((Kind::Data, data)) => self.abandoned(data, error),
-            _ => {}
+        if kind == Kind::Control && flags & INQUIRY != 0 {
+            self.inquiries.has_gone(to);
+        } else {
+            self.peer_is_gone(to);
         }
-        self.done(operation);
     }
 
     /// The core has completed one of our operations.
@@ -423,13 +453,17 @@ impl FrontEnd {
         }
     }
 
-    /// A control message is on its way; if the application's message was in it, its send is complete.
+    /// A control message is on its way; if the application's message was in it, its send is complete, else an answer is owed.
     fn control_sent(&mut self, control: *mut Operation) {
         // SAFETY: an operation that has come to its end.
         let (of, flags) = unsafe { ((*control).of, (*control).flags) };
-        if flags & WHOLE != 0 {
-            if let Some((Kind::Send, send)) = self.arena().find(of) {
+        if let Some((Kind::Send, send)) = self.arena().find(of) {
+            // SAFETY: just found.
+            let stage = unsafe { &mut (*send).stage };
+            if flags & WHOLE != 0 {
                 self.sent(send, 0);
+            } else if *stage == Stage::Announcing {
+                *stage = Stage::Awaiting;
             }
         }
         self.done(control);

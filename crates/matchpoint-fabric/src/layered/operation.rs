@@ -25,6 +25,9 @@ pub const PRIVATE: u64 = 1;
 /// Of a control message: the application's message is in it, so its send is complete when this is.
 pub const WHOLE: u64 = 2;
 
+/// Of a control message: it is sent to find out whether it can be.
+pub const INQUIRY: u64 = 4;
+
 /// What an operation is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -43,6 +46,20 @@ pub enum Kind {
     Data,
 }
 
+/// How far a send has come, or data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Stage {
+    /// The core has its announcement, or will have.
+    Announcing = 0,
+    /// The peer has its announcement, and owes an answer.
+    Awaiting,
+    /// The core has its data, or will have.
+    Sending,
+    /// Data that will not come: the core is to give back its buffers.
+    GivenUp,
+}
+
 /// One operation.
 #[repr(C)]
 pub struct Operation {
@@ -50,8 +67,12 @@ pub struct Operation {
     core: [*mut c_void; 8],
     /// What it is for.
     pub kind: Kind,
+    /// A send or data: how far it has come.
+    pub stage: Stage,
     /// How often this place was used: tells a late answer from one for the present owner.
     pub generation: u32,
+    /// The generation that was last seen to owe an answer: if it is this one, it does so for long.
+    owed: u32,
     /// The memory of a bounce or request buffer, or of a control message or an injected one.
     pub buffer: *mut u8,
     /// Bytes there.
@@ -62,9 +83,9 @@ pub struct Operation {
     /// end, and its place be another's, before the core says what became of the control message.
     pub of: u64,
     /// A send: when it is complete, and with `FI_COMPLETION`, that the application's queue tells. A control message:
-    /// [`PRIVATE`], [`WHOLE`].
+    /// [`PRIVATE`], [`WHOLE`], [`INQUIRY`].
     pub flags: u64,
-    /// A send: whom to. A control message that could not be sent: likewise.
+    /// A control message: whom to. A send: likewise; when its data is asked for, by whom.
     pub addr: u64,
     /// A control message: its tag.
     pub tag: u64,
@@ -81,7 +102,7 @@ pub struct Operation {
 }
 
 /// Where an operation goes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Destination {
     /// From the private endpoint.
     pub is_private: bool,
@@ -171,6 +192,7 @@ impl Arena {
         // SAFETY: within the arena, where zeros are an operation, and nobody else's.
         unsafe {
             (*operation).kind = kind;
+            (*operation).stage = Stage::Announcing;
             (*operation).generation = (*operation).generation.wrapping_add(1);
         }
         Some(operation)
@@ -215,7 +237,54 @@ impl Arena {
     }
 }
 
+impl Operation {
+    /// Who owes an answer for it, if somebody does.
+    fn owed_by(&self) -> Option<Destination> {
+        match self.kind {
+            Kind::Send if self.stage == Stage::Awaiting => {
+                Some(Destination { is_private: false, addr: self.addr })
+            }
+            // SAFETY: an entry that waits for data lives.
+            Kind::Data if self.stage != Stage::GivenUp => unsafe { self.entry.as_ref() }
+                .map(|entry| Destination { is_private: true, addr: entry.private }),
+            _ => None,
+        }
+    }
+}
+
 impl Arena {
+    /// Operations that are not free.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.under_way.get()
+    }
+
+    fn all(&self) -> impl Iterator<Item = *mut Operation> + use<'_> {
+        (0..self.used.get()).map(|at| self.base.wrapping_add(at))
+    }
+
+    /// Who owes an answer that was owed at the last call already; some of them more than once.
+    pub fn owing(&self) -> Vec<Destination> {
+        let mut owing = Vec::new();
+        for operation in self.all() {
+            // SAFETY: within what was used.
+            let operation = unsafe { &mut *operation };
+            let Some(by) = operation.owed_by() else { continue };
+            if std::mem::replace(&mut operation.owed, operation.generation) == operation.generation
+                && owing.last() != Some(&by)
+            {
+                owing.push(by);
+            }
+        }
+        owing
+    }
+
+    /// Operations for which this peer owes an answer.
+    pub fn owed_by(&self, peer: Destination) -> Vec<*mut Operation> {
+        // SAFETY: within what was used.
+        self.all().filter(|&operation| unsafe { (*operation).owed_by() } == Some(peer)).collect()
+    }
+
     /// The core has closed the endpoints: nothing of this is used any more, but the addresses stay taken.
     pub fn empty(&self) {
         for at in 0..self.used.replace(0) {

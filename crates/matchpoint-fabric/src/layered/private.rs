@@ -122,13 +122,22 @@ impl Private {
         })
     }
 
+    /// A peer's address.
+    ///
+    /// # Safety
+    /// The endpoint is open.
+    pub unsafe fn address_of(&self, addr: Addr) -> Option<Address> {
+        // SAFETY: the caller's.
+        unsafe { look_up(self.av, &*(*self.av).ops, addr) }
+    }
+
     /// An address as address vectors give it back, which may be another than the endpoint says (shm leaves out a prefix).
     ///
     /// # Safety
     /// The endpoint is open.
     pub unsafe fn as_kept(&mut self, address: Address) -> Address {
         // SAFETY: the caller's.
-        let kept = unsafe { self.peer(&address.0).and_then(|addr| look_up(self.av, &*(*self.av).ops, addr)) };
+        let kept = unsafe { self.peer(&address.0).and_then(|addr| self.address_of(addr)) };
         kept.unwrap_or(address)
     }
 

@@ -163,7 +163,7 @@ impl FrontEnd {
         flags: u64,
         telling: &Telling,
     ) -> Option<*mut Operation> {
-        let &MsgTagged { desc, context, .. } = message;
+        let &MsgTagged { addr, desc, context, .. } = message;
         let operation = self.arena().get(Kind::Send)?;
         // SAFETY: just taken; the application's registrations are as many as its buffers.
         unsafe {
@@ -174,7 +174,7 @@ impl FrontEnd {
                 send.desc[at] = if desc.is_null() { ptr::null_mut() } else { *desc.add(at) };
             }
             send.count = iov.len();
-            send.context = context;
+            (send.addr, send.context) = (addr, context);
             send.flags = flags & LEVELS
                 | match telling {
                     Telling::Completion => self.sends.completion(flags),
@@ -219,7 +219,7 @@ impl FrontEnd {
     }
 
     /// A control message of these bytes, and behind them a copy of what is in these buffers.
-    fn new_control(
+    pub(super) fn new_control(
         &mut self,
         to: Addr,
         tag: u64,

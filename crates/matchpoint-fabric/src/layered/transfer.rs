@@ -7,7 +7,7 @@ use crate::abi::{ADDR_UNSPEC, Addr, MsgTagged, errno, flags};
 use crate::completion::Completion;
 use crate::layered::FrontEnd;
 use crate::layered::entry::{Entry, State, cut};
-use crate::layered::operation::{Destination, Kind, Operation};
+use crate::layered::operation::{Destination, Kind, Operation, Stage};
 use crate::layered::wire::{REQUEST, Request};
 use crate::queue::Queue;
 
@@ -98,13 +98,14 @@ impl FrontEnd {
         }
     }
 
-    /// The core says that something could not be sent there, or does not come from there: whoever it is may have died. What
-    /// has been asked of it, and comes if it lives, is not in the way of others' messages any more.
+    /// The core says that something could not be sent there, or does not come from there: whoever it is has died, or cannot
+    /// be reached. It is asked after; and what it owes is not in the way of others' messages any more.
     pub(crate) fn peer_is_gone(&mut self, peer: Destination) {
         match peer.is_private {
             true => self.under_way.forget(peer.addr),
             false => self.count_no_more(peer.addr),
         }
+        self.inquiries.suspect(peer);
     }
 
     /// The application has taken a peer out of the vector, or the core has said that it is gone. What that has been asked
@@ -192,7 +193,7 @@ impl FrontEnd {
         unsafe {
             let sending = &mut *send;
             sending.count = cut(&mut sending.iov[..sending.count], request.bytes as usize);
-            (sending.addr, sending.tag) = (to, request.tag);
+            (sending.addr, sending.tag, sending.stage) = (to, request.tag, Stage::Sending);
             self.send_or_defer(send);
         }
     }
@@ -210,18 +211,25 @@ impl FrontEnd {
         self.done(send);
     }
 
-    /// Data that was to come will not: nobody could be asked for it. The operation stays the core's until that gives back
-    /// the buffers that it was posted with.
-    pub(crate) fn abandoned(&mut self, operation: *mut Operation, error: i32) {
+    /// Data that was to come will not, it seems. The core gives back the buffers, and with them says so, unless it has begun to
+    /// fill them: then it says how that ends.
+    pub(crate) fn cancel_data(&mut self, operation: *mut Operation) {
         let Some(private) = self.private.as_ref().map(|private| private.ep) else { return };
         // SAFETY: an operation under way; the core's function, on its endpoint.
-        let receive = unsafe {
-            let receive = ptr::replace(&raw mut (*operation).entry, ptr::null_mut());
+        unsafe {
+            (*operation).stage = Stage::GivenUp;
             if let Some(cancel) = (*(*private).ops).cancel {
                 cancel(&raw mut (*private).fid, operation.cast());
             }
-            receive
-        };
+        }
+    }
+
+    /// Data that was to come will not: nobody could be asked for it. The operation stays the core's until that gives back
+    /// the buffers that it was posted with.
+    pub(crate) fn abandoned(&mut self, operation: *mut Operation, error: i32) {
+        // SAFETY: an operation under way.
+        let receive = unsafe { ptr::replace(&raw mut (*operation).entry, ptr::null_mut()) };
+        self.cancel_data(operation);
         if !receive.is_null() {
             // SAFETY: entries that wait for data live.
             self.under_way.ends(unsafe { (*receive).private });
@@ -237,6 +245,7 @@ impl FrontEnd {
         if receive.is_null() {
             return;
         }
+        let error = not_canceled(error);
         // SAFETY: as above.
         let from = unsafe { (*receive).private };
         self.under_way.ends(from);
@@ -246,6 +255,11 @@ impl FrontEnd {
         self.complete(receive, error);
         self.ask_for_more();
     }
+}
+
+/// What is told of an operation that the application has not cancelled: to MPI libraries that error means that it has.
+pub(super) fn not_canceled(error: i32) -> i32 {
+    if error == errno::ECANCELED { errno::ECONNABORTED } else { error }
 }
 
 /// The tag of the data for an operation: its name, without the bit of control messages.

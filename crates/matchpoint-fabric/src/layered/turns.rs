@@ -59,6 +59,12 @@ impl<Peer: Copy + Eq + Hash, Thing: Copy> Turns<Peer, Thing> {
         }
     }
 
+    /// Takes all that waits for this one, in order.
+    pub fn take_all(&mut self, peer: Peer) -> VecDeque<Thing> {
+        self.peers.retain(|&other| other != peer);
+        self.waiting.remove(&peer).unwrap_or_default()
+    }
+
     /// It is the next peer's turn.
     pub fn pass(&mut self) {
         if !self.is_empty() {
@@ -95,5 +101,11 @@ mod tests {
         turns.take_first();
         turns.push(1, 14);
         assert_eq!((turns.peers(), turns.first()), (1, Some((1, 14))));
+        for (peer, thing) in [(2, 22), (1, 15)] {
+            turns.push(peer, thing);
+        }
+        assert_eq!(turns.take_all(1), [14, 15]);
+        assert_eq!((turns.peers(), turns.first()), (1, Some((2, 22))));
+        assert!(turns.take_all(1).is_empty());
     }
 }

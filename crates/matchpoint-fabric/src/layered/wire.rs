@@ -19,6 +19,8 @@
 //! sender's own address; a tiny one is in its announcement. The first of them is answered ([`KNOWN`]) if the
 //! receiver's core knows whom it is from.
 //!
+//! Of a peer that answers none of this for seconds it is found out whether it lives ([`ALIVE`]).
+//!
 //! Processes of one job run the same library on processors of one byte order.
 
 use std::ops::Deref;
@@ -38,6 +40,10 @@ pub const CREDIT: u64 = CONTROL | 3;
 pub const KNOWN: u64 = CONTROL | 4;
 /// The tag of the answer "your messages have arrived": eight bytes each, the sender's operations.
 pub const ARRIVED: u64 = CONTROL | 5;
+
+/// The tag of a message that is empty, means nothing and is not answered: whether it can be sent tells whether the peer lives
+/// ([`inquiries`](super::inquiries)). To a private endpoint, a [`Request`] for nothing of no operation is as much.
+pub const ALIVE: u64 = CONTROL | 6;
 
 /// The longest control message, without a message of the application's in it.
 pub const LONGEST: usize = size_of::<Header>() + 2 * ADDRESS;

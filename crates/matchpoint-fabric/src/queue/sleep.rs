@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 
 use super::{Beside, Entries, Queue};
 use crate::abi::{Addr, FidCq, errno};
+use crate::layered::FrontEnd;
 use crate::lock;
 use crate::patch::{below, owner_at};
 
 /// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
 const NAP_MS: c_int = 1;
+
+/// And where a peer may owe an answer, which has died.
+const OWED_MS: c_int = 100;
 
 /// `fi_cq_sread`
 pub unsafe extern "C" fn wait_read(
@@ -69,8 +73,13 @@ pub unsafe extern "C" fn wait_read_from(
         let mut room = queue.room(buf, count, sources);
         let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
         // SAFETY: as above.
-        if unsafe { Queue::progress_others(fid) || Queue::of(fid).is_waited_for() } {
+        if unsafe { Queue::progress_others(fid) || Queue::of(fid).has_front_end_that(FrontEnd::is_waiting) } {
             left = NAP_MS;
+        // SAFETY: as above.
+        } else if unsafe { Queue::of(fid).has_front_end_that(FrontEnd::may_be_owed) }
+            && !(0..OWED_MS).contains(&left)
+        {
+            left = OWED_MS;
         }
         let mut entries = Entries::new();
         let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());

@@ -193,7 +193,23 @@ pub unsafe extern "C" fn signal(_: *mut FidCq) -> c_int {
     0
 }
 
-pub unsafe extern "C" fn cancel(_: *mut Fid, _: *mut c_void) -> isize {
+pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
+    // SAFETY: an endpoint of ours; its queue is open.
+    unsafe {
+        let ep = &mut *fid.cast::<Ep>();
+        let entry = CqTaggedEntry {
+            op_context: context,
+            flags: flags::RECV | flags::TAGGED,
+            len: 0,
+            buf: ptr::null_mut(),
+            data: 0,
+            tag: 0,
+        };
+        if ep.take_back(context) {
+            let error = errno::ECANCELED;
+            (*ep.rx_cq).ring.push_back(Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None });
+        }
+    }
     0
 }
 

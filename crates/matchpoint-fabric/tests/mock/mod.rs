@@ -7,6 +7,7 @@
 pub mod core;
 pub mod objects;
 pub mod opened;
+pub mod talk;
 
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
@@ -359,6 +360,12 @@ impl Ep {
             }
             ((*(*self.srx).owner_ops).free_entry)(given);
         }
+    }
+
+    /// A receive is not to be completed by a message any more; whether it was there.
+    pub fn take_back(&mut self, context: *mut c_void) -> bool {
+        let at = self.posted.iter().position(|posted| posted.context == context);
+        at.and_then(|at| self.posted.remove(at)).is_some()
     }
 
     /// What was sent to here last, and is under way.

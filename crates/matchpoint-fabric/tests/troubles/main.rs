@@ -9,72 +9,18 @@ mod answers;
 use std::ffi::c_void;
 use std::mem::zeroed;
 use std::ptr;
-use std::sync::Once;
 
 use matchpoint_fabric::abi::*;
-use mock::opened::{BOTH, Opened, open};
+use mock::opened::{BOTH, Opened};
+use mock::talk::{LONG, acquainted, endpoints, endpoints_that_inject, look, receive, send, send_with};
 use mock::world;
 
-const VERSION: u32 = version(2, 5);
-/// More than goes as it is.
-const LONG: usize = 50_000;
 /// What may go as it is, at most.
 const SHORT: usize = 16 << 10;
 /// Set in the tags of messages that do not go as they are (`layered::wire`).
 const ANNOUNCED: u64 = 1 << 63;
 /// What is under way, and not received, as it is.
 const WINDOW: usize = 1 << 20;
-
-fn endpoints(count: usize, directions: &[u64]) -> Vec<Opened> {
-    endpoints_that_inject(64, count, directions)
-}
-
-/// Up to so many bytes.
-fn endpoints_that_inject(bytes: usize, count: usize, directions: &[u64]) -> Vec<Opened> {
-    static CHOICE: Once = Once::new();
-    // SAFETY: nothing but Rust's own functions reads the environment of a test.
-    CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
-    mock::objects::give(VERSION);
-    mock::begin(5, false, VERSION, 0);
-    world().inject_bytes = bytes;
-    // SAFETY: a core that has begun.
-    unsafe { open(count, CQ_FORMAT_TAGGED, directions) }
-}
-
-/// Both know each other.
-fn acquainted(a: &Opened, b: &Opened) -> (Addr, Addr) {
-    (a.insert(b), b.insert(a))
-}
-
-fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
-    let bytes = bytes.to_vec().leak();
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
-    let rc = unsafe {
-        let send = (*(*from.ep).tagged).send.expect("it sends");
-        send(from.ep, bytes.as_ptr().cast(), bytes.len(), ptr::null_mut(), to, tag, context as *mut c_void)
-    };
-    assert_eq!(rc, 0);
-}
-
-/// The same with flags of its own.
-fn send_with(flags: u64, from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
-    let bytes = bytes.to_vec().leak();
-    let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let (msg_iov, context) = (&raw const iov, context as *mut c_void);
-    let msg = MsgTagged {
-        msg_iov,
-        desc: ptr::null_mut(),
-        iov_count: 1,
-        addr: to,
-        tag,
-        ignore: 0,
-        context,
-        data: 0,
-    };
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
-    let rc = unsafe { (*(*from.ep).tagged).sendmsg.expect("it sends")(from.ep, &raw const msg, flags) };
-    assert_eq!(rc, 0);
-}
 
 fn inject(from: &Opened, to: Addr, tag: u64, bytes: &[u8]) {
     // SAFETY: an enabled endpoint.
@@ -89,37 +35,6 @@ fn inject(from: &Opened, to: Addr, tag: u64, bytes: &[u8]) {
 fn sent_last(to: &Opened) -> &'static mock::Message {
     // SAFETY: an endpoint of the core's; tests look at it before they go on.
     unsafe { (*world().endpoints[to.number() as usize]).sent_last() }.expect("something is under way")
-}
-
-fn receive(at: &Opened, from: Addr, tag: u64, room: &mut [u8], context: usize) {
-    // SAFETY: an enabled endpoint; the tests keep the room until the message has arrived.
-    let rc = unsafe {
-        let receive = (*(*at.ep).tagged).recv.expect("it receives");
-        let context = context as *mut c_void;
-        receive(at.ep, room.as_mut_ptr().cast(), room.len(), ptr::null_mut(), from, tag, 0, context)
-    };
-    assert_eq!(rc, 0);
-}
-
-/// Looks so many times: the contexts of what is complete, and of what has failed.
-fn look(at: &Opened, times: usize) -> (Vec<usize>, Vec<usize>) {
-    let (mut complete, mut failed) = (Vec::new(), Vec::new());
-    for _ in 0..times {
-        // SAFETY: zeros are entries; an open queue, and room for as many.
-        unsafe {
-            let mut entries: [CqTaggedEntry; 8] = zeroed();
-            let read = (*(*at.cq).ops).readfrom.expect("it reads");
-            let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
-            if rc == -(errno::EAVAIL as isize) {
-                let mut error: CqErrEntry = zeroed();
-                (*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0);
-                failed.push(error.op_context as usize);
-            }
-            let read = usize::try_from(rc).unwrap_or(0);
-            complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
-        }
-    }
-    (complete, failed)
 }
 
 /// A short message; the tag that it travels under.

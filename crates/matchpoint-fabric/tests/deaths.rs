@@ -1,0 +1,121 @@
+//! The layered front end where peers die that owe it an answer.
+#![allow(unsafe_code)]
+
+mod mock;
+
+use std::sync::Once;
+
+use matchpoint_fabric::abi::*;
+use mock::opened::{BOTH, Opened};
+use mock::talk::{LONG, acquainted, look, receive, send, send_with};
+use mock::world;
+
+/// Who owes an answer for a millisecond is asked after.
+fn endpoints(count: usize) -> Vec<Opened> {
+    static PATIENCE: Once = Once::new();
+    // SAFETY: nothing but Rust's own functions reads the environment of a test.
+    PATIENCE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_PATIENCE", "0.001") });
+    mock::talk::endpoints(count, BOTH)
+}
+
+/// Looks until something has failed: its context.
+fn failure(at: &Opened) -> usize {
+    loop {
+        let (complete, failed) = look(at, 1);
+        assert!(complete.is_empty(), "nothing is there to be completed");
+        if let [context] = failed[..] {
+            return context;
+        }
+    }
+}
+
+/// What is under way to a peer reaches its core, and no further: it looks for nothing.
+fn reaches(from: &Opened, at: &Opened) {
+    // SAFETY: an endpoint of the core's.
+    let core = unsafe { &mut *world().endpoints[at.number() as usize] };
+    while core.under_way() > 0 {
+        // SAFETY: open.
+        unsafe { core.progress() };
+    }
+    look(from, 100);
+}
+
+/// All that is under way from one to the other arrives.
+fn arrives(from: &Opened, at: &Opened) {
+    for _ in 0..100 {
+        look(from, 1);
+        look(at, 1);
+    }
+}
+
+#[test]
+fn a_send_to_a_peer_that_dies_before_it_asks_for_the_message_fails() {
+    let all = endpoints(2);
+    let (to, _) = acquainted(&all[0], &all[1]);
+    send(&all[0], to, 5, &[1; LONG], 11);
+    arrives(&all[0], &all[1]);
+    world().gone.insert(to);
+    assert_eq!(failure(&all[0]), 11);
+    assert_eq!(look(&all[0], 500), (vec![], vec![]), "once");
+}
+
+#[test]
+fn a_send_that_is_complete_on_delivery_to_a_peer_that_dies_before_it_says_so_fails() {
+    let all = endpoints(2);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    // They know each other by their messages.
+    let mut room = [0; 8];
+    for (sender, receiver, to, from) in [(0, 1, to, from), (1, 0, from, to)] {
+        receive(&all[receiver], from, 1, &mut room, 2);
+        send(&all[sender], to, 1, &[7; 8], 1);
+        arrives(&all[sender], &all[receiver]);
+    }
+    send_with(flags::DELIVERY_COMPLETE | flags::COMPLETION, &all[0], to, 5, &[1; 8], 11);
+    reaches(&all[0], &all[1]);
+    world().gone.insert(to);
+    assert_eq!(failure(&all[0]), 11);
+}
+
+#[test]
+fn a_receive_of_a_message_whose_sender_dies_before_it_sends_the_data_fails() {
+    let all = endpoints(2);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let mut room = vec![0; LONG];
+    receive(&all[1], from, 5, &mut room, 21);
+    send(&all[0], to, 5, &[1; LONG], 11);
+    // SAFETY: an endpoint of the core's. The private endpoints are behind the application's, in their order.
+    let is_asked = || unsafe { (*world().endpoints[2]).under_way() } > 0;
+    while !is_asked() {
+        look(&all[1], 1);
+    }
+    world().gone.insert(2);
+    assert_eq!(failure(&all[1]), 21);
+    assert_eq!(look(&all[1], 500), (vec![], vec![]), "once");
+}
+
+#[test]
+fn a_peer_that_is_only_silent_is_waited_for_and_hears_little() {
+    let all = endpoints(2);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let sent = [3; LONG];
+    send(&all[0], to, 5, &sent, 11);
+    reaches(&all[0], &all[1]);
+    // SAFETY: an endpoint of the core's.
+    let under_way = || unsafe { (*world().endpoints[1]).under_way() };
+    while under_way() < 6 {
+        assert_eq!(look(&all[0], 1), (vec![], vec![]), "nobody says that the peer has died");
+    }
+    assert_eq!(look(&all[0], 100_000), (vec![], vec![]));
+    // The time between two of them doubles: of thirty, the last would come after ten days.
+    assert!(under_way() < 30, "{} messages", under_way());
+    let mut room = vec![0; LONG];
+    receive(&all[1], from, 5, &mut room, 21);
+    let mut complete = Vec::new();
+    while complete.len() < 2 {
+        complete.extend(look(&all[1], 1).0);
+        complete.extend(look(&all[0], 1).0);
+    }
+    complete.sort_unstable();
+    assert_eq!(complete, [11, 21]);
+    assert!(room == sent);
+}
