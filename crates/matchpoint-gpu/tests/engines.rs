@@ -9,7 +9,7 @@ use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use emulation::{Deadlock, Emulation, HostMemory};
+use emulation::{Emulation, HostMemory, Stopped};
 use matchpoint::{
     ContextId, Engine, Envelope, Event, Hints, Message, MsgId, Order, Rank, Receive, RecvId, Refused,
     Selector, Tag, Wild,
@@ -69,9 +69,9 @@ impl Display for Failed {
 
 impl std::error::Error for Failed {}
 
-impl From<Deadlock> for Failed {
-    fn from(deadlock: Deadlock) -> Self {
-        panic!("{deadlock}")
+impl From<Stopped> for Failed {
+    fn from(stopped: Stopped) -> Self {
+        panic!("{stopped}")
     }
 }
 
@@ -103,6 +103,10 @@ impl Machine for Failing {
         left.map_err(|_| Failed)?;
         // SAFETY: the caller's promise.
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
+    }
+
+    fn shared_bytes_most(&self) -> u32 {
+        self.inner.shared_bytes_most()
     }
 
     fn multiprocessors(&self) -> u32 {
