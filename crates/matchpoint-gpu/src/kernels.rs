@@ -186,10 +186,14 @@ impl Kernel {
     /// Threads of a block, where it has `most` bytes of shared memory at most: so many, or half of them, and again, until they
     /// fit. Of those that fit in no number the least, which a [`Machine`](crate::Machine) refuses.
     pub fn threads_within(self, most: u32, threads: u32, layout: Layout) -> u32 {
-        let is_halved =
-            |&threads: &u32| self.shared_bytes(threads, layout) > most && threads % (2 * WARP) == 0;
-        let halves = std::iter::successors(Some(threads), |threads| Some(threads / 2));
-        halves.skip_while(|threads| *threads > THREADS_LEAST && is_halved(threads)).next().unwrap_or(threads)
+        let mut threads = threads;
+        while threads > THREADS_LEAST
+            && threads % (2 * WARP) == 0
+            && self.shared_bytes(threads, layout) > most
+        {
+            threads /= 2;
+        }
+        threads
     }
 
     /// Bytes of shared memory for a block of so many threads.

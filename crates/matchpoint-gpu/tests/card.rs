@@ -9,7 +9,7 @@ mod laws;
 
 use std::sync::Arc;
 
-use cases::{CROWDED, Case, EXACT, LARGE, LONG, Mix, REPEATED, WILD, WITH_WILDCARDS};
+use cases::{CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Mix, REPEATED, WILD, WITH_WILDCARDS};
 use cases::{
     divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
@@ -157,6 +157,7 @@ fn a_kernel_that_stays_keeps_what_batches_leave() {
         Mix { messages: 3000, receives: 2900, sources: 40, tags: 20, ..EXACT },
         Mix { messages: 3000, receives: 3100, sources: 4, tags: 3, ..EXACT },
         Mix { messages: 2000, receives: 2100, sources: 20, tags: 20, ..open },
+        FOREIGN,
     ] {
         for layout in Layout::ALL {
             let rng = &mut Rng::with_seed(11);
