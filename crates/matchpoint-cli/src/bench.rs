@@ -217,12 +217,13 @@ fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<gpu::OnC
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(
-            "cannot read {path}: {why}; it is to be what `matchpoint bench --gpu --json` wrote"
+            "cannot read {path}: {why}; it is to be what `matchpoint bench --gpu --json` wrote, whole: write it again, or take \
+             another copy"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
     let document = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
-    gpu::read(&document, jobs).map_err(|lacks| unread(format!("it has {lacks}")))
+    gpu::read(&document, jobs).map_err(unread)
 }
 
 /// What came of a measurement that may fail, or be stopped.

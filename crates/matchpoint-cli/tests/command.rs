@@ -223,6 +223,39 @@ fn an_engine_of_the_processor_takes_the_place_of_a_card_and_that_is_told_once() 
     }
 }
 
+/// What it counted is shown under the name that was asked for, and every report says whose it is.
+#[test]
+fn reports_name_who_took_the_place_of_a_card() {
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/lulesh-27");
+    let with_fallback = format!("{NO_CARD},fallback=list");
+    let output = matchpoint(&[
+        "analyze",
+        trace,
+        "-e",
+        "list",
+        "-e",
+        &with_fallback,
+        "--json",
+        &file("a.json"),
+        "--html",
+        &file("a.html"),
+    ]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains(&format!("`list` matched in the place of `{with_fallback}`")), "{said}");
+    let html = fs::read_to_string(file("a.html")).unwrap();
+    assert!(html.contains("<code>list</code> in its place"), "no substitute");
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file("a.json")).unwrap()).unwrap();
+    let [list, instead] = [0, 1].map(|at| &json["engines"][at]);
+    assert_eq!((list["substitute"].as_str(), instead["substitute"].as_str()), (None, Some("list")));
+    assert!(list["posted"]["attempts"].as_u64().unwrap() > 0, "{list}");
+    assert_eq!(list["posted"]["attempts"], instead["posted"]["attempts"]);
+    assert_eq!(list["posted"]["searches"], instead["posted"]["searches"]);
+    assert!(instead["bytes_max"].as_u64() > list["bytes_max"].as_u64(), "{instead}");
+}
+
 /// Its workload has receives from any source: that they are refused is no wrong answer.
 #[test]
 fn what_an_engine_demands_is_no_mistake_of_it() {

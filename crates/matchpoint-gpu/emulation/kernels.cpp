@@ -12,6 +12,10 @@
 
 #include "../kernels/ordered.cu"
 
+#include "../kernels/long.cu"
+
+#include "../kernels/segments.cu"
+
 #include "../kernels/kept.h"
 
 #include "../kernels/compact.cu"
@@ -40,6 +44,12 @@ template <typename Arguments> static bool run(const Launch &launch, void (*kerne
         call->kernel(*call->arguments);
     };
     return simt::launch(launch.blocks, launch.threads, launch.shared_bytes, launch.order, body, &call);
+}
+
+/* What kernels have done so far: see simt.h. */
+extern "C" unsigned long long emulated_steps()
+{
+    return simt::steps;
 }
 
 #define EMULATE(kernel) \

@@ -11,6 +11,7 @@ namespace simt {
 
 Index thread_index, block_index, block_dim, grid_dim;
 unsigned char *shared;
+unsigned long long steps;
 
 namespace {
 
@@ -174,6 +175,7 @@ bool run_block()
 
 unsigned meet(Meeting meeting, unsigned mask, unsigned value, unsigned lane)
 {
+    steps++;
     const unsigned own = current;
     Thread &thread = threads[own];
     thread.meeting = meeting;

@@ -22,6 +22,9 @@ extern Index thread_index, block_index, block_dim, grid_dim;
 /* Of the block that runs; filled with rubbish before it begins. */
 extern unsigned char *shared;
 
+/* Votes, shuffles, barriers and atomic operations of all threads so far: what work grows like, whatever a host needs for it. */
+extern unsigned long long steps;
+
 enum Meeting { BALLOT, SHUFFLE, MATCH_ANY, WARP_BARRIER, TEAM_BARRIER, BLOCK_BARRIER };
 
 /* Waits for all that take part, and gives what they make of their values. */
@@ -116,6 +119,7 @@ static inline unsigned __umulhi(unsigned one, unsigned other)
 /* One thread runs at a time, and is interrupted only where it meets others. */
 static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value)
 {
+    simt::steps++;
     const unsigned was = *at;
     if (was == expected)
         *at = value;
@@ -124,6 +128,7 @@ static inline unsigned atomicCAS(unsigned *at, unsigned expected, unsigned value
 
 static inline unsigned atomicExch(unsigned *at, unsigned value)
 {
+    simt::steps++;
     const unsigned was = *at;
     *at = value;
     return was;

@@ -51,6 +51,7 @@ struct Batch {
     const unsigned *receive_order;
     unsigned *matched;             /* of each receive of the whole: its message, or NONE */
     unsigned *held;                /* null, or who has each message of the whole: FREE, TAKEN, or one more than the receive */
+    unsigned *ledger;              /* null, or of each receive what long.cu has: needed where segments are long */
     unsigned long long seed;
     unsigned segment_count;
     unsigned longest;              /* messages or receives of a segment at most: how work is divided goes by it */

@@ -8,7 +8,12 @@
 #define DIGITS 256u
 #define TILE_THREADS 256u
 #define TILE_WARPS (TILE_THREADS / WARP)
+/* Of a tile's entries, shared memory has all that a thread has in so many turns. */
+#ifdef WIDE
+#define TILE_TURNS 4u
+#else
 #define TILE_TURNS 16u
+#endif
 #define TILE (TILE_THREADS * TILE_TURNS)
 
 static __device__ inline unsigned digit_of(unsigned part, unsigned shift)

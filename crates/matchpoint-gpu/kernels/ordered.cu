@@ -1,4 +1,4 @@
-/* `gpu_ordered`: all of MPI's order, wildcards too, at the speed of hashing (ours). A block for each segment.
+/* `gpu_ordered`: all of MPI's order, wildcards too, at the speed of hashing (ours). By one block.
  *
  * Without wildcards the k-th receive of an envelope gets its k-th message, and envelopes have nothing to do with each other.
  * So: every envelope that a receive asks for finds a slot, whoever comes first (parallel, in any order); then receives and
@@ -12,9 +12,8 @@
  * exact receive that it would get: it is still there for a wildcard receive that was posted before the partner. Within an
  * envelope messages go in order, to whomever; so those after the one taken move up by one partner.
  *
- * A block has a receive and a message for each thread. Of longer segments the parts of the messages, the oldest first, meet
- * the parts of the receives, the oldest first. That is the same matching: every receive prefers messages of an earlier part,
- * and which of a part are left for it depends on earlier receives alone. */
+ * A block has a receive and a message for each thread: what is matched here is a part of the messages with a part of the
+ * receives. */
 
 /* Places for each thread: a power of two. A warp looks as often as the unluckiest of its lanes, so most are free. */
 #define PLACES_PER_THREAD 8u
@@ -128,13 +127,9 @@ static __device__ inline unsigned partner_of(const Tables &tables, unsigned slot
     return tables.receives[slot] == 1 ? slot : tables.queued[tables.queues[slot] + number];
 }
 
-/* Gives every slot that has several receives its place in the queue. */
-static __device__ inline void place_in_queue(const Tables &tables, unsigned slot, unsigned lane)
+/* Makes a queue longer by what the lanes of a warp want of it. Returns where each has it. */
+static __device__ inline unsigned extend_queue(unsigned *queue_end, unsigned count, unsigned lane)
 {
-    const bool is_placed = slot == threadIdx.x && tables.receives[slot] > 1;
-    if (__ballot_sync(ALL, is_placed) == 0)
-        return;
-    const unsigned count = is_placed ? tables.receives[slot] : 0;
     unsigned sum = count; /* of the lanes up to this */
     for (unsigned reach = 1; reach < WARP; reach *= 2) {
         const unsigned before = __shfl_sync(ALL, sum, lane >= reach ? lane - reach : lane);
@@ -143,10 +138,20 @@ static __device__ inline void place_in_queue(const Tables &tables, unsigned slot
     }
     unsigned begin = 0;
     if (lane == WARP - 1)
-        begin = atomicAdd(tables.queue_end, sum);
+        begin = atomicAdd(queue_end, sum);
     begin = __shfl_sync(ALL, begin, WARP - 1);
+    return begin + sum - count;
+}
+
+/* Gives every slot that has several receives its place in the queue. */
+static __device__ inline void place_in_queue(const Tables &tables, unsigned slot, unsigned lane)
+{
+    const bool is_placed = slot == threadIdx.x && tables.receives[slot] > 1;
+    if (__ballot_sync(ALL, is_placed) == 0)
+        return;
+    const unsigned begin = extend_queue(tables.queue_end, is_placed ? tables.receives[slot] : 0, lane);
     if (is_placed)
-        tables.queues[slot] = begin + sum - count;
+        tables.queues[slot] = begin;
 }
 
 /* Asks the wildcard receives one after the other; `partner` is what the thread's message would get without them. Returns
@@ -212,6 +217,13 @@ static __device__ inline unsigned match_by_number(const Tables &tables, bool see
     return ask_wildcards(tables, seeks, message, slot, number, lane);
 }
 
+/* Of receives that no part of the messages was asked for: no message has been found. */
+static __device__ inline void leave(const Batch &batch, unsigned receive, unsigned receive_end)
+{
+    for (unsigned at = receive + threadIdx.x; at < receive_end; at += blockDim.x)
+        batch.matched[batch.receive_order ? batch.receive_order[at] : at] = NONE;
+}
+
 /* Messages from `message_base` on and receives from `receive_base` on, as many as there are threads at most. */
 struct Part {
     unsigned message_base, message_end;
@@ -220,9 +232,11 @@ struct Part {
 };
 
 /* Matches a part: `matched` of every receive that got a message now, and of all if they are met for the first time. `seeks`:
- * whether the thread has a message that is without a receive. Returns the receive that it got, or NONE, if `is_asked`. */
+ * whether the thread has a message that is without a receive. Returns the receive that it got, or NONE, and whether any thread
+ * seeks on, if `is_asked`. */
 static __device__ inline unsigned match_part(const Tables &tables, const Batch &batch, const Part &part, bool seeks,
-                                             const Envelope &message, const Envelope &receive, bool is_asked)
+                                             const Envelope &message, const Envelope &receive, bool is_asked,
+                                             bool *any_seeks)
 {
     const unsigned threads = blockDim.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
     const unsigned mask = PLACES_PER_THREAD * threads - 1;
@@ -243,7 +257,11 @@ static __device__ inline unsigned match_part(const Tables &tables, const Batch &
         tables.wild[warp] = wild_here;
     if (threadIdx.x == 0)
         *tables.queue_end = 0;
-    __syncthreads();
+    /* Receives that met messages before may all have one. */
+    if (part.is_first)
+        __syncthreads();
+    else if (!__syncthreads_or(waits))
+        return NONE;
 
     unsigned receive_slot = NONE;
     if (waits && !leaves_open)
@@ -271,71 +289,6 @@ static __device__ inline unsigned match_part(const Tables &tables, const Batch &
     if (!is_asked)
         return NONE;
     const bool is_got = partner != NONE && tables.got[partner] == threadIdx.x;
-    __syncthreads();
+    *any_seeks = __syncthreads_or(seeks && !is_got);
     return is_got ? part.receive_base + partner : NONE;
-}
-
-/* If HOLDS, writes down who has each message, and knows those that are taken. */
-template <bool HOLDS> static __device__ inline void match_segments(const Batch &batch)
-{
-    SHARED(unsigned long long, memory);
-    const unsigned threads = blockDim.x;
-    const Tables tables = tables_of(memory, threads);
-    if (blockIdx.x >= batch.segment_count)
-        return;
-    Segment next = batch.segments[blockIdx.x];
-    Envelope next_message = envelope_at(batch.messages, next.message, next.message_end);
-    Envelope next_receive = envelope_at(batch.receives, next.receive, next.receive_end);
-
-    for (unsigned index = blockIdx.x; index < batch.segment_count; index += gridDim.x) {
-        const Segment segment = next;
-        const Envelope first_message = next_message, first_receive = next_receive;
-        /* Asked for now, and needed when this segment is done. */
-        const unsigned following = index + gridDim.x;
-        if (following < batch.segment_count) {
-            next = batch.segments[following];
-            next_message = envelope_at(batch.messages, next.message, next.message_end);
-            next_receive = envelope_at(batch.receives, next.receive, next.receive_end);
-        }
-        for (unsigned message_base = segment.message;; message_base += threads) {
-            const bool is_first = message_base == segment.message;
-            bool seeks = message_base + threadIdx.x < segment.message_end;
-            const Envelope message = is_first ? first_message : envelope_at(batch.messages, message_base, segment.message_end);
-            unsigned *held = nullptr;
-            if (HOLDS && seeks) {
-                held = batch.held + batch.message_order[message_base + threadIdx.x];
-                seeks = *held != TAKEN;
-            }
-            unsigned holder = seeks ? FREE : TAKEN;
-            for (unsigned receive_base = segment.receive; receive_base < segment.receive_end; receive_base += threads) {
-                const Envelope receive = is_first && receive_base == segment.receive
-                                             ? first_receive
-                                             : envelope_at(batch.receives, receive_base, segment.receive_end);
-                const Part part{message_base, segment.message_end, receive_base, segment.receive_end, is_first};
-                const bool has_more = receive_base + threads < segment.receive_end;
-                const unsigned got = match_part(tables, batch, part, seeks, message, receive, HOLDS || has_more);
-                if (got == NONE)
-                    continue;
-                seeks = false;
-                if (HOLDS)
-                    holder = batch.receive_order[got] + 1;
-            }
-            if (HOLDS && held)
-                *held = holder;
-            if (message_base + threads >= segment.message_end)
-                break;
-        }
-    }
-}
-
-/* Shared memory: `Tables`. Threads: a power of two, 64 at least. */
-extern "C" __global__ void BLOCK_OF(1024) match_ordered(const Batch batch)
-{
-    match_segments<false>(batch);
-}
-
-/* The same of segments that were gathered, beside wildcard receives that are in none of them (wild.cu). */
-extern "C" __global__ void BLOCK_OF(1024) match_held(const Batch batch)
-{
-    match_segments<true>(batch);
 }

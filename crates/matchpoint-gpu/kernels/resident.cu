@@ -1,12 +1,13 @@
 /* A kernel that stays: one block beside the application's grid, which is fed batches through a ring and keeps what they leave
  * (Klenk et al. 2017, §II-C: one communication kernel on one multiprocessor). Whoever feeds it, host or device, fills a slot
- * of the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`.
+ * of the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`. Who has told it
+ * that it is to stop has it end when all is done that was fed by then, whatever slots are full.
  *
  * After ordered.cu and kept.h. */
 
 /* Messages, and receives, that a slot of the ring has at most. */
 #define SLOT_ENTRIES 1024u
-/* In place of a count of messages: this is the last. */
+/* In shared memory, in place of a count of messages: there is no more to come. */
 #define STOP 0xffffffffu
 
 /* Messages and receives in order, and what each is called. Who feeds the kernel takes care that no more are left than fit. */
@@ -21,10 +22,10 @@ struct Resident {
     const Envelope *messages;  /* [slots][SLOT_ENTRIES] */
     const Envelope *receives;
     const Open *opens;
-    const unsigned *counts;    /* [slots][2]: of messages, or STOP, and of receives */
+    const unsigned *counts;    /* [slots][2]: of messages, and of receives */
     unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: receive and message by name, in the order of posting */
     unsigned *pair_counts;     /* [slots] */
-    const unsigned *fed;
+    const unsigned *fed;       /* [2], read at once: batches that were fed; whether to stop */
     unsigned *done;
     /* Memory of the card. */
     Queue queues[2];           /* one is matched, and what is left goes to the other */
@@ -48,10 +49,15 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
         const unsigned slot = turn % resident.slots;
         /* One asks for all: what lies in the host's memory is far away. */
         if (threadIdx.x == 0) {
-            while (*(volatile const unsigned *)resident.fed == turn)
+            unsigned long long fed;
+            while (fed = *(volatile const unsigned long long *)resident.fed, fed == turn)
                 PAUSE();
             __threadfence_system();
-            *(unsigned long long *)tables.message_numbers = *(volatile const unsigned long long *)(resident.counts + 2 * slot);
+            if ((unsigned)fed == turn)
+                tables.message_numbers[0] = STOP;
+            else
+                *(unsigned long long *)tables.message_numbers =
+                    *(volatile const unsigned long long *)(resident.counts + 2 * slot);
         }
         __syncthreads();
         const unsigned new_messages = tables.message_numbers[0], new_receives = tables.message_numbers[1];
@@ -66,6 +72,8 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             queue.opens[receive_count + at] = resident.opens[slot * SLOT_ENTRIES + at];
             queue.receive_names[receive_count + at] = receive_name + at;
         }
+        /* What was left before accepts nothing that was left before. */
+        const unsigned old_messages = message_count, old_receives = receive_count / threads * threads;
         message_count += new_messages;
         receive_count += new_receives;
         message_name += new_messages;
@@ -74,17 +82,27 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             resident.is_taken[at] = 0;
         __syncthreads();
 
-        const Batch batch{queue.messages,   queue.receives, queue.opens,   nullptr, nullptr, nullptr,
-                          resident.matched, nullptr,        resident.seed, 0,       0};
+        const Batch batch{queue.messages,   queue.receives, queue.opens, nullptr,       nullptr, nullptr,
+                          resident.matched, nullptr,        nullptr,     resident.seed, 0,       0};
         for (unsigned message_base = 0;; message_base += threads) {
             bool seeks = message_base + threadIdx.x < message_count;
             const Envelope message = envelope_at(queue.messages, message_base, message_count);
-            for (unsigned receive_base = 0; receive_base < receive_count; receive_base += threads) {
+            const bool is_first = message_base == 0;
+            unsigned receive_base = message_base + threads <= old_messages ? old_receives : 0;
+            if (is_first)
+                leave(batch, 0, receive_base);
+            for (; receive_base < receive_count; receive_base += threads) {
                 const Envelope receive = envelope_at(queue.receives, receive_base, receive_count);
-                const Part part{message_base, message_count, receive_base, receive_count, message_base == 0};
+                const Part part{message_base, message_count, receive_base, receive_count, is_first};
                 const bool has_more = receive_base + threads < receive_count;
-                if (match_part(tables, batch, part, seeks, message, receive, has_more) != NONE)
+                bool any_seeks = true;
+                if (match_part(tables, batch, part, seeks, message, receive, has_more, &any_seeks) != NONE)
                     seeks = false;
+                if (!any_seeks) {
+                    if (is_first)
+                        leave(batch, receive_base + threads, receive_count);
+                    receive_base = receive_count - threads;
+                }
             }
             if (message_base + threads >= message_count)
                 break;
@@ -141,28 +159,27 @@ struct Feed {
     Envelope *ring_receives;
     Open *ring_opens;
     unsigned *ring_counts;
-    unsigned *fed;
+    unsigned *fed; /* [2] */
     const unsigned *done;
     unsigned batches, entries, slots, padding;
 };
 
-/* Feeds a ring from the card: another block of it, as an application's grid would. The last batch says stop. */
+/* Feeds a ring from the card: another block of it, as an application's grid would, and stops it. */
 extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
 {
-    for (unsigned batch = 0; batch <= feed.batches; batch++) {
+    for (unsigned batch = 0; batch < feed.batches; batch++) {
         const unsigned slot = batch % feed.slots;
         if (threadIdx.x == 0)
             while (batch - *(volatile const unsigned *)feed.done >= feed.slots)
                 PAUSE();
         __syncthreads();
-        if (batch < feed.batches)
-            for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
-                feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];
-                feed.ring_receives[slot * SLOT_ENTRIES + at] = feed.receives[batch * feed.entries + at];
-                feed.ring_opens[slot * SLOT_ENTRIES + at] = feed.opens[batch * feed.entries + at];
-            }
+        for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
+            feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];
+            feed.ring_receives[slot * SLOT_ENTRIES + at] = feed.receives[batch * feed.entries + at];
+            feed.ring_opens[slot * SLOT_ENTRIES + at] = feed.opens[batch * feed.entries + at];
+        }
         if (threadIdx.x == 0) {
-            feed.ring_counts[2 * slot] = batch < feed.batches ? feed.entries : STOP;
+            feed.ring_counts[2 * slot] = feed.entries;
             feed.ring_counts[2 * slot + 1] = feed.entries;
         }
         __threadfence_system();
@@ -170,4 +187,8 @@ extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
         if (threadIdx.x == 0)
             *(volatile unsigned *)feed.fed = batch + 1;
     }
+    /* Seen no earlier than the last batch. */
+    __threadfence_system();
+    if (threadIdx.x == 0)
+        *(volatile unsigned *)(feed.fed + 1) = 1;
 }

@@ -241,6 +241,11 @@ impl Segment {
     pub(crate) fn entries(&self) -> usize {
         (self.message_end - self.message).max(self.receive_end - self.receive) as usize
     }
+
+    /// Messages, or receives, of which there are fewer.
+    pub(crate) fn meeting(&self) -> usize {
+        (self.message_end - self.message).min(self.receive_end - self.receive) as usize
+    }
 }
 
 #[cfg(test)]

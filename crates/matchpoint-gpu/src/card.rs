@@ -28,7 +28,7 @@ pub enum CardError {
     Driver(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
-    /// A block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
+    /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
     SharedMemory(&'static str, u32, u32),
 }
 
@@ -46,8 +46,8 @@ impl Display for CardError {
             CardError::Compile(error) => error.fmt(f),
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
-                "{kernel} takes {} KiB of shared memory for a block of that size, of which this card gives one {} KiB; match \
-                 smaller batches, or take an engine of the processor, as `hybrid`",
+                "{kernel} takes {} KiB of shared memory for the smallest block that it has, of which this card gives one {} KiB: \
+                 take an engine of the processor, as `hybrid`",
                 needed.div_ceil(1024),
                 most / 1024
             ),
@@ -100,6 +100,7 @@ pub struct Card {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     multiprocessors: u32,
+    shared_bytes_most: u32,
     functions: Arc<Mutex<HashMap<(Kernel, Layout), CudaFunction>>>,
 }
 
@@ -136,7 +137,8 @@ impl Card {
         let stream = tried("opening a stream", context.new_stream())?;
         let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = tried("asking the card", context.attribute(attribute))? as u32;
-        Ok(Card { context, stream, multiprocessors, functions: Arc::default() })
+        let shared_bytes_most = tried("asking the card", context.attribute(SHARED_BYTES_MOST))? as u32;
+        Ok(Card { context, stream, multiprocessors, shared_bytes_most, functions: Arc::default() })
     }
 
     /// What it is.
@@ -186,12 +188,7 @@ impl Card {
         work: impl FnOnce(&Card) -> Result<(), CardError>,
         beside: impl FnOnce(&Card) -> Result<(), CardError>,
     ) -> Result<f64, CardError> {
-        let other = Card {
-            context: self.context.clone(),
-            stream: tried("opening a stream", self.context.new_stream())?,
-            multiprocessors: self.multiprocessors,
-            functions: self.functions.clone(),
-        };
+        let other = self.beside()?;
         // What was copied is there before anything of the other stream begins.
         self.wait()?;
         self.timed(|| {
@@ -200,6 +197,31 @@ impl Card {
             other.wait()?;
             begun
         })
+    }
+
+    /// The same card with a stream of its own: what is started on it waits for nothing that is started here, nor is waited for.
+    pub(crate) fn beside(&self) -> Result<Card, CardError> {
+        Ok(Card {
+            context: self.context.clone(),
+            stream: tried("opening a stream", self.context.new_stream())?,
+            multiprocessors: self.multiprocessors,
+            shared_bytes_most: self.shared_bytes_most,
+            functions: self.functions.clone(),
+        })
+    }
+
+    /// What [has passed](Self::has_passed) when all has ended that was started so far.
+    pub(crate) fn mark(&self) -> Result<CudaEvent, CardError> {
+        tried("recording an event", self.stream.record_event(None))
+    }
+
+    /// Whether what was started before a mark has ended; it waits for nothing.
+    pub(crate) fn has_passed(&self, mark: &CudaEvent) -> Result<bool, CardError> {
+        // SAFETY: an event that was made and lives.
+        match unsafe { cudarc::driver::result::event::query(mark.cu_event()) } {
+            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+            result => tried("waiting for kernels", result).map(|()| true),
+        }
     }
 
     /// Loads a kernel before it is needed: loading waits for kernels that run.
@@ -231,9 +253,9 @@ impl Card {
         for &kernel in program.kernels() {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
             // What a block may have unasked is 48 KiB.
-            let limit = tried("asking the card", self.context.attribute(SHARED_BYTES_MOST))?;
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            tried("asking for shared memory", function.set_attribute(asked, limit))?;
+            let most = self.shared_bytes_most as i32;
+            tried("asking for shared memory", function.set_attribute(asked, most))?;
             functions.insert((kernel, layout), function);
         }
         Ok(functions[&(kernel, layout)].clone())
@@ -287,9 +309,8 @@ impl Machine for Card {
     ) -> Result<(), CardError> {
         let function = self.function(kernel, layout)?;
         let shared_mem_bytes = kernel.shared_bytes(grid.threads, layout);
-        let most = tried("asking the card", self.context.attribute(SHARED_BYTES_MOST))? as u32;
-        if shared_mem_bytes > most {
-            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, most));
+        if shared_mem_bytes > self.shared_bytes_most {
+            return Err(CardError::SharedMemory(kernel.name(), shared_mem_bytes, self.shared_bytes_most));
         }
         let config =
             LaunchConfig { grid_dim: (grid.blocks, 1, 1), block_dim: (grid.threads, 1, 1), shared_mem_bytes };
@@ -301,7 +322,23 @@ impl Machine for Card {
         Ok(())
     }
 
+    fn shared_bytes_most(&self) -> u32 {
+        self.shared_bytes_most
+    }
+
     fn multiprocessors(&self) -> u32 {
         self.multiprocessors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_shared_memory_is_told_with_what_there_is() {
+        let said = CardError::SharedMemory("match_matrix", 30_336, 16 << 10).to_string();
+        assert!(said.contains("match_matrix takes 30 KiB") && said.contains("gives one 16 KiB"), "{said}");
+        assert!(said.contains("hybrid"), "{said}");
     }
 }

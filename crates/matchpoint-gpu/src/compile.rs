@@ -21,7 +21,7 @@ impl Display for CompileError {
         match self {
             CompileError::Missing => f.write_str(
                 "libnvrtc, which compiles kernels, is not among the libraries of this system: install the CUDA toolkit, or \
-                 the Python package nvidia-cuda-nvrtc-cu12, and add the folder of libnvrtc.so to LD_LIBRARY_PATH",
+                 the Python package nvidia-cuda-nvrtc-cu12, and add the folder of libnvrtc.so.12 to LD_LIBRARY_PATH",
             ),
             CompileError::Refused(log) => write!(f, "NVRTC does not compile the kernel: {log}"),
         }

@@ -2,16 +2,16 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::batch::Segment;
-use crate::kernels::{DIGITS, Kernel, TILE, TILE_THREADS, WARP};
+use crate::batch::{Layout, Segment};
+use crate::kernels::{DIGITS, Kernel, LONG_PARTS, TILE_THREADS, WARP, ledger_bytes, tile};
 use crate::machine::{Grid, Machine, Memory};
 use crate::matching::{Arguments, Loaded};
 use crate::wildcards::{Parts, Wildcards};
 
-/// Entries of either side that a part has on average: of parts of this size as good as none outgrows its block.
-const PART_ENTRIES: usize = 384;
-/// Threads of the blocks that match parts.
+/// Threads of the blocks that match parts, at most.
 const PART_THREADS: u32 = 512;
+/// Entries of either side that a part has on average, for such a block: of parts of this size as good as none outgrows it.
+const PART_ENTRIES: u32 = 384;
 /// Two digits tell parts apart, and what wildcard receives have in place of one.
 const PARTS_MAX: usize = (DIGITS * DIGITS) as usize - 1;
 
@@ -54,9 +54,9 @@ struct SideMemory<M: Machine> {
 }
 
 impl<M: Machine> SideMemory<M> {
-    fn new(machine: &M, count: usize, envelope_bytes: usize) -> Result<Self, M::Error> {
-        let tiles = count.div_ceil(TILE as usize);
-        let envelopes = || machine.allocate(count * envelope_bytes);
+    fn new(machine: &M, count: usize, layout: Layout) -> Result<Self, M::Error> {
+        let tiles = count.div_ceil(tile(layout) as usize);
+        let envelopes = || machine.allocate(count * 8 * layout.envelope_words());
         let orders = || machine.allocate(count * size_of::<u32>());
         Ok(SideMemory {
             envelopes: [envelopes()?, envelopes()?],
@@ -86,37 +86,50 @@ impl<M: Machine> SideMemory<M> {
     }
 }
 
-/// What dividing a batch needs beside the batch: some 40 bytes for each message and receive in the packed layout.
+/// What dividing a batch needs beside the batch: some 25 bytes for each message and 50 for each receive in the packed layout.
 #[derive(Debug)]
 pub struct Division<M: Machine> {
     messages: SideMemory<M>,
     receives: SideMemory<M>,
     segments: M::Memory,
+    ledger: Option<M::Memory>,
     parts: u32,
+    part_threads: u32,
     wildcards: Option<Wildcards<M>>,
 }
 
 impl<M: Machine> Division<M> {
+    /// Whether the machine has the shared memory to divide batches of a layout: 64 KiB for each block, or 48 in the wide one.
+    pub fn fits(machine: &M, layout: Layout) -> bool {
+        Kernel::MoveByDigit.shared_bytes(TILE_THREADS, layout) <= machine.shared_bytes_most()
+    }
+
     /// For batches as large as this one.
     ///
     /// # Errors
     /// There is not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
         let entries = batch.message_count.max(batch.receive_count);
-        let parts = entries.div_ceil(PART_ENTRIES).clamp(1, PARTS_MAX);
-        let envelope_bytes = 8 * batch.layout.envelope_words();
+        let most = machine.shared_bytes_most();
+        let part_threads = Kernel::MatchOrdered.threads_within(most, PART_THREADS, batch.layout);
+        let part_entries = PART_ENTRIES * part_threads / PART_THREADS;
+        let parts = entries.div_ceil(part_entries as usize).clamp(1, PARTS_MAX);
+        let may_be_long = batch.message_count.min(batch.receive_count) > LONG_PARTS * part_threads as usize;
+        let ledger = may_be_long.then(|| machine.allocate(ledger_bytes(batch.receive_count)));
         Ok(Division {
-            messages: SideMemory::new(machine, batch.message_count, envelope_bytes)?,
-            receives: SideMemory::new(machine, batch.receive_count, envelope_bytes)?,
+            messages: SideMemory::new(machine, batch.message_count, batch.layout)?,
+            receives: SideMemory::new(machine, batch.receive_count, batch.layout)?,
             // One more for the wildcard receives.
             segments: machine.allocate((parts + 1) * size_of::<Segment>())?,
+            ledger: ledger.transpose()?,
             parts: parts as u32,
+            part_threads,
             wildcards: Wildcards::new(machine, batch, parts)?,
         })
     }
 
-    /// Starts matching all of a batch with each other, in MPI's order, by the whole machine. O(messages + receives) as long
-    /// as no envelope has many thousands: those are matched by one block, in time that grows with their square.
+    /// Starts matching all of a batch with each other, in MPI's order, by the whole machine: O(messages + receives), but all
+    /// entries of an envelope are matched by one block.
     ///
     /// With wildcard receives it waits for the machine, and each of these looks at all messages: O(messages × wildcards)
     /// altogether, in a round for some thousand of them as long as few want messages of the same envelope, and one for
@@ -157,12 +170,13 @@ impl<M: Machine> Division<M> {
             receive_order: self.receives.orders[1].address(),
             matched: batch.matched.address(),
             held: 0,
+            ledger: self.ledger.as_ref().map_or(0, Memory::address),
             seed,
             segment_count: self.parts,
             longest: 0,
         };
         let blocks = self.parts.min(4 * machine.multiprocessors());
-        let grid = Grid { blocks, threads: PART_THREADS };
+        let grid = Grid { blocks, threads: self.part_threads };
         if let Some(wildcards) = &mut self.wildcards {
             // Their part is the last of the receives.
             let before = (batch.receive_count - batch.wildcard_count) * size_of::<u32>();

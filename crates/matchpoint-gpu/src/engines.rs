@@ -15,25 +15,25 @@ pub static SPECS: &[Spec] = &[
     Spec {
         name: "gpu_matrix",
         summary: "a graphics card: votes of all messages on one receive after the other (Klenk et al., §V)",
-        build: |arguments, _| build(Algorithm::Matrix, arguments),
+        build: |arguments, is_counting| build(Algorithm::Matrix, arguments, is_counting),
         ..GPU
     },
     Spec {
         name: "gpu_partitioned",
         summary: "the same, queues by source: no receive from any source (§VI-A)",
-        build: |arguments, _| build(Algorithm::Partitioned, arguments),
+        build: |arguments, is_counting| build(Algorithm::Partitioned, arguments, is_counting),
         ..GPU
     },
     Spec {
         name: "gpu_hash",
         summary: "a graphics card: two hash tables, no order and no wildcards (§VI-C)",
-        build: |arguments, _| build(Algorithm::Hash, arguments),
+        build: |arguments, is_counting| build(Algorithm::Hash, arguments, is_counting),
         ..GPU
     },
     Spec {
         name: "gpu_ordered",
         summary: "a graphics card: entries numbered within each envelope, MPI's order and wildcards (ours)",
-        build: |arguments, _| build(Algorithm::Ordered, arguments),
+        build: |arguments, is_counting| build(Algorithm::Ordered, arguments, is_counting),
         ..GPU
     },
 ];
@@ -41,7 +41,7 @@ pub static SPECS: &[Spec] = &[
 /// In place of the name of an engine: none.
 const NOBODY: &str = "none";
 
-/// What all of them share. They count no attempts: a kernel does not say what it compares.
+/// What all of them share. They count no attempts, for a kernel does not say what it compares; who takes their place does.
 const GPU: Spec = Spec {
     name: "",
     summary: "",
@@ -58,14 +58,15 @@ const GPU: Spec = Spec {
     build: |_, _| unreachable!("it has no name"),
 };
 
-fn build(algorithm: Algorithm, arguments: &Arguments<'_>) -> Built {
+fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> Built {
     let ordinal: usize = arguments.get("card")?;
     let other: String = arguments.get("fallback")?;
     let other = (other != NOBODY).then_some(&*other);
     match (ready(ordinal, algorithm), other) {
-        (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other)?)),
+        (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other, is_counting)?)),
         (Err(error), Some(other)) => {
-            Ok(Box::new(Fallback::<Card>::without_machine(algorithm, other, &error.to_string())?))
+            let why = error.to_string();
+            Ok(Box::new(Fallback::<Card>::without_machine(algorithm, other, is_counting, &why)?))
         }
         (Err(error), None) => Err(NameError::new(
             format!("engine `{}`: {error}", algorithm.name()),

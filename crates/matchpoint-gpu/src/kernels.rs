@@ -58,7 +58,11 @@ impl Program {
             Program::Matrix => include_str!("../kernels/matrix.cu"),
             Program::Partitioned => include_str!("../kernels/partitioned.cu"),
             Program::Hash => include_str!("../kernels/hash.cu"),
-            Program::Ordered => include_str!("../kernels/ordered.cu"),
+            Program::Ordered => concat!(
+                include_str!("../kernels/ordered.cu"),
+                include_str!("../kernels/long.cu"),
+                include_str!("../kernels/segments.cu")
+            ),
             Program::Resident => concat!(
                 include_str!("../kernels/ordered.cu"),
                 include_str!("../kernels/kept.h"),
@@ -116,14 +120,37 @@ pub enum Kernel {
 
 /// Threads of a warp.
 pub const WARP: u32 = 32;
+/// Threads of a block of any kernel that may be halved, at least.
+const THREADS_LEAST: u32 = 2 * WARP;
 /// `DIGITS` of `kernels/divide.cu`.
 pub(crate) const DIGITS: u32 = 256;
 /// `TILE_THREADS` of it.
 pub(crate) const TILE_THREADS: u32 = 256;
 /// `TILE` of it.
-pub(crate) const TILE: u32 = 16 * TILE_THREADS;
-/// Wildcard receives that `kernels/wild.cu` looks at in a round, at most.
-pub(crate) const WINDOW_MAX: u32 = 1024;
+pub(crate) fn tile(layout: Layout) -> u32 {
+    match layout {
+        Layout::Packed => 16 * TILE_THREADS,
+        Layout::Wide => 4 * TILE_THREADS,
+    }
+}
+/// `LONG_PARTS` of `kernels/long.cu`.
+pub(crate) const LONG_PARTS: usize = 8;
+/// `LEDGER_WORDS` of it.
+const LEDGER_WORDS: usize = 6;
+
+/// Bytes that `match_ordered` needs beside a batch of so many receives if both sides of a segment have more entries than
+/// [`LONG_PARTS`] blocks have threads.
+pub(crate) fn ledger_bytes(receives: usize) -> usize {
+    receives * LEDGER_WORDS * size_of::<u32>()
+}
+
+/// Wildcard receives that `kernels/wild.cu` looks at in a round, at most: a power of two.
+pub(crate) fn window_max(layout: Layout) -> u32 {
+    match layout {
+        Layout::Packed => 1024,
+        Layout::Wide => 512,
+    }
+}
 
 /// `ITEMS` of `kernels/hash.cu`.
 fn hashed_items(layout: Layout) -> u32 {
@@ -156,6 +183,19 @@ impl Kernel {
         }
     }
 
+    /// Threads of a block, where it has `most` bytes of shared memory at most: so many, or half of them, and again, until they
+    /// fit. Of those that fit in no number the least, which a [`Machine`](crate::Machine) refuses.
+    pub fn threads_within(self, most: u32, threads: u32, layout: Layout) -> u32 {
+        let mut threads = threads;
+        while threads > THREADS_LEAST
+            && threads % (2 * WARP) == 0
+            && self.shared_bytes(threads, layout) > most
+        {
+            threads /= 2;
+        }
+        threads
+    }
+
     /// Bytes of shared memory for a block of so many threads.
     pub fn shared_bytes(self, threads: u32, layout: Layout) -> u32 {
         let envelope = 8 * layout.envelope_words() as u32;
@@ -174,9 +214,9 @@ impl Kernel {
             Kernel::Compact => 4 * (threads / WARP),
             Kernel::CountDigits => 4 * DIGITS,
             Kernel::SumDigits => 4 * threads,
-            Kernel::MoveByDigit => (envelope + 4) * TILE + 4 * DIGITS * (TILE_THREADS / WARP + 2),
+            Kernel::MoveByDigit => (envelope + 4) * tile(layout) + 4 * DIGITS * (TILE_THREADS / WARP + 2),
             // For each of the largest window its envelope, what it leaves open, and six words; nine words more.
-            Kernel::SeekOldest => WINDOW_MAX * (posted + 4 * 6) + 4 * 9,
+            Kernel::SeekOldest => window_max(layout) * (posted + 4 * 6) + 4 * 9,
             Kernel::SettleWildcards => (posted + 4 * 8) * threads + 2 * 4 * (threads / WARP),
             Kernel::FeedResident | Kernel::CompactByWarps | Kernel::FindSegments | Kernel::BeginWildcards => {
                 0

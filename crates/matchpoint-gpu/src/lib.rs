@@ -23,6 +23,7 @@
 
 pub mod batch;
 pub mod card;
+mod choice;
 pub mod compaction;
 pub mod compile;
 pub mod division;

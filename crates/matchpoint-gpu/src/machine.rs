@@ -70,6 +70,9 @@ pub trait Machine {
         arguments: &A,
     ) -> Result<(), Self::Error>;
 
+    /// Bytes of shared memory that a block may have; a kernel whose block takes more is refused by [`launch`](Self::launch).
+    fn shared_bytes_most(&self) -> u32;
+
     /// How many blocks make it busy: its multiprocessors.
     fn multiprocessors(&self) -> u32;
 }

@@ -4,8 +4,9 @@ use bytemuck::{Pod, Zeroable};
 use matchpoint::Hints;
 
 use crate::batch::{Batch, Layout, NONE, Segment};
+use crate::choice::Way;
 use crate::division::Division;
-use crate::kernels::{Kernel, WARP};
+use crate::kernels::{Kernel, LONG_PARTS, WARP, ledger_bytes};
 use crate::machine::{Grid, Machine, Memory};
 use crate::partition::Partition;
 
@@ -82,6 +83,7 @@ pub(crate) struct Arguments {
     pub receive_order: u64,
     pub matched: u64,
     pub held: u64,
+    pub ledger: u64,
     pub seed: u64,
     pub segment_count: u32,
     pub longest: u32,
@@ -101,6 +103,9 @@ pub struct Loaded<M: Machine> {
     pub(crate) wildcard_count: usize,
     pub(crate) segment_count: usize,
     longest: usize,
+    /// Messages or receives of a segment, whichever are fewer, at most.
+    meeting: usize,
+    ledger: Option<M::Memory>,
 }
 
 impl<M: Machine> Loaded<M> {
@@ -134,10 +139,13 @@ impl<M: Machine> Loaded<M> {
             wildcard_count: batch.wildcards(),
             segment_count: segments.len(),
             longest: segments.iter().map(Segment::entries).max().unwrap_or(0),
+            meeting: segments.iter().map(Segment::meeting).max().unwrap_or(0),
+            ledger: None,
         })
     }
 
-    /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers.
+    /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers. Blocks have fewer threads than
+    /// `grid` says where the machine has not the shared memory for so many, and match long segments in more parts.
     ///
     /// # Errors
     /// The machine failed.
@@ -152,13 +160,20 @@ impl<M: Machine> Loaded<M> {
         seed: u64,
     ) -> Result<(), M::Error> {
         assert!(algorithm != Algorithm::Hash || self.opens.is_none(), "hashing knows no wildcards");
+        let kernel = algorithm.kernel();
+        let threads = kernel.threads_within(machine.shared_bytes_most(), grid.threads, self.layout);
+        let grid = Grid { threads, ..grid };
+        let is_long = self.meeting > LONG_PARTS * grid.threads as usize;
+        if algorithm == Algorithm::Ordered && is_long && self.opens.is_none() && self.ledger.is_none() {
+            self.ledger = Some(machine.allocate(ledger_bytes(self.receive_count))?);
+        }
         let arguments = self.arguments(seed);
         // SAFETY: the struct is what the kernels that match are given; every address is of memory that this owns, as long
         // as `new` made it, and segments are within it; `&mut self` says that nobody else uses it, and the machine runs
         // and reads in order.
         #[allow(unsafe_code)]
         unsafe {
-            machine.launch(algorithm.kernel(), self.layout, grid, &arguments)
+            machine.launch(kernel, self.layout, grid, &arguments)
         }
     }
 
@@ -172,6 +187,7 @@ impl<M: Machine> Loaded<M> {
             receive_order: 0,
             matched: self.matched.address(),
             held: 0,
+            ledger: self.ledger.as_ref().map_or(0, Memory::address),
             seed,
             segment_count: self.segment_count as u32,
             longest: self.longest as u32,
@@ -191,11 +207,8 @@ impl<M: Machine> Loaded<M> {
 
 /// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
-/// Messages and receives on either side from which the whole card is faster than one block of it: of 4096 it has two thirds of
-/// the block's rate, of 16384 five times as much (`benchmarks/records/2026-11-22-gpu-h200.json`).
-const WHOLE_CARD: usize = 8192;
-
-/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`].
+/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. By votes,
+/// where many receives leave something open, whichever algorithm keeps MPI's order.
 ///
 /// # Errors
 /// The machine failed, or has not enough memory.
@@ -219,11 +232,19 @@ pub fn match_batch<M: Machine>(
         return Ok(partition.matched_before(&loaded.matched(machine)?));
     }
     let mut loaded = Loaded::new(machine, batch, &[batch.whole()])?;
-    if algorithm == Algorithm::Ordered && messages.min(receives) >= WHOLE_CARD {
-        Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
-    } else {
-        let voters = if algorithm == Algorithm::Matrix { messages } else { entries };
-        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: algorithm.threads(1, voters) }, seed)?;
-    }
+    let way = || Way::of(messages, receives, batch.wildcards(), Division::fits(machine, batch.layout()));
+    let by = match algorithm {
+        Algorithm::Ordered => match way() {
+            Way::Numbers => Algorithm::Ordered,
+            Way::Votes => Algorithm::Matrix,
+            Way::WholeCard => {
+                Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
+                return loaded.matched(machine);
+            }
+        },
+        other => other,
+    };
+    let voters = if by == Algorithm::Matrix { messages } else { entries };
+    loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
     loaded.matched(machine)
 }

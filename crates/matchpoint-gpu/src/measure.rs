@@ -323,7 +323,7 @@ pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> 
         pairs += resident.take(|_, _| {})?;
     }
     let by_host = pairs as f64 / begin.elapsed().as_secs_f64();
-    drop(resident);
+    resident.stop()?;
     assert_eq!(pairs, batches * entries, "all are matched");
     let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1)?;
     assert_eq!(last, entries, "all of the last batch are matched");

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use cudarc::driver::sys;
+use cudarc::driver::{CudaEvent, sys};
 
 use crate::batch::{Batch, Layout};
-use crate::card::{Card, CardError, CardMemory, tried};
+use crate::card::{Card, CardError, tried};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
 
@@ -19,9 +19,9 @@ pub const SLOT_ENTRIES: usize = 1024;
 const SLOTS: usize = 8;
 /// Messages, and receives, that may wait for each other.
 pub const CAPACITY: usize = 1 << 16;
-/// In place of a count of messages: this is the last.
-const STOP: u32 = u32::MAX;
-/// How long a batch may take before the kernel counts as lost.
+/// From the count of batches that were fed to the word that says whether to stop.
+const STOP_OFFSET: usize = 4;
+/// How long a batch may take, or the end, before the kernel counts as lost.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// `Queue` of `kernels/resident.cu`.
@@ -104,17 +104,17 @@ impl Shape {
 
 /// The card's own memory for the kernel.
 #[derive(Debug)]
-struct Queues {
-    memories: Vec<CardMemory>,
+struct Queues<M: Machine> {
+    memories: Vec<M::Memory>,
 }
 
-impl Queues {
-    fn new(card: &Card, layout: Layout) -> Result<Queues, CardError> {
+impl<M: Machine> Queues<M> {
+    fn new(machine: &M, layout: Layout) -> Result<Self, M::Error> {
         let envelopes = CAPACITY * 8 * layout.envelope_words();
         let opens = CAPACITY * 8 * layout.open_words();
         let queue = [envelopes, envelopes, opens, CAPACITY * 4, CAPACITY * 4];
         let all = queue.into_iter().chain(queue).chain([CAPACITY * 4, CAPACITY * 4]);
-        Ok(Queues { memories: all.map(|bytes| card.allocate(bytes)).collect::<Result<_, _>>()? })
+        Ok(Queues { memories: all.map(|bytes| machine.allocate(bytes)).collect::<Result<_, _>>()? })
     }
 
     fn arguments(&self, ring: u64, shape: Shape, seed: u64) -> Arguments {
@@ -178,14 +178,28 @@ impl Drop for Mapped {
     }
 }
 
-/// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order.
+/// What a kernel has as long as it runs.
 #[derive(Debug)]
-pub struct Resident<'card> {
-    card: &'card Card,
+struct Lent {
+    card: Card,
+    ring: Mapped,
+    _queues: Queues<Card>,
+    /// Passes when the kernel has ended.
+    end: CudaEvent,
+}
+
+/// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order. It has a stream of its
+/// own: the card does other work beside it, but nothing that has to be loaded first, for that waits for all kernels that run.
+///
+/// Dropped, it ends as [`stop`](Self::stop) says.
+#[derive(Debug)]
+pub struct Resident {
     layout: Layout,
     shape: Shape,
-    ring: Mapped,
-    _queues: Queues,
+    /// None once it was given back, or up.
+    lent: Option<Lent>,
+    /// Whether a batch was waited for in vain.
+    is_lost: bool,
     /// Batches fed, and taken: counted on, as the kernel does, from 0 again after 2³².
     fed: u32,
     done: u32,
@@ -215,27 +229,30 @@ impl Waiting {
     }
 }
 
-impl<'card> Resident<'card> {
+impl Resident {
     /// Starts it: one block, which stays on one multiprocessor until this is dropped.
     ///
     /// # Errors
     /// The driver failed.
-    pub fn start(card: &'card Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
+    pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
+        card.load(Kernel::MatchResident, layout)?;
+        let card = card.beside()?;
         let ring = Mapped::new(shape.bytes)?;
-        let queues = Queues::new(card, layout)?;
+        let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
-        // SAFETY: as the source says; what it uses lives until `drop` has seen it end.
+        let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
+        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
         unsafe {
-            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads: 1024 }, &arguments)?;
+            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)?;
         }
+        let end = card.mark()?;
         Ok(Resident {
-            card,
             layout,
             shape,
-            ring,
-            _queues: queues,
+            lent: Some(Lent { card, ring, _queues: queues, end }),
+            is_lost: false,
             fed: 0,
             done: 0,
             waiting: Waiting::default(),
@@ -272,12 +289,16 @@ impl<'card> Resident<'card> {
         self.ring_up(counts[0] as u32, counts[1] as u32);
     }
 
+    fn ring(&self) -> &Mapped {
+        &self.lent.as_ref().expect("it has not ended").ring
+    }
+
     fn copy(&self, words: &[u64], offset: usize) {
         // SAFETY: within the ring, in a slot that the kernel is done with.
         unsafe {
             std::ptr::copy_nonoverlapping(
                 words.as_ptr(),
-                self.ring.at.add(offset).cast().as_ptr(),
+                self.ring().at.add(offset).cast().as_ptr(),
                 words.len(),
             );
         }
@@ -285,11 +306,11 @@ impl<'card> Resident<'card> {
 
     fn ring_up(&mut self, messages: u32, receives: u32) {
         let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
-        self.ring.word(counts).store(messages, Ordering::Relaxed);
-        self.ring.word(counts + 4).store(receives, Ordering::Relaxed);
+        self.ring().word(counts).store(messages, Ordering::Relaxed);
+        self.ring().word(counts + 4).store(receives, Ordering::Relaxed);
         self.fed = self.fed.wrapping_add(1);
         // Seen by the kernel's reading of `fed`, which it does before it reads the rest.
-        self.ring.word(self.shape.fed).store(self.fed, Ordering::Release);
+        self.ring().word(self.shape.fed).store(self.fed, Ordering::Release);
     }
 
     /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
@@ -303,17 +324,18 @@ impl<'card> Resident<'card> {
         assert!(self.under_way() > 0, "nothing is under way");
         let begin = Instant::now();
         // Written by the kernel after the pairs.
-        while self.ring.word(self.shape.done).load(Ordering::Acquire) == self.done {
+        while self.ring().word(self.shape.done).load(Ordering::Acquire) == self.done {
             std::hint::spin_loop();
             if begin.elapsed() > PATIENCE {
+                self.is_lost = true;
                 return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
             }
         }
         let slot = self.done as usize % SLOTS;
-        let count = self.ring.word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
+        let count = self.ring().word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
         let pairs = self.shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
         for pair in 0..count {
-            let word = |at: usize| self.ring.word(pairs + pair * 8 + at).load(Ordering::Relaxed);
+            let word = |at: usize| self.ring().word(pairs + pair * 8 + at).load(Ordering::Relaxed);
             each(word(0), word(4));
         }
         self.done = self.done.wrapping_add(1);
@@ -322,13 +344,97 @@ impl<'card> Resident<'card> {
     }
 }
 
-impl Drop for Resident<'_> {
-    fn drop(&mut self) {
-        while self.under_way() > 0 && self.take(|_, _| {}).is_ok() {}
-        self.ring_up(STOP, 0);
-        // What failed was said before, or will be by the next call.
-        let _ = self.card.wait();
+impl Resident {
+    /// Ends it: it matches what it was fed, of which the pairs are lost that were not taken, and then gives back its multiprocessor
+    /// and its memory.
+    ///
+    /// # Errors
+    /// The driver failed, or the kernel has not ended after ten seconds (at once, if a batch was waited for in vain before): then
+    /// it is given up. It may still write to its memory, which therefore stays allocated, as its stream does, until the process
+    /// ends; it has been told to stop, and does so if it ever gets to.
+    pub fn stop(mut self) -> Result<(), CardError> {
+        self.end()
     }
+
+    fn end(&mut self) -> Result<(), CardError> {
+        let Some(lent) = self.lent.take() else { return Ok(()) };
+        // Seen by the kernel's reading of `fed`, which lies beside it.
+        lent.ring.word(self.shape.fed + STOP_OFFSET).store(1, Ordering::Release);
+        let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
+        let ended = has_come(patience, || lent.card.has_passed(&lent.end));
+        if let Ok(false) = ended {
+            std::mem::forget(lent);
+            return Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned()));
+        }
+        ended.map(|_| ())
+    }
+}
+
+impl Drop for Resident {
+    fn drop(&mut self) {
+        // What failed was said before, or will be by the next call.
+        let _ = self.end();
+    }
+}
+
+/// Asks again and again, for so long at most, whether something has come.
+fn has_come<E>(patience: Duration, mut ask: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
+    let begin = Instant::now();
+    loop {
+        if ask()? {
+            return Ok(true);
+        }
+        if begin.elapsed() >= patience {
+            return Ok(false);
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The pairs of batches, receive and message, counted from the first batch on, in the order of posting: of a kernel that finds them
+/// all in its ring as it begins, as many as that has room for, and ends with the last. For machines that do one thing at a time.
+///
+/// # Errors
+/// The machine failed.
+///
+/// # Panics
+/// There is no batch, or there are more than eight, or of several layouts, or one has more than [`SLOT_ENTRIES`].
+pub fn fed_at_once<M: Machine>(
+    machine: &M,
+    threads: u32,
+    batches: &[Batch],
+    seed: u64,
+) -> Result<Vec<Vec<(u32, u32)>>, M::Error> {
+    let layout = batches[0].layout();
+    assert!(batches.len() <= SLOTS && batches.iter().all(|batch| batch.layout() == layout));
+    let shape = Shape::of(layout);
+    let mut bytes = vec![0u8; shape.bytes];
+    let mut put = |at: usize, from: &[u8]| bytes[at..at + from.len()].copy_from_slice(from);
+    for (slot, batch) in batches.iter().enumerate() {
+        let counts = [batch.message_count(), batch.receive_count()];
+        assert!(counts.iter().all(|&count| count <= SLOT_ENTRIES), "{counts:?}");
+        let (messages, receives, opens) = batch.words();
+        let envelope_slot = slot * SLOT_ENTRIES * 8 * layout.envelope_words();
+        put(envelope_slot, bytemuck::cast_slice(messages));
+        put(shape.receives + envelope_slot, bytemuck::cast_slice(receives));
+        put(shape.opens + slot * SLOT_ENTRIES * 8 * layout.open_words(), bytemuck::cast_slice(opens));
+        put(shape.counts + slot * 8, bytemuck::bytes_of(&counts.map(|count| count as u32)));
+    }
+    put(shape.fed, bytemuck::bytes_of(&[batches.len() as u32, 1]));
+    let ring = machine.copied(&bytes)?;
+    let queues = Queues::new(machine, layout)?;
+    let arguments = queues.arguments(ring.address(), shape, seed);
+    let threads = Kernel::MatchResident.threads_within(machine.shared_bytes_most(), threads, layout);
+    // SAFETY: as the source says; all of it lives until `read` has seen it end.
+    unsafe { machine.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)? };
+    machine.read(&ring, &mut bytes)?;
+    let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let of = |slot: usize| {
+        let pairs = shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
+        let count = word(shape.pair_counts + 4 * slot) as usize;
+        (0..count).map(|pair| (word(pairs + pair * 8), word(pairs + pair * 8 + 4))).collect()
+    };
+    Ok((0..batches.len()).map(of).collect())
 }
 
 /// Nanoseconds that a kernel that stays needs for batches of one stream that another block of the card feeds it, one after
@@ -372,10 +478,11 @@ pub fn fed_by_card(
         slots: SLOTS as u32,
         padding: 0,
     };
+    let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
     // SAFETY: as the sources say; all of it lives until both have ended.
     let nanoseconds = unsafe {
         card.timed_beside(
-            |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads: 1024 }, &arguments),
+            |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments),
             |beside| beside.launch(Kernel::FeedResident, layout, Grid { blocks: 1, threads: 1024 }, &feed),
         )?
     };
@@ -391,6 +498,19 @@ mod tests {
     use matchpoint::{ContextId, Envelope, Rank, Tag};
 
     use super::*;
+
+    #[test]
+    fn who_never_comes_is_not_waited_for() {
+        let mut asked = 0;
+        let mut ask = |comes_at: u32| {
+            asked += 1;
+            Ok::<bool, ()>(asked >= comes_at)
+        };
+        assert_eq!(has_come(Duration::ZERO, || ask(2)), Ok(false));
+        assert_eq!(has_come(Duration::MAX, || ask(5)), Ok(true));
+        assert_eq!(has_come(Duration::MAX, || Err::<bool, u32>(7)), Err(7));
+        assert_eq!(asked, 5);
+    }
 
     #[test]
     fn what_is_left_must_fit_beside_what_comes() {

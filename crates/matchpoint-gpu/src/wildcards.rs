@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::batch::Segment;
-use crate::kernels::{Kernel, WARP, WINDOW_MAX};
+use crate::kernels::{Kernel, WARP, window_max};
 use crate::machine::{Grid, Machine, Memory};
 use crate::matching::{Arguments, Loaded};
 
@@ -74,7 +74,9 @@ impl<M: Machine> Wildcards<M> {
         if count == 0 {
             return Ok(None);
         }
-        let window = count.next_power_of_two().clamp(WARP, WINDOW_MAX);
+        let window = count.next_power_of_two().clamp(WARP, window_max(batch.layout));
+        let most = machine.shared_bytes_most();
+        let window = Kernel::SettleWildcards.threads_within(most, window, batch.layout);
         let words = |count: usize| machine.allocate(count * size_of::<u32>());
         Ok(Some(Wildcards {
             held: words(batch.message_count)?,

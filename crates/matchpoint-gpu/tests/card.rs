@@ -9,7 +9,7 @@ mod laws;
 
 use std::sync::Arc;
 
-use cases::{Case, EXACT, LARGE, Mix, REPEATED, WILD, WITH_WILDCARDS};
+use cases::{CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Mix, REPEATED, WILD, WITH_WILDCARDS};
 use cases::{
     divided, first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
@@ -76,6 +76,8 @@ fn numbers_within_each_envelope_match_as_mpi_does() {
         whole(card, case, rng, Algorithm::Ordered, &[64, 128, 256, 512, 1024])
     });
     assert_eq!(found, None);
+    let long = |card: &_, case: &_, rng: &mut _| whole(card, case, rng, Algorithm::Ordered, &[64]);
+    assert_eq!(first_that_differs(&card, LONG, 5, long), None);
 }
 
 #[test]
@@ -84,6 +86,7 @@ fn a_whole_card_matches_as_mpi_does() {
     let mut mixes = mixes(WITH_WILDCARDS);
     let many = Mix { messages: 300_000, receives: 290_000, sources: 2000, tags: 40, ..EXACT };
     mixes.extend(WILD);
+    mixes.extend(CROWDED.iter().flat_map(|&mix| [mix, Mix { messages: 5000, receives: 4900, ..mix }]));
     mixes.extend([
         REPEATED,
         LARGE,
@@ -154,6 +157,7 @@ fn a_kernel_that_stays_keeps_what_batches_leave() {
         Mix { messages: 3000, receives: 2900, sources: 40, tags: 20, ..EXACT },
         Mix { messages: 3000, receives: 3100, sources: 4, tags: 3, ..EXACT },
         Mix { messages: 2000, receives: 2100, sources: 20, tags: 20, ..open },
+        FOREIGN,
     ] {
         for layout in Layout::ALL {
             let rng = &mut Rng::with_seed(11);

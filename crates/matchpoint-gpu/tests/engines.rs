@@ -9,10 +9,10 @@ use std::fmt::{self, Display};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use emulation::{Deadlock, Emulation, HostMemory};
+use emulation::{Emulation, HostMemory, Stopped};
 use matchpoint::{
-    ContextId, Engine, Envelope, Event, Hints, Message, MsgId, Order, Rank, Receive, RecvId, Refused,
-    Selector, Tag, Wild,
+    Attempts, ContextId, Engine, Envelope, Event, Hints, Message, MsgId, Order, Rank, Receive, RecvId,
+    Refused, Selector, Tag, Wild,
 };
 use matchpoint_conformance::{Options, check};
 use matchpoint_gpu::batch::{Layout, NONE};
@@ -69,9 +69,9 @@ impl Display for Failed {
 
 impl std::error::Error for Failed {}
 
-impl From<Deadlock> for Failed {
-    fn from(deadlock: Deadlock) -> Self {
-        panic!("{deadlock}")
+impl From<Stopped> for Failed {
+    fn from(stopped: Stopped) -> Self {
+        panic!("{stopped}")
     }
 }
 
@@ -105,6 +105,10 @@ impl Machine for Failing {
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
     }
 
+    fn shared_bytes_most(&self) -> u32 {
+        self.inner.shared_bytes_most()
+    }
+
     fn multiprocessors(&self) -> u32 {
         self.inner.multiprocessors()
     }
@@ -118,7 +122,7 @@ fn failing(
     other: Option<&str>,
 ) -> Box<dyn Engine> {
     machine.left.store(kernels, Ordering::Relaxed);
-    Box::new(Fallback::new(KernelEngine::new(machine.clone(), algorithm), other).unwrap())
+    Box::new(Fallback::new(KernelEngine::new(machine.clone(), algorithm), other, true).unwrap())
 }
 
 fn machine() -> Option<Arc<Failing>> {
@@ -142,7 +146,9 @@ fn another_engine_takes_over_with_all_that_is_queued() {
 fn an_engine_in_the_place_of_a_card_that_is_not_there_keeps_its_laws() {
     for algorithm in Algorithm::ALL {
         let make = || -> Box<dyn Engine> {
-            Box::new(Fallback::<Failing>::without_machine(algorithm, "hybrid", "there is none").unwrap())
+            Box::new(
+                Fallback::<Failing>::without_machine(algorithm, "hybrid", true, "there is none").unwrap(),
+            )
         };
         assert_eq!(make().demands(), algorithm.demands());
         check(&make, &options()).unwrap_or_else(|violation| panic!("{}\n{violation}", algorithm.name()));
@@ -178,16 +184,51 @@ fn without_another_what_would_be_matched_is_refused_and_nothing_is_lost() {
     assert_eq!(engine.post(receive(2, Wild::Any, 8)), Err(Refused::Full), "not even what needs no machine");
 }
 
+/// What it searches is counted as if it had been asked for by its own name, from when it takes over.
+#[test]
+fn who_takes_the_place_of_a_machine_is_named_and_counts() {
+    let play = |engine: &mut dyn Engine, from: u64| {
+        for tag in from..20 {
+            engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
+        }
+        for tag in (from..20).rev() {
+            assert_eq!(engine.arrive(message(tag, tag)), Ok(Some(RecvId(tag))));
+        }
+    };
+    let mut list = matchpoint::engines::create_counting("list").unwrap();
+    play(&mut *list, 0);
+    assert!(list.attempts().posted > 100);
+    let without =
+        |counts| Fallback::<Failing>::without_machine(Algorithm::Ordered, "list", counts, "none").unwrap();
+    let mut engine = without(true);
+    play(&mut engine, 0);
+    assert_eq!((engine.substitute(), engine.attempts()), (Some("list"), list.attempts()));
+    assert!(engine.footprint().now_bytes() > list.footprint().now_bytes());
+    let mut silent = without(false);
+    play(&mut silent, 0);
+    assert_eq!(silent.attempts(), Attempts::default());
+
+    let Some(machine) = machine() else { return };
+    let mut engine = failing(&machine, Algorithm::Ordered, 0, Some("list"));
+    for tag in 20..40 {
+        engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
+    }
+    assert_eq!((engine.substitute(), engine.attempts()), (None, Attempts::default()));
+    // The machine fails here, and all twenty are compared.
+    assert_eq!(engine.arrive(message(0, 0)), Ok(None));
+    assert_eq!((engine.substitute(), engine.attempts().posted), (Some("list"), 20));
+}
+
 #[test]
 fn the_user_is_told_once() {
     static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
     listen(|sentence| TOLD.lock().unwrap().push(sentence.to_owned()));
     for _ in 0..3 {
-        Fallback::<Failing>::without_machine(Algorithm::Matrix, "list", "there is none").unwrap();
+        Fallback::<Failing>::without_machine(Algorithm::Matrix, "list", false, "there is none").unwrap();
     }
     let told = TOLD.lock().unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(Fallback::<Failing>::without_machine(Algorithm::Matrix, "no such", "").is_err());
+    assert!(Fallback::<Failing>::without_machine(Algorithm::Matrix, "no such", false, "").is_err());
 }
 
 #[test]

@@ -313,6 +313,9 @@ pub struct CommunicatorFacts {
 pub struct EngineMeasurements {
     /// Its name, with parameters.
     pub name: String,
+    /// The engine that matched in its place, wholly or from some rank or call on: see
+    /// [`Engine::substitute`](matchpoint::Engine::substitute).
+    pub substitute: Option<String>,
     /// Share of the searches that it was played, 0 to 1. Below 1 it took too long or was full, and was stopped; its times,
     /// its attempts and its depths are estimates, and its footprint is that of the part played.
     pub sampled: f64,

@@ -294,6 +294,12 @@ pub trait Engine: Send {
         Hints::default()
     }
 
+    /// The name of the engine that matches in the place of this one, which cannot: its machine is not there, or failed. What
+    /// it counts, and what it takes, is that engine's.
+    fn substitute(&self) -> Option<&str> {
+        None
+    }
+
     /// Bytes in use.
     fn footprint(&self) -> Footprint;
 

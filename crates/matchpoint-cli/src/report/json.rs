@@ -169,6 +169,7 @@ struct Other<'a> {
 #[derive(Serialize)]
 struct Engine<'a> {
     name: &'a str,
+    substitute: Option<&'a str>,
     sampled: f64,
     stopped: Option<&'static str>,
     timed_counting: f64,

@@ -239,6 +239,7 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
     let messages: u64 = all.iter().map(|rank| rank.messages).sum();
     EngineMeasurements {
         name: name.to_owned(),
+        substitute: None,
         sampled: 1.0,
         full: false,
         too_large: false,

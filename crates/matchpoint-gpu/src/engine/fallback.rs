@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank,
-    Receive, RecvId, Refused, Selector,
+    Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue,
+    Rank, Receive, RecvId, Refused, Selector,
 };
 
 use super::KernelEngine;
@@ -36,8 +36,11 @@ fn tell(sentence: &str) {
 pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
     now: Now<M>,
-    /// The name of the other.
+    /// The name of the other, and whether it counts what it compares.
     other: Option<String>,
+    is_counting: bool,
+    /// What the other compared while it took over what was queued: no call of the application's.
+    taking_over: Attempts,
 }
 
 enum Now<M: Machine> {
@@ -51,20 +54,27 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     ///
     /// # Errors
     /// No engine has that name.
-    pub fn new(engine: KernelEngine<M>, other: Option<&str>) -> Result<Self, NameError> {
+    pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
-        Ok(Fallback { algorithm, now: Now::Machine(engine), other })
+        let now = Now::Machine(engine);
+        Ok(Fallback { algorithm, now, other, is_counting, taking_over: Attempts::default() })
     }
 
     /// Begins with the other, for there is no machine, and says why.
     ///
     /// # Errors
     /// No engine has that name.
-    pub fn without_machine(algorithm: Algorithm, other: &str, why: &str) -> Result<Self, NameError> {
-        let engine = engines::create(other)?;
+    pub fn without_machine(
+        algorithm: Algorithm,
+        other: &str,
+        is_counting: bool,
+        why: &str,
+    ) -> Result<Self, NameError> {
+        let now = Now::Other(made(other, is_counting)?);
         tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
-        Ok(Fallback { algorithm, now: Now::Other(engine), other: None })
+        let other = Some(other.to_owned());
+        Ok(Fallback { algorithm, now, other, is_counting, taking_over: Attempts::default() })
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -82,8 +92,13 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     }
 
     /// Makes a call that the machine may be needed for, and if it failed, the same again on the other engine.
+    #[inline]
     fn call<T>(&mut self, mut call: impl FnMut(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, Refused> {
-        let answer = call(self.engine_mut());
+        let engine = match &mut self.now {
+            Now::Other(engine) => return call(&mut **engine),
+            Now::Machine(engine) => engine,
+        };
+        let answer = call(engine);
         if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
     }
 
@@ -99,7 +114,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             ));
             return Ok(false);
         };
-        let taken_over = taken_over(engine, other)?;
+        let taken_over = taken_over(engine, other, self.is_counting)?;
+        self.taking_over = taken_over.attempts();
         tell(&format!("{other} goes on in the place of {name}: {failure}"));
         self.now = Now::Other(taken_over);
         Ok(true)
@@ -110,13 +126,18 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     }
 }
 
+fn made(name: &str, is_counting: bool) -> engines::Built {
+    if is_counting { engines::create_counting(name) } else { engines::create(name) }
+}
+
 /// An engine of that name with all that is queued in another. No receive that is posted accepts a message that waits, so none
 /// of these calls matches anything, and each queue is in order again.
 fn taken_over<M: Machine + Send + Sync>(
     from: &KernelEngine<M>,
     name: &str,
+    is_counting: bool,
 ) -> Result<Box<dyn Engine>, Refused> {
-    let mut engine = engines::create(name).map_err(|_| Refused::Full)?;
+    let mut engine = made(name, is_counting).map_err(|_| Refused::Full)?;
     from.posted.iter().try_for_each(|(_, &receive)| engine.post(receive).map(|_| ()))?;
     from.unexpected.iter().try_for_each(|(_, &message)| engine.arrive(message).map(|_| ()))?;
     from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
@@ -203,6 +224,18 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
 
     fn demands(&self) -> Hints {
         self.algorithm.demands()
+    }
+
+    fn substitute(&self) -> Option<&str> {
+        if let Now::Other(_) = self.now { self.other.as_deref() } else { None }
+    }
+
+    fn attempts(&self) -> Attempts {
+        let all = self.engine().attempts();
+        Attempts {
+            posted: all.posted - self.taking_over.posted,
+            unexpected: all.unexpected - self.taking_over.unexpected,
+        }
     }
 
     fn footprint(&self) -> Footprint {

@@ -151,6 +151,17 @@ pub const WITH_WILDCARDS: &[(u32, u32, u32)] =
 /// One side of many envelopes, and one of few: chains over many warps beside slots of one.
 pub const REPEATED: Mix = Mix { messages: 300, receives: 280, sources: 3, tags: 1, contexts: 1, ..EXACT };
 
+/// More than eight parts of small blocks on both sides, of one envelope, of some and of many; and with wildcards.
+pub const LONG: &[Mix] = &[
+    Mix { messages: 700, receives: 650, sources: 1, tags: 1, contexts: 1, ..EXACT },
+    Mix { messages: 650, receives: 700, sources: 3, tags: 2, contexts: 1, ..EXACT },
+    Mix { messages: 1200, receives: 1100, sources: 40, tags: 30, ..EXACT },
+    Mix { messages: 650, receives: 700, sources: 3, tags: 2, contexts: 1, any_tag: 2, ..EXACT },
+];
+
+/// Most of either side is nothing that the other has: several blocks of 64 threads are left of each batch.
+pub const FOREIGN: Mix = Mix { messages: 1000, receives: 900, sources: 60, tags: 60, ..EXACT };
+
 /// Several tiles, and several parts.
 pub const LARGE: Mix = Mix { messages: 9000, receives: 10_000, sources: 300, tags: 10, ..EXACT };
 
@@ -177,6 +188,13 @@ pub const WILD: &[Mix] = &[
         any_tag: 20,
         masked: 0,
     },
+];
+
+/// Parts of the whole card that are longer than a block of 256 threads, and than eight of them: few envelopes, some wildcards.
+pub const CROWDED: &[Mix] = &[
+    Mix { messages: 700, receives: 650, sources: 2, tags: 1, contexts: 1, any_tag: 1, ..EXACT },
+    Mix { messages: 2200, receives: 2150, sources: 1, tags: 1, contexts: 1, ..EXACT },
+    Mix { messages: 2150, receives: 2200, sources: 1, tags: 1, contexts: 1, any_tag: 1, ..EXACT },
 ];
 
 /// By the whole machine.

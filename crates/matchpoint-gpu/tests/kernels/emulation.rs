@@ -22,6 +22,7 @@ pub struct Emulation {
     libraries: [Library; 2],
     /// Who has it may run a kernel: a library has one block at a time.
     order: Mutex<Rng>,
+    shared_bytes_most: u32,
     _folder: TempDir,
 }
 
@@ -37,17 +38,25 @@ struct Launch {
 
 type Emulate = unsafe extern "C" fn(*const Launch, *const c_void) -> bool;
 
-/// Threads of a block wait for each other in vain.
-#[derive(Debug)]
-pub struct Deadlock(Kernel);
+/// Why a kernel did not run, or not to its end.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Stopped {
+    /// Threads of a block wait for each other in vain.
+    Deadlock(Kernel),
+    /// A block has more shared memory than there is.
+    SharedMemory(Kernel),
+}
 
-impl Display for Deadlock {
+impl Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "threads of {} wait for each other", self.0.name())
+        match self {
+            Stopped::Deadlock(kernel) => write!(f, "threads of {} wait for each other", kernel.name()),
+            Stopped::SharedMemory(kernel) => write!(f, "{} has too much shared memory", kernel.name()),
+        }
     }
 }
 
-impl std::error::Error for Deadlock {}
+impl std::error::Error for Stopped {}
 
 /// Large words, so that it is aligned for all that kernels read.
 pub struct HostMemory(RefCell<Vec<u128>>);
@@ -82,7 +91,12 @@ impl Emulation {
         }
         let packed = Self::compiled(folder.path(), "libpacked.so", None)?;
         let wide = Self::compiled(folder.path(), "libwide.so", Some("-DWIDE"))?;
-        Some(Emulation { libraries: [packed, wide], order: Mutex::new(Rng::with_seed(1)), _folder: folder })
+        Some(Emulation {
+            libraries: [packed, wide],
+            order: Mutex::new(Rng::with_seed(1)),
+            shared_bytes_most: 227 << 10,
+            _folder: folder,
+        })
     }
 
     fn compiled(folder: &Path, name: &str, define: Option<&str>) -> Option<Library> {
@@ -104,20 +118,39 @@ impl Emulation {
     }
 }
 
+impl Emulation {
+    /// Of so many bytes of shared memory for a block; before that as many as an H100 has.
+    #[allow(dead_code, reason = "not every test that plays a card does so on several")]
+    pub fn limited(&mut self, bytes: u32) {
+        self.shared_bytes_most = bytes;
+    }
+
+    /// Votes, shuffles, barriers and atomic operations of all threads so far.
+    #[allow(dead_code, reason = "not every test that plays a card counts")]
+    pub fn steps(&self) -> u64 {
+        let of = |library: &Library| {
+            // SAFETY: the function's signature; it reads a number, while nobody runs a kernel.
+            unsafe { library.get::<extern "C" fn() -> u64>(b"emulated_steps").expect("it is there")() }
+        };
+        let _nobody_runs = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        self.libraries.iter().map(of).sum()
+    }
+}
+
 impl Machine for Emulation {
-    type Error = Deadlock;
+    type Error = Stopped;
     type Memory = HostMemory;
 
-    fn allocate(&self, bytes: usize) -> Result<HostMemory, Deadlock> {
+    fn allocate(&self, bytes: usize) -> Result<HostMemory, Stopped> {
         Ok(HostMemory(RefCell::new(vec![0; bytes.div_ceil(16)])))
     }
 
-    fn write(&self, memory: &mut HostMemory, bytes: &[u8]) -> Result<(), Deadlock> {
+    fn write(&self, memory: &mut HostMemory, bytes: &[u8]) -> Result<(), Stopped> {
         bytemuck::cast_slice_mut(&mut memory.0.borrow_mut())[..bytes.len()].copy_from_slice(bytes);
         Ok(())
     }
 
-    fn read(&self, memory: &HostMemory, bytes: &mut [u8]) -> Result<(), Deadlock> {
+    fn read(&self, memory: &HostMemory, bytes: &mut [u8]) -> Result<(), Stopped> {
         bytes.copy_from_slice(&bytemuck::cast_slice(&memory.0.borrow())[..bytes.len()]);
         Ok(())
     }
@@ -128,7 +161,10 @@ impl Machine for Emulation {
         layout: Layout,
         grid: Grid,
         arguments: &A,
-    ) -> Result<(), Deadlock> {
+    ) -> Result<(), Stopped> {
+        if kernel.shared_bytes(grid.threads, layout) > self.shared_bytes_most {
+            return Err(Stopped::SharedMemory(kernel));
+        }
         let mut order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         let library = &self.libraries[usize::from(layout == Layout::Wide)];
         let launch = Launch {
@@ -145,7 +181,11 @@ impl Machine for Emulation {
                 library.get::<Emulate>(name.as_bytes()).expect("there is a function for each kernel");
             emulate(&raw const launch, std::ptr::from_ref(arguments).cast())
         };
-        if ended { Ok(()) } else { Err(Deadlock(kernel)) }
+        if ended { Ok(()) } else { Err(Stopped::Deadlock(kernel)) }
+    }
+
+    fn shared_bytes_most(&self) -> u32 {
+        self.shared_bytes_most
     }
 
     fn multiprocessors(&self) -> u32 {

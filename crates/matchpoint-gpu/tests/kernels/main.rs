@@ -2,16 +2,21 @@
 
 mod cases;
 mod emulation;
+mod limits;
+mod work;
 
 use std::path::Path;
 use std::process::Command;
 
 use cases::{
-    EXACT, LARGE, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided, first_not_compacted,
-    first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
+    CROWDED, Case, EXACT, FOREIGN, LARGE, LONG, Match, Mix, REPEATED, WILD, WITH_WILDCARDS, divided,
+    first_not_compacted, first_not_hashed_well, first_that_differs, mixes, partitioned, whole,
 };
 use emulation::Emulation;
-use matchpoint_gpu::Algorithm;
+use fastrand::Rng;
+use matchpoint_gpu::batch::{Layout, NONE};
+use matchpoint_gpu::resident::fed_at_once;
+use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
     // One warp that scans, and several; more messages than fit into a turn.
@@ -68,6 +73,7 @@ fn segments_match_as_mpi_does() {
 fn numbers_within_each_envelope_match_as_mpi_does() {
     compare(&mixes(WITH_WILDCARDS), 3, ORDERED);
     compare(&[REPEATED, Mix { any_source: 3, any_tag: 3, ..REPEATED }], 10, ORDERED);
+    compare(LONG, 4, ORDERED);
 }
 
 #[test]
@@ -75,6 +81,39 @@ fn a_whole_card_matches_as_mpi_does() {
     compare(&mixes(WITH_WILDCARDS), 1, DIVIDED);
     compare(&[REPEATED, LARGE], 2, DIVIDED);
     compare(WILD, 2, DIVIDED);
+}
+
+#[test]
+fn parts_that_outgrow_their_block_match_as_mpi_does() {
+    let Some(mut emulation) = Emulation::built() else { return };
+    emulation.limited(64 << 10);
+    assert_eq!(first_that_differs(&emulation, CROWDED, 1, DIVIDED), None);
+}
+
+/// A case in batches of what comes at a time, on a kernel that stays.
+fn resident(emulation: &Emulation, case: &Case, rng: &mut Rng) -> Vec<u32> {
+    let layout = Layout::ALL[rng.usize(..2)];
+    let batches: Vec<Batch> = (0..8)
+        .map(|turn| {
+            let share = |count: usize| count * turn / 8..count * (turn + 1) / 8;
+            let (envelopes, selectors) = (share(case.envelopes.len()), share(case.selectors.len()));
+            Batch::in_layout(layout, &case.envelopes[envelopes], &case.selectors[selectors]).unwrap()
+        })
+        .collect();
+    let mut matched = vec![NONE; case.selectors.len()];
+    for (receive, message) in fed_at_once(emulation, 64, &batches, rng.u64(..)).unwrap().concat() {
+        assert_eq!(matched[receive as usize], NONE, "receive {receive} is matched twice");
+        matched[receive as usize] = message;
+    }
+    matched
+}
+
+/// It keeps what batches leave, and ends when it is told so.
+#[test]
+fn a_kernel_that_stays_matches_as_mpi_does() {
+    compare(&mixes(WITH_WILDCARDS), 1, resident);
+    compare(&[REPEATED, FOREIGN], 3, resident);
+    compare(LONG, 1, resident);
 }
 
 #[test]
@@ -142,7 +181,28 @@ fn mistakes_in_hashing_are_found() {
 /// What is wrong, in which file, what stands there, what is put in its place, and who should notice.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
-const MISTAKES: [Mistake; 19] = [
+const MISTAKES: [Mistake; 27] = [
+    (
+        "what came meets nothing that was left before",
+        "resident.cu",
+        "message_base + threads <= old_messages ? old_receives : 0",
+        "old_receives",
+        resident,
+    ),
+    (
+        "messages that were left meet nothing that comes",
+        "resident.cu",
+        "message_base + threads <= old_messages ? old_receives : 0",
+        "message_base + threads <= old_messages ? receive_count : 0",
+        resident,
+    ),
+    (
+        "what is left loses its name",
+        "resident.cu",
+        "rest.message_names[left] = queue.message_names[at];",
+        "",
+        resident,
+    ),
     ("a message is taken twice", "matrix.cu", "left ^= wins ? first : 0;", "", MATRIX),
     ("a receive is taken twice", "matrix.cu", "(is_first || batch.matched[fetched] == NONE)", "true", MATRIX),
     (
@@ -215,7 +275,36 @@ const MISTAKES: [Mistake; 19] = [
         "{}",
         DIVIDED,
     ),
-    ("a message that a wildcard has is given away", "ordered.cu", "seeks = *held != TAKEN;", "", DIVIDED),
+    ("a message that a wildcard has is given away", "segments.cu", "seeks = *held != TAKEN;", "", DIVIDED),
+    ("a part is left while its messages seek", "segments.cu", "if (!any_seeks)", "if (is_first)", ORDERED),
+    (
+        "a part in which receives wait is passed over",
+        "ordered.cu",
+        "__syncthreads_or(waits)",
+        "true",
+        ORDERED,
+    ),
+    (
+        "receives of a long segment are queued over those before",
+        "long.cu",
+        "ledger.placed[slot] += tables.receives[threadIdx.x];",
+        "",
+        ORDERED,
+    ),
+    (
+        "receives of a long segment are given away twice",
+        "long.cu",
+        "ledger.left[slot] = left - min(left, tables.receives[threadIdx.x]);",
+        "",
+        ORDERED,
+    ),
+    (
+        "envelopes of a long segment are not compared",
+        "long.cu",
+        "is_same(ledger.keys[found], envelope)",
+        "true",
+        ORDERED,
+    ),
 ];
 
 /// Kernels with a mistake are found out by the comparisons above. Each in a process of its own, which it may bring down.
@@ -255,6 +344,9 @@ fn nobody_notices_a_mistake() {
     match file {
         "divide.cu" => mixes.push(LARGE),
         "wild.cu" => mixes.extend(WILD),
+        "resident.cu" => mixes.push(FOREIGN),
+        "long.cu" | "ordered.cu" => mixes.extend(LONG),
+        "segments.cu" => mixes.extend(LONG.iter().chain(WILD)),
         _ => {}
     }
     assert_eq!(first_that_differs(&emulation, &mixes, 3, match_case), None);

@@ -26,6 +26,7 @@ const BURSTS_PER_LOOK: u64 = 8;
 /// An engine, everywhere.
 pub(crate) struct MeasuredEngine {
     name: String,
+    substitute: Option<String>,
     world: u32,
     is_first: bool,
     copies: Copies,
@@ -127,6 +128,7 @@ impl MeasuredEngine {
         }
         Ok(MeasuredEngine {
             name: name.to_owned(),
+            substitute: probe.substitute().map(str::to_owned),
             world,
             is_first,
             copies: Copies::Repeated,
@@ -345,8 +347,16 @@ impl MeasuredEngine {
         }
     }
 
+    /// Who matched in its place, if anybody did at any rank.
+    fn substitute(&self) -> Option<String> {
+        let mut live = self.ranks.iter().filter_map(|rank| rank.live.as_ref());
+        let now = live.find_map(|live| live.counted.substitute());
+        now.or(self.substitute.as_deref()).map(str::to_owned)
+    }
+
     /// Keeps what it counted, and gives its memory back.
     fn stop(&mut self, why: Stopped) {
+        self.substitute = self.substitute();
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(AtRank::retire);
     }
@@ -374,6 +384,7 @@ impl MeasuredEngine {
         let (unmatched_receives, unmatched_messages) = self.unmatched(observers);
         EngineMeasurements {
             name: self.name.clone(),
+            substitute: self.substitute(),
             sampled: if self.stopped.is_some() { sampled } else { 1.0 },
             full: self.stopped == Some(Stopped::Full),
             too_large: self.stopped == Some(Stopped::Memory),

@@ -206,6 +206,10 @@ impl Engine for Counted {
         self.engine.demands()
     }
 
+    fn substitute(&self) -> Option<&str> {
+        self.engine.substitute()
+    }
+
     fn footprint(&self) -> Footprint {
         let own = size_of::<Self>() as u64;
         let inner = self.engine.footprint();

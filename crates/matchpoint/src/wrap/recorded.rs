@@ -120,6 +120,10 @@ impl Engine for Recorded {
         self.engine.demands()
     }
 
+    fn substitute(&self) -> Option<&str> {
+        self.engine.substitute()
+    }
+
     fn footprint(&self) -> Footprint {
         self.engine.footprint()
     }

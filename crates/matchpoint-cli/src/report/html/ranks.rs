@@ -39,13 +39,17 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements, slowest: f64) ->
         number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
     };
     let way = stands_for(&engine.name).map_or(String::new(), |of| format!(" <small>as in {of}</small>"));
+    let substitute = engine
+        .substitute
+        .as_ref()
+        .map_or(String::new(), |of| format!(" <small><code>{}</code> in its place</small>", escape(of)));
     let estimated = if engine.sampled < 1.0 {
         format!(" <abbr title=\"estimated from {} of its searches\">≈</abbr>", share(engine.sampled))
     } else {
         String::new()
     };
     format!(
-        "<tr><th scope=\"row\"><code>{}</code>{way}{estimated}{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td>\
+        "<tr><th scope=\"row\"><code>{}</code>{way}{substitute}{estimated}{wrong}</th><td>{}</td><td>{}</td><td class=\"wide\">{}</td>\
          <td>{}</td><td>{}</td></tr>",
         escape(&engine.name),
         count(attempts),

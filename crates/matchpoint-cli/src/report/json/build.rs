@@ -173,6 +173,7 @@ fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
 fn engine(of: &EngineMeasurements) -> Engine<'_> {
     Engine {
         name: &of.name,
+        substitute: of.substitute.as_deref(),
         sampled: of.sampled,
         stopped: stopped(of),
         timed_counting: of.timed_counting,

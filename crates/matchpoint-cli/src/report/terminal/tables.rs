@@ -140,8 +140,13 @@ fn engines(report: &Report<'_>, page: &mut Page) {
     let ways = engines
         .iter()
         .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, stands_for(&of.name)?)));
-    let ways: Vec<_> =
-        ways.chain([format!("time is of all ranks, at rank {rank} between warm and cold")]).collect();
+    let substitutes = engines.iter().filter_map(|of| {
+        Some(format!("`{}` matched in the place of `{}`", of.substitute.as_ref()?, of.name))
+    });
+    let ways: Vec<_> = ways
+        .chain(substitutes)
+        .chain([format!("time is of all ranks, at rank {rank} between warm and cold")])
+        .collect();
     let estimated =
         if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
     page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));

@@ -385,6 +385,42 @@ mod tests {
         let mut document: Value = serde_json::from_slice(&document).unwrap();
         assert_eq!(read(&document, &jobs), Ok((card(), before)));
         document["results"] = json!([]);
-        assert_eq!(read(&document, &jobs), Err("none of the measurements".to_owned()));
+        assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
+    }
+
+    /// One that is damaged is named, whether it is drawn or not.
+    #[test]
+    fn a_damaged_result_is_named() {
+        let jobs = jobs();
+        let mut document = Vec::new();
+        json(&card(), &measured(&jobs), &mut document).unwrap();
+        let document: Value = serde_json::from_slice(&document).unwrap();
+        let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
+        let number = fed + 1;
+        for (at, key, value, says) in [
+            (
+                1,
+                "rate",
+                json!("fast"),
+                "number 2 of its `results` (Matrix, `128 entries`) has \"fast\" in place of a figure as `rate`",
+            ),
+            (1, "rate_least", Value::Null, "has nothing in place of a figure as `rate_least`"),
+            (1, "matches", json!(1.5), "has 1.5 in place of a figure as `matches`"),
+            (1, "rate_most", json!(-1.0), "has -1.0 in place of a figure as `rate_most`"),
+            (0, "label", json!(7), "number 1 of its `results` has no text `label`"),
+            (
+                fed,
+                "hybrid",
+                json!([]),
+                &format!("number {number} of its `results` (Fed, `batches of 1`) has [] in"),
+            ),
+            (1, "label", document["results"][0]["label"].clone(), "twice"),
+        ] {
+            let mut damaged = document.clone();
+            damaged["results"][at][key] = value;
+            let error = read(&damaged, &jobs).unwrap_err();
+            assert!(error.contains(says), "{error}");
+            assert!(read(&damaged, &jobs[..1]).is_err(), "{key}");
+        }
     }
 }

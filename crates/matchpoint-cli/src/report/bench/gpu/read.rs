@@ -1,27 +1,33 @@
 //! What an earlier `matchpoint bench --gpu --json` wrote, read again.
 
+use std::collections::HashMap;
+
 use matchpoint_gpu::card::Description;
-use matchpoint_gpu::figures::{Job, Measured};
+use matchpoint_gpu::figures::{Figure, Job, Measured};
 use matchpoint_gpu::measure::{Fed, Rate};
 use serde_json::Value;
 
 /// A card, and what it did.
 pub type OnCard<'a> = (Description, Vec<(&'a Job, Measured)>);
 
-/// The card, and what it did of `jobs`: those that the document knows by figure and label.
+/// The card, and what it did of `jobs`: those that the document knows by figure and label. Other measurements are left out, but
+/// have to be whole, too.
 ///
 /// # Errors
-/// What the document lacks.
+/// What the document lacks, or which of its results is damaged.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
-    let card = card(&document["card"]).ok_or("no `card` with all that describes one")?;
-    let results = document["results"].as_array().ok_or("no `results`")?;
-    let of = |job: &'a Job| {
-        let figure = format!("{:?}", job.figure);
-        let is_it = |result: &&Value| result["figure"] == *figure && result["label"] == *job.label;
-        Some((job, measured(results.iter().find(is_it)?)?))
-    };
+    let card = card(&document["card"]).ok_or("it has no `card` with all that describes one")?;
+    let results = document["results"].as_array().ok_or("it has no `results`")?;
+    let mut known = HashMap::new();
+    for (at, result) in results.iter().enumerate() {
+        let row = Row::of(result).map_err(|damage| format!("number {} of its `results` {damage}", at + 1))?;
+        if known.insert((row.figure.to_owned(), row.label), row.measured).is_some() {
+            return Err(format!("its `results` have {}, `{}` twice", row.figure, row.label));
+        }
+    }
+    let of = |job: &'a Job| Some((job, known.remove(&(format!("{:?}", job.figure), &*job.label))?));
     let measured: Vec<_> = jobs.iter().filter_map(of).collect();
-    if measured.is_empty() { Err("none of the measurements".to_owned()) } else { Ok((card, measured)) }
+    if measured.is_empty() { Err("it has none of the measurements".to_owned()) } else { Ok((card, measured)) }
 }
 
 fn card(card: &Value) -> Option<Description> {
@@ -39,18 +45,56 @@ fn card(card: &Value) -> Option<Description> {
     })
 }
 
-fn measured(result: &Value) -> Option<Measured> {
-    let number = |key: &str| result[key].as_f64();
-    if let Some(median) = number("rate") {
-        let (least, most) = (number("rate_least")?, number("rate_most")?);
-        let matches = result["matches"].as_u64()? as usize;
-        return Some(Measured::Rate(Rate { median, least, most, matches }));
+/// A result.
+struct Row<'a> {
+    figure: &'a str,
+    label: &'a str,
+    measured: Measured,
+}
+
+impl<'a> Row<'a> {
+    /// # Errors
+    /// What is wrong with it.
+    fn of(result: &'a Value) -> Result<Self, String> {
+        let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
+        let (figure, label) = (text("figure")?, text("label")?);
+        let is_fed = figure == format!("{:?}", Figure::Fed);
+        let measured = if is_fed { fed(result) } else { rate(result) };
+        let measured = measured.map_err(|key| {
+            let found = match &result[key] {
+                Value::Null => "nothing".to_owned(),
+                found => found.to_string(),
+            };
+            format!("({figure}, `{label}`) has {found} in place of a figure as `{key}`")
+        })?;
+        Ok(Row { figure, label, measured })
     }
-    Some(Measured::Fed(Fed {
-        entries: result["entries"].as_u64()? as usize,
-        by_host: number("by_host")?,
-        by_card: number("by_card")?,
-        latency_ns: (number("latency_ns")?, number("latency_p99_ns")?),
-        engine: ("hybrid".to_owned(), number("hybrid")?),
+}
+
+/// A number that something measured may be.
+fn number(result: &Value, key: &'static str) -> Result<f64, &'static str> {
+    result[key].as_f64().filter(|number| number.is_finite() && *number >= 0.0).ok_or(key)
+}
+
+fn count(result: &Value, key: &'static str) -> Result<usize, &'static str> {
+    result[key].as_u64().and_then(|count| count.try_into().ok()).ok_or(key)
+}
+
+fn rate(result: &Value) -> Result<Measured, &'static str> {
+    Ok(Measured::Rate(Rate {
+        median: number(result, "rate")?,
+        least: number(result, "rate_least")?,
+        most: number(result, "rate_most")?,
+        matches: count(result, "matches")?,
+    }))
+}
+
+fn fed(result: &Value) -> Result<Measured, &'static str> {
+    Ok(Measured::Fed(Fed {
+        entries: count(result, "entries")?,
+        by_host: number(result, "by_host")?,
+        by_card: number(result, "by_card")?,
+        latency_ns: (number(result, "latency_ns")?, number(result, "latency_p99_ns")?),
+        engine: ("hybrid".to_owned(), number(result, "hybrid")?),
     }))
 }
