@@ -146,7 +146,10 @@ fn a_rank_to_which_the_dead_owe_answers() {
         let ran = job.args(["-disable-auto-cleanup", "-n", "3", "sh", "-c", &rank]).run();
         // MPICH ends the rank, whatever it is told to do with errors; nobody else could.
         assert!(ran.code != Some(124), "{ran}");
-        assert!(ran.stderr.contains("caused connection abort") || ran.stdout.contains("owing: right, 2"), "{ran}");
+        assert!(
+            ran.stderr.contains("caused connection abort") || ran.stdout.contains("owing: right, 2"),
+            "{ran}"
+        );
     });
 }
 
