@@ -3,6 +3,8 @@
 
 mod mock;
 
+use std::mem::zeroed;
+use std::ptr;
 use std::sync::Once;
 
 use matchpoint_fabric::abi::*;
@@ -18,13 +20,24 @@ fn endpoints(count: usize) -> Vec<Opened> {
     mock::talk::endpoints(count, BOTH)
 }
 
-/// Looks until something has failed: its context.
+/// Looks until something has failed: its context. MPI libraries would take `FI_ECANCELED` for what the application did.
 fn failure(at: &Opened) -> usize {
     loop {
-        let (complete, failed) = look(at, 1);
-        assert!(complete.is_empty(), "nothing is there to be completed");
-        if let [context] = failed[..] {
-            return context;
+        // SAFETY: zeros are entries; an open queue, and room for as many.
+        unsafe {
+            let (mut entry, mut error): (CqTaggedEntry, CqErrEntry) = (zeroed(), zeroed());
+            let rc = (*(*at.cq).ops).readfrom.expect("it reads")(
+                at.cq,
+                (&raw mut entry).cast(),
+                1,
+                ptr::null_mut(),
+            );
+            assert!(rc <= 0, "nothing is there to be completed");
+            if rc == -(errno::EAVAIL as isize) {
+                (*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0);
+                assert_ne!(error.err, errno::ECANCELED);
+                return error.op_context as usize;
+            }
         }
     }
 }
@@ -117,5 +130,51 @@ fn a_peer_that_is_only_silent_is_waited_for_and_hears_little() {
     }
     complete.sort_unstable();
     assert_eq!(complete, [11, 21]);
+    assert!(room == sent);
+}
+
+/// As cores say it that drop what a broken connection had under way: of a message that is announced, of its data, and of the request
+/// for it.
+#[test]
+fn what_a_core_drops_is_no_cancellation() {
+    for dies_before in [true, false] {
+        let all = endpoints(2);
+        let (to, from) = acquainted(&all[0], &all[1]);
+        world().gone_error = errno::ECANCELED;
+        let mut room = vec![0; LONG];
+        receive(&all[1], from, 5, &mut room, 21);
+        if dies_before {
+            world().gone.insert(to);
+            send(&all[0], to, 5, &[1; LONG], 11);
+            assert_eq!(failure(&all[0]), 11);
+        }
+        world().gone.clear();
+        send(&all[0], to, 5, &[1; LONG], 12);
+        if !dies_before {
+            // The sender's private endpoint: nobody can ask it.
+            world().gone.insert(2);
+            look(&all[0], 1);
+            assert_eq!(failure(&all[1]), 21);
+        }
+    }
+}
+
+#[test]
+fn who_was_taken_out_of_the_vector_is_not_asked_after() {
+    let all = endpoints(2);
+    let (to, from) = acquainted(&all[0], &all[1]);
+    let sent = [3; LONG];
+    send(&all[0], to, 5, &sent, 11);
+    reaches(&all[0], &all[1]);
+    all[0].remove(to);
+    // The core takes nothing for who is not there.
+    assert_eq!(look(&all[0], 1_000_000), (vec![], vec![]));
+    let mut room = vec![0; LONG];
+    receive(&all[1], from, 5, &mut room, 21);
+    let mut complete = Vec::new();
+    while complete.len() < 2 {
+        complete.extend(look(&all[1], 1).0);
+        complete.extend(look(&all[0], 1).0);
+    }
     assert!(room == sent);
 }

@@ -136,20 +136,25 @@ fn a_rank_that_is_killed() {
     });
 }
 
-/// Ranks die that owe one an answer: a request for its long message, and the data of theirs. It does not wait for ever.
+/// A rank dies that owes another the request for its long message, or the data of its own: the other does not wait for ever.
 #[test]
 fn a_rank_to_which_the_dead_owe_answers() {
     with("mpich-wheel", |mpi| {
-        let rank = format!("trap '' USR1; {} owing; true", built(mpi, "faults", "faults").display());
-        let launcher = mpi.mpiexec();
-        let job = Job::new(&["--core", "tcp"]).args([launcher.as_os_str()]);
-        let ran = job.args(["-disable-auto-cleanup", "-n", "3", "sh", "-c", &rank]).run();
-        // MPICH ends the rank, whatever it is told to do with errors; nobody else could.
-        assert!(ran.code != Some(124), "{ran}");
-        assert!(
-            ran.stderr.contains("caused connection abort") || ran.stdout.contains("owing: right, 2"),
-            "{ran}"
-        );
+        for (core, what) in ["tcp", "tcp;ofi_rxm"]
+            .into_iter()
+            .flat_map(|core| ["owing-request", "owing-data"].into_iter().map(move |what| (core, what)))
+        {
+            let rank = format!("trap '' USR1; {} {what}; true", built(mpi, "faults", "faults").display());
+            let launcher = mpi.mpiexec();
+            let job = Job::new(&["--core", core]).env("MATCHPOINT_FRONT_END", "layered");
+            let job = job.args([launcher.as_os_str()]);
+            let ran = job.args(["-disable-auto-cleanup", "-n", "2", "sh", "-c", &rank]).run();
+            // MPICH ends the rank, whatever it is told to do with errors.
+            assert!(ran.code != Some(124), "{core}, {what}: {ran}");
+            let failed =
+                ran.stderr.contains("caused connection abort") || ran.stdout.contains("it has failed");
+            assert!(failed, "{core}, {what}: {ran}");
+        }
     });
 }
 

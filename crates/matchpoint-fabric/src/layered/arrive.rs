@@ -181,6 +181,7 @@ impl FrontEnd {
         self.acquaintance.forget(addr);
         self.credit.forget(addr);
         self.count_no_more(addr);
+        self.ask_no_more(addr);
     }
 
     #[inline]

@@ -24,15 +24,16 @@ pub enum Answer {
 }
 
 impl Knock {
-    /// At a socket's address (`FI_SOCKADDR_IN`, `FI_SOCKADDR_IN6`), and what is known at once. `None`: it cannot be tried.
-    pub fn at(address: &Address) -> Option<(Self, Answer)> {
-        let family = c_int::from(u16::from_ne_bytes(*address.0.first_chunk()?));
-        let needed = match family {
-            libc::AF_INET => size_of::<sockaddr_in>(),
-            libc::AF_INET6 => size_of::<sockaddr_in6>(),
-            _ => return None,
-        };
-        let name = address.0.get(..needed)?;
+    /// At a socket's address (`FI_SOCKADDR_IN`, `FI_SOCKADDR_IN6`), from the interface of another, and what is known at once.
+    /// `None`: it cannot be tried.
+    pub fn at(address: &Address, from: &Address) -> Option<(Self, Answer)> {
+        let (family, name) = socket_address(address)?;
+        let (own_family, own) = socket_address(from)?;
+        if family != own_family {
+            return None;
+        }
+        let mut own = own.to_vec();
+        own[PORT].fill(0);
         let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: a call without pointers.
         let socket = unsafe { libc::socket(family, kind, 0) };
@@ -42,8 +43,14 @@ impl Knock {
         // SAFETY: just opened, and nobody else's.
         let socket = unsafe { OwnedFd::from_raw_fd(socket) };
         // SAFETY: as many bytes as are said; the kernel reads them wherever they lie.
+        if unsafe { libc::bind(socket.as_raw_fd(), own.as_ptr().cast::<sockaddr>(), own.len() as socklen_t) }
+            != 0
+        {
+            return None;
+        }
+        // SAFETY: as many bytes as are said; the kernel reads them wherever they lie.
         let rc = unsafe {
-            libc::connect(socket.as_raw_fd(), name.as_ptr().cast::<sockaddr>(), needed as socklen_t)
+            libc::connect(socket.as_raw_fd(), name.as_ptr().cast::<sockaddr>(), name.len() as socklen_t)
         };
         let error = if rc == 0 { 0 } else { io::Error::last_os_error().raw_os_error().unwrap_or(0) };
         let answer = if error == libc::EINPROGRESS { Answer::None } else { of_error(error) };
@@ -67,6 +74,20 @@ impl Knock {
     }
 }
 
+/// Where both kinds have their port.
+const PORT: std::ops::Range<usize> = 2..4;
+
+/// Its family, and as many bytes as that takes.
+fn socket_address(address: &Address) -> Option<(c_int, &[u8])> {
+    let family = c_int::from(u16::from_ne_bytes(*address.0.first_chunk()?));
+    let bytes = match family {
+        libc::AF_INET => size_of::<sockaddr_in>(),
+        libc::AF_INET6 => size_of::<sockaddr_in6>(),
+        _ => return None,
+    };
+    Some((family, address.0.get(..bytes)?))
+}
+
 fn of_error(error: c_int) -> Answer {
     if error == libc::ECONNREFUSED { Answer::Nobody } else { Answer::Perhaps }
 }
@@ -84,7 +105,8 @@ mod tests {
     }
 
     fn answer(at: &Address) -> Answer {
-        let (knock, mut answer) = Knock::at(at).expect("it can be tried");
+        let from = address("127.0.0.1:9".parse().expect("an address"));
+        let (knock, mut answer) = Knock::at(at, &from).expect("it can be tried");
         while answer == Answer::None {
             answer = knock.answer();
         }
@@ -103,7 +125,8 @@ mod tests {
     #[test]
     fn only_addresses_of_sockets_are_tried() {
         for bytes in [&b""[..], b"fi_shm://17", &[2, 0, 1]] {
-            assert!(Knock::at(&Address(bytes.to_vec())).is_none());
+            let address = Address(bytes.to_vec());
+            assert!(Knock::at(&address, &address).is_none());
         }
     }
 }

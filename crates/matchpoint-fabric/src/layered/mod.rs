@@ -386,6 +386,7 @@ impl FrontEnd {
 
     /// What an operation was to send cannot be: so what it is for fails.
     fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
+        let error = transfer::not_canceled(error);
         // SAFETY: an operation that the core is done with, or never had.
         let (kind, of, to, flags) =
             unsafe { ((*operation).kind, (*operation).of, (*operation).destination(), (*operation).flags) };
@@ -401,7 +402,7 @@ impl FrontEnd {
             self.done(operation);
         }
         if kind == Kind::Control && flags & INQUIRY != 0 {
-            self.inquiries.has_gone(to);
+            self.inquiry_failed(to, error);
         } else {
             self.peer_is_gone(to);
         }

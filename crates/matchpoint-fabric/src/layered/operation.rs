@@ -56,7 +56,8 @@ pub enum Stage {
     Awaiting,
     /// The core has its data, or will have.
     Sending,
-    /// Data that will not come: the core is to give back its buffers.
+    /// Nobody is asked after it any more: data that will not come, whose buffers the core is to give back; or a send to somebody
+    /// whom the application has taken out of its vector.
     GivenUp,
 }
 
@@ -266,10 +267,9 @@ impl Arena {
     /// Who owes an answer that was owed at the last call already; some of them more than once.
     pub fn owing(&self) -> Vec<Destination> {
         let mut owing = Vec::new();
-        for operation in self.all() {
+        for (by, operation) in self.owed() {
             // SAFETY: within what was used.
             let operation = unsafe { &mut *operation };
-            let Some(by) = operation.owed_by() else { continue };
             if std::mem::replace(&mut operation.owed, operation.generation) == operation.generation
                 && owing.last() != Some(&by)
             {
@@ -279,10 +279,10 @@ impl Arena {
         owing
     }
 
-    /// Operations for which this peer owes an answer.
-    pub fn owed_by(&self, peer: Destination) -> Vec<*mut Operation> {
+    /// Operations for which somebody owes an answer, and who.
+    pub fn owed(&self) -> impl Iterator<Item = (Destination, *mut Operation)> + use<'_> {
         // SAFETY: within what was used.
-        self.all().filter(|&operation| unsafe { (*operation).owed_by() } == Some(peer)).collect()
+        self.all().filter_map(|operation| Some((unsafe { (*operation).owed_by() }?, operation)))
     }
 
     /// The core has closed the endpoints: nothing of this is used any more, but the addresses stay taken.

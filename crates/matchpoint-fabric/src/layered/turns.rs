@@ -59,6 +59,11 @@ impl<Peer: Copy + Eq + Hash, Thing: Copy> Turns<Peer, Thing> {
         }
     }
 
+    /// Every peer that something waits for.
+    pub fn waited_for(&self) -> impl Iterator<Item = Peer> {
+        self.peers.iter().copied()
+    }
+
     /// Takes all that waits for this one, in order.
     pub fn take_all(&mut self, peer: Peer) -> VecDeque<Thing> {
         self.peers.retain(|&other| other != peer);

@@ -53,7 +53,7 @@ unsafe fn send(
             };
             let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
             let error = match fails {
-                _ if world().gone.contains(&to) => libc::ECONNRESET,
+                _ if world().gone.contains(&to) => world().gone_error,
                 true => errno::EIO,
                 false => 0,
             };

@@ -56,6 +56,8 @@ pub struct World {
     pub keeps_failures: bool,
     /// What is sent there does not arrive, and fails; what is received from there fails.
     pub gone: HashSet<Addr>,
+    /// With this.
+    pub gone_error: c_int,
     /// Endpoints are in use, and cannot be closed.
     pub keeps_endpoints: bool,
     /// What may be injected, in bytes.
@@ -103,6 +105,7 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         failing_tag: None,
         keeps_failures: false,
         gone: HashSet::new(),
+        gone_error: libc::ECONNRESET,
         keeps_endpoints: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
@@ -291,7 +294,7 @@ impl Ep {
             tag: message.tag,
         };
         let error = match missing {
-            _ if world().gone.contains(&(message.from as Addr)) => libc::ECONNRESET,
+            _ if world().gone.contains(&(message.from as Addr)) => world().gone_error,
             0 => 0,
             _ => errno::ETRUNC,
         };
