@@ -20,6 +20,7 @@ pub mod entry;
 mod inquiries;
 mod knock;
 mod operation;
+mod outcomes;
 mod private;
 mod receive;
 mod send;
@@ -34,9 +35,8 @@ use std::rc::Rc;
 use libc::iovec;
 
 use crate::abi::{
-    ADDR_UNSPEC, Addr, CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_SRX_CTX, CqErrEntry, CqTaggedEntry, ENABLE, Fid,
-    FidCq, FidDomain, FidEp, MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma,
-    OpsTagged, errno, flags,
+    ADDR_UNSPEC, Addr, CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp,
+    MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
 };
 use crate::address_vector::AddressVector;
 use crate::dump::{self, Tell, Told};
@@ -46,7 +46,7 @@ use crate::layered::credit::Credit;
 use crate::layered::entry::{Entry, State};
 use crate::layered::inquiries::Inquiries;
 pub use crate::layered::operation::Arena;
-use crate::layered::operation::{Destination, INQUIRY, Kind, Operation, Stage, WHOLE, new_bytes};
+use crate::layered::operation::{Destination, Kind, Operation, new_bytes};
 use crate::layered::private::Private;
 use crate::layered::transfer::UnderWay;
 use crate::layered::turns::Turns;
@@ -382,98 +382,6 @@ impl FrontEnd {
             }
         }
         self.ask_for_more();
-    }
-
-    /// What an operation was to send cannot be: so what it is for fails.
-    fn undeliverable(&mut self, operation: *mut Operation, error: i32) {
-        let error = transfer::not_canceled(error);
-        // SAFETY: an operation that the core is done with, or never had.
-        let (kind, of, to, flags) =
-            unsafe { ((*operation).kind, (*operation).of, (*operation).destination(), (*operation).flags) };
-        if kind == Kind::Send {
-            self.sent(operation, error);
-        } else {
-            // An announcement is of a send, a request of a receive's data.
-            match self.arena().find(of) {
-                Some((Kind::Send, send)) => self.sent(send, error),
-                Some((Kind::Data, data)) => self.abandoned(data, error),
-                _ => {}
-            }
-            self.done(operation);
-        }
-        if kind == Kind::Control && flags & INQUIRY != 0 {
-            self.inquiry_failed(to, error);
-        } else {
-            self.peer_is_gone(to);
-        }
-    }
-
-    /// The core has completed one of our operations.
-    ///
-    /// # Safety
-    /// `done.op_context` is one of our operations.
-    pub unsafe fn completed(&mut self, done: &CqTaggedEntry, source: Addr) {
-        let operation = done.op_context.cast::<Operation>();
-        // SAFETY: the caller's.
-        match unsafe { (*operation).kind } {
-            Kind::Bounce => {
-                // SAFETY: the core has put a message there.
-                unsafe { self.arrived(operation, done, source) };
-                self.post_buffer(operation);
-            }
-            Kind::Request => {
-                // SAFETY: as above.
-                unsafe { self.requested(operation, done.len) };
-                self.post_buffer(operation);
-            }
-            Kind::Control => self.control_sent(operation),
-            Kind::Send => self.sent(operation, 0),
-            Kind::Data => self.received(operation, 0),
-            Kind::Free => debug_assert!(false, "an operation completes once"),
-        }
-    }
-
-    /// One of our operations has failed.
-    ///
-    /// # Safety
-    /// `failed.op_context` is one of our operations.
-    pub unsafe fn failed(&mut self, failed: &CqErrEntry) {
-        let operation = failed.op_context.cast::<Operation>();
-        // SAFETY: the caller's.
-        match unsafe { (*operation).kind } {
-            Kind::Bounce | Kind::Request if failed.err == errno::ECANCELED => {}
-            Kind::Bounce => {
-                // A message that does not fit, say: of another eager size than ours.
-                self.lose(failed.tag, failed.len, failed.err);
-                self.post_buffer(operation);
-            }
-            Kind::Request => self.post_buffer(operation),
-            Kind::Control | Kind::Send => self.undeliverable(operation, failed.err),
-            Kind::Data => self.received(operation, failed.err),
-            Kind::Free => debug_assert!(false, "an operation completes once"),
-        }
-    }
-
-    /// A control message is on its way; if the application's message was in it, its send is complete, else an answer is owed.
-    fn control_sent(&mut self, control: *mut Operation) {
-        // SAFETY: an operation that has come to its end.
-        let (of, flags) = unsafe { ((*control).of, (*control).flags) };
-        if let Some((Kind::Send, send)) = self.arena().find(of) {
-            // SAFETY: just found.
-            let stage = unsafe { &mut (*send).stage };
-            if flags & WHOLE != 0 {
-                self.sent(send, 0);
-            } else if *stage == Stage::Announcing {
-                *stage = Stage::Awaiting;
-            }
-        }
-        self.done(control);
-    }
-
-    /// An operation has come to its end.
-    fn done(&mut self, operation: *mut Operation) {
-        // SAFETY: the core has completed it.
-        unsafe { self.arena().give_back(operation) };
     }
 }
 
