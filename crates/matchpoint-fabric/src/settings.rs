@@ -92,6 +92,11 @@ pub fn settings() -> &'static Settings {
     })
 }
 
+/// The providers that a core consists of: of `tcp;ofi_rxm`, `tcp` and `ofi_rxm`.
+pub fn parts(core: &CStr) -> impl Iterator<Item = &[u8]> {
+    core.to_bytes().split(|&byte| byte == b';')
+}
+
 impl Settings {
     /// We are a utility provider: libfabric appends our name to the core's by itself.
     pub fn is_utility(&self) -> bool {

@@ -6,6 +6,7 @@ mod mock;
 use std::mem::zeroed;
 use std::ptr;
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use matchpoint_fabric::abi::*;
 use mock::opened::{BOTH, Opened};
@@ -22,7 +23,7 @@ fn endpoints(count: usize) -> Vec<Opened> {
 
 /// Looks until something has failed: its context. MPI libraries would take `FI_ECANCELED` for what the application did.
 fn failure(at: &Opened) -> usize {
-    loop {
+    until(|| {
         // SAFETY: zeros are entries; an open queue, and room for as many.
         unsafe {
             let (mut entry, mut error): (CqTaggedEntry, CqErrEntry) = (zeroed(), zeroed());
@@ -33,12 +34,23 @@ fn failure(at: &Opened) -> usize {
                 ptr::null_mut(),
             );
             assert!(rc <= 0, "nothing is there to be completed");
-            if rc == -(errno::EAVAIL as isize) {
+            (rc == -(errno::EAVAIL as isize)).then(|| {
                 (*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0);
                 assert_ne!(error.err, errno::ECANCELED);
-                return error.op_context as usize;
-            }
+                error.op_context as usize
+            })
         }
+    })
+}
+
+/// Looks again and again until something comes of it.
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it never comes");
     }
 }
 
@@ -59,6 +71,26 @@ fn arrives(from: &Opened, at: &Opened) {
         look(from, 1);
         look(at, 1);
     }
+}
+
+/// A long message that is announced: 11. Its receiver's core has the announcement.
+fn announced(all: &[Opened], to: Addr) {
+    send(&all[0], to, 5, &[3; LONG], 11);
+    reaches(&all[0], &all[1]);
+}
+
+/// It is received after all.
+fn is_received(all: &[Opened], from: Addr) {
+    let mut room = vec![0; LONG];
+    receive(&all[1], from, 5, &mut room, 21);
+    let mut complete = Vec::new();
+    until(|| {
+        all.iter().for_each(|at| complete.extend(look(at, 1).0));
+        (complete.len() == 2).then_some(())
+    });
+    complete.sort_unstable();
+    assert_eq!(complete, [11, 21]);
+    assert!(room == [3; LONG]);
 }
 
 #[test]
@@ -98,9 +130,10 @@ fn a_receive_of_a_message_whose_sender_dies_before_it_sends_the_data_fails() {
     send(&all[0], to, 5, &[1; LONG], 11);
     // SAFETY: an endpoint of the core's. The private endpoints are behind the application's, in their order.
     let is_asked = || unsafe { (*world().endpoints[2]).under_way() } > 0;
-    while !is_asked() {
+    until(|| {
         look(&all[1], 1);
-    }
+        is_asked().then_some(())
+    });
     world().gone.insert(2);
     assert_eq!(failure(&all[1]), 21);
     assert_eq!(look(&all[1], 500), (vec![], vec![]), "once");
@@ -110,27 +143,17 @@ fn a_receive_of_a_message_whose_sender_dies_before_it_sends_the_data_fails() {
 fn a_peer_that_is_only_silent_is_waited_for_and_hears_little() {
     let all = endpoints(2);
     let (to, from) = acquainted(&all[0], &all[1]);
-    let sent = [3; LONG];
-    send(&all[0], to, 5, &sent, 11);
-    reaches(&all[0], &all[1]);
+    announced(&all, to);
     // SAFETY: an endpoint of the core's.
     let under_way = || unsafe { (*world().endpoints[1]).under_way() };
-    while under_way() < 6 {
+    until(|| {
         assert_eq!(look(&all[0], 1), (vec![], vec![]), "nobody says that the peer has died");
-    }
+        (under_way() >= 6).then_some(())
+    });
     assert_eq!(look(&all[0], 100_000), (vec![], vec![]));
     // The time between two of them doubles: of thirty, the last would come after ten days.
     assert!(under_way() < 30, "{} messages", under_way());
-    let mut room = vec![0; LONG];
-    receive(&all[1], from, 5, &mut room, 21);
-    let mut complete = Vec::new();
-    while complete.len() < 2 {
-        complete.extend(look(&all[1], 1).0);
-        complete.extend(look(&all[0], 1).0);
-    }
-    complete.sort_unstable();
-    assert_eq!(complete, [11, 21]);
-    assert!(room == sent);
+    is_received(&all, from);
 }
 
 /// As cores say it that drop what a broken connection had under way: of a message that is announced, of its data, and of the request
@@ -163,18 +186,9 @@ fn what_a_core_drops_is_no_cancellation() {
 fn who_was_taken_out_of_the_vector_is_not_asked_after() {
     let all = endpoints(2);
     let (to, from) = acquainted(&all[0], &all[1]);
-    let sent = [3; LONG];
-    send(&all[0], to, 5, &sent, 11);
-    reaches(&all[0], &all[1]);
+    announced(&all, to);
     all[0].remove(to);
     // The core takes nothing for who is not there.
     assert_eq!(look(&all[0], 1_000_000), (vec![], vec![]));
-    let mut room = vec![0; LONG];
-    receive(&all[1], from, 5, &mut room, 21);
-    let mut complete = Vec::new();
-    while complete.len() < 2 {
-        complete.extend(look(&all[1], 1).0);
-        complete.extend(look(&all[0], 1).0);
-    }
-    assert!(room == sent);
+    is_received(&all, from);
 }

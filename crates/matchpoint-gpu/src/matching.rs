@@ -207,8 +207,9 @@ impl<M: Machine> Loaded<M> {
 
 /// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
-/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. By votes,
-/// where many receives leave something open, whichever algorithm keeps MPI's order.
+
+/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. What
+/// [`Algorithm::Ordered`] is asked for is matched by votes where many receives leave something open.
 ///
 /// # Errors
 /// The machine failed, or has not enough memory.
@@ -232,18 +233,18 @@ pub fn match_batch<M: Machine>(
         return Ok(partition.matched_before(&loaded.matched(machine)?));
     }
     let mut loaded = Loaded::new(machine, batch, &[batch.whole()])?;
-    let way = || Way::of(messages, receives, batch.wildcards(), Division::fits(machine, batch.layout()));
-    let by = match algorithm {
-        Algorithm::Ordered => match way() {
-            Way::Numbers => Algorithm::Ordered,
-            Way::Votes => Algorithm::Matrix,
+    let mut by = algorithm;
+    if algorithm == Algorithm::Ordered {
+        let has_card = Division::fits(machine, batch.layout());
+        match Way::of(messages, receives, batch.wildcards(), has_card) {
+            Way::Numbers => {}
+            Way::Votes => by = Algorithm::Matrix,
             Way::WholeCard => {
                 Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
                 return loaded.matched(machine);
             }
-        },
-        other => other,
-    };
+        }
+    }
     let voters = if by == Algorithm::Matrix { messages } else { entries };
     loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
     loaded.matched(machine)

@@ -140,20 +140,18 @@ fn a_rank_that_is_killed() {
 #[test]
 fn a_rank_to_which_the_dead_owe_answers() {
     with("mpich-wheel", |mpi| {
-        for (core, what) in ["tcp", "tcp;ofi_rxm"]
-            .into_iter()
-            .flat_map(|core| ["owing-request", "owing-data"].into_iter().map(move |what| (core, what)))
-        {
-            let rank = format!("trap '' USR1; {} {what}; true", built(mpi, "faults", "faults").display());
-            let launcher = mpi.mpiexec();
-            let job = Job::new(&["--core", core]).env("MATCHPOINT_FRONT_END", "layered");
-            let job = job.args([launcher.as_os_str()]);
-            let ran = job.args(["-disable-auto-cleanup", "-n", "2", "sh", "-c", &rank]).run();
-            // MPICH may end the job, whatever it is told to do with errors, and what was said be lost; 124: nobody did.
-            assert!(
-                ran.code != Some(124) && !ran.stdout.contains("it has not failed"),
-                "{core}, {what}: {ran}"
-            );
+        for core in ["tcp", "tcp;ofi_rxm"] {
+            for what in ["owing-request", "owing-data"] {
+                let rank = format!("trap '' USR1; {} {what}; true", built(mpi, "faults", "faults").display());
+                let launcher = mpi.mpiexec();
+                let job = Job::new(&["--core", core]).env("MATCHPOINT_FRONT_END", "layered");
+                let job = job.args([launcher.as_os_str()]);
+                let ran = job.args(["-disable-auto-cleanup", "-n", "2", "sh", "-c", &rank]).run();
+                assert!(ran.stdout.contains("owing: waiting"), "{core}, {what}: {ran}");
+                // MPICH may end the job, whatever it is told to do with errors, and what is said last be lost; 124: nobody did.
+                assert!(ran.code != Some(124), "{core}, {what}: {ran}");
+                assert!(!ran.stdout.contains("it has not failed"), "{core}, {what}: {ran}");
+            }
         }
     });
 }

@@ -8,6 +8,7 @@
 use std::ffi::CStr;
 
 use crate::layered::wire::LONGEST;
+use crate::settings::parts;
 
 /// The size of rxm's pieces is a setting of its own.
 const RXM_BUFFER: &str = "FI_OFI_RXM_BUFFER_SIZE";
@@ -22,8 +23,7 @@ const SHM_PIECE: usize = 4096;
 ///
 /// `inject_bytes` is the core's `inject_size`: no core sends that little in pieces.
 pub fn most_bytes(core: &CStr, inject_bytes: usize, asked: usize) -> usize {
-    let core = core.to_bytes();
-    let is_of = |name: &[u8]| core.split(|&byte| byte == b';').any(|part| part == name);
+    let is_of = |name: &[u8]| parts(core).any(|part| part == name);
     if is_of(b"ofi_rxm") {
         let buffer = std::env::var(RXM_BUFFER).ok().and_then(|bytes| bytes.parse().ok());
         asked.min(of_piece(buffer.unwrap_or(RXM_BUFFER_BYTES)))

@@ -16,7 +16,7 @@ use crate::layered::FrontEnd;
 use crate::layered::knock::{Answer, Knock};
 use crate::layered::operation::{Destination, INQUIRY, Kind, Operation, PRIVATE, Stage};
 use crate::layered::wire::{ALIVE, REQUEST, Request};
-use crate::settings::settings;
+use crate::settings::{parts, settings};
 
 /// Ticks of the processor's clock, some milliseconds, for which nothing is looked at.
 const TICKS: u64 = 1 << 24;
@@ -76,11 +76,17 @@ impl Inquiries {
         }
     }
 
+    /// Peers are asked after: not where that would tell nothing, nor where nobody wants it.
+    #[inline]
+    pub fn are_made(&self) -> bool {
+        self.patience > 0
+    }
+
     /// At every look for completions: whether it is time to look who owes an answer, or who cannot give one. Then it stays so until
     /// that is done.
     #[inline]
     pub fn are_due(&self) -> bool {
-        if self.patience > 0 && ticks().wrapping_sub(self.last.get()) > TICKS {
+        if ticks().wrapping_sub(self.last.get()) > TICKS {
             self.look_at_the_clock();
         }
         self.are_due.get()
@@ -95,7 +101,9 @@ impl Inquiries {
 
     /// Something could not be sent there, or does not come from there: that may be of one message, or of all.
     pub fn suspect(&mut self, peer: Destination) {
-        self.suspects.insert(peer);
+        if self.are_made() {
+            self.suspects.insert(peer);
+        }
     }
 
     /// The number may become another peer's.
@@ -134,15 +142,11 @@ impl Inquiries {
         }
     }
 
-    /// Its host says that nobody listens there. The second time that counts.
-    fn is_refused_twice(&mut self, peer: Destination) -> bool {
+    /// Its host says that nobody listens there. Whether it has said so before: once is no proof.
+    fn refused_again(&mut self, peer: Destination) -> bool {
         self.again(peer);
         self.peers.get_mut(&peer).is_some_and(|patience| std::mem::replace(&mut patience.is_refused, true))
     }
-}
-
-fn parts(core: &CStr) -> impl Iterator<Item = &[u8]> {
-    core.to_bytes().split(|&byte| byte == b';')
 }
 
 /// Of memory that two processes share nothing breaks when one of them dies; messages would only fill it.
@@ -172,7 +176,7 @@ impl FrontEnd {
         self.inquiries.are_due.set(false);
         let gone = std::mem::take(&mut self.inquiries.gone);
         if !gone.is_empty() {
-            self.fail_what_owe(&gone);
+            self.fail_what_they_owe(&gone);
         }
         let suspects = std::mem::take(&mut self.inquiries.suspects);
         if !suspects.is_empty() {
@@ -217,7 +221,7 @@ impl FrontEnd {
         self.arena().owed().filter(|(peer, _)| peers.contains(peer))
     }
 
-    fn fail_what_owe(&mut self, peers: &HashSet<Destination>) {
+    fn fail_what_they_owe(&mut self, peers: &HashSet<Destination>) {
         for &peer in peers {
             // The core would try to send it for ever.
             for operation in self.deferred.take_all(peer) {
@@ -306,7 +310,7 @@ impl FrontEnd {
     fn heard(&mut self, peer: Destination, knock: Knock, answer: Answer) {
         match answer {
             Answer::None => self.inquiries.knocks.push((peer, knock)),
-            Answer::Nobody if self.inquiries.is_refused_twice(peer) => self.has_gone(peer),
+            Answer::Nobody if self.inquiries.refused_again(peer) => self.has_gone(peer),
             Answer::Nobody | Answer::Perhaps => {}
         }
     }
@@ -334,14 +338,14 @@ mod tests {
     #[test]
     fn one_refusal_is_none() {
         let mut inquiries = Inquiries { patience: 10, ..Inquiries::new(c"tcp") };
-        assert!(!inquiries.is_refused_twice(peer(1)), "it owes nothing");
+        assert!(!inquiries.refused_again(peer(1)), "it owes nothing");
         inquiries.after(&[peer(1)], 0);
-        assert!(!inquiries.is_refused_twice(peer(1)));
+        assert!(!inquiries.refused_again(peer(1)));
         assert_eq!(inquiries.after(&[peer(1)], 1), [peer(1)], "it is asked after at once");
-        assert!(inquiries.is_refused_twice(peer(1)));
+        assert!(inquiries.refused_again(peer(1)));
         inquiries.forget(peer(1));
         inquiries.after(&[peer(1)], 2);
-        assert!(!inquiries.is_refused_twice(peer(1)), "another peer of that number");
+        assert!(!inquiries.refused_again(peer(1)), "another peer of that number");
     }
 
     #[test]

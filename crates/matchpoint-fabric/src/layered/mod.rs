@@ -360,10 +360,10 @@ impl FrontEnd {
         self.is_waiting() || self.may_be_owed() && self.inquiries.are_due()
     }
 
-    /// Something is under way for which a peer may owe an answer.
+    /// Something is under way for which a peer may owe an answer, and be asked after.
     #[inline]
     pub fn may_be_owed(&self) -> bool {
-        self.arena().under_way() > POSTED
+        self.arena().under_way() > POSTED && self.inquiries.are_made()
     }
 
     #[cold]

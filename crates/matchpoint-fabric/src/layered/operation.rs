@@ -73,7 +73,7 @@ pub struct Operation {
     /// How often this place was used: tells a late answer from one for the present owner.
     pub generation: u32,
     /// The generation that was last seen to owe an answer: if it is this one, it does so for long.
-    owed: u32,
+    seen_owed: u32,
     /// The memory of a bounce or request buffer, or of a control message or an injected one.
     pub buffer: *mut u8,
     /// Bytes there.
@@ -270,7 +270,7 @@ impl Arena {
         for (by, operation) in self.owed() {
             // SAFETY: within what was used.
             let operation = unsafe { &mut *operation };
-            if std::mem::replace(&mut operation.owed, operation.generation) == operation.generation
+            if std::mem::replace(&mut operation.seen_owed, operation.generation) == operation.generation
                 && owing.last() != Some(&by)
             {
                 owing.push(by);

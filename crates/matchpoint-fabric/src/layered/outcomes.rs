@@ -26,7 +26,7 @@ impl FrontEnd {
         if kind == Kind::Control && flags & INQUIRY != 0 {
             self.inquiry_failed(to, error);
         } else {
-            self.peer_is_gone(to);
+            self.peer_may_be_gone(to);
         }
     }
 

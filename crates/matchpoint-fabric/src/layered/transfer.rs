@@ -100,7 +100,7 @@ impl FrontEnd {
 
     /// The core says that something could not be sent there, or does not come from there: whoever it is has died, or cannot
     /// be reached. It is asked after; and what it owes is not in the way of others' messages any more.
-    pub(crate) fn peer_is_gone(&mut self, peer: Destination) {
+    pub(crate) fn peer_may_be_gone(&mut self, peer: Destination) {
         match peer.is_private {
             true => self.under_way.forget(peer.addr),
             false => self.count_no_more(peer.addr),
@@ -250,7 +250,7 @@ impl FrontEnd {
         let from = unsafe { (*receive).private };
         self.under_way.ends(from);
         if error != 0 {
-            self.peer_is_gone(Destination { is_private: true, addr: from });
+            self.peer_may_be_gone(Destination { is_private: true, addr: from });
         }
         self.complete(receive, error);
         self.ask_for_more();

@@ -110,6 +110,8 @@ static void owing(int bytes, int is_sent) {
     }
     if (is_sent) MPI_Isend(buffer, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
     else MPI_Irecv(buffer, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+    printf("owing: waiting\n");
+    fflush(stdout);
     printf("owing: it has %s\n", MPI_Wait(&request, MPI_STATUS_IGNORE) ? "failed" : "not failed");
     fflush(stdout);
     _exit(0);

@@ -1,6 +1,6 @@
 //! Work grows with what is matched, not with its square: counted, not timed.
 
-use matchpoint::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+use matchpoint::{ContextId, Envelope, Rank, Selector, Tag};
 use matchpoint_gpu::batch::NONE;
 use matchpoint_gpu::machine::Grid;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
@@ -13,8 +13,7 @@ fn runs(of_messages: &[u64], of_receives: &[u64], entries: usize) -> Batch {
         let all = of.iter().flat_map(|&tag| std::iter::repeat_n(tag, entries / of.len()));
         all.map(|tag| Envelope::new(ContextId(0), Rank(1), Tag(tag))).collect()
     };
-    let asks = |of: &Envelope| Selector::new(of.context, Wild::Is(of.source), Wild::Is(of.tag));
-    let selectors: Vec<Selector> = envelopes(of_receives).iter().map(asks).collect();
+    let selectors: Vec<Selector> = envelopes(of_receives).iter().map(Selector::exactly).collect();
     Batch::of(&envelopes(of_messages), &selectors)
 }
 
