@@ -9,8 +9,10 @@
 //! An entry may be in `L` chains at once, one for each of its pairs of links: a hash bin and the order of arrival, say.
 //! Push, unlink and removal are O(1).
 
+mod front;
 mod lent;
 
+pub(crate) use self::front::Front;
 pub(crate) use self::lent::{Lent, Taken};
 use crate::engine::Refused;
 
@@ -125,6 +127,13 @@ impl<T: Copy, const L: usize> Slab<T, L> {
     #[inline]
     pub(crate) fn next(&self, at: Place, which: usize) -> Place {
         self.slots[at as usize].links[which].next
+    }
+
+    /// An entry, and the one after it in the chain that its first links are in.
+    #[inline]
+    pub(crate) fn get_and_next(&self, at: Place) -> (&T, Place) {
+        let slot = &self.slots[at as usize];
+        (&slot.value, slot.links[0].next)
     }
 
     #[inline]

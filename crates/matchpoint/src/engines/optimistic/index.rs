@@ -1,7 +1,7 @@
 //! One index (§III-B): a table of bins, each a chain in which what has the same key lies in order. A list is an index
 //! of one bin.
 
-use crate::chains::{Aged, Chain, Place, Slab};
+use crate::chains::{Aged, Chain, Front, Place, Slab};
 use crate::engine::Refused;
 use crate::hashes;
 
@@ -141,5 +141,22 @@ impl<const W: usize> Index<W> {
     /// 8-byte pointers to head and tail, where here the head is a 32-bit place and knows the tail.
     pub(super) fn bytes(&self) -> u64 {
         (self.bins.capacity() * size_of::<Chain<W>>()) as u64
+    }
+}
+
+impl Index {
+    /// What was taken off the front of a bin is not in it any more, `head` is its oldest entry now.
+    #[inline]
+    pub(super) fn cut<T: Copy, const L: usize>(
+        &mut self,
+        slab: &mut Slab<Aged<T>, L>,
+        number: usize,
+        front: Front,
+        head: Place,
+    ) {
+        if let Some(bin) = self.bins.get_mut(number) {
+            bin.cut(slab, front, head);
+            self.occupied -= u32::from(*bin == Chain::default());
+        }
     }
 }

@@ -1,13 +1,13 @@
 //! Messages of one communicator that arrive one after the other, nothing being posted between them. So what a message has found
 //! not to accept its envelope need not be compared with the next of that envelope: where many are alike, as where they conflict,
-//! a message costs a step in its chain.
+//! a message costs a step in its chain. What is taken off the front of a chain is cut off when the stream leaves it.
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptor;
 use super::{Optimistic, Tally};
-use crate::chains::{Aged, NIL, Place, Slab};
-use crate::engine::RecvId;
+use crate::chains::{Aged, Front, NIL, Place, Slab};
+use crate::engine::{Receive, RecvId};
 use crate::envelope::Envelope;
 use crate::hashes::Hashes;
 
@@ -27,10 +27,14 @@ pub(in crate::engines) struct Stream<'a> {
 struct Lane {
     class: Class,
     bin: usize,
-    /// What lies before it does not accept the envelope.
+    /// What lies before it was taken, or does not accept the envelope.
     at: Place,
     /// Its own; greater than all others at the end.
     label: u64,
+    /// What was taken and is not cut off yet: all that lies before `at`, or nothing.
+    front: Front,
+    /// Something that lies before `at` stays.
+    has_passed: bool,
 }
 
 impl Stream<'_> {
@@ -51,10 +55,17 @@ impl Stream<'_> {
             if at == NIL {
                 return None;
             }
-            let fits = self.receives.get(at).value.receive.selector.matches(envelope);
-            lane.go_to(self.receives.next(at, 0), self.receives);
-            if fits {
-                return Some(self.posted.of_mut(lane.class).take(self.receives, at, lane.bin).receive.id);
+            let (entry, next) = self.receives.get_and_next(at);
+            let Receive { id, selector } = &entry.value.receive;
+            let (id, is_found) = (*id, selector.matches(envelope));
+            if is_found && !lane.has_passed {
+                lane.front.take(self.receives, at);
+            } else {
+                lane.pass(at, is_found, self.posted, self.receives);
+            }
+            lane.go_to(next, self.receives);
+            if is_found {
+                return Some(id);
             }
         }
     }
@@ -64,6 +75,8 @@ impl Stream<'_> {
         self.envelope = *envelope;
         let hashes = Hashes::of(envelope);
         for lane in &mut self.lanes[..self.count] {
+            lane.leave(self.posted, self.receives);
+            lane.has_passed = false;
             let index = self.posted.of(lane.class);
             lane.bin = index.number(lane.class.key(hashes));
             lane.go_to(index.head(lane.bin), self.receives);
@@ -71,7 +84,40 @@ impl Stream<'_> {
     }
 }
 
+impl Drop for Stream<'_> {
+    fn drop(&mut self) {
+        for lane in &mut self.lanes[..self.count] {
+            lane.leave(self.posted, self.receives);
+        }
+    }
+}
+
 impl Lane {
+    /// Leaves what lies at `at` where it is, or takes it from behind what was left.
+    #[cold]
+    fn pass(
+        &mut self,
+        at: Place,
+        is_found: bool,
+        posted: &mut PostedIndexes,
+        receives: &mut Slab<Aged<Descriptor>, 1>,
+    ) {
+        self.leave(posted, receives);
+        self.has_passed = true;
+        if is_found {
+            posted.of_mut(self.class).take(receives, at, self.bin);
+        }
+    }
+
+    /// Cuts off what was taken.
+    #[inline(always)]
+    fn leave(&mut self, posted: &mut PostedIndexes, receives: &mut Slab<Aged<Descriptor>, 1>) {
+        if !self.front.is_empty() {
+            let front = std::mem::take(&mut self.front);
+            posted.of_mut(self.class).cut(receives, self.bin, front, self.at);
+        }
+    }
+
     #[inline(always)]
     fn go_to(&mut self, at: Place, receives: &Slab<Aged<Descriptor>, 1>) {
         self.at = at;
@@ -84,7 +130,14 @@ impl<T: Tally> Optimistic<T> {
     /// nothing was ever queued there.
     pub(in crate::engines) fn stream(&mut self, first: &Envelope) -> Option<Stream<'_>> {
         let posted = &mut self.communicators.find(first.context)?.posted;
-        let blank = Lane { class: Class::NoWildcard, bin: 0, at: NIL, label: u64::MAX };
+        let blank = Lane {
+            class: Class::NoWildcard,
+            bin: 0,
+            at: NIL,
+            label: u64::MAX,
+            front: Front::default(),
+            has_passed: false,
+        };
         let (mut lanes, mut count) = ([blank; CLASSES.len()], 0);
         for class in CLASSES {
             if !posted.of(class).is_empty() {

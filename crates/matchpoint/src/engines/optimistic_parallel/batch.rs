@@ -187,6 +187,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         let begin = out.len();
         let matched = |message: &Message| stream.take(&message.envelope);
         let ratio = ordered::run(&mut several.crew, piece, out, (threads, balance), matched);
+        drop(stream);
         self.counts.barriers += threads as u64 - 1;
         self.counts.ordered += messages.len() as u64;
         self.file(messages, &out[begin..]);
@@ -205,6 +206,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             piece.delivery.all(piece.first + number * AT_ONCE, &out[from..]);
         }
+        drop(stream);
         self.file(piece.messages, &out[begin..]);
     }
 

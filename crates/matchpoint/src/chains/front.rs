@@ -1,0 +1,82 @@
+//! Entries taken one after the other off the front of a chain, whose links are put right once for all of them.
+
+use super::{Chain, NIL, Place, Slab};
+
+/// Whether entries were taken off the front of a chain, which still begins with them: it has to be [cut](Chain::cut) before anything
+/// else is done with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Front {
+    /// The chain's; or nothing was taken.
+    tail: Place,
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Front { tail: NIL }
+    }
+}
+
+impl Front {
+    #[inline]
+    pub(crate) fn is_empty(self) -> bool {
+        self.tail == NIL
+    }
+
+    /// Takes an entry out of the slab: the oldest of the chain, or the one behind the last that was taken.
+    #[inline]
+    pub(crate) fn take<T: Copy, const L: usize>(&mut self, slab: &mut Slab<T, L>, at: Place) {
+        if self.is_empty() {
+            self.tail = slab.slots[at as usize].links[0].prev;
+        }
+        slab.remove(at);
+    }
+}
+
+impl Chain<0> {
+    /// What was taken is not in the chain any more, which begins with `head` now, the entry behind the last that was taken.
+    #[inline]
+    pub(crate) fn cut<T, const L: usize>(&mut self, slab: &mut Slab<T, L>, front: Front, head: Place) {
+        self.head = head;
+        if head != NIL {
+            slab.slots[head as usize].links[0].prev = front.tail;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_a_chain_and_what_was_taken_is_vacant() {
+        for taken in 1..=4_u8 {
+            let (mut slab, mut chain) = (Slab::<u8, 1>::default(), Chain::<0>::default());
+            for value in 0..4 {
+                let at = slab.insert(value).unwrap();
+                chain.push(&mut slab, at);
+            }
+            let (mut front, mut at) = (Front::default(), chain.head());
+            for _ in 0..taken {
+                let next = slab.next(at, 0);
+                front.take(&mut slab, at);
+                at = next;
+            }
+            chain.cut(&mut slab, front, at);
+            assert_eq!(
+                slab.iter().map(|(_, &value)| value).collect::<Vec<_>>(),
+                (taken..4).collect::<Vec<_>>()
+            );
+            assert_eq!(slab.len(), 4 - usize::from(taken));
+            for value in 4..9 {
+                let at = slab.insert(value).unwrap();
+                chain.push(&mut slab, at);
+            }
+            let values = chain.iter(&slab).map(|(_, &value)| value).collect::<Vec<_>>();
+            assert_eq!(values, (taken..9).collect::<Vec<_>>(), "the tail is known");
+            assert_eq!(slab.places(), 9 - usize::from(taken), "vacant places are used first");
+            let last = chain.iter(&slab).last().unwrap().0;
+            chain.unlink(&mut slab, last);
+            assert_eq!(chain.iter(&slab).count(), 8 - usize::from(taken));
+        }
+    }
+}
