@@ -1,8 +1,8 @@
 //! Which of several ways to match a batch is the fastest here and now: on this machine, with what else runs on it, for
 //! batches of such a size. Ways differ in time only, never in what they come to.
 //!
-//! Now and then there is a trial: batches are matched each way for a while, and some of them timed, once all workers take part.
-//! The way with the least median is taken until the next trial, unless the one that was taken until then is nearly as fast. A trial
+//! Now and then there is a trial: batches are matched each way in turn, some rounds of it, so that what disturbs one of them disturbs
+//! no way alone; and some are timed, once all workers take part. The way with the least median is taken until the next trial, unless the one that was taken until then is nearly as fast. A trial
 //! comes when trials are a fiftieth of all time, later where the last ones found the same; and at once if batches, of which some are
 //! timed, take much longer or shorter than in the trial.
 
@@ -14,11 +14,17 @@ const WAYS: usize = 3;
 /// So long a way waits for workers who sleep, before it is timed without them.
 const WARM: Duration = Duration::from_millis(1);
 
-/// Batches of each way that are not timed: what they read was written by other threads than it will be.
+/// Rounds of a trial. Who interrupts a thread does so for longer than a way's turn takes.
+const ROUNDS: usize = 3;
+
+/// Batches of each turn that are not timed: what they read was written by other threads than it will be.
 const FIRST: usize = 2;
 
+/// Batches timed of each turn.
+const TIMED: usize = 3;
+
 /// Batches timed of each way.
-const SAMPLES: usize = 7;
+const SAMPLES: usize = ROUNDS * TIMED;
 
 /// Of so much time a trial takes one part.
 const SHARE: u64 = 50;
@@ -27,7 +33,7 @@ const SHARE: u64 = 50;
 const LEAST: u64 = 64;
 
 /// After trials that found the same, the next is so many times as far away at most.
-const CALM: u64 = 16;
+const CALM: u64 = 4;
 
 /// Another way has to take less than so many hundredths of the time of the one that is taken.
 const HYSTERESIS: u64 = 95;
@@ -55,12 +61,13 @@ pub(super) struct Pace {
 #[derive(Clone, Copy)]
 struct Trial {
     began: Instant,
-    /// When its way began.
-    way_began: Instant,
+    round: usize,
     way: usize,
+    /// When its turn began.
+    turn_began: Instant,
     /// Batches of it so far with all workers there, and those that were timed.
     batches: usize,
-    taken: usize,
+    timed: usize,
     samples_ps: [[u64; SAMPLES]; WAYS],
 }
 
@@ -91,10 +98,11 @@ impl Pace {
         let now = Instant::now();
         let blank = || Trial {
             began: now,
-            way_began: now,
+            round: 0,
             way: 0,
+            turn_began: now,
             batches: 0,
-            taken: 0,
+            timed: 0,
             samples_ps: [[0; SAMPLES]; WAYS],
         };
         Lap { way: self.trial.get_or_insert_with(blank).way, started: Some(now) }
@@ -110,17 +118,21 @@ impl Pace {
     fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_complete: bool) {
         let took_ps = (ended - started).as_nanos() as u64 * 1000 / messages.max(1) as u64;
         let Some(trial) = &mut self.trial else { return self.watch(took_ps) };
-        trial.batches += usize::from(is_complete || ended - trial.way_began >= WARM);
+        trial.batches += usize::from(is_complete || ended - trial.turn_began >= WARM);
         if trial.batches <= FIRST {
             return;
         }
-        trial.samples_ps[trial.way][trial.taken] = took_ps;
-        trial.taken += 1;
-        if trial.taken < SAMPLES {
+        trial.samples_ps[trial.way][trial.round * TIMED + trial.timed] = took_ps;
+        trial.timed += 1;
+        if trial.timed < TIMED {
             return;
         }
-        (trial.taken, trial.batches, trial.way, trial.way_began) = (0, 0, trial.way + 1, ended);
+        (trial.timed, trial.batches, trial.way, trial.turn_began) = (0, 0, trial.way + 1, ended);
         if trial.way < ways {
+            return;
+        }
+        (trial.way, trial.round) = (0, trial.round + 1);
+        if trial.round < ROUNDS {
             return;
         }
         let medians = trial.samples_ps.map(|mut samples| {
@@ -161,6 +173,9 @@ mod tests {
 
     const US: Duration = Duration::from_micros(1);
 
+    /// Of a trial of two ways, if all workers are there.
+    const BATCHES: usize = 2 * ROUNDS * (FIRST + TIMED);
+
     /// A trial of two ways, of which batches of ten messages take so long; how many there were.
     fn tried(
         pace: &mut Pace,
@@ -168,13 +183,23 @@ mod tests {
         took: [Duration; 2],
         is_complete: impl Fn(usize) -> bool,
     ) -> usize {
+        disturbed(pace, now, |way, _| took[way], is_complete)
+    }
+
+    /// The same, where a batch's time hangs on how many came before it as well.
+    fn disturbed(
+        pace: &mut Pace,
+        now: &mut Instant,
+        took: impl Fn(usize, usize) -> Duration,
+        is_complete: impl Fn(usize) -> bool,
+    ) -> usize {
         let mut batches = 0;
         (pace.rest, pace.trial) = (0, None);
         pace.start(2);
         let trial = pace.trial.as_mut().expect("it begins");
-        (trial.began, trial.way_began) = (*now, *now);
+        (trial.began, trial.turn_began) = (*now, *now);
         while let Some(trial) = pace.trial {
-            let ended = *now + took[trial.way];
+            let ended = *now + took(trial.way, batches);
             pace.learn(*now, ended, 2, 10, is_complete(batches));
             (*now, batches) = (ended, batches + 1);
         }
@@ -186,7 +211,7 @@ mod tests {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
             let began = now;
-            assert_eq!(tried(&mut pace, &mut now, took, |_| true), 2 * (FIRST + SAMPLES));
+            assert_eq!(tried(&mut pace, &mut now, took, |_| true), BATCHES);
             assert_eq!((pace.best, pace.rest), (best, 50 * (now - began).as_nanos() as u64 / 4000));
             assert_eq!(pace.start(2).way, best);
         }
@@ -196,10 +221,21 @@ mod tests {
     fn a_way_is_timed_once_all_workers_are_there() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         let batches = tried(&mut pace, &mut now, [20 * US, 4 * US], |batch| batch >= 10);
-        assert_eq!(batches, 10 + 2 * (FIRST + SAMPLES));
-        // They never come: 1 ms of each way.
+        assert_eq!(batches, 10 + BATCHES);
+        // They never come: 1 ms of each turn.
         let batches = tried(&mut pace, &mut now, [20 * US, 10 * US], |_| false);
-        assert_eq!(batches, 49 + 99 + 2 * (FIRST + SAMPLES));
+        assert_eq!(batches, ROUNDS * (49 + 99) + BATCHES);
+    }
+
+    #[test]
+    fn who_is_interrupted_for_a_while_is_not_taken_for_slow() {
+        for first in 0..BATCHES {
+            let (mut pace, mut now) = (Pace::default(), Instant::now());
+            let took =
+                |way, batch| [4 * US, 6 * US][way] + if batch / 4 == first / 4 { 50 * US } else { 0 * US };
+            disturbed(&mut pace, &mut now, took, |_| true);
+            assert_eq!((pace.best, pace.best_ps), (0, 400_000), "interrupted in batch {first}");
+        }
     }
 
     #[test]
