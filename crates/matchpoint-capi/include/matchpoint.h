@@ -542,7 +542,7 @@ int32_t mp_engine_arrive(struct mp_engine *engine,
 
 /**
  * The same as `mp_engine_arrive` on each of `count` messages in turn: one crossing of the interface instead of `count`.
- * None of this library's engines matches several messages at once; the order of matches is that of single calls.
+ * `optimistic_parallel` matches them by several threads, other engines one by one; the order of matches is that of single calls.
  * Stops at the first message that is refused.
  *
  * `*done` becomes the number of messages before that one, `count` if there is none; so many of `outcomes` are written.

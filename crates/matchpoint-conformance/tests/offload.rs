@@ -1,9 +1,12 @@
 //! Matching in a thread of its own: the laws, within the budget and beyond it; and what an application sees that does not
 //! wait for answers.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use matchpoint::offload::{self, Busy, Completion, Offload, Settings};
 use matchpoint::{
-    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Queue, Rank, Receive,
+    RecvId, Refused, Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Options, check};
 
@@ -115,4 +118,99 @@ fn the_budget_is_what_engine_and_rings_may_hold() {
     }
     assert!(offload.held_bytes() > offload::BUDGET_KIB << 10);
     assert_eq!(offload.with_engine(|engine| engine.posted_len()) as u64, posted, "none is lost");
+}
+
+fn receive(id: u64) -> Receive {
+    Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Is(Rank(0)), Wild::Is(Tag(id % 3))))
+}
+
+#[test]
+fn a_receive_is_cancelled_whether_or_not_the_matcher_came_to_it() {
+    let (mut offload, mut wire) =
+        Offload::start(engines::create("list").unwrap(), Settings { ring: 4, ..Settings::default() })
+            .unwrap();
+    for id in 0..if cfg!(miri) { 5 } else { 1000 } {
+        while offload.post(receive(id)) == Err(Busy) {}
+        assert!(offload.with_engine(|engine| engine.cancel(RecvId(id))), "receive {id}");
+        assert_eq!(offload.with_engine(|engine| engine.posted_len()), 0);
+    }
+    assert_eq!(offload.poll(), None);
+    // Completions that nobody polled are not lost where room has to be made for others.
+    for round in 0..if cfg!(miri) { 2 } else { 100 } {
+        let mut polled = Vec::new();
+        for tag in 0..3 {
+            let message = Message::new(MsgId(tag), Envelope::new(ContextId(0), Rank(0), Tag(tag)));
+            while wire.arrive(message) == Err(Busy) {}
+            offload.settle(wire.handed_in());
+            while offload.post(receive(tag)) == Err(Busy) {}
+            assert!(!offload.with_engine(|engine| engine.cancel(RecvId(tag))), "it has its message");
+        }
+        polled.extend(std::iter::from_fn(|| offload.poll()));
+        let all = [0, 1, 2].map(|id| Completion::Matched(RecvId(id), MsgId(id)));
+        assert_eq!(polled, all, "round {round}");
+    }
+}
+
+/// An engine with a bug.
+struct Broken;
+
+impl Engine for Broken {
+    fn post(&mut self, _: Receive) -> Result<Option<MsgId>, Refused> {
+        panic!("a bug")
+    }
+
+    fn arrive(&mut self, _: Message) -> Result<Option<RecvId>, Refused> {
+        Ok(None)
+    }
+
+    fn probe(&mut self, _: &Selector) -> Option<MsgId> {
+        None
+    }
+
+    fn matched_probe(&mut self, _: &Selector) -> Option<MsgId> {
+        None
+    }
+
+    fn cancel(&mut self, _: RecvId) -> bool {
+        false
+    }
+
+    fn retract(&mut self, _: MsgId) -> bool {
+        false
+    }
+
+    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
+        false
+    }
+
+    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn close(&mut self, _: ContextId, _: &mut Drained) {}
+
+    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {}
+
+    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {}
+
+    fn posted_len(&self) -> usize {
+        0
+    }
+
+    fn unexpected_len(&self) -> usize {
+        0
+    }
+
+    fn footprint(&self) -> Footprint {
+        Footprint::default()
+    }
+}
+
+#[test]
+fn nobody_waits_for_an_engine_that_panicked() {
+    let (mut offload, _wire) = Offload::start(Box::new(Broken), Settings::default()).unwrap();
+    offload.post(receive(0)).unwrap();
+    let told = catch_unwind(AssertUnwindSafe(|| offload.settle(0))).expect_err("it panicked");
+    assert_eq!(told.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
+    assert!(catch_unwind(AssertUnwindSafe(|| offload.poll())).is_err());
 }

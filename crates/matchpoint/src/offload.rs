@@ -10,7 +10,8 @@
 //! messages as they come, one after the other: that is the order in which they happened, within each ring that in which they
 //! were put in. It stands for the cores of a network card (García et al. 2024, §IV), which have a memory of their own: when
 //! the engine holds more than `budget_kib` the matcher stops, and the application falls back (§III-B, §IV-E): the same engine
-//! goes on where it was, in the application's thread, as it posts and polls.
+//! goes on where it was, in the application's thread, as it posts and polls. It looks after so many commands and messages as it
+//! takes without letting go of the engine: 32.
 //!
 //! [`Offload`] is how an application uses it. [`Offloaded`] is an [`Engine`] on top of that, each call of which waits for its
 //! answer: so that the laws can be asked of it. Its name is `offload:budget_kib=4608,ring=1024,engine=NAME`.
@@ -18,6 +19,8 @@
 //! A post costs the application 1 store into a ring, a completion 1 load, and a cache line that comes from another core for
 //! each few of them; whatever the engine costs.
 
+use std::collections::VecDeque;
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -96,6 +99,8 @@ struct Shared {
     is_wanted: AtomicBool,
     /// The budget is exhausted: the application runs the matcher.
     fell_back: AtomicBool,
+    /// The engine panicked in the matcher's thread.
+    panicked: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -103,13 +108,25 @@ impl Shared {
     fn matcher(&self) -> MutexGuard<'_, Matcher> {
         self.matcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// For the application: the matcher lets go of it.
+    ///
+    /// # Panics
+    /// The engine has panicked.
+    fn claim(&self) -> MutexGuard<'_, Matcher> {
+        self.is_wanted.store(true, Ordering::Relaxed);
+        let matcher = self.matcher();
+        self.is_wanted.store(false, Ordering::Relaxed);
+        assert!(!self.panicked.load(Ordering::Relaxed), "the engine panicked in the matcher's thread");
+        matcher
+    }
 }
 
 impl Matcher {
     /// Takes at most so many commands and messages, as long as there is room for what comes of them. How many it took;
     /// whether the budget still holds.
     fn turn(&mut self, most: usize) -> (u64, bool) {
-        let (mut done, mut is_within) = (0, true);
+        let mut done = 0;
         for at in 0..most {
             // In turns, so that neither waits for ever.
             let turns: [fn(&mut Self) -> bool; 2] = [Self::command, Self::message];
@@ -118,14 +135,27 @@ impl Matcher {
                 break;
             }
             done += 1;
-            is_within = self.held_bytes() <= self.budget_bytes;
-            if !is_within {
-                // It binds the matcher's thread, not the application.
-                self.budget_bytes = u64::MAX;
-                break;
-            }
+        }
+        // Some engines look at every communicator to tell.
+        let is_within = done == 0 || self.budget_bytes == u64::MAX || self.held_bytes() <= self.budget_bytes;
+        if !is_within {
+            // It binds the matcher's thread, not the application.
+            self.budget_bytes = u64::MAX;
         }
         (done, is_within)
+    }
+
+    /// Takes the receives that were handed in, as long as there is room for what comes of them. How many it took; whether
+    /// these were all.
+    fn commands(&mut self) -> (u64, bool) {
+        let mut done = 0;
+        while self.completions.has_room(1) {
+            if !self.command() {
+                return (done, true);
+            }
+            done += 1;
+        }
+        (done, false)
     }
 
     fn held_bytes(&self) -> u64 {
@@ -163,9 +193,13 @@ pub struct Offload {
     shared: Arc<Shared>,
     commands: Sender<Receive>,
     completions: Receiver<Completion>,
+    /// Taken out of their ring to make room, and not polled yet.
+    early: VecDeque<Completion>,
     /// Receives handed in.
     posted: u64,
     thread: Option<JoinHandle<()>>,
+    /// That started it: a child that it forks has no such thread.
+    process: u32,
     patience: Patience,
 }
 
@@ -216,13 +250,25 @@ impl Offload {
             done: AtomicU64::new(0),
             is_wanted: AtomicBool::new(false),
             fell_back: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         });
         let patience = Patience::of(2, LOOKS);
         let own = Arc::clone(&shared);
-        let thread =
-            thread::Builder::new().spawn(move || work(&own, patience)).map_err(|_| Refused::Memory)?;
-        let offload = Offload { shared, commands, completions, posted: 0, thread: Some(thread), patience };
+        let thread = thread::Builder::new()
+            .name("matchpoint-offload".to_owned())
+            .spawn(move || work(&own, patience))
+            .map_err(|_| Refused::Memory)?;
+        let offload = Offload {
+            shared,
+            commands,
+            completions,
+            early: VecDeque::new(),
+            posted: 0,
+            thread: Some(thread),
+            process: process::id(),
+            patience,
+        };
         Ok((offload, Wire { messages, handed_in: 0 }))
     }
 
@@ -243,6 +289,9 @@ impl Offload {
     /// What came of something handed in before, if there is news.
     #[inline]
     pub fn poll(&mut self) -> Option<Completion> {
+        if !self.early.is_empty() {
+            return self.early.pop_front();
+        }
         self.completions.take().or_else(|| {
             if !self.shared.fell_back.load(Ordering::Relaxed) {
                 return None;
@@ -274,12 +323,23 @@ impl Offload {
         }
     }
 
-    /// Calls `act` with the engine, between two commands.
-    pub fn with_engine<A>(&self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
-        self.shared.is_wanted.store(true, Ordering::Relaxed);
-        let mut matcher = self.shared.matcher();
-        self.shared.is_wanted.store(false, Ordering::Relaxed);
-        act(&mut *matcher.engine)
+    /// Calls `act` with the engine, once it has taken all receives that were handed in: so a receive is cancelled whether or not
+    /// the matcher came to it, and a probe sees what an earlier receive left. Messages that were handed in and not taken have
+    /// not arrived yet.
+    ///
+    /// # Panics
+    /// The engine has panicked.
+    pub fn with_engine<A>(&mut self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        loop {
+            let mut matcher = self.shared.claim();
+            let (done, is_all) = matcher.commands();
+            self.shared.done.fetch_add(done, Ordering::Release);
+            if is_all {
+                return act(&mut *matcher.engine);
+            }
+            drop(matcher);
+            self.early.extend(std::iter::from_fn(|| self.completions.take()));
+        }
     }
 
     /// Bytes that the engine and the rings hold.
@@ -287,9 +347,14 @@ impl Offload {
         self.shared.matcher().held_bytes()
     }
 
+    /// Calls `act` with the engine as it is.
+    fn look<A>(&self, act: impl FnOnce(&dyn Engine) -> A) -> A {
+        act(&*self.shared.claim().engine)
+    }
+
     #[cold]
     fn work_here(&mut self) {
-        let (done, _) = self.shared.matcher().turn(usize::MAX);
+        let (done, _) = self.shared.claim().turn(usize::MAX);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
 }
@@ -297,15 +362,29 @@ impl Offload {
 impl Drop for Offload {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Release);
-        if let Some(thread) = self.thread.take() {
+        if let Some(thread) = self.thread.take().filter(|_| self.process == process::id()) {
             // It ends, or has panicked: there is nothing left to do for it.
             let _ = thread.join();
         }
     }
 }
 
+/// Says so if the matcher's thread panics, so that nobody waits for it.
+struct Watch<'a>(&'a Shared);
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.panicked.store(true, Ordering::Relaxed);
+            // Who sees it comes upon that.
+            self.0.fell_back.store(true, Ordering::Release);
+        }
+    }
+}
+
 /// What the matcher's thread does.
 fn work(shared: &Shared, patience: Patience) {
+    let _watch = Watch(shared);
     let mut looks = 0;
     while !shared.ended.load(Ordering::Acquire) {
         if shared.is_wanted.load(Ordering::Relaxed) {
@@ -430,26 +509,26 @@ impl Engine for Offloaded {
     }
 
     fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
-        self.offload.with_engine(|engine| engine.visit(queue, each));
+        self.offload.look(|engine| engine.visit(queue, each));
     }
 
     fn posted_len(&self) -> usize {
-        self.offload.with_engine(|engine| engine.posted_len())
+        self.offload.look(|engine| engine.posted_len())
     }
 
     fn unexpected_len(&self) -> usize {
-        self.offload.with_engine(|engine| engine.unexpected_len())
+        self.offload.look(|engine| engine.unexpected_len())
     }
 
     fn order(&self) -> Order {
-        self.offload.with_engine(|engine| engine.order())
+        self.offload.look(|engine| engine.order())
     }
 
     fn demands(&self) -> Hints {
-        self.offload.with_engine(|engine| engine.demands())
+        self.offload.look(|engine| engine.demands())
     }
 
     fn footprint(&self) -> Footprint {
-        self.offload.with_engine(|engine| engine.footprint())
+        self.offload.look(|engine| engine.footprint())
     }
 }

@@ -20,7 +20,7 @@
 //! again: who changes the table has all locks, and changes the epoch. So nothing is written that all threads share.
 //!
 //! Post, arrive and probes: those of the engine inside, and a lock. Cancel, retract and readdress, which name no context,
-//! take one lock after the other. Up to 256 contexts are spread at once.
+//! take one lock after the other. Some hundred contexts are spread at once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -108,19 +108,22 @@ impl Sharded {
         }
     }
 
-    /// Whether receives and messages of a context are spread by source.
-    fn is_spread(&self, context: ContextId) -> bool {
-        self.spread[context.0 as usize % SPREAD].load(Ordering::Relaxed) == u64::from(context.0) + 1
+    /// The spread context whose place this is.
+    fn spread(&self, context: ContextId) -> &AtomicU64 {
+        &self.spread[scaled(u64::from(context.0), SPREAD)]
     }
 
-    /// Contexts are numbered one by one: no two of a few share a shard.
+    /// Whether receives and messages of a context are spread by source.
+    fn is_spread(&self, context: ContextId) -> bool {
+        self.spread(context).load(Ordering::Relaxed) == u64::from(context.0) + 1
+    }
+
     fn home(&self, context: ContextId) -> usize {
-        context.0 as usize % self.shards.len()
+        scaled(u64::from(context.0), self.shards.len())
     }
 
     fn place(&self, context: ContextId, source: Rank) -> usize {
-        let mixed = (u64::from(context.0) << 32 ^ source.0).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        ((u128::from(mixed) * self.shards.len() as u128) >> 64) as usize
+        scaled(u64::from(context.0) << 32 ^ source.0, self.shards.len())
     }
 
     fn lock(&self, at: usize) -> MutexGuard<'_, Inside> {
@@ -166,7 +169,7 @@ impl Sharded {
     /// Has a context spread, or not, from now on.
     fn change(&self, _: &mut All<'_>, context: ContextId, is_spread: bool) {
         let value = if is_spread { u64::from(context.0) + 1 } else { 0 };
-        self.spread[context.0 as usize % SPREAD].store(value, Ordering::Relaxed);
+        self.spread(context).store(value, Ordering::Relaxed);
         // Pairs with the acquire in `at`. All locks are held.
         self.epoch.fetch_add(1, Ordering::Release);
     }
@@ -241,6 +244,14 @@ impl Sharded {
         }
         all[home].hints.set(context, hints)
     }
+}
+
+/// One of so many places for a number: of numbers that follow one another at whatever distance (MPI libraries number contexts one by
+/// one, or by sixteens) none has many.
+fn scaled(number: u64, places: usize) -> usize {
+    // Fibonacci hashing (Knuth 6.4): multiples of the golden ratio lie as far apart as they can.
+    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    ((u128::from(mixed) * places as u128) >> 64) as usize
 }
 
 /// Messages no longer wait in spread contexts.
@@ -339,7 +350,7 @@ impl Concurrent for Sharded {
             return self.hint_all(&mut all, context, before, hints);
         }
         let is_idle = all[home].engine(context).queued_in(context) == (0, 0);
-        let is_vacant = self.spread[context.0 as usize % SPREAD].load(Ordering::Relaxed) == 0;
+        let is_vacant = self.spread(context).load(Ordering::Relaxed) == 0;
         if !(hints.no_any_source && is_idle && is_vacant) {
             all[home].hints.reserve()?;
             all[home].engine(context).set_hints(context, hints)?;
@@ -416,5 +427,26 @@ impl Concurrent for Sharded {
             }
         }
         sum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_at_any_distance_are_spread_over_all_places() {
+        for distance in [1, 2, 3, 4, 16, 17, 64, 1024] {
+            for places in [2, 3, 16, 64, 256] {
+                let mut load = vec![0; places];
+                (0..4 * places as u64).for_each(|number| load[scaled(number * distance, places)] += 1);
+                let most = load.iter().max().copied().unwrap_or_default();
+                assert!(
+                    most <= 8,
+                    "{most} of {} at a distance of {distance} have one of {places}",
+                    4 * places
+                );
+            }
+        }
     }
 }
