@@ -100,6 +100,23 @@ fn many_masks_take_memory_for_their_receives_not_for_themselves() {
     }
 }
 
+/// While it becomes known what masks leave alone together, an index that is too narrow is made anew of what it was.
+#[test]
+fn indexes_that_become_too_narrow_make_room_for_the_next() {
+    let n = 4096;
+    let tag = |at: u64| (at / 4) << 44 | (at % 4) << 32;
+    let mut engine = engines::create("hybrid:seed=3").unwrap();
+    (0..n).for_each(|id| _ = arrive(&mut *engine, id, 7, tag(id)));
+    let without = engine.footprint().now_bytes();
+    // The first look far, and so fill what they are not going to share.
+    for at in (0..n).map(|at| (at * 37 + 511) % n) {
+        let masked = Wild::Masked(TagMask { value: Tag(tag(at)), ignore: at / 4 + 1 });
+        assert_eq!(post(&mut *engine, at, from(7), masked), Some(MsgId(at)));
+    }
+    let peak = engine.footprint().peak_bytes;
+    assert!(peak < without + 32 * n, "{without}, then {peak} bytes for {n} messages");
+}
+
 /// Masks of the lower ten bits under tags that differ in all of them: many meet under one key, some match, few are
 /// equal. Beside `list`, with all that can happen to what is queued.
 #[test]

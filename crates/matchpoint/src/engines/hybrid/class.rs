@@ -42,8 +42,9 @@ impl Openness {
     /// What is left of a key.
     #[inline]
     pub(super) fn rest(&self, key: &Key) -> Key {
-        let tag = key.tag & !self.ignore;
-        if self.any_source { Key { pair: key.pair >> 32 << 32, tag, high: 0 } } else { Key { tag, ..*key } }
+        let source = u64::from(self.any_source).wrapping_sub(1);
+        let pair = key.pair & (source | u64::MAX << 32);
+        Key { pair, tag: key.tag & !self.ignore, high: key.high & source as u32 }
     }
 
     /// The selector of a receive of this class.
