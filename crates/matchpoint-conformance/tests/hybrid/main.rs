@@ -315,6 +315,61 @@ fn no_search_by_a_wildcard_examines_more_than_a_list_would() {
     }
 }
 
+/// Of a message an index has its number, a hash and a link; of equals no more heads than for one.
+#[test]
+fn an_index_takes_sixteen_bytes_a_message() {
+    for n in [1_000, 10_000, 100_000] {
+        for (tags, each) in [(n, 17), (1, 13)] {
+            let mut engine = engines::create("hybrid:seed=3").unwrap();
+            (0..n).for_each(|id| _ = arrive(&mut *engine, id, id % 61, id % tags));
+            assert_eq!(post(&mut *engine, 0, ANY_SOURCE, tagged(n)), None);
+            let bytes = statistic(&*engine, "index bytes");
+            let most = (each * n + 8192) as f64;
+            assert!(bytes > 12.0 * n as f64 && bytes < most, "{bytes} bytes for {n} messages of {tags} tags");
+        }
+    }
+}
+
+/// The log is swept of what was taken while an index has what it finds there: beside `list`.
+#[test]
+fn what_an_index_has_is_found_in_a_log_that_was_swept() {
+    for seed in 1..=4 {
+        let mut choices = Choices::Seed(seed);
+        let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
+        let mut play = |event: Event| {
+            let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
+            assert_eq!(ours, right, "seed {seed}: {event}");
+            statistic(&*engines[0], "log of arrivals bytes")
+        };
+        let message = |id: u64| {
+            let stays = id % 32 == 0;
+            let source = if stays { Rank::UNKNOWN.0 - (id % 3) } else { id % 7 };
+            Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(source), Tag(id % 512)))
+        };
+        let mut bytes = 0.0;
+        for id in 0..30_000 {
+            play(Event::Arrive(message(id)));
+            let sought = tagged(choices.below(512));
+            let found = Selector::new(ContextId(0), ANY_SOURCE, sought);
+            let not_there = Selector::new(ContextId(0), ANY_SOURCE, tagged(1 << 40));
+            let old = MsgId(choices.below(id + 1) & !31);
+            bytes = match choices.below(64) {
+                0 => play(Event::Probe(not_there)),
+                1 | 2 => play(Event::Probe(found)),
+                3 => play(Event::MatchedProbe(found)),
+                4 => play(Event::Readdress(old, Rank(3))),
+                5 => play(Event::Retract(old)),
+                _ => bytes,
+            };
+            let Message { envelope, .. } = message(id - id.min(3));
+            if envelope.source.0 < 7 {
+                play(Event::MatchedProbe(Selector::exactly(&envelope)));
+            }
+        }
+        assert!(bytes < 4.0 * 15_000.0, "seed {seed}: {bytes} bytes for the log: it was not swept");
+    }
+}
+
 #[test]
 fn an_index_costs_arrivals_nothing() {
     // A stranger may lie in the slot under one seed or another; of eight, few have one.

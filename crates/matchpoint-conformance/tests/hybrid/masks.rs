@@ -100,6 +100,42 @@ fn many_masks_take_memory_for_their_receives_not_for_themselves() {
     }
 }
 
+/// While it becomes known what masks leave alone together, an index that is too narrow is made anew of what it was.
+#[test]
+fn indexes_that_become_too_narrow_make_room_for_the_next() {
+    let n = 4096;
+    let tag = |at: u64| (at / 4) << 44 | (at % 4) << 32;
+    let mut engine = engines::create("hybrid:seed=3").unwrap();
+    (0..n).for_each(|id| _ = arrive(&mut *engine, id, 7, tag(id)));
+    let without = engine.footprint().now_bytes();
+    // The first look far, and so fill what they are not going to share.
+    for at in (0..n).map(|at| (at * 37 + 511) % n) {
+        let masked = Wild::Masked(TagMask { value: Tag(tag(at)), ignore: at / 4 + 1 });
+        assert_eq!(post(&mut *engine, at, from(7), masked), Some(MsgId(at)));
+    }
+    let peak = engine.footprint().peak_bytes;
+    assert!(peak < without + 32 * n, "{without}, then {peak} bytes for {n} messages");
+}
+
+/// While it becomes known what masks leave alone together, receives lie in one class after the other.
+#[test]
+fn classes_that_become_too_narrow_take_no_more_than_the_one_that_remains() {
+    for masks in [64, 1024] {
+        let mut engine = engines::create("hybrid:seed=3").unwrap();
+        let tag = |at: u64| (at / 4) << 44 | (at % 4) << 32;
+        let [first, second] = [1, 2].map(|_| {
+            for at in 0..4 * masks {
+                let masked = Wild::Masked(TagMask { value: Tag(tag(at)), ignore: at / 4 + 1 });
+                assert_eq!(post(&mut *engine, at, from(7), masked), None);
+            }
+            let bytes = engine.footprint().now_bytes();
+            (0..4 * masks).for_each(|at| assert_eq!(arrive(&mut *engine, at, 7, tag(at)), Some(RecvId(at))));
+            bytes
+        });
+        assert!(first < second / 10 * 11, "{masks} masks: {first}, then {second} bytes");
+    }
+}
+
 /// Masks of the lower ten bits under tags that differ in all of them: many meet under one key, some match, few are
 /// equal. Beside `list`, with all that can happen to what is queued.
 #[test]

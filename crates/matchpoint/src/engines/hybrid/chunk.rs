@@ -16,7 +16,9 @@ const SPARSE: usize = LINES / 2;
 pub(super) type Word = u32;
 
 const TWIN: Word = 1 << 31;
-const DEAD: Word = u32::MAX;
+
+/// The word of a line whose message is known to be gone.
+pub(super) const DEAD: Word = u32::MAX;
 
 #[inline]
 pub(super) fn word(entry: Ref) -> Word {
@@ -59,6 +61,15 @@ impl Chunk {
     pub(super) fn lines(&self) -> Lines<'_> {
         let words = if self.is_sparse { 2 * self.len() } else { self.len() };
         Lines { base: self.base, words: &self.words[..words], is_sparse: self.is_sparse }
+    }
+
+    /// What a message is found by, if all lines of it are there still and it has one here.
+    #[inline]
+    pub(super) fn whole(&self, seq: u64) -> Option<Ref> {
+        let line = seq.wrapping_sub(self.base).rotate_right(1);
+        let is_here = !self.is_sparse && line < LINES as u64;
+        let word = is_here.then(|| self.words[line as usize % LINES])?;
+        (word != DEAD).then(|| entry(word))
     }
 
     /// Writes to a [place](Lines::word_of).
@@ -148,6 +159,13 @@ impl<'a> Lines<'a> {
     /// The last line's number; what comes before the first, if there is none.
     pub(super) fn last(self) -> u64 {
         self.len().checked_sub(1).map_or(self.base.saturating_sub(1), |line| self.seq(line))
+    }
+
+    /// The words from a line on, and the number of its message, if they are of messages in a row.
+    #[inline]
+    pub(super) fn row(self, line: usize) -> Option<(u64, &'a [Word])> {
+        let words = if self.is_sparse { None } else { self.words.get(line..) };
+        words.map(|words| (self.base + 2 * line as u64, words))
     }
 
     /// A line, unless it is dead.

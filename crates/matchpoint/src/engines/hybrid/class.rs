@@ -42,8 +42,9 @@ impl Openness {
     /// What is left of a key.
     #[inline]
     pub(super) fn rest(&self, key: &Key) -> Key {
-        let tag = key.tag & !self.ignore;
-        if self.any_source { Key { pair: key.pair >> 32 << 32, tag, high: 0 } } else { Key { tag, ..*key } }
+        let source = u64::from(self.any_source).wrapping_sub(1);
+        let pair = key.pair & (source | u64::MAX << 32);
+        Key { pair, tag: key.tag & !self.ignore, high: key.high & source as u32 }
     }
 
     /// The selector of a receive of this class.
@@ -64,10 +65,15 @@ pub(super) struct Class {
 }
 
 impl Class {
-    /// One without receives. Until it is known what masks have in common, there are several that are shared: these are to
-    /// take less memory.
-    fn table(is_shared: bool) -> Table {
-        if is_shared { Table::sparse_until(512) } else { Table::default() }
+    /// Slots up to which its table is sparse. Until it is known what masks have in common, there are several classes that are
+    /// shared, all but one of them for a while only: those take as little memory as they can, and one that is used again less
+    /// than others.
+    fn sparse_until(is_shared: bool, is_known: bool) -> usize {
+        match (is_shared, is_known) {
+            (false, _) => Table::default().sparse_until,
+            (true, true) => 512,
+            (true, false) => 0,
+        }
     }
 }
 
@@ -242,11 +248,12 @@ impl Classes {
         if let Some(number) = same.or_else(vacant) {
             let class = &mut self.all[number];
             (class.open, class.is_shared) = (open, is_shared);
-            class.posted.sparse_until = Class::table(is_shared).sparse_until;
+            class.posted.sparse_until = Class::sparse_until(is_shared, same.is_some());
             return Ok(number as u32);
         }
         self.all.try_reserve(1).map_err(|_| Refused::Memory)?;
-        self.all.push(Class { open, posted: Class::table(is_shared), is_shared });
+        let posted = Table::sparse_until(Class::sparse_until(is_shared, false));
+        self.all.push(Class { open, posted, is_shared });
         Ok(self.all.len() as u32 - 1)
     }
 

@@ -126,6 +126,12 @@ impl Slot {
         self.mark & 3 == kind as u64
     }
 
+    /// That entry, and nothing else, lies here.
+    #[inline]
+    pub(super) fn is_entry(&self, kind: Kind, seq: u64) -> bool {
+        self.mark & !AWAY == Slot::mark(kind, seq)
+    }
+
     /// Puts something else here. What lies with neighbours stays there.
     #[inline]
     pub(super) fn replace(&mut self, other: Slot) {

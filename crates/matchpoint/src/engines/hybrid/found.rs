@@ -1,7 +1,7 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Ref, Slot, Twin};
+use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{NEAR, Table, neighbour};
@@ -45,6 +45,27 @@ impl Table {
                 Some(Found { at, twin: if cell.own == place { NIL } else { place } })
             }
         }
+    }
+
+    /// The slot of an entry that lies plainly where it belongs, if that is so.
+    #[inline(always)]
+    pub(super) fn plain(&self, entry: Ref, kind: Kind, seq: u64) -> Option<(usize, &Slot)> {
+        let home = (entry.spot().0 & self.mask) as usize;
+        if entry.place().is_some() || home >= self.whole {
+            return None;
+        }
+        let slot = &self.slots[home];
+        if slot.is_entry(kind, seq) { Some((home, slot)) } else { None }
+    }
+
+    /// Takes out what lies there [plainly](Self::plain).
+    #[inline(always)]
+    pub(super) fn take_plain(&mut self, home: usize) -> u64 {
+        let slot = &mut self.slots[home];
+        slot.vacate();
+        let id = slot.id;
+        self.counts -= Kind::Waiting.unit();
+        id
     }
 
     /// The queue of a cell, which is in the chain of its home, or of a neighbour of that.

@@ -3,11 +3,12 @@
 
 use super::chunk::{Word, word};
 use super::class::Openness;
-use super::entry::{Kind, Ref};
+use super::entry::{At, Kind, Ref};
 use super::found::Found;
 use super::grave::Dropped;
 use super::key::{Hashing, Key};
 use super::log::Log;
+use super::pool::NIL;
 use super::table::Table;
 use crate::engine::Refused;
 
@@ -58,6 +59,28 @@ impl Unexpected<'_> {
         found
     }
 
+    /// Where a message lies, and its key, if it is there still.
+    #[inline(always)]
+    fn look_up(&self, entry: Ref, seq: u64) -> Option<(Found, Key)> {
+        if let Some((home, slot)) = self.table.plain(entry, Kind::Waiting, seq) {
+            return Some((Found::first(At::new(home, NIL)), slot.key()));
+        }
+        let found = self.resolve_beside(entry, seq)?;
+        Some((found, self.table.key(found.at)))
+    }
+
+    /// [`resolve`](Self::resolve), apart from a loop whose registers it would take.
+    #[inline(never)]
+    fn resolve_beside(&self, entry: Ref, seq: u64) -> Option<Found> {
+        self.resolve(entry, seq)
+    }
+
+    /// Where the message of a number lies, if it is there still.
+    #[inline]
+    pub(super) fn find(&self, seq: u64) -> Option<Found> {
+        self.table.resolve(self.log.find(seq)?, seq, self.hashing)
+    }
+
     /// Brings the places of some messages into the caches.
     #[inline(never)]
     fn look_at(&self, lines: impl Iterator<Item = (u64, Ref)>) {
@@ -99,42 +122,67 @@ impl<S: Store> Held<S> {
         if self.until == unexpected.clock {
             return (None, true);
         }
-        let mut has_room = true;
         let is_large = unexpected.table.slots.len() > CACHED;
-        let (mut ahead, mut more) = (if is_large { AHEAD_AFTER } else { usize::MAX }, AHEAD_AFTER);
-        let mut lines = unexpected.log.since(self.until);
-        while let Some((seq, entry)) = lines.next() {
-            if most == 0 {
-                return (None, has_room);
+        // Lines until there is something else to do than look at the next.
+        let (mut stretch, mut ahead) = (if is_large { AHEAD_AFTER.min(most) } else { most }, AHEAD_AFTER);
+        let mut left = stretch;
+        let (mut until, mut looked_at) = (self.until, 0);
+        let mut lines = unexpected.log.since(until);
+        let found = loop {
+            let Some((seq, entry)) = lines.next() else {
+                until = unexpected.clock;
+                break None;
+            };
+            if left == 0 {
+                most -= stretch;
+                if most == 0 {
+                    break None;
+                }
+                ahead = usize::min(2 * ahead, AHEAD);
+                stretch = ahead.min(most);
+                unexpected.look_at(lines.clone().take(stretch));
+                left = stretch;
             }
-            most -= 1;
-            if ahead == 0 {
-                more = usize::min(2 * more, AHEAD);
-                unexpected.look_at(lines.clone().take(more.min(most)));
-                ahead = more;
-            }
-            ahead -= 1;
-            if has_room {
-                self.until = seq;
-            }
-            let Some(found) = unexpected.resolve(entry, seq) else { continue };
-            *examined += 1;
-            let key = unexpected.table.key(found.at);
+            left -= 1;
+            until = seq;
+            let Some((found, key)) = unexpected.look_up(entry, seq) else { continue };
+            looked_at += 1;
             let rest = open.rest(&key);
             if is_it(&key, &rest) {
-                return (Some(found), has_room);
+                break Some(found);
             }
-            if has_room {
-                let line = Line { seq, word: word(entry) };
-                has_room = self.store.add(&rest, line, unexpected.hashing).is_ok();
-                self.until += u64::from(has_room);
+            let line = Line { seq, word: word(entry) };
+            if self.store.add(&rest, line, unexpected.hashing).is_err() {
+                self.until = until;
+                *examined += looked_at;
+                let most = most - stretch + left;
+                return (look_on(lines.take(most), open, is_it, unexpected, examined), false);
             }
-        }
-        if has_room {
-            self.until = unexpected.clock;
-        }
-        (None, has_room)
+            until = seq + 1;
+        };
+        self.until = until;
+        *examined += looked_at;
+        (found, true)
     }
+}
+
+/// The first message of which `is_it` says so, where there is no memory to keep any.
+#[cold]
+fn look_on(
+    lines: impl Iterator<Item = (u64, Ref)>,
+    open: &Openness,
+    is_it: impl Fn(&Key, &Key) -> bool,
+    unexpected: Unexpected<'_>,
+    examined: &mut u64,
+) -> Option<Found> {
+    let there = lines.filter_map(|(seq, entry)| unexpected.look_up(entry, seq));
+    for (found, key) in there {
+        *examined += 1;
+        if is_it(&key, &open.rest(&key)) {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// The messages that searches of one kind find.
@@ -171,6 +219,12 @@ impl<S: Store> Kept<S> {
         clock < self.clock + 2 * 4 * entries
     }
 
+    /// Whether it holds few of the dead, while so many wait, and is not being made anew.
+    #[inline]
+    pub(super) fn is_tidy(&self, waiting: usize) -> bool {
+        self.fresh.is_none() && self.held.store.len() <= 2 * waiting + SLACK
+    }
+
     /// Makes it anew if it holds too many of the dead, a little with each search, `before` which it had come so far. What
     /// nobody needs any more.
     #[inline(always)]
@@ -180,8 +234,7 @@ impl<S: Store> Kept<S> {
         unexpected: Unexpected<'_>,
         made: impl FnOnce() -> Held<S>,
     ) -> Option<Held<S>> {
-        let waiting = unexpected.table.count(Kind::Waiting);
-        if self.fresh.is_none() && self.held.store.len() <= 2 * waiting + SLACK {
+        if self.is_tidy(unexpected.table.count(Kind::Waiting)) {
             return None;
         }
         // Messages are numbered in twos.

@@ -12,7 +12,7 @@ use super::found::Found;
 use super::grave::{Dropped, Grave};
 use super::held::{Held, Kept, Store, Unexpected};
 use super::key::{Hashing, Key};
-use super::lookup::Lookup;
+use super::lookup::{Lookup, Queue};
 use super::roll::Roll;
 use super::search::{Search, Sought};
 use super::sharing::Sharing;
@@ -21,10 +21,13 @@ use crate::scan::Kernel;
 /// Small ones that are kept for others to be made of, and bytes of all of them. A program that uses a kind of wildcard now
 /// and then would allocate now and then, however long it goes on.
 const SPARE: usize = LEAST;
-const SPARE_BYTES: u64 = 128 << 10;
+const SPARE_BYTES: u64 = 32 << 10;
 
-/// Indexes that there may be in any case, and at most: each is as large as the table of what it indexes. 1024 masks that took
-/// turns in looking through 10 000 messages held 715 MB.
+/// Bytes of an index of one mask that is not kept beside the one that it shares.
+const ALONE_BYTES: u64 = 8 << 10;
+
+/// Indexes that there may be in any case, and at most: each has 16 bytes a message, so that 1024 masks that take turns in
+/// looking through 10 000 of them would hold 160 MB.
 const LEAST: usize = 8;
 const MOST: usize = 64;
 
@@ -161,8 +164,10 @@ impl Indexes {
         // What has become too narrow.
         let is_alike = |index: &Index| index.is_shared && index.kept.open.any_source == open.any_source;
         if let Some(number) = self.all.iter().position(|index| is_shared && is_alike(index)) {
-            self.replace(number, open, is_shared);
-            return Some(number);
+            return Some(self.replace(number, open, is_shared));
+        }
+        if is_shared {
+            self.drop_alone(open.any_source);
         }
         if self.has_room(waiting) {
             self.all.try_reserve_exact(1).ok()?;
@@ -177,8 +182,18 @@ impl Indexes {
         if self.searches - self.all[idle].kept.searched < IDLE * self.all.len() as u64 {
             return None;
         }
-        self.replace(idle, open, is_shared);
-        Some(idle)
+        Some(self.replace(idle, open, is_shared))
+    }
+
+    /// Drops the indexes of masks that share one from now on. Small ones stay, for masks may part again.
+    fn drop_alone(&mut self, any_source: bool) {
+        let is_alone = |kept: &Kept<Lookup>| {
+            kept.open.is_partial() && kept.open.any_source == any_source && kept.bytes() > ALONE_BYTES
+        };
+        while let Some(number) = self.all.iter().position(|index| is_alone(&index.kept)) {
+            let index = self.all.swap_remove(number);
+            self.bury(index);
+        }
     }
 
     /// Whether there may be one more.
@@ -210,10 +225,13 @@ impl Indexes {
         sharing.wide(open, || all.iter().filter(is_other).count())
     }
 
-    fn replace(&mut self, number: usize, open: Openness, is_shared: bool) {
-        let kept = Kept::new(open, made(&mut self.spare), self.searches);
-        let old = std::mem::replace(&mut self.all[number], Index { kept, is_shared });
+    /// Makes an index of what another was made of. Its number.
+    fn replace(&mut self, number: usize, open: Openness, is_shared: bool) -> usize {
+        let old = self.all.swap_remove(number);
         self.bury(old);
+        let kept = Kept::new(open, made(&mut self.spare), self.searches);
+        self.all.push(Index { kept, is_shared });
+        self.all.len() - 1
     }
 
     fn bury(&mut self, index: Index) {
@@ -282,6 +300,40 @@ impl Indexes {
     /// Drops a little of them.
     pub(super) fn tend(&mut self) {
         _ = self.grave.tend() || self.rolls.tend();
+    }
+
+    /// The number of the index that a receive looks at, and what is left of its key there, if nothing has to be done before
+    /// or after that.
+    #[inline(always)]
+    pub(super) fn at_hand(&mut self, open: Openness, rest: &Key, waiting: usize) -> Option<(usize, Key)> {
+        let is_shared = open.is_partial();
+        let (mut open, mut rest) = (open, *rest);
+        if is_shared {
+            if self.crowds > 0 || (self.searches + 1) % STEP == 0 {
+                return None;
+            }
+            open = self.sharing.known(open)?;
+            rest = open.rest(&rest);
+        }
+        let is_it = |index: &Index| index.kept.open == open && index.is_shared == is_shared;
+        let number = self.all.iter().position(is_it)?;
+        let is_ready = self.roll.is_none() && self.all[number].kept.is_tidy(waiting);
+        is_ready.then_some((number, rest))
+    }
+
+    /// The messages of an index that is [at hand](Self::at_hand).
+    #[inline(always)]
+    pub(super) fn lookup(&self, number: usize) -> &Lookup {
+        &self.all[number].kept.held.store
+    }
+
+    /// The first message of a queue of an index that is [at hand](Self::at_hand) was taken.
+    #[inline(always)]
+    pub(super) fn note_taken(&mut self, number: usize, queue: Queue, clock: u64) {
+        self.searches += 1;
+        let kept = &mut self.all[number].kept;
+        kept.held.store.pop(queue);
+        kept.note_search(self.searches, clock);
     }
 
     /// The earliest message that a receive takes.

@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::chunk::{Chunk, LINES, Lines, Word, word};
+use super::chunk::{Chunk, DEAD, LINES, Lines, Word, entry, word};
 use super::entry::Ref;
 use super::grave::Dropped;
 use crate::engine::Refused;
@@ -147,12 +147,31 @@ impl Log {
     pub(super) fn since(&self, seq: u64) -> Since<'_> {
         let chunk =
             if self.full.is_empty() || seq >= self.base { self.full.len() } else { self.chunk_of(seq) };
-        let lines = self.full.get(chunk).map_or(self.tail(), Chunk::lines);
-        Since { log: self, chunk, lines, line: lines.place(seq) }
+        let line = self.full.get(chunk).map_or(self.tail(), Chunk::lines).place(seq);
+        let mut since = Since { log: self, row: &[], seq: 0, lines: Lines::new(0, &[]), line: 0, chunk };
+        since.enter(line);
+        since
     }
 
-    /// What a message is found by. O(log lines).
+    /// What a message is found by. O(log lines), O(1) among lines that no sweep has come to.
+    #[inline]
     pub(super) fn find(&self, seq: u64) -> Option<Ref> {
+        // Of what is no message's number this makes a line that there is not.
+        let line = seq.wrapping_sub(self.base).rotate_right(1) as usize;
+        if line < self.used {
+            return Some(entry(self.tail[line]));
+        }
+        // Chunks in a row, unless some were swept.
+        let number = (self.base.wrapping_sub(seq) as usize).div_ceil(2 * LINES);
+        let chunk = self.full.len().checked_sub(number).and_then(|number| self.full.get(number));
+        match chunk.and_then(|chunk| chunk.whole(seq)) {
+            None => self.find_among(seq),
+            found => found,
+        }
+    }
+
+    #[inline(never)]
+    fn find_among(&self, seq: u64) -> Option<Ref> {
         self.full.get(self.chunk_of(seq)).map_or(self.tail(), Chunk::lines).find(seq)
     }
 
@@ -225,10 +244,14 @@ impl Dropped for Log {
 #[derive(Clone)]
 pub(super) struct Since<'a> {
     log: &'a Log,
-    /// The number of `lines`' chunk; after the last, the tail.
-    chunk: usize,
+    /// Words of messages in a row, and the number of the first.
+    row: &'a [Word],
+    seq: u64,
+    /// What is behind those: the rest of a chunk that was swept, from a line on.
     lines: Lines<'a>,
     line: usize,
+    /// Of the next chunk; the tail is that behind the last.
+    chunk: usize,
 }
 
 impl Iterator for Since<'_> {
@@ -236,6 +259,20 @@ impl Iterator for Since<'_> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<(u64, Ref)> {
+        while let Some((&word, row)) = self.row.split_first() {
+            let seq = self.seq;
+            (self.row, self.seq) = (row, seq + 2);
+            if word != DEAD {
+                return Some((seq, entry(word)));
+            }
+        }
+        self.next_elsewhere()
+    }
+}
+
+impl Since<'_> {
+    #[inline(never)]
+    fn next_elsewhere(&mut self) -> Option<(u64, Ref)> {
         loop {
             while self.line < self.lines.len() {
                 self.line += 1;
@@ -244,12 +281,26 @@ impl Iterator for Since<'_> {
                     return line;
                 }
             }
-            if self.chunk >= self.log.full.len() {
+            if self.chunk > self.log.full.len() {
                 return None;
             }
-            self.chunk += 1;
-            self.lines = self.log.full.get(self.chunk).map_or(self.log.tail(), Chunk::lines);
-            self.line = 0;
+            self.enter(0);
+            if !self.row.is_empty() {
+                return self.next();
+            }
+        }
+    }
+
+    /// Goes on with a line of the next chunk.
+    #[inline]
+    fn enter(&mut self, line: usize) {
+        let lines = self.log.full.get(self.chunk).map_or(self.log.tail(), Chunk::lines);
+        self.chunk += 1;
+        match lines.row(line) {
+            Some((seq, row)) => {
+                (self.seq, self.row, self.lines, self.line) = (seq, row, Lines::new(0, &[]), 0);
+            }
+            None => (self.row, self.lines, self.line) = (&[], lines, line),
         }
     }
 }

@@ -1,102 +1,39 @@
 //! What an index is made of: queues of messages by a hash of what is left of their keys, oldest first.
 //!
 //! ```text
-//! heads    [ ▪ ][ – ][ ▪ ][ ▪ ] …                 4 bytes each, one for each group
-//!            ▼
-//! groups   hash A, its first message ──▶ hash B, its first message     32 bytes each
-//!            ▼
-//! behind   second ─▶ third of hash A                                   16 bytes each
+//! heads     [ ▪ ][ – ][ ▪ ] …                                4 bytes each, one for two hashes
+//!             ▼
+//! records   hash A, first ══▶ second ──▶ third ──▶ hash B, first      12 bytes each
+//!                               │           ▲
+//!                               └── last ───┘
 //! ```
 //!
-//! Keys are not kept: who finds a message compares it with what is sought, since it has to be looked up anyway. (A
-//! table of keys, as that of all that is queued is, took 250 instructions more for each message that is indexed, and
-//! twice the memory.) Equal hashes are nearly always equal keys, and have a queue of their own, so that a thousand of
-//! them do not slow a stranger down.
+//! Of a message there is its number: the log says what finds it. Keys are not kept: who finds a message compares it with
+//! what is sought, since it has to be looked up anyway. (A table of keys, as that of all that is queued is, took 250
+//! instructions more for each message that is indexed, and four times the memory.) Equal hashes are nearly always equal
+//! keys, and a stranger steps over all of them at once: the first knows the second, and that the last.
 //!
 //! It grows as [tables](super::table) do (linear hashing, Litwin 1980), one head at a time.
 
-use super::chunk::Word;
 use super::grave::Dropped;
-use super::held::Line;
-use super::pool::{NIL, Place, Pool, Record};
+use super::pool::Place;
+use super::records::{END, Link, Record, Records};
 use crate::engine::Refused;
 
 /// Heads in a chunk: 2 KiB.
 const HEADS: usize = 512;
 
-type Heads = Box<[Place; HEADS]>;
+type Heads = Box<[Link; HEADS]>;
 
-/// Groups, and messages behind the first, that there is room for at once: 2 KiB, too. Made of the chunks of a pool one by
-/// one, an index that is a little longer than any before would allocate as often.
-const GROUPS: usize = 64;
-const BEHIND: usize = 128;
+/// Hashes for each head, before there is one more.
+const EACH: usize = 1;
 
-/// Room for one record more, and mostly for as many.
-#[inline]
-fn make_room<T: Record>(pool: &mut Pool<T>, records: usize) -> Result<(), Refused> {
-    if pool.has_room() || pool.reserve(records).is_ok() { Ok(()) } else { pool.reserve_one() }
-}
-
-/// The messages of a hash; the first of them.
-#[derive(Clone, Copy)]
-struct Group {
-    line: Line,
-    hash: u32,
-    /// The next group under the same head.
-    next: Place,
-    /// The second message, and the last if there are two.
-    first: Place,
-    last: Place,
-}
-
-impl Record for Group {
-    #[inline]
-    fn vacant(next: Place) -> Self {
-        Group { line: Line { seq: 0, word: 0 }, hash: 0, next, first: NIL, last: NIL }
-    }
-
-    #[inline]
-    fn next_vacant(&self) -> Place {
-        self.next
-    }
-}
-
-/// A message behind the first of a hash.
-#[derive(Clone, Copy)]
-struct Behind {
-    seq: u64,
-    word: Word,
-    next: Place,
-}
-
-impl Behind {
-    fn of(Line { seq, word }: Line, next: Place) -> Self {
-        Behind { seq, word, next }
-    }
-
-    fn line(self) -> Line {
-        Line { seq: self.seq, word: self.word }
-    }
-}
-
-impl Record for Behind {
-    #[inline]
-    fn vacant(next: Place) -> Self {
-        Behind { seq: 0, word: 0, next }
-    }
-
-    #[inline]
-    fn next_vacant(&self) -> Place {
-        self.next
-    }
-}
-
-/// A queue: its group, and the one before that under the same head.
+/// A queue: its head, the record before it under that, and its first.
 #[derive(Clone, Copy)]
 pub(super) struct Queue {
     bucket: u32,
-    before: Place,
-    group: Place,
+    before: Option<Place>,
+    pub(super) first: Place,
 }
 
 /// See the [module's documentation](self).
@@ -106,22 +43,22 @@ pub(super) struct Lookup {
     buckets: usize,
     /// Buckets that there are, or will be when the last of them is divided, but one.
     mask: u32,
-    groups: Pool<Group>,
-    behind: Pool<Behind>,
+    hashes: usize,
+    records: Records,
 }
 
 impl Lookup {
     /// Messages, dead or alive.
     #[inline]
     pub(super) fn len(&self) -> usize {
-        self.groups.len() + self.behind.len()
+        self.records.len()
     }
 
     /// Forgets all messages, and keeps the memory.
     pub(super) fn clear(&mut self) {
-        self.heads.iter_mut().for_each(|heads| heads.fill(NIL));
-        self.groups.clear();
-        self.behind.clear();
+        self.heads.iter_mut().for_each(|heads| heads.fill(END));
+        self.records.clear();
+        self.hashes = 0;
     }
 
     #[inline]
@@ -131,13 +68,17 @@ impl Lookup {
     }
 
     #[inline]
-    fn head(&self, bucket: u32) -> Place {
+    fn head(&self, bucket: u32) -> Link {
         self.heads[bucket as usize / HEADS][bucket as usize % HEADS]
     }
 
-    #[inline]
-    fn set_head(&mut self, bucket: u32, group: Place) {
-        self.heads[bucket as usize / HEADS][bucket as usize % HEADS] = group;
+    /// Lets what comes before a queue lead elsewhere.
+    #[inline(always)]
+    fn lead(&mut self, bucket: u32, before: Option<Place>, to: Link) {
+        match before {
+            None => self.heads[bucket as usize / HEADS][bucket as usize % HEADS] = to,
+            Some(before) => self.records.get_mut(before).next = to,
+        }
     }
 
     /// The messages of a hash, if there are some. Adds the hashes looked at to `examined`.
@@ -147,144 +88,145 @@ impl Lookup {
             return None;
         }
         let bucket = self.bucket(hash);
-        let (mut before, mut group) = (NIL, self.head(bucket));
-        while group != NIL {
-            *examined += 1;
-            let here = self.groups.get(group);
-            if here.hash == hash {
-                return Some(Queue { bucket, before, group });
-            }
-            (before, group) = (group, here.next);
-        }
-        None
+        let (before, first) = self.records.find(self.head(bucket), hash, examined)?;
+        Some(Queue { bucket, before, first })
     }
 
-    /// The first message of a queue.
+    /// The number of the first message of a queue.
     #[inline]
-    pub(super) fn first(&self, queue: Queue) -> Line {
-        self.groups.get(queue.group).line
+    pub(super) fn first(&self, queue: Queue) -> u64 {
+        self.records.seq(queue.first)
     }
 
-    /// The messages behind the first, each with the place before it and its own.
+    /// The place of the second message, if there is one.
     #[inline]
-    pub(super) fn behind(&self, queue: Queue) -> (Place, Place) {
-        (NIL, self.groups.get(queue.group).first)
+    pub(super) fn second(&self, queue: Queue) -> Option<Place> {
+        self.records.get(queue.first).next.equal()
     }
 
-    /// The message at a place.
+    /// The number of the message at a place.
     #[inline]
-    pub(super) fn line(&self, place: Place) -> Line {
-        self.behind.get(place).line()
+    pub(super) fn seq(&self, place: Place) -> u64 {
+        self.records.seq(place)
     }
 
-    /// The place behind another.
+    /// The place behind another that is not the first.
     #[inline]
-    pub(super) fn next(&self, place: Place) -> Place {
-        self.behind.get(place).next
+    pub(super) fn next(&self, queue: Queue, place: Place) -> Option<Place> {
+        let is_last = self.records.last(queue.first) == place;
+        if is_last { None } else { self.records.get(place).next.place() }
     }
 
-    /// Takes out the first message of a queue. False: it was the last.
+    /// Takes out the first message of a queue, whose second becomes the first. Nothing: it was the last.
     #[inline(always)]
-    pub(super) fn pop(&mut self, queue: Queue) -> bool {
-        let group = self.groups.get_mut(queue.group);
-        let (first, next) = (group.first, group.next);
-        if first != NIL {
-            let second = *self.behind.get(first);
-            (group.line, group.first) = (second.line(), second.next);
-            self.behind.remove(first);
-            return true;
+    pub(super) fn pop(&mut self, queue: Queue) -> Option<Queue> {
+        let Queue { bucket, before, first } = queue;
+        let Record { next, other: hash, .. } = *self.records.get(first);
+        self.records.remove(first);
+        let Some(second) = next.equal() else {
+            self.lead(bucket, before, next);
+            self.hashes -= 1;
+            return None;
+        };
+        self.lead(bucket, before, Link::to(second));
+        let last = std::mem::replace(&mut self.records.get_mut(second).other, hash);
+        let third = self.records.get(second).next.place().filter(|_| last != second);
+        if let Some(third) = third {
+            self.records.get_mut(second).next = Link::to_equal(third);
+            self.records.get_mut(third).other = last;
         }
-        match queue.before {
-            NIL => self.set_head(queue.bucket, next),
-            before => self.groups.get_mut(before).next = next,
-        }
-        self.groups.remove(queue.group);
-        false
+        Some(Queue { first: second, ..queue })
     }
 
-    /// Takes out a message behind the first, and the place before it unless that is the second. What comes next.
-    pub(super) fn remove(&mut self, queue: Queue, before: Place, place: Place) -> Place {
-        let next = self.next(place);
-        match before {
-            NIL => self.groups.get_mut(queue.group).first = next,
-            before => self.behind.get_mut(before).next = next,
+    /// Takes out a message behind the first, with the place before it. What comes next.
+    pub(super) fn remove(&mut self, queue: Queue, before: Place, place: Place) -> Option<Place> {
+        let last = self.records.last(queue.first);
+        let next = self.next(queue, place);
+        let link = self.records.get(place).next;
+        let new_last = if next.is_none() { before } else { last };
+        self.records.remove(place);
+        if before != queue.first {
+            self.records.get_mut(before).next = link;
+            self.set_last(queue, new_last);
+            return next;
         }
-        let group = self.groups.get_mut(queue.group);
-        if group.last == place {
-            group.last = before;
+        // The third, if there is one, becomes the second.
+        self.records.get_mut(before).next = next.map_or(link, Link::to_equal);
+        if next.is_some() {
+            self.set_last(queue, last);
         }
-        self.behind.remove(place);
         next
+    }
+
+    fn set_last(&mut self, queue: Queue, last: Place) {
+        if let Some(second) = self.second(queue) {
+            self.records.get_mut(second).other = last;
+        }
     }
 
     /// Appends a message to the queue of a hash.
     #[inline(always)]
-    pub(super) fn append(&mut self, hash: u32, line: Line) -> Result<(), Refused> {
-        match self.find(hash, &mut 0) {
-            None => self.begin(hash, line),
-            Some(queue) => {
-                make_room(&mut self.behind, BEHIND)?;
-                let place = self.behind.insert(Behind::of(line, NIL));
-                let group = self.groups.get_mut(queue.group);
-                let last = if group.first == NIL { NIL } else { group.last };
-                group.last = place;
-                match last {
-                    NIL => group.first = place,
-                    last => self.behind.get_mut(last).next = place,
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Begins a queue.
-    #[inline]
-    fn begin(&mut self, hash: u32, line: Line) -> Result<(), Refused> {
-        make_room(&mut self.groups, GROUPS)?;
-        if self.groups.len() >= self.buckets {
+    pub(super) fn append(&mut self, hash: u32, seq: u64) -> Result<(), Refused> {
+        if self.hashes >= EACH * self.buckets {
             self.divide()?;
         }
         let bucket = self.bucket(hash);
-        let next = self.head(bucket);
-        let group = self.groups.insert(Group { line, hash, next, first: NIL, last: NIL });
-        self.set_head(bucket, group);
+        let head = &mut self.heads[bucket as usize / HEADS][bucket as usize % HEADS];
+        if *head != END {
+            if let Some((before, first)) = self.records.find(*head, hash, &mut 0) {
+                return self.append_to(Queue { bucket, before, first }, seq);
+            }
+        }
+        *head = Link::to(self.records.insert(seq, *head, hash)?);
+        self.hashes += 1;
         Ok(())
     }
 
-    /// The youngest message of a queue.
-    fn last(&self, queue: Queue) -> Line {
-        let &Group { line, first, last, .. } = self.groups.get(queue.group);
-        if first == NIL { line } else { self.line(last) }
+    #[inline(never)]
+    fn append_to(&mut self, queue: Queue, seq: u64) -> Result<(), Refused> {
+        let last = self.records.last(queue.first);
+        self.insert_behind(queue, last, seq)
+    }
+
+    /// Puts a message behind one of a queue.
+    fn insert_behind(&mut self, queue: Queue, before: Place, seq: u64) -> Result<(), Refused> {
+        let last = self.records.last(queue.first);
+        let Record { next, .. } = *self.records.get(before);
+        let place = self.records.insert(seq, Link::behind(next), last)?;
+        let new_last = if before == last { place } else { last };
+        self.records.get_mut(before).next =
+            if before == queue.first { Link::to_equal(place) } else { Link::to(place) };
+        self.set_last(queue, new_last);
+        Ok(())
     }
 
     /// Puts a message where its age says in the queue of a hash: O(1) before or behind all others, else O(those that are
     /// older). Adds these to `passed`.
-    pub(super) fn insert_by_age(&mut self, hash: u32, line: Line, passed: &mut u64) -> Result<(), Refused> {
-        let Some(queue) = self.find(hash, &mut 0).filter(|&queue| self.last(queue).seq > line.seq) else {
-            return self.append(hash, line);
-        };
-        make_room(&mut self.behind, BEHIND)?;
-        let first = self.first(queue);
-        let (mut before, mut next) = self.behind(queue);
-        let line = if line.seq < first.seq {
-            // The first becomes the second.
-            self.groups.get_mut(queue.group).line = line;
-            first
-        } else {
-            while next != NIL && self.line(next).seq < line.seq {
-                *passed += 1;
-                (before, next) = (next, self.next(next));
-            }
-            line
-        };
-        let place = self.behind.insert(Behind::of(line, next));
-        match before {
-            NIL => self.groups.get_mut(queue.group).first = place,
-            before => self.behind.get_mut(before).next = place,
+    pub(super) fn insert_by_age(&mut self, hash: u32, seq: u64, passed: &mut u64) -> Result<(), Refused> {
+        let Some(queue) = self.find(hash, &mut 0) else { return self.append(hash, seq) };
+        if self.seq(self.records.last(queue.first)) < seq {
+            return self.append_to(queue, seq);
         }
-        if next == NIL {
-            self.groups.get_mut(queue.group).last = place;
+        if seq < self.first(queue) {
+            return self.insert_first(queue, seq);
         }
+        let (mut before, mut next) = (queue.first, self.second(queue));
+        while let Some(place) = next.filter(|&place| self.seq(place) < seq) {
+            *passed += 1;
+            (before, next) = (place, self.next(queue, place));
+        }
+        self.insert_behind(queue, before, seq)
+    }
+
+    /// Puts a message before all others of a queue.
+    fn insert_first(&mut self, queue: Queue, seq: u64) -> Result<(), Refused> {
+        let Queue { bucket, before, first } = queue;
+        let last = self.records.last(first);
+        let Record { next, other: hash, .. } = *self.records.get(first);
+        let place = self.records.insert(seq, Link::to_equal(first), hash)?;
+        self.lead(bucket, before, Link::to(place));
+        let second = self.records.get_mut(first);
+        (second.next, second.other) = (Link::behind(next), last);
         Ok(())
     }
 
@@ -300,15 +242,15 @@ impl Lookup {
         self.mask |= new;
         self.buckets += 1;
         let old = new & self.mask >> 1;
-        let mut group = self.head(old);
-        self.set_head(old, NIL);
-        self.set_head(new, NIL);
-        while group != NIL {
-            let next = self.groups.get(group).next;
-            let bucket = self.bucket(self.groups.get(group).hash);
-            self.groups.get_mut(group).next = self.head(bucket);
-            self.set_head(bucket, group);
-            group = next;
+        let mut next = self.head(old);
+        self.lead(old, None, END);
+        self.lead(new, None, END);
+        while let Some(first) = next.place() {
+            let last = self.records.last(first);
+            next = self.records.get(last).next;
+            let bucket = self.bucket(self.records.get(first).other);
+            self.records.get_mut(last).next = self.head(bucket);
+            self.lead(bucket, None, Link::to(first));
         }
         Ok(())
     }
@@ -318,7 +260,7 @@ impl Lookup {
         self.heads.try_reserve(1).map_err(|_| Refused::Memory)?;
         let mut heads = Vec::new();
         heads.try_reserve_exact(HEADS).map_err(|_| Refused::Memory)?;
-        heads.resize(HEADS, NIL);
+        heads.resize(HEADS, END);
         self.heads.push(heads.into_boxed_slice().try_into().map_err(|_| Refused::Memory)?);
         self.buckets = self.buckets.max(1);
         Ok(())
@@ -328,12 +270,12 @@ impl Lookup {
 impl Dropped for Lookup {
     fn bytes(&self) -> u64 {
         let heads =
-            self.heads.len() * size_of::<[Place; HEADS]>() + self.heads.capacity() * size_of::<Heads>();
-        heads as u64 + self.groups.bytes() + self.behind.bytes()
+            self.heads.len() * size_of::<[Link; HEADS]>() + self.heads.capacity() * size_of::<Heads>();
+        heads as u64 + self.records.bytes()
     }
 
     fn give_back(&mut self, chunks: usize) -> bool {
-        (0..chunks).all(|_| self.heads.pop().is_some() || self.groups.give_back() || self.behind.give_back())
+        (0..chunks).all(|_| self.heads.pop().is_some() || self.records.give_back())
     }
 }
 
@@ -342,17 +284,13 @@ mod tests {
     use super::*;
     use std::collections::{BTreeMap, VecDeque};
 
-    fn line(seq: u64) -> Line {
-        Line { seq, word: seq as Word }
-    }
-
     fn all(lookup: &Lookup, hash: u32) -> Vec<u64> {
         let Some(queue) = lookup.find(hash, &mut 0) else { return Vec::new() };
-        let mut seqs = vec![lookup.first(queue).seq];
-        let (_, mut place) = lookup.behind(queue);
-        while place != NIL {
-            seqs.push(lookup.line(place).seq);
-            place = lookup.next(place);
+        let mut seqs = vec![lookup.first(queue)];
+        let mut next = lookup.second(queue);
+        while let Some(place) = next {
+            seqs.push(lookup.seq(place));
+            next = lookup.next(queue, place);
         }
         seqs
     }
@@ -362,10 +300,23 @@ mod tests {
     fn who_comes_first_or_last_passes_nobody() {
         let mut lookup = Lookup::default();
         let mut passed = 0;
-        (1000..2000).for_each(|seq| lookup.insert_by_age(7, line(seq), &mut passed).unwrap());
-        (0..1000).rev().for_each(|seq| lookup.insert_by_age(7, line(seq), &mut passed).unwrap());
+        (1000..2000).for_each(|at| lookup.insert_by_age(7, 2 * at, &mut passed).unwrap());
+        (0..1000).rev().for_each(|at| lookup.insert_by_age(7, 2 * at, &mut passed).unwrap());
         assert_eq!(passed, 0);
-        assert_eq!(all(&lookup, 7), (0..2000).collect::<Vec<_>>());
+        assert_eq!(all(&lookup, 7), (0..2000).map(|at| 2 * at).collect::<Vec<_>>());
+    }
+
+    /// A thousand equals are one step for a stranger.
+    #[test]
+    fn equals_are_passed_at_once() {
+        let mut lookup = Lookup::default();
+        // Of two hashes under one head, that of the younger comes first.
+        lookup.append(1, 1).unwrap();
+        lookup.append(1 << 20 | 1, 2).unwrap();
+        (2..1000).for_each(|at| lookup.append(1 << 20 | 1, 2 * at).unwrap());
+        let mut examined = 0;
+        assert!(lookup.find(1, &mut examined).is_some());
+        assert_eq!(examined, 2);
     }
 
     /// Beside queues of the standard library: appended to, put between, taken from all places.
@@ -384,30 +335,34 @@ mod tests {
             let queue = right.entry(hash).or_default();
             match below(8) {
                 0..=3 => {
-                    lookup.append(hash, line(2 * step)).unwrap();
-                    queue.push_back(2 * step);
+                    lookup.append(hash, 4 * step).unwrap();
+                    queue.push_back(4 * step);
                 }
                 4 => {
-                    let seq = 2 * below(step + 1) + 1;
+                    let seq = 4 * below(step + 1) + 2;
                     if !queue.contains(&seq) {
-                        lookup.insert_by_age(hash, line(seq), &mut 0).unwrap();
+                        lookup.insert_by_age(hash, seq, &mut 0).unwrap();
                         queue.insert(queue.partition_point(|&before| before < seq), seq);
                     }
                 }
                 5 | 6 => {
                     let found = lookup.find(hash, &mut 0);
-                    assert_eq!(found.map(|found| lookup.first(found).seq), queue.pop_front());
+                    assert_eq!(found.map(|found| lookup.first(found)), queue.pop_front());
                     if let Some(found) = found {
-                        assert_eq!(lookup.pop(found), !queue.is_empty());
+                        let rest = lookup.pop(found);
+                        assert_eq!(rest.map(|rest| lookup.first(rest)), queue.front().copied());
                     }
                 }
                 _ => {
                     if let Some(found) = lookup.find(hash, &mut 0).filter(|_| queue.len() > 1) {
                         let nth = below(queue.len() as u64 - 1) as usize;
-                        let (mut before, mut place) = lookup.behind(found);
-                        (0..nth).for_each(|_| (before, place) = (place, lookup.next(place)));
-                        lookup.remove(found, before, place);
+                        let (mut before, mut place) = (found.first, lookup.second(found).unwrap());
+                        for _ in 0..nth {
+                            (before, place) = (place, lookup.next(found, place).unwrap());
+                        }
+                        let next = lookup.remove(found, before, place);
                         queue.remove(1 + nth);
+                        assert_eq!(next.map(|next| lookup.seq(next)), queue.get(1 + nth).copied());
                     }
                 }
             }
@@ -426,7 +381,7 @@ mod tests {
         let bytes = lookup.bytes();
         lookup.clear();
         assert_eq!((lookup.len(), all(&lookup, 0), lookup.bytes()), (0, Vec::new(), bytes));
-        lookup.append(7, line(3)).unwrap();
+        lookup.append(7, 3).unwrap();
         assert_eq!(all(&lookup, 7), [3]);
         while lookup.give_back(3) {}
         assert!(lookup.bytes() < bytes / 10);

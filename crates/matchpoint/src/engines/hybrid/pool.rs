@@ -60,11 +60,6 @@ impl<T: Record> Pool<T> {
         (chunks + self.chunks.capacity() * size_of::<Box<[T; CHUNK]>>()) as u64
     }
 
-    /// Forgets all records.
-    pub(super) fn clear(&mut self) {
-        (self.vacant, self.fresh, self.len) = (NIL, 0, 0);
-    }
-
     /// Gives a chunk back, of records that nobody uses any more. False: there is none.
     pub(super) fn give_back(&mut self) -> bool {
         self.chunks.pop().is_some()

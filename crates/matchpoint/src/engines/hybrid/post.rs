@@ -1,7 +1,7 @@
 //! Posts and probes: what looks for a message.
 
 use super::class::Openness;
-use super::entry::{At, Head, Kind, Slot};
+use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
 use super::held::Unexpected;
 use super::ids::{Ids, MAIN, Named};
@@ -197,6 +197,9 @@ impl<E: Effort> Hybrid<E> {
         }
         self.front.note_open();
         if self.table.count(Kind::Waiting) > 0 {
+            if let Some(message) = self.take_at_hand(&receive.selector) {
+                return Ok(Some(message));
+            }
             if let Some(found) = self.find_open(&receive.selector, true) {
                 return Ok(Some(self.take_message(found)));
             }
@@ -207,6 +210,40 @@ impl<E: Effort> Hybrid<E> {
             return Ok(None);
         }
         self.enqueue_open(receive).map(|()| None)
+    }
+
+    /// Takes the message that comes first in an index. Nothing, and nothing done: it takes more than that.
+    #[inline(always)]
+    fn take_at_hand(&mut self, selector: &Selector) -> Option<MsgId> {
+        let (open, rest) = Openness::of(selector);
+        let (number, rest) = self.indexes.at_hand(open, &rest, self.table.count(Kind::Waiting))?;
+        let mut examined = 0;
+        let lookup = self.indexes.lookup(number);
+        let queue = lookup.find(self.hashing.spot(&rest).0, &mut examined)?;
+        let seq = lookup.first(queue);
+        let entry = self.log.find(seq)?;
+        let id = match self.table.plain(entry, Kind::Waiting, seq) {
+            Some((home, slot)) if self.messages.is_none() => {
+                let pair = slot.pair;
+                if !selector.matches(&slot.key().envelope()) {
+                    return None;
+                }
+                self.contexts.remove(pair);
+                MsgId(self.table.take_plain(home))
+            }
+            _ => self.take_beside(entry, seq, selector)?,
+        };
+        self.indexes.note_taken(number, queue, self.arrivals);
+        self.effort.examined(Queue::Unexpected, examined);
+        Some(id)
+    }
+
+    /// Takes a message that does not lie plainly in its slot, if it is there still, and is what is sought.
+    #[inline(never)]
+    fn take_beside(&mut self, entry: Ref, seq: u64, selector: &Selector) -> Option<MsgId> {
+        let found = self.table.resolve(entry, seq, &self.hashing)?;
+        let is_it = selector.matches(&self.table.key(found.at).envelope());
+        is_it.then(|| self.take_message(found))
     }
 
     /// Queues a receive that leaves something open, and that no message waits for.

@@ -1,13 +1,12 @@
 //! The search of one index, and of what waits beyond it.
 
-use super::chunk::{entry, word};
+use super::chunk::entry;
 use super::class::Openness;
-use super::entry::{Head, Ref};
+use super::entry::Head;
 use super::found::Found;
 use super::held::{Held, Line, Store, Unexpected};
 use super::key::{Hashing, Key};
 use super::lookup::{Lookup, Queue};
-use super::pool::NIL;
 use super::roll::Roll;
 use super::sharing::CROWD;
 use crate::engine::Refused;
@@ -66,7 +65,7 @@ impl Store for Lookup {
 
     #[inline(always)]
     fn add(&mut self, rest: &Key, line: Line, hashing: &Hashing) -> Result<(), Refused> {
-        self.append(hashing.spot(rest).0, line)
+        self.append(hashing.spot(rest).0, line.seq)
     }
 }
 
@@ -80,15 +79,13 @@ impl Held<Lookup> {
         examined: &mut u64,
     ) -> Search {
         let hash = unexpected.hashing.spot(sought.rest).0;
-        let Some(queue) = self.store.find(hash, examined) else { return Search::Nothing };
+        let Some(mut queue) = self.store.find(hash, examined) else { return Search::Nothing };
         loop {
-            let line = self.store.first(queue);
-            let Some(found) = unexpected.resolve(entry(line.word), line.seq) else {
+            let Some(found) = unexpected.find(self.store.first(queue)) else {
                 *examined += 1;
-                if self.store.pop(queue) {
-                    continue;
-                }
-                return Search::Nothing;
+                let Some(rest) = self.store.pop(queue) else { return Search::Nothing };
+                queue = rest;
+                continue;
             };
             if !sought.admits(&unexpected.table.key(found.at)) {
                 return self.search_behind(queue, sought, unexpected, examined);
@@ -109,13 +106,12 @@ impl Held<Lookup> {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> Search {
-        let (mut before, mut place) = self.store.behind(queue);
+        let (mut before, mut next) = (queue.first, self.store.second(queue));
         let mut others = 1;
-        while place != NIL {
-            let line = self.store.line(place);
+        while let Some(place) = next {
             *examined += 1;
-            let Some(found) = unexpected.resolve(entry(line.word), line.seq) else {
-                place = self.store.remove(queue, before, place);
+            let Some(found) = unexpected.find(self.store.seq(place)) else {
+                next = self.store.remove(queue, before, place);
                 continue;
             };
             if sought.admits(&unexpected.table.key(found.at)) {
@@ -128,7 +124,7 @@ impl Held<Lookup> {
             if sought.is_shared && others > CROWD {
                 return Search::Crowd;
             }
-            (before, place) = (place, self.store.next(place));
+            (before, next) = (place, self.store.next(queue, place));
         }
         Search::Nothing
     }
@@ -178,7 +174,6 @@ impl Held<Lookup> {
             return true;
         }
         let hash = hashing.spot(&open.rest(key)).0;
-        let line = Line { seq: head.seq, word: word(Ref(head.id)) };
-        self.store.insert_by_age(hash, line, &mut 0).is_ok()
+        self.store.insert_by_age(hash, head.seq, &mut 0).is_ok()
     }
 }

@@ -85,6 +85,15 @@ impl Sharing {
         (self.is_on && open.is_partial() && open.ignore & !ignore == 0).then_some(Openness { ignore, ..open })
     }
 
+    /// The class that a receive shares with others, if that has nothing to learn from it.
+    #[inline]
+    pub(super) fn known(&mut self, open: Openness) -> Option<Openness> {
+        let known = self.is_covered(open)?;
+        self.watch(open.ignore);
+        self.is_on.then_some(known)
+    }
+
+    #[inline]
     fn watch(&mut self, mask: u64) {
         if self.recent.contains(&mask) {
             self.steady += 1;
