@@ -6,14 +6,15 @@ use std::ffi::CStr;
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
+use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
 };
 use cudarc::driver::{CudaEvent, CudaSlice, PushKernelArg};
+use cudarc::nvrtc::Ptx;
 
 use crate::batch::Layout;
-use crate::compile::{CompileError, compile};
+use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
 use crate::machine::{Grid, Machine, Memory};
 
@@ -28,6 +29,8 @@ pub enum CardError {
     Driver(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
+    /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
+    Unloadable((i32, i32), (i32, i32), String),
     /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
     SharedMemory(&'static str, u32, u32),
 }
@@ -44,6 +47,12 @@ impl Display for CardError {
             }
             CardError::Driver(what, said) => write!(f, "{what}: the driver says: {said}"),
             CardError::Compile(error) => error.fmt(f),
+            CardError::Unloadable(nvrtc, driver, said) => write!(
+                f,
+                "the driver does not load what NVRTC of CUDA {}.{} compiles, for it is of CUDA {}.{} itself ({said}): a driver takes \
+                 kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
+                nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
+            ),
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
                 "{kernel} takes {} KiB of shared memory for the smallest block that it has, of which this card gives one {} KiB: \
@@ -65,12 +74,38 @@ impl From<CompileError> for CardError {
 
 /// Says what was tried when the driver failed.
 pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
-    result.map_err(|error| {
-        let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
-        let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
-        let said = text(error.error_string()).unwrap_or_default();
-        CardError::Driver(what, format!("{name} ({said})"))
-    })
+    result.map_err(|error| CardError::Driver(what, said(error)))
+}
+
+/// What the driver says of an error.
+fn said(error: DriverError) -> String {
+    let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
+    let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
+    format!("{name} ({})", text(error.error_string()).unwrap_or_default())
+}
+
+/// The version of CUDA that the driver has, as 13000.
+fn driver_version() -> Result<i32, CardError> {
+    let mut version = 0;
+    // SAFETY: the driver writes one number where it is told.
+    tried("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    Ok(version)
+}
+
+/// Why a module was not loaded: most of all, that driver and NVRTC do not go together.
+fn not_loaded(error: DriverError) -> CardError {
+    let is_foreign = matches!(
+        error.0,
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_INVALID_IMAGE
+    );
+    match (is_foreign, compile::version(), driver_version()) {
+        (true, Some(nvrtc), Ok(driver)) => {
+            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), said(error))
+        }
+        _ => CardError::Driver("loading a kernel", said(error)),
+    }
 }
 
 /// What a card is: part of every figure measured on it.
@@ -147,10 +182,6 @@ impl Card {
     /// The driver failed.
     pub fn description(&self) -> Result<Description, CardError> {
         let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
-        let mut driver_version = 0;
-        // SAFETY: the driver writes one number where it is told.
-        let asked = unsafe { sys::cuDriverGetVersion(&raw mut driver_version) }.result();
-        tried("asking the driver", asked)?;
         let memory = tried("asking the card", self.context.bind_to_thread())
             .and_then(|()| tried("asking the card", cudarc::driver::result::mem_get_info()))?;
         Ok(Description {
@@ -161,7 +192,7 @@ impl Card {
             memory_clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as u32,
             l2_bytes: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as u32,
             memory_bytes: memory.1,
-            driver_version,
+            driver_version: driver_version()?,
         })
     }
 
@@ -248,8 +279,8 @@ impl Card {
         let (major, minor) = tried("asking the card", self.context.compute_capability())?;
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
-        let ptx = compile(program, layout, &format!("sm_{major}{minor}"))?;
-        let module = tried("loading a kernel", self.context.load_module(ptx))?;
+        let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
+        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
         for &kernel in program.kernels() {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
             // What a block may have unasked is 48 KiB.

@@ -1,0 +1,128 @@
+//! What is asked of NVIDIA's driver, and what comes of it when that fails: on a driver that is none, `emulation/driver.c`.
+#![cfg(target_os = "linux")]
+
+use std::ffi::{CString, c_char, c_int};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use libloading::os::unix::Library;
+use matchpoint::{ContextId, Envelope, Rank, Selector, Tag};
+use matchpoint_gpu::batch::Layout;
+use matchpoint_gpu::card::CardError;
+use matchpoint_gpu::resident::{Resident, fed_by_card};
+use matchpoint_gpu::{Algorithm, Batch, Card, match_batch};
+
+/// Whether this process has that driver.
+const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
+
+/// Runs a test of this name in a process of its own, where NVIDIA's driver is the played one.
+fn played(name: &str, test: fn(&Driver)) {
+    if std::env::var_os(IS_PLAYED).is_some() {
+        return test(&Driver(Library::this()));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let driver = folder.path().join("libcuda.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("emulation/driver.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-fPIC", "-shared"]);
+    compiler.arg(source).arg("-o").arg(&driver).args(["-lpthread", "-ldl"]);
+    let output = match compiler.output() {
+        Err(_) if std::env::var_os("MATCHPOINT_REQUIRE_C").is_none() => return,
+        output => output.expect("cc runs"),
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    symlink(&driver, folder.path().join("libnvrtc.so")).unwrap();
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", name, "--nocapture"]).env(IS_PLAYED, "1");
+    let output = process.env("LD_PRELOAD", &driver).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{}\n{}", said[0], said[1]);
+    assert!(said[0].contains("1 passed"), "nothing was tested: {}", said[0]);
+}
+
+/// The played driver, in the process that has it.
+struct Driver(Library);
+
+#[allow(unsafe_code)]
+impl Driver {
+    /// From now on calls of a function, or starts of a kernel, fail with an error of CUDA's; 0: they do not.
+    fn fails(&self, name: &str, failure: c_int) {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the function's signature.
+        unsafe {
+            let function = self.0.get::<extern "C" fn(*const c_char, c_int)>(b"played_failure").unwrap();
+            function(name.as_ptr(), failure);
+        }
+    }
+
+    /// How often a function was called.
+    fn calls(&self, name: &str) -> c_int {
+        let name = CString::new(name).unwrap();
+        // SAFETY: the function's signature.
+        unsafe {
+            self.0.get::<extern "C" fn(*const c_char) -> c_int>(b"played_calls").unwrap()(name.as_ptr())
+        }
+    }
+
+    /// Whether kernels that stay match nothing from now on.
+    fn sleeps(&self, sleeps: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_sleep").unwrap()(sleeps.into()) }
+    }
+
+    /// Kernels that stay die of an error of CUDA's.
+    fn dies(&self, fault: c_int) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_fault").unwrap()(fault) }
+    }
+
+    /// The compiler does not answer as long as this is true.
+    fn compiles_never(&self, never: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
+    }
+
+    /// Kernels that stay and have not ended.
+    fn staying(&self) -> c_int {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn() -> c_int>(b"played_staying").unwrap()() }
+    }
+}
+
+/// A message without a receive.
+fn batch() -> Batch {
+    Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
+}
+
+const OUT_OF_MEMORY: c_int = 2;
+const STUB_LIBRARY: c_int = 34;
+const NO_DEVICE: c_int = 100;
+const NO_BINARY_FOR_GPU: c_int = 209;
+const ILLEGAL_ADDRESS: c_int = 700;
+
+/// The oldest driver that takes what NVRTC of CUDA 12 compiles; PTX of a newer CUDA than its own it refuses.
+#[test]
+fn a_driver_of_cuda_12_0_is_enough() {
+    played("a_driver_of_cuda_12_0_is_enough", |_| {
+        let card = Card::open(0).unwrap();
+        Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
+    });
+}
+
+#[test]
+fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
+    played("a_driver_that_takes_no_kernels_of_this_nvrtc_is_told", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("cuModuleLoadData", NO_BINARY_FOR_GPU);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Unloadable((12, 9), (12, 0), _)), "{error:?}");
+        let said = error.to_string();
+        assert!(said.contains("NVRTC of CUDA 12.9") && said.contains("CUDA 12.0"), "{said}");
+        driver.fails("cuModuleLoadData", OUT_OF_MEMORY);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Driver("loading a kernel", _)), "{error:?}");
+    });
+}
