@@ -241,18 +241,35 @@ impl Card {
         })
     }
 
-    /// What [has passed](Self::has_passed) when all has ended that was started so far.
-    pub(crate) fn mark(&self) -> Result<CudaEvent, CardError> {
-        tried("recording an event", self.stream.record_event(None))
-    }
-
-    /// Whether what was started before a mark has ended; it waits for nothing.
-    pub(crate) fn has_passed(&self, mark: &CudaEvent) -> Result<bool, CardError> {
-        // SAFETY: an event that was made and lives.
-        match unsafe { cudarc::driver::result::event::query(mark.cu_event()) } {
-            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+    /// Whether all that was started here has ended; it waits for nothing.
+    pub(crate) fn has_ended(&self) -> Result<bool, CardError> {
+        self.bind()?;
+        // SAFETY: a stream that was made and lives.
+        match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
+            Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
             result => tried("waiting for kernels", result).map(|()| true),
         }
+    }
+
+    /// Copies to memory that a kernel reads meanwhile which was started elsewhere, word by word.
+    ///
+    /// # Panics
+    /// There are more bytes than the memory has from there on.
+    pub(crate) fn write_beside(
+        &self,
+        memory: &CardMemory,
+        from: usize,
+        bytes: &[u8],
+    ) -> Result<(), CardError> {
+        assert!(from + bytes.len() <= memory.slice.len(), "{from} and {} bytes", bytes.len());
+        self.bind()?;
+        // SAFETY: within the memory, which lives until this has waited; the kernel reads words that may change.
+        let copied = unsafe {
+            let at = memory.address + from as u64;
+            cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
+        };
+        tried("copying to the card", copied)?;
+        self.wait()
     }
 
     /// Loads a kernel before it is needed: loading waits for kernels that run.

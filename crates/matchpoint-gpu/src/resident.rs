@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use cudarc::driver::{CudaEvent, sys};
+use cudarc::driver::sys;
 
 use crate::batch::{Batch, Layout};
 use crate::card::{Card, CardError, tried};
@@ -23,6 +23,8 @@ pub const CAPACITY: usize = 1 << 16;
 const STOP_OFFSET: usize = 4;
 /// How long a batch may take, or the end, before the kernel counts as lost.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a batch may take before the driver is asked whether the kernel runs at all, and how long until it is asked again.
+const DOUBT: Duration = Duration::from_millis(10);
 
 /// `Queue` of `kernels/resident.cu`.
 #[repr(C)]
@@ -172,8 +174,8 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: from the driver, and given back once; the kernel that uses it has ended, for who owns both waits for it. A
-        // driver that fails here failed before, and said so then.
+        // SAFETY: from the driver, and given back once; no kernel uses it, for who owns both gives nothing back before the driver
+        // has said so. A driver that fails here failed before, and said so then.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
@@ -184,8 +186,6 @@ struct Lent {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    /// Passes when the kernel has ended.
-    end: CudaEvent,
 }
 
 /// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order. It has a stream of its
@@ -243,20 +243,22 @@ impl Resident {
         let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
         let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
-        unsafe {
-            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)?;
-        }
-        let end = card.mark()?;
-        Ok(Resident {
+        // Made before it is started: dropped, it tells the kernel to stop, whatever fails from here on.
+        let resident = Resident {
             layout,
             shape,
-            lent: Some(Lent { card, ring, _queues: queues, end }),
+            lent: Some(Lent { card, ring, _queues: queues }),
             is_lost: false,
             fed: 0,
             done: 0,
             waiting: Waiting::default(),
-        })
+        };
+        let card = &resident.lent().card;
+        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
+        unsafe {
+            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)?;
+        }
+        Ok(resident)
     }
 
     /// Whether a batch may be fed before another is taken. If none is under way and it may not, too many messages or receives
@@ -289,8 +291,12 @@ impl Resident {
         self.ring_up(counts[0] as u32, counts[1] as u32);
     }
 
+    fn lent(&self) -> &Lent {
+        self.lent.as_ref().expect("it has not ended")
+    }
+
     fn ring(&self) -> &Mapped {
-        &self.lent.as_ref().expect("it has not ended").ring
+        &self.lent().ring
     }
 
     fn copy(&self, words: &[u64], offset: usize) {
@@ -316,21 +322,17 @@ impl Resident {
     /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
     ///
     /// # Errors
-    /// The kernel does not answer.
+    /// The driver failed, or the kernel has not answered for ten seconds: the batch may be waited for again.
     ///
     /// # Panics
     /// No batch is under way.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
         assert!(self.under_way() > 0, "nothing is under way");
-        let begin = Instant::now();
         // Written by the kernel after the pairs.
-        while self.ring().word(self.shape.done).load(Ordering::Acquire) == self.done {
-            std::hint::spin_loop();
-            if begin.elapsed() > PATIENCE {
-                self.is_lost = true;
-                return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
-            }
-        }
+        let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
+        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended());
+        self.is_lost = answered.is_err();
+        answered?;
         let slot = self.done as usize % SLOTS;
         let count = self.ring().word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
         let pairs = self.shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
@@ -361,12 +363,13 @@ impl Resident {
         // Seen by the kernel's reading of `fed`, which lies beside it.
         lent.ring.word(self.shape.fed + STOP_OFFSET).store(1, Ordering::Release);
         let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
-        let ended = has_come(patience, || lent.card.has_passed(&lent.end));
-        if let Ok(false) = ended {
-            std::mem::forget(lent);
-            return Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned()));
+        // Asked, and not told by an event: that would wait in a queue of the card's that the application's streams may share.
+        let ended = has_come(patience, || lent.card.has_ended());
+        if ended == Ok(true) {
+            return Ok(());
         }
-        ended.map(|_| ())
+        std::mem::forget(lent);
+        ended.and(Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned())))
     }
 }
 
@@ -375,6 +378,37 @@ impl Drop for Resident {
         // What failed was said before, or will be by the next call.
         let _ = self.end();
     }
+}
+
+/// Waits for a batch, for so long at most, and asks meanwhile whether the kernel has ended, and the driver with that whether it failed.
+fn answered(
+    patience: Duration,
+    is_done: impl Fn() -> bool,
+    mut has_ended: impl FnMut() -> Result<bool, CardError>,
+) -> Result<(), CardError> {
+    let begin = Instant::now();
+    let mut asked = begin;
+    while !is_done() {
+        std::hint::spin_loop();
+        let now = Instant::now();
+        let is_late = now - begin >= patience;
+        if now - asked < DOUBT && !is_late {
+            continue;
+        }
+        asked = now;
+        let ended = has_ended();
+        // What came while the driver was asked has come.
+        if is_done() {
+            break;
+        }
+        if ended? {
+            return Err(CardError::Driver("matching", "the kernel has ended".to_owned()));
+        }
+        if is_late {
+            return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
+        }
+    }
+    Ok(())
 }
 
 /// Asks again and again, for so long at most, whether something has come.
@@ -483,7 +517,15 @@ pub fn fed_by_card(
     let nanoseconds = unsafe {
         card.timed_beside(
             |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments),
-            |beside| beside.launch(Kernel::FeedResident, layout, Grid { blocks: 1, threads: 1024 }, &feed),
+            |beside| {
+                let feeding = Grid { blocks: 1, threads: 1024 };
+                let fed = beside.launch(Kernel::FeedResident, layout, feeding, &feed);
+                if fed.is_err() {
+                    // Nobody else tells it to stop, and what is given back waits for it.
+                    beside.write_beside(&ring, shape.fed + STOP_OFFSET, &1u32.to_ne_bytes())?;
+                }
+                fed
+            },
         )?
     };
     let mut last = vec![0; shape.pair_counts + SLOTS * 4];
@@ -510,6 +552,25 @@ mod tests {
         assert_eq!(has_come(Duration::MAX, || ask(5)), Ok(true));
         assert_eq!(has_come(Duration::MAX, || Err::<bool, u32>(7)), Err(7));
         assert_eq!(asked, 5);
+    }
+
+    #[test]
+    fn a_batch_is_waited_for_as_long_as_the_kernel_runs() {
+        let said = |answered: Result<(), CardError>| answered.unwrap_err().to_string();
+        let failed = || Err(CardError::Driver("asking", "it is gone".to_owned()));
+        assert_eq!(answered(Duration::ZERO, || true, failed), Ok(()));
+        assert!(said(answered(Duration::MAX, || false, failed)).contains("it is gone"));
+        assert!(said(answered(Duration::MAX, || false, || Ok(true))).contains("has ended"));
+        assert!(said(answered(Duration::ZERO, || false, || Ok(false))).contains("does not answer"));
+        // It comes while the driver is asked, whatever that says, and however late it is.
+        for says in [Ok(true), Ok(false), failed()] {
+            let comes = std::cell::Cell::new(false);
+            let asks = || {
+                comes.set(true);
+                says.clone()
+            };
+            assert_eq!(answered(Duration::ZERO, || comes.get(), asks), Ok(()));
+        }
     }
 
     #[test]

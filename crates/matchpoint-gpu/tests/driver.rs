@@ -126,3 +126,91 @@ fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
         assert!(matches!(error, CardError::Driver("loading a kernel", _)), "{error:?}");
     });
 }
+
+/// An event behind it would wait in a queue that other streams share.
+#[test]
+fn nothing_is_queued_behind_a_kernel_that_stays() {
+    played("nothing_is_queued_behind_a_kernel_that_stays", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("cuEventRecord", ILLEGAL_ADDRESS);
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        resident.feed(&batch());
+        assert_eq!(resident.take(|_, _| {}), Ok(0));
+        resident.stop().unwrap();
+        assert_eq!((driver.calls("cuEventRecord"), driver.staying()), (0, 0));
+    });
+}
+
+#[test]
+fn a_kernel_that_stays_and_is_not_started_leaves_nothing_behind() {
+    played("a_kernel_that_stays_and_is_not_started_leaves_nothing_behind", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("match_resident", OUT_OF_MEMORY);
+        let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert!(matches!(error, CardError::Driver("starting a kernel", _)), "{error:?}");
+        assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
+    });
+}
+
+/// What the kernel has is given back in turn, which would never come.
+#[test]
+fn a_kernel_that_nobody_feeds_is_told_to_end() {
+    played("a_kernel_that_nobody_feeds_is_told_to_end", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.fails("feed_resident", OUT_OF_MEMORY);
+        let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
+        let stream = Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)));
+        let error = fed_by_card(&card, &stream, 8, 1).unwrap_err();
+        assert!(matches!(error, CardError::Driver("starting a kernel", _)), "{error:?}");
+        let begin = Instant::now();
+        while driver.staying() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nobody told it");
+            std::thread::yield_now();
+        }
+    });
+}
+
+#[test]
+fn a_card_that_fails_says_so_to_who_waits_for_a_batch() {
+    played("a_card_that_fails_says_so_to_who_waits_for_a_batch", |driver| {
+        let card = Card::open(0).unwrap();
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        driver.sleeps(true);
+        resident.feed(&batch());
+        driver.dies(ILLEGAL_ADDRESS);
+        let said = resident.take(|_, _| {}).unwrap_err().to_string();
+        assert!(said.contains("PLAYED_ERROR_700"), "{said}");
+        assert!(resident.stop().unwrap_err().to_string().contains("PLAYED_ERROR_700"));
+    });
+}
+
+/// Who was waited for in vain and answers after all is not given up when it is to end.
+#[test]
+fn a_kernel_that_answers_late_is_waited_for_as_it_ends() {
+    played("a_kernel_that_answers_late_is_waited_for_as_it_ends", |driver| {
+        let card = Card::open(0).unwrap();
+        let mut resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        driver.sleeps(true);
+        resident.feed(&batch());
+        driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
+        resident.take(|_, _| {}).unwrap_err();
+        driver.fails("cuStreamQuery", 0);
+        driver.sleeps(false);
+        assert_eq!(resident.take(|_, _| {}), Ok(0));
+        driver.sleeps(true);
+        let has_ended = AtomicBool::new(false);
+        let asked = driver.calls("cuStreamQuery");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // It was asked for, and will be again.
+                while driver.calls("cuStreamQuery") < asked + 2 && !has_ended.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                driver.sleeps(false);
+            });
+            let ended = resident.stop();
+            has_ended.store(true, Ordering::Relaxed);
+            assert_eq!(ended, Ok(()));
+        });
+    });
+}
