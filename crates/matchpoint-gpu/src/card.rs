@@ -1,10 +1,10 @@
 //! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::fmt::{self, Display};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute, CUresult};
 use cudarc::driver::{
@@ -31,6 +31,10 @@ pub enum CardError {
     Compile(CompileError),
     /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
     Unloadable((i32, i32), (i32, i32), String),
+    /// The driver waits for the end of every kernel that is started (`CUDA_LAUNCH_BLOCKING`), and of one that stays for ever.
+    IsBlocking,
+    /// A kernel that stays was there when another had to be loaded, which waits for all that run.
+    IsStaying(&'static str),
     /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
     SharedMemory(&'static str, u32, u32),
 }
@@ -52,6 +56,15 @@ impl Display for CardError {
                 "the driver does not load what NVRTC of CUDA {}.{} compiles, for it is of CUDA {}.{} itself ({said}): a driver takes \
                  kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
                 nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
+            ),
+            CardError::IsBlocking => f.write_str(
+                "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
+                 would never be fed: unset it",
+            ),
+            CardError::IsStaying(kernel) => write!(
+                f,
+                "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
+                 needs it before, or end the kernel that stays"
             ),
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
@@ -136,7 +149,38 @@ pub struct Card {
     stream: Arc<CudaStream>,
     multiprocessors: u32,
     shared_bytes_most: u32,
-    functions: Arc<Mutex<HashMap<(Kernel, Layout), CudaFunction>>>,
+    functions: Arc<Functions>,
+}
+
+/// Kernels of a card.
+#[derive(Debug, Default)]
+struct Functions {
+    loaded: Mutex<HashMap<(Kernel, Layout), CudaFunction>>,
+    /// Held while one is compiled: who needs the same waits for it, and who needs one that is there does not.
+    compiling: Mutex<()>,
+}
+
+/// How many kernels stay, by the number of the card. Held while a kernel is loaded, and while one that stays is started: loading waits
+/// for all that run.
+static STAYING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// What is locked here is whole whoever panicked.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A kernel that stays: as long as this is there, none is loaded.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    ordinal: usize,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let mut staying = locked(&STAYING);
+        let count = staying.get_mut(&self.ordinal).expect("it was counted");
+        *count -= 1;
+    }
 }
 
 /// Memory of a card.
@@ -162,7 +206,12 @@ impl Card {
         if !unsafe { sys::is_culib_present() } {
             return Err(CardError::NoDriver);
         }
-        let count = tried("counting cards", CudaContext::device_count())?;
+        let count = match CudaContext::device_count() {
+            // A driver on a machine without a card, and the toolkit's library that stands for a driver where programs are linked.
+            Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+            Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
+            count => tried("counting cards", count)?,
+        };
         if ordinal >= count as usize {
             return Err(CardError::NoCard(ordinal, count));
         }
@@ -287,26 +336,62 @@ impl Card {
         tried("opening the card", self.context.bind_to_thread())
     }
 
-    fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
-        // Held while it is compiled: who needs the same waits for it. What is in it is whole whoever panicked.
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = functions.get(&(kernel, layout)) {
-            return Ok(function.clone());
+    /// Starts a kernel that stays until it is told to end.
+    ///
+    /// # Safety
+    /// As of [`launch`](Machine::launch).
+    pub(crate) unsafe fn launch_to_stay<A: Copy>(
+        &self,
+        kernel: Kernel,
+        layout: Layout,
+        grid: Grid,
+        arguments: &A,
+    ) -> Result<Stay, CardError> {
+        if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0") {
+            return Err(CardError::IsBlocking);
         }
-        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        self.load(kernel, layout)?;
+        let ordinal = self.context.ordinal();
+        let mut staying = locked(&STAYING);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(kernel, layout, grid, arguments)? };
+        *staying.entry(ordinal).or_default() += 1;
+        Ok(Stay { ordinal })
+    }
+
+    fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
+        locked(&self.functions.loaded).get(&(kernel, layout)).cloned()
+    }
+
+    fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
+        if let Some(function) = self.loaded(kernel, layout) {
+            return Ok(function);
+        }
+        let _compiling = locked(&self.functions.compiling);
+        if let Some(function) = self.loaded(kernel, layout) {
+            return Ok(function);
+        }
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
+        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
         let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
+        let staying = locked(&STAYING);
+        if staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0) {
+            return Err(CardError::IsStaying(kernel.name()));
+        }
         let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
-        for &kernel in program.kernels() {
+        let load = |&kernel: &Kernel| {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
             // What a block may have unasked is 48 KiB.
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let most = self.shared_bytes_most as i32;
             tried("asking for shared memory", function.set_attribute(asked, most))?;
-            functions.insert((kernel, layout), function);
-        }
-        Ok(functions[&(kernel, layout)].clone())
+            Ok(((kernel, layout), function))
+        };
+        let functions = program.kernels().iter().map(load).collect::<Result<HashMap<_, _>, CardError>>()?;
+        let function = functions[&(kernel, layout)].clone();
+        locked(&self.functions.loaded).extend(functions);
+        Ok(function)
     }
 }
 

@@ -9,7 +9,7 @@ use bytemuck::{Pod, Zeroable};
 use cudarc::driver::sys;
 
 use crate::batch::{Batch, Layout};
-use crate::card::{Card, CardError, tried};
+use crate::card::{Card, CardError, Stay, tried};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
 
@@ -186,10 +186,14 @@ struct Lent {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
+    /// From the start on. Who is given up stays.
+    stay: Option<Stay>,
 }
 
 /// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order. It has a stream of its
-/// own: the card does other work beside it, but nothing that has to be loaded first, for that waits for all kernels that run.
+/// own, behind which nothing waits: the card does other work beside it. Not so what the driver waits for all kernels with: to
+/// synchronise the card, to give back memory where it has no pools of it, to load a kernel, which is therefore
+/// [refused](CardError::IsStaying) to engines of this crate.
 ///
 /// Dropped, it ends as [`stop`](Self::stop) says.
 #[derive(Debug)]
@@ -233,7 +237,8 @@ impl Resident {
     /// Starts it: one block, which stays on one multiprocessor until this is dropped.
     ///
     /// # Errors
-    /// The driver failed.
+    /// The driver failed, or would wait for the end of the kernel: as it starts it ([`CardError::IsBlocking`]), or another that stays as
+    /// it loads it ([`CardError::IsStaying`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
@@ -244,20 +249,20 @@ impl Resident {
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
         let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
         // Made before it is started: dropped, it tells the kernel to stop, whatever fails from here on.
-        let resident = Resident {
+        let mut resident = Resident {
             layout,
             shape,
-            lent: Some(Lent { card, ring, _queues: queues }),
+            lent: Some(Lent { card, ring, _queues: queues, stay: None }),
             is_lost: false,
             fed: 0,
             done: 0,
             waiting: Waiting::default(),
         };
-        let card = &resident.lent().card;
+        let lent = resident.lent.as_mut().expect("it has not ended");
+        let grid = Grid { blocks: 1, threads };
         // SAFETY: as the source says; what it uses lives until `end` has seen it end.
-        unsafe {
-            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)?;
-        }
+        lent.stay =
+            Some(unsafe { lent.card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)? });
         Ok(resident)
     }
 
@@ -513,10 +518,15 @@ pub fn fed_by_card(
         padding: 0,
     };
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
+    let mut stay = None;
     // SAFETY: as the sources say; all of it lives until both have ended.
     let nanoseconds = unsafe {
         card.timed_beside(
-            |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments),
+            |card| {
+                let grid = Grid { blocks: 1, threads };
+                stay = Some(card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)?);
+                Ok(())
+            },
             |beside| {
                 let feeding = Grid { blocks: 1, threads: 1024 };
                 let fed = beside.launch(Kernel::FeedResident, layout, feeding, &feed);
@@ -528,6 +538,7 @@ pub fn fed_by_card(
             },
         )?
     };
+    drop(stay);
     let mut last = vec![0; shape.pair_counts + SLOTS * 4];
     card.read(&ring, &mut last)?;
     let slot = (batches - 1) % SLOTS;

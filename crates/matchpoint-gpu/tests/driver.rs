@@ -214,3 +214,70 @@ fn a_kernel_that_answers_late_is_waited_for_as_it_ends() {
         });
     });
 }
+
+/// Loading waits for all kernels that run.
+#[test]
+fn nothing_is_loaded_while_a_kernel_stays() {
+    played("nothing_is_loaded_while_a_kernel_stays", |driver| {
+        let card = Card::open(0).unwrap();
+        let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        let loaded = driver.calls("cuModuleLoadData");
+        // Of one process, however often it was opened.
+        let other = Card::open(0).unwrap();
+        let error = Resident::start(&other, Layout::Wide, 1).unwrap_err();
+        assert_eq!(error, CardError::IsStaying("match_resident"));
+        assert!(match_batch(&card, Algorithm::Matrix, &batch(), 1).is_err());
+        assert_eq!(driver.calls("cuModuleLoadData"), loaded);
+        // What is there is found, whoever stays.
+        Resident::start(&card, Layout::Packed, 1).unwrap().stop().unwrap();
+        resident.stop().unwrap();
+        Resident::start(&other, Layout::Wide, 1).unwrap().stop().unwrap();
+    });
+}
+
+/// A thread that loads a kernel waits for long: launches of others do not.
+#[test]
+fn kernels_that_are_there_start_while_another_is_compiled() {
+    played("kernels_that_are_there_start_while_another_is_compiled", |driver| {
+        let card = Card::open(0).unwrap();
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        driver.compiles_never(true);
+        std::thread::scope(|scope| {
+            let compiles = scope.spawn(|| Resident::start(&card, Layout::Packed, 1).unwrap().stop());
+            while driver.calls("nvrtcCompileProgram") < 2 {
+                std::thread::yield_now();
+            }
+            match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+            driver.compiles_never(false);
+            compiles.join().unwrap().unwrap();
+        });
+    });
+}
+
+/// Every start would wait for the end of the kernel.
+#[test]
+fn a_kernel_does_not_stay_where_starts_wait_for_its_end() {
+    played("a_kernel_does_not_stay_where_starts_wait_for_its_end", |driver| {
+        // SAFETY: no other thread of this process reads its environment now.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::env::set_var("CUDA_LAUNCH_BLOCKING", "1");
+        }
+        let card = Card::open(0).unwrap();
+        let refused = Resident::start(&card, Layout::Packed, 1).unwrap_err();
+        assert_eq!((refused, driver.staying()), (CardError::IsBlocking, 0));
+    });
+}
+
+/// As on a machine from which jobs are only submitted, and where only the toolkit is.
+#[test]
+fn a_driver_without_cards_is_no_failure() {
+    played("a_driver_without_cards_is_no_failure", |driver| {
+        driver.fails("cuInit", NO_DEVICE);
+        assert_eq!(Card::open(0).unwrap_err(), CardError::NoCard(0, 0));
+        driver.fails("cuInit", STUB_LIBRARY);
+        assert_eq!(Card::open(0).unwrap_err(), CardError::NoDriver);
+        driver.fails("cuInit", OUT_OF_MEMORY);
+        assert!(matches!(Card::open(0).unwrap_err(), CardError::Driver("counting cards", _)));
+    });
+}
