@@ -209,7 +209,7 @@ impl<M: Machine> Loaded<M> {
 const QUEUES_MAX: usize = 32;
 
 /// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. What
-/// [`Algorithm::Ordered`] is asked for is matched by votes where many receives leave something open.
+/// [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
 ///
 /// # Errors
 /// The machine failed, or has not enough memory.
@@ -236,7 +236,8 @@ pub fn match_batch<M: Machine>(
     let mut by = algorithm;
     if algorithm == Algorithm::Ordered {
         let has_card = Division::fits(machine, batch.layout());
-        match Way::of(messages, receives, batch.wildcards(), has_card) {
+        let block = Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
+        match Way::of(messages, receives, batch.wildcards(), block, has_card) {
             Way::Numbers => {}
             Way::Votes => by = Algorithm::Matrix,
             Way::WholeCard => {
