@@ -27,6 +27,8 @@ pub enum CardError {
     NoCard(usize, i32),
     /// The driver failed: at what, and what it said.
     Driver(&'static str, String),
+    /// There was not enough memory: for what, and what the driver said.
+    Memory(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
     /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
@@ -49,7 +51,9 @@ impl Display for CardError {
             CardError::NoCard(ordinal, count) => {
                 write!(f, "there is no graphics card {ordinal}: the driver sees {count}, numbered from 0")
             }
-            CardError::Driver(what, said) => write!(f, "{what}: the driver says: {said}"),
+            CardError::Driver(what, said) | CardError::Memory(what, said) => {
+                write!(f, "{what}: the driver says: {said}")
+            }
             CardError::Compile(error) => error.fmt(f),
             CardError::Unloadable(nvrtc, driver, said) => write!(
                 f,
@@ -87,7 +91,14 @@ impl From<CompileError> for CardError {
 
 /// Says what was tried when the driver failed.
 pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
-    result.map_err(|error| CardError::Driver(what, said(error)))
+    result.map_err(|error| failed(what, error))
+}
+
+fn failed(what: &'static str, error: DriverError) -> CardError {
+    match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, said(error)),
+        _ => CardError::Driver(what, said(error)),
+    }
 }
 
 /// What the driver says of an error.
@@ -117,7 +128,7 @@ fn not_loaded(error: DriverError) -> CardError {
         (true, Some(nvrtc), Ok(driver)) => {
             CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), said(error))
         }
-        _ => CardError::Driver("loading a kernel", said(error)),
+        _ => failed("loading a kernel", error),
     }
 }
 
@@ -142,7 +153,8 @@ pub struct Description {
     pub driver_version: i32,
 }
 
-/// A card.
+/// A card. What is called on it, and dropping memory of it, leaves its context the current one of the thread: who uses another card
+/// there too makes that the current one again.
 #[derive(Debug)]
 pub struct Card {
     context: Arc<CudaContext>,
@@ -453,6 +465,10 @@ impl Machine for Card {
         // SAFETY: the caller's promise.
         tried("starting a kernel", unsafe { launch.launch(config) })?;
         Ok(())
+    }
+
+    fn may_do_later(error: &CardError) -> bool {
+        matches!(error, CardError::Memory(..))
     }
 
     fn shared_bytes_most(&self) -> u32 {

@@ -5,15 +5,18 @@ use std::ffi::{CString, c_char, c_int};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use libloading::os::unix::Library;
-use matchpoint::{ContextId, Envelope, Rank, Selector, Tag};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
+};
 use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::card::CardError;
 use matchpoint_gpu::resident::{Resident, fed_by_card};
-use matchpoint_gpu::{Algorithm, Batch, Card, match_batch};
+use matchpoint_gpu::{Algorithm, Batch, Card, KernelEngine, match_batch};
 
 /// Whether this process has that driver.
 const IS_PLAYED: &str = "MATCHPOINT_TEST_DRIVER";
@@ -123,7 +126,7 @@ fn a_driver_that_takes_no_kernels_of_this_nvrtc_is_told() {
         assert!(said.contains("NVRTC of CUDA 12.9") && said.contains("CUDA 12.0"), "{said}");
         driver.fails("cuModuleLoadData", OUT_OF_MEMORY);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
-        assert!(matches!(error, CardError::Driver("loading a kernel", _)), "{error:?}");
+        assert!(matches!(error, CardError::Memory("loading a kernel", _)), "{error:?}");
     });
 }
 
@@ -147,7 +150,7 @@ fn a_kernel_that_stays_and_is_not_started_leaves_nothing_behind() {
         let card = Card::open(0).unwrap();
         driver.fails("match_resident", OUT_OF_MEMORY);
         let error = Resident::start(&card, Layout::Packed, 1).unwrap_err();
-        assert!(matches!(error, CardError::Driver("starting a kernel", _)), "{error:?}");
+        assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
         assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
     });
 }
@@ -161,7 +164,7 @@ fn a_kernel_that_nobody_feeds_is_told_to_end() {
         let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
         let stream = Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)));
         let error = fed_by_card(&card, &stream, 8, 1).unwrap_err();
-        assert!(matches!(error, CardError::Driver("starting a kernel", _)), "{error:?}");
+        assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
         let begin = Instant::now();
         while driver.staying() > 0 {
             assert!(begin.elapsed() < Duration::from_secs(60), "nobody told it");
@@ -278,6 +281,37 @@ fn a_driver_without_cards_is_no_failure() {
         driver.fails("cuInit", STUB_LIBRARY);
         assert_eq!(Card::open(0).unwrap_err(), CardError::NoDriver);
         driver.fails("cuInit", OUT_OF_MEMORY);
-        assert!(matches!(Card::open(0).unwrap_err(), CardError::Driver("counting cards", _)));
+        assert!(matches!(Card::open(0).unwrap_err(), CardError::Memory("counting cards", _)));
+    });
+}
+
+#[test]
+fn a_card_without_memory_is_asked_again() {
+    played("a_card_without_memory_is_asked_again", |driver| {
+        let card = Arc::new(Card::open(0).unwrap());
+        let mut engine = KernelEngine::new(card, Algorithm::Matrix);
+        let envelope = Envelope::new(ContextId(0), Rank(1), Tag(2));
+        assert_eq!(engine.post(Receive::new(RecvId(1), Selector::exactly(&envelope))), Ok(None));
+        driver.fails("cuMemAllocAsync", OUT_OF_MEMORY);
+        assert_eq!(engine.arrive(Message::new(MsgId(1), envelope)), Err(Refused::Memory));
+        assert_eq!((engine.failure(), engine.unexpected_len()), (None, 0));
+        driver.fails("cuMemAllocAsync", 0);
+        // Nothing is matched here.
+        assert_eq!(engine.arrive(Message::new(MsgId(1), envelope)), Ok(None));
+        driver.fails("match_matrix", ILLEGAL_ADDRESS);
+        assert_eq!(engine.arrive(Message::new(MsgId(2), envelope)), Err(Refused::Full));
+        assert!(engine.failure().is_some());
+    });
+}
+
+/// Its kernels are there, and would never be asked for again.
+#[test]
+fn no_engine_is_made_of_a_card_that_failed() {
+    played("no_engine_is_made_of_a_card_that_failed", |driver| {
+        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        matchpoint::engines::create("gpu_ordered").unwrap();
+        driver.fails("cuStreamQuery", ILLEGAL_ADDRESS);
+        let error = matchpoint::engines::create("gpu_ordered").err().unwrap().to_string();
+        assert!(error.contains("PLAYED_ERROR_700"), "{error}");
     });
 }
