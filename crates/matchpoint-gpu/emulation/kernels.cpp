@@ -52,6 +52,12 @@ extern "C" unsigned long long emulated_steps()
     return simt::steps;
 }
 
+/* What an envelope is found by. */
+extern "C" unsigned long long emulated_hash(const Envelope *envelope, unsigned long long seed)
+{
+    return mixed(*envelope, seed);
+}
+
 #define EMULATE(kernel) \
     extern "C" bool emulate_##kernel(const Launch *launch, const void *arguments) \
     { \

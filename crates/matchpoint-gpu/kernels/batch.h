@@ -123,11 +123,12 @@ static __device__ inline unsigned long long mixed_word(unsigned long long word)
     return word ^ (word >> 31);
 }
 
-/* Of all of an envelope, and of a seed that a peer does not know. */
+/* Of all of an envelope, and of a seed that a peer does not know. Nothing of an envelope meets another part of it before the seed has:
+ * who chooses both could make them cancel each other, whatever the seed. */
 static __device__ inline unsigned long long mixed(const Envelope &envelope, unsigned long long seed)
 {
 #ifdef WIDE
-    unsigned long long word = (envelope.source * 0x9e3779b97f4a7c15 ^ envelope.tag) + seed;
+    unsigned long long word = mixed_word(envelope.source + seed) + envelope.tag;
     word = (word ^ (word >> 32)) * 0xd6e8feb86659fd93 + envelope.context;
 #else
     unsigned long long word = envelope.word + seed;

@@ -66,12 +66,12 @@ struct Numbered {
     unsigned slot, number;
 };
 
-/* Numbers what threads have within each envelope, in order; `tables.receives` of each slot is how many there are. */
+/* Numbers what threads have within each envelope, in order; `tables.receives` of each slot is how many there are. Who calls it again has
+ * met since: before that, others read what is written here. */
 static __device__ inline Numbered number_in_block(const Tables &tables, bool is_there, const Envelope &envelope,
                                                   unsigned long long seed)
 {
     const unsigned threads = blockDim.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
-    __syncthreads(); /* what was said of others is read */
 #pragma unroll
     for (unsigned turn = 0; turn < PLACES_PER_THREAD; turn++)
         tables.places[turn * threads + threadIdx.x] = NONE;

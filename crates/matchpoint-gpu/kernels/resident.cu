@@ -10,7 +10,7 @@
 /* In shared memory, in place of a count of messages: there is no more to come. */
 #define STOP 0xffffffffu
 
-/* Messages and receives in order, and what each is called. Who feeds the kernel takes care that no more are left than fit. */
+/* Messages and receives in order, and what each is called: counted from the first on, from 0 again after 2^32. Who feeds the kernel takes care that no more are left than fit. */
 struct Queue {
     Envelope *messages, *receives;
     Open *opens;
@@ -172,6 +172,8 @@ extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
         if (threadIdx.x == 0)
             while (batch - *(volatile const unsigned *)feed.done >= feed.slots)
                 PAUSE();
+        /* The kernel has read what this slot had before anything else is written there. */
+        __threadfence_system();
         __syncthreads();
         for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
             feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];

@@ -1,19 +1,20 @@
 //! A graphics card, through NVIDIA's driver, which is looked for when it is first needed.
 #![allow(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::fmt::{self, Display};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute};
+use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute, CUresult};
 use cudarc::driver::{
     CudaContext, CudaFunction, CudaStream, DevicePtr, DeviceRepr, DriverError, LaunchConfig,
 };
 use cudarc::driver::{CudaEvent, CudaSlice, PushKernelArg};
+use cudarc::nvrtc::Ptx;
 
 use crate::batch::Layout;
-use crate::compile::{CompileError, compile};
+use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
 use crate::machine::{Grid, Machine, Memory};
 
@@ -26,8 +27,16 @@ pub enum CardError {
     NoCard(usize, i32),
     /// The driver failed: at what, and what it said.
     Driver(&'static str, String),
+    /// There was not enough memory: for what, and what the driver said.
+    Memory(&'static str, String),
     /// A kernel was not compiled.
     Compile(CompileError),
+    /// The driver takes no kernels of the NVRTC that is there: versions of CUDA of NVRTC and of the driver (12, 9), and what it said.
+    Unloadable((i32, i32), (i32, i32), String),
+    /// The driver waits for the end of every kernel that is started (`CUDA_LAUNCH_BLOCKING`), and of one that stays for ever.
+    IsBlocking,
+    /// A kernel that stays was there when another had to be loaded, which waits for all that run.
+    IsStaying(&'static str),
     /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
     SharedMemory(&'static str, u32, u32),
 }
@@ -42,8 +51,25 @@ impl Display for CardError {
             CardError::NoCard(ordinal, count) => {
                 write!(f, "there is no graphics card {ordinal}: the driver sees {count}, numbered from 0")
             }
-            CardError::Driver(what, said) => write!(f, "{what}: the driver says: {said}"),
+            CardError::Driver(what, said) | CardError::Memory(what, said) => {
+                write!(f, "{what}: the driver says: {said}")
+            }
             CardError::Compile(error) => error.fmt(f),
+            CardError::Unloadable(nvrtc, driver, said) => write!(
+                f,
+                "the driver does not load what NVRTC of CUDA {}.{} compiles, for it is of CUDA {}.{} itself ({said}): a driver takes \
+                 kernels of its own major version or an earlier one; install a newer driver, or NVRTC of CUDA {}",
+                nvrtc.0, nvrtc.1, driver.0, driver.1, driver.0
+            ),
+            CardError::IsBlocking => f.write_str(
+                "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
+                 would never be fed: unset it",
+            ),
+            CardError::IsStaying(kernel) => write!(
+                f,
+                "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
+                 needs it before, or end the kernel that stays"
+            ),
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
                 "{kernel} takes {} KiB of shared memory for the smallest block that it has, of which this card gives one {} KiB: \
@@ -65,12 +91,45 @@ impl From<CompileError> for CardError {
 
 /// Says what was tried when the driver failed.
 pub(crate) fn tried<T>(what: &'static str, result: Result<T, DriverError>) -> Result<T, CardError> {
-    result.map_err(|error| {
-        let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
-        let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
-        let said = text(error.error_string()).unwrap_or_default();
-        CardError::Driver(what, format!("{name} ({said})"))
-    })
+    result.map_err(|error| failed(what, error))
+}
+
+fn failed(what: &'static str, error: DriverError) -> CardError {
+    match error.0 {
+        CUresult::CUDA_ERROR_OUT_OF_MEMORY => CardError::Memory(what, said(error)),
+        _ => CardError::Driver(what, said(error)),
+    }
+}
+
+/// What the driver says of an error.
+fn said(error: DriverError) -> String {
+    let text = |found: Result<&CStr, DriverError>| found.map(|text| text.to_string_lossy().into_owned());
+    let name = text(error.error_name()).unwrap_or_else(|_| format!("{:?}", error.0));
+    format!("{name} ({})", text(error.error_string()).unwrap_or_default())
+}
+
+/// The version of CUDA that the driver has, as 13000.
+fn driver_version() -> Result<i32, CardError> {
+    let mut version = 0;
+    // SAFETY: the driver writes one number where it is told.
+    tried("asking the driver", unsafe { sys::cuDriverGetVersion(&raw mut version) }.result())?;
+    Ok(version)
+}
+
+/// Why a module was not loaded: most of all, that driver and NVRTC do not go together.
+fn not_loaded(error: DriverError) -> CardError {
+    let is_foreign = matches!(
+        error.0,
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_INVALID_IMAGE
+    );
+    match (is_foreign, compile::version(), driver_version()) {
+        (true, Some(nvrtc), Ok(driver)) => {
+            CardError::Unloadable(nvrtc, (driver / 1000, driver % 1000 / 10), said(error))
+        }
+        _ => failed("loading a kernel", error),
+    }
 }
 
 /// What a card is: part of every figure measured on it.
@@ -94,14 +153,46 @@ pub struct Description {
     pub driver_version: i32,
 }
 
-/// A card.
+/// A card. What is called on it, and dropping memory of it, leaves its context the current one of the thread: who uses another card
+/// there too makes that the current one again.
 #[derive(Debug)]
 pub struct Card {
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
     multiprocessors: u32,
     shared_bytes_most: u32,
-    functions: Arc<Mutex<HashMap<(Kernel, Layout), CudaFunction>>>,
+    functions: Arc<Functions>,
+}
+
+/// Kernels of a card.
+#[derive(Debug, Default)]
+struct Functions {
+    loaded: Mutex<HashMap<(Kernel, Layout), CudaFunction>>,
+    /// Held while one is compiled: who needs the same waits for it, and who needs one that is there does not.
+    compiling: Mutex<()>,
+}
+
+/// How many kernels stay, by the number of the card. Held while a kernel is loaded, and while one that stays is started: loading waits
+/// for all that run.
+static STAYING: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
+
+/// What is locked here is whole whoever panicked.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A kernel that stays: as long as this is there, none is loaded.
+#[derive(Debug)]
+pub(crate) struct Stay {
+    ordinal: usize,
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let mut staying = locked(&STAYING);
+        let count = staying.get_mut(&self.ordinal).expect("it was counted");
+        *count -= 1;
+    }
 }
 
 /// Memory of a card.
@@ -127,7 +218,12 @@ impl Card {
         if !unsafe { sys::is_culib_present() } {
             return Err(CardError::NoDriver);
         }
-        let count = tried("counting cards", CudaContext::device_count())?;
+        let count = match CudaContext::device_count() {
+            // A driver on a machine without a card, and the toolkit's library that stands for a driver where programs are linked.
+            Err(DriverError(CUresult::CUDA_ERROR_NO_DEVICE)) => 0,
+            Err(DriverError(CUresult::CUDA_ERROR_STUB_LIBRARY)) => return Err(CardError::NoDriver),
+            count => tried("counting cards", count)?,
+        };
         if ordinal >= count as usize {
             return Err(CardError::NoCard(ordinal, count));
         }
@@ -147,10 +243,6 @@ impl Card {
     /// The driver failed.
     pub fn description(&self) -> Result<Description, CardError> {
         let ask = |attribute| tried("asking the card", self.context.attribute(attribute));
-        let mut driver_version = 0;
-        // SAFETY: the driver writes one number where it is told.
-        let asked = unsafe { sys::cuDriverGetVersion(&raw mut driver_version) }.result();
-        tried("asking the driver", asked)?;
         let memory = tried("asking the card", self.context.bind_to_thread())
             .and_then(|()| tried("asking the card", cudarc::driver::result::mem_get_info()))?;
         Ok(Description {
@@ -161,7 +253,7 @@ impl Card {
             memory_clock_khz: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)? as u32,
             l2_bytes: ask(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as u32,
             memory_bytes: memory.1,
-            driver_version,
+            driver_version: driver_version()?,
         })
     }
 
@@ -210,18 +302,35 @@ impl Card {
         })
     }
 
-    /// What [has passed](Self::has_passed) when all has ended that was started so far.
-    pub(crate) fn mark(&self) -> Result<CudaEvent, CardError> {
-        tried("recording an event", self.stream.record_event(None))
-    }
-
-    /// Whether what was started before a mark has ended; it waits for nothing.
-    pub(crate) fn has_passed(&self, mark: &CudaEvent) -> Result<bool, CardError> {
-        // SAFETY: an event that was made and lives.
-        match unsafe { cudarc::driver::result::event::query(mark.cu_event()) } {
-            Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
+    /// Whether all that was started here has ended; it waits for nothing.
+    pub(crate) fn has_ended(&self) -> Result<bool, CardError> {
+        self.bind()?;
+        // SAFETY: a stream that was made and lives.
+        match unsafe { sys::cuStreamQuery(self.stream.cu_stream()) }.result() {
+            Err(DriverError(CUresult::CUDA_ERROR_NOT_READY)) => Ok(false),
             result => tried("waiting for kernels", result).map(|()| true),
         }
+    }
+
+    /// Copies to memory that a kernel reads meanwhile which was started elsewhere, word by word.
+    ///
+    /// # Panics
+    /// There are more bytes than the memory has from there on.
+    pub(crate) fn write_beside(
+        &self,
+        memory: &CardMemory,
+        from: usize,
+        bytes: &[u8],
+    ) -> Result<(), CardError> {
+        assert!(from + bytes.len() <= memory.slice.len(), "{from} and {} bytes", bytes.len());
+        self.bind()?;
+        // SAFETY: within the memory, which lives until this has waited; the kernel reads words that may change.
+        let copied = unsafe {
+            let at = memory.address + from as u64;
+            cudarc::driver::result::memcpy_htod_async(at, bytes, self.stream.cu_stream())
+        };
+        tried("copying to the card", copied)?;
+        self.wait()
     }
 
     /// Loads a kernel before it is needed: loading waits for kernels that run.
@@ -239,26 +348,62 @@ impl Card {
         tried("opening the card", self.context.bind_to_thread())
     }
 
-    fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
-        // Held while it is compiled: who needs the same waits for it. What is in it is whole whoever panicked.
-        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(function) = functions.get(&(kernel, layout)) {
-            return Ok(function.clone());
+    /// Starts a kernel that stays until it is told to end.
+    ///
+    /// # Safety
+    /// As of [`launch`](Machine::launch).
+    pub(crate) unsafe fn launch_to_stay<A: Copy>(
+        &self,
+        kernel: Kernel,
+        layout: Layout,
+        grid: Grid,
+        arguments: &A,
+    ) -> Result<Stay, CardError> {
+        if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0") {
+            return Err(CardError::IsBlocking);
         }
-        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        self.load(kernel, layout)?;
+        let ordinal = self.context.ordinal();
+        let mut staying = locked(&STAYING);
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(kernel, layout, grid, arguments)? };
+        *staying.entry(ordinal).or_default() += 1;
+        Ok(Stay { ordinal })
+    }
+
+    fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
+        locked(&self.functions.loaded).get(&(kernel, layout)).cloned()
+    }
+
+    fn function(&self, kernel: Kernel, layout: Layout) -> Result<CudaFunction, CardError> {
+        if let Some(function) = self.loaded(kernel, layout) {
+            return Ok(function);
+        }
+        let _compiling = locked(&self.functions.compiling);
+        if let Some(function) = self.loaded(kernel, layout) {
+            return Ok(function);
+        }
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
-        let ptx = compile(program, layout, &format!("sm_{major}{minor}"))?;
-        let module = tried("loading a kernel", self.context.load_module(ptx))?;
-        for &kernel in program.kernels() {
+        let (major, minor) = tried("asking the card", self.context.compute_capability())?;
+        let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
+        let staying = locked(&STAYING);
+        if staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0) {
+            return Err(CardError::IsStaying(kernel.name()));
+        }
+        let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
+        let load = |&kernel: &Kernel| {
             let function = tried("loading a kernel", module.load_function(kernel.name()))?;
             // What a block may have unasked is 48 KiB.
             let asked = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let most = self.shared_bytes_most as i32;
             tried("asking for shared memory", function.set_attribute(asked, most))?;
-            functions.insert((kernel, layout), function);
-        }
-        Ok(functions[&(kernel, layout)].clone())
+            Ok(((kernel, layout), function))
+        };
+        let functions = program.kernels().iter().map(load).collect::<Result<HashMap<_, _>, CardError>>()?;
+        let function = functions[&(kernel, layout)].clone();
+        locked(&self.functions.loaded).extend(functions);
+        Ok(function)
     }
 }
 
@@ -320,6 +465,10 @@ impl Machine for Card {
         // SAFETY: the caller's promise.
         tried("starting a kernel", unsafe { launch.launch(config) })?;
         Ok(())
+    }
+
+    fn may_do_later(error: &CardError) -> bool {
+        matches!(error, CardError::Memory(..))
     }
 
     fn shared_bytes_most(&self) -> u32 {

@@ -1,8 +1,10 @@
 //! Which way a batch is matched in MPI's order: the one that figures say is the fastest.
 //!
-//! All of them find the same. What each takes depends on how many messages and receives there are, and on how many receives leave
+//! All of them find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and receives there are, and on how many receives leave
 //! something open; figures are of an H200, of envelopes that are all different (`benchmarks/records/2026-11-23-gpu-h200.json` and,
 //! of wildcards on the whole card, `2026-11-23-gpu-h200-2.json`). Between what was measured they are a guess.
+
+use crate::matching::Algorithm;
 
 /// A way to match in MPI's order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,42 +17,48 @@ pub(crate) enum Way {
     WholeCard,
 }
 
-/// Entries of either side that a block has at once.
+/// Threads of a block that figures are of, and messages that one which votes has at once.
 const BLOCK: f64 = 1024.0;
 
-/// Entries on both sides below which a batch is small: votes are the fastest on so many, and slower on fewer.
-const SMALL: usize = 256;
-
-/// Without wildcards, messages and receives on either side from which the whole card is faster than one block of it: of 4096 it has
-/// two thirds of the block's rate, of 16384 five times as much (`benchmarks/records/2026-11-22-gpu-h200.json`).
-const WHOLE_CARD: usize = 8192;
-
 impl Way {
-    /// The fastest for so many, of which small ones take a start, whichever it is. Without a `card` the whole of it cannot be had.
-    pub fn of(messages: usize, receives: usize, wildcards: usize, has_card: bool) -> Way {
-        let is_large = has_card && messages.min(receives) >= WHOLE_CARD;
-        if wildcards == 0 || messages.max(receives) < SMALL {
-            return if is_large { Way::WholeCard } else { Way::Numbers };
-        }
+    /// The fastest for so many. `block` is how many threads a block has that numbers entries, at most; without a `card` the whole of it
+    /// cannot be had.
+    pub fn of(messages: usize, receives: usize, wildcards: usize, block: u32, has_card: bool) -> Way {
         let mut ways = vec![Way::Numbers, Way::Votes];
-        ways.extend(is_large.then_some(Way::WholeCard));
-        let expected = |way: &Way| way.microseconds(messages as f64, receives as f64, wildcards as f64);
+        ways.extend(has_card.then_some(Way::WholeCard));
+        let block = Algorithm::Ordered.threads(1, messages.max(receives)).min(block);
+        let [messages, receives, wildcards] = [messages, receives, wildcards].map(|count| count as f64);
+        let expected = |way: &Way| way.microseconds(messages, receives, wildcards, f64::from(block));
+        // Of equals the first.
         ways.into_iter()
             .min_by(|one, other| expected(one).total_cmp(&expected(other)))
             .expect("there are some")
     }
 
-    /// What it takes, about.
-    fn microseconds(self, messages: f64, receives: f64, wildcards: f64) -> f64 {
-        let [message_parts, receive_parts] = [messages, receives].map(|entries| (entries / BLOCK).ceil());
+    /// What it takes, about. Copies and starts of single blocks are the same for both of these, and left out.
+    fn microseconds(self, messages: f64, receives: f64, wildcards: f64, block: f64) -> f64 {
+        let parts = |entries: f64, block: f64| (entries / block).ceil();
+        let has_wildcards = wildcards > 0.0;
         match self {
-            // Parts: 4096 entries at 125 million a second are 16 of them. Wildcards: 1024 entries at 20.6 million with 10 %, at
-            // 5.05 with 50 %; in each part of the messages anew.
-            Way::Numbers => message_parts * (2.1 * receive_parts + 0.45 * wildcards),
-            // 1024 entries at 15.2 million a second, 4096 at 3.9: each receive in each part of the messages.
-            Way::Votes => 0.065 * receives * message_parts,
-            // 2^14 entries at 313 million a second, 2^20 at 7053; and rounds, of which those that wildcards wait for each other
-            // are most: 34, 211 and 2697 with 1, 3 and 10 % of 2^20.
+            // Parts that meet: 64, 1024 and 4096 entries in 1.3, 2.5 and 32.7 µs, which are 1, 1 and 16 of them. As soon as one
+            // receive leaves something open 5 more, and 0.4 for each that does, in each part of the messages anew: 1024 entries
+            // in 11.9, 49.8 and 203 µs with 1, 10 and 50 %. How these two go down with the size of the block is a guess.
+            Way::Numbers => {
+                let share = block / BLOCK;
+                let meetings = parts(messages, block) * parts(receives, block);
+                let asked = parts(messages, block) * wildcards;
+                let begins = if has_wildcards { 5.0 * share } else { 0.0 };
+                0.5 + meetings * (0.8 + 1.25 * share) + begins + asked * (0.1 + 0.31 * share)
+            }
+            // 64, 256, 1024 and 4096 entries in 4.6, 11.3, 67 and 1058 µs: each receive in each part of the messages, by as many
+            // warps as these need.
+            Way::Votes => {
+                let receive = 0.03 + 0.0345 * (messages / BLOCK).min(1.0);
+                0.5 + parts(messages, BLOCK) * (2.0 + receives * receive)
+            }
+            // 2^10, 2^14, 2^20 and 2^24 entries in 38, 52, 149 and 2394 µs.
+            Way::WholeCard if !has_wildcards => 50.0 + messages.max(receives) * 1.2e-4,
+            // And rounds, of which those that wildcards wait for each other are most: 34, 211 and 2697 with 1, 3 and 10 % of 2^20.
             Way::WholeCard => {
                 let rounds = 3.0 + wildcards * wildcards / (3.5 * messages.min(receives));
                 120.0 + messages.max(receives) * 1e-4 + 30.0 * rounds
@@ -63,11 +71,15 @@ impl Way {
 mod tests {
     use super::*;
 
+    fn of(messages: usize, receives: usize, wildcards: usize) -> Way {
+        Way::of(messages, receives, wildcards, 1024, true)
+    }
+
     /// What was measured both ways, or so that the other cannot be near.
     #[test]
     fn the_way_is_the_one_that_was_faster() {
         for (entries, wildcards, way) in [
-            (100, 100, Way::Numbers),
+            (64, 0, Way::Numbers),
             (1024, 0, Way::Numbers),
             (1024, 10, Way::Numbers),
             (1024, 102, Way::Numbers),
@@ -79,30 +91,98 @@ mod tests {
             // The whole card took 14.5 ms; a third of 4096 entries by votes takes half a millisecond.
             (3000, 2248, Way::Votes),
         ] {
-            assert_eq!(Way::of(entries, entries, wildcards, true), way, "{wildcards} of {entries}");
+            assert_eq!(of(entries, entries, wildcards), way, "{wildcards} of {entries}");
         }
-        assert_eq!(Way::of(1 << 20, 1 << 20, 0, false), Way::Numbers);
-        assert_ne!(Way::of(1 << 20, 1 << 20, 10, false), Way::WholeCard);
+        assert_eq!(Way::of(1 << 20, 1 << 20, 0, 1024, false), Way::Numbers);
+        assert_ne!(Way::of(1 << 20, 1 << 20, 10, 1024, false), Way::WholeCard);
+    }
+
+    /// No way is taken that the same figures say is much slower than another, as one block for a million messages.
+    #[test]
+    fn few_on_one_side_do_not_decide() {
+        for (messages, receives, wildcards, way) in [
+            (1 << 20, 8000, 0, Way::WholeCard),
+            (4096, 1 << 20, 0, Way::WholeCard),
+            (1 << 20, 1000, 10, Way::WholeCard),
+            (1 << 20, 1, 0, Way::WholeCard),
+            (1 << 20, 1, 1, Way::WholeCard),
+            (4000, 1, 1, Way::Votes),
+            (255, 255, 255, Way::Votes),
+            (100, 100, 100, Way::Votes),
+            (1, 1, 1, Way::Numbers),
+            (1000, 1, 0, Way::Numbers),
+            (0, 5, 0, Way::Numbers),
+            (5, 0, 0, Way::Numbers),
+        ] {
+            assert_eq!(of(messages, receives, wildcards), way, "{messages}, {receives}, {wildcards}");
+        }
+    }
+
+    /// A block that is smaller has more parts: of 256 threads, 4096 entries are 256 meetings.
+    #[test]
+    fn smaller_blocks_are_given_less() {
+        assert_eq!(Way::of(4096, 4096, 0, 256, true), Way::WholeCard);
+        assert_eq!(Way::of(1024, 1024, 102, 256, true), Way::Votes);
+    }
+
+    /// The table of `docs/gpu.md`: from how many wildcards in a hundred on another way is taken.
+    #[test]
+    fn the_page_says_which_way_is_taken() {
+        use Way::{Numbers, Votes, WholeCard};
+        let table: [(usize, &[(f64, Way)]); 7] = [
+            (64, &[(0.0, Numbers), (37.6, Votes)]),
+            (256, &[(0.0, Numbers), (20.8, Votes)]),
+            (1024, &[(0.0, Numbers), (14.5, Votes)]),
+            (4096, &[(0.0, Numbers), (3.1, WholeCard), (15.7, Votes)]),
+            (16_384, &[(0.0, WholeCard), (34.6, Votes)]),
+            (65_536, &[(0.0, WholeCard), (69.4, Votes)]),
+            (1 << 20, &[(0.0, WholeCard)]),
+        ];
+        for (entries, expected) in table {
+            let mut found: Vec<(f64, Way)> = Vec::new();
+            for tenths in 0..=1000 {
+                let way = of(entries, entries, (entries * tenths).div_ceil(1000));
+                if found.last().is_none_or(|&(_, before)| before != way) {
+                    found.push((tenths as f64 / 10.0, way));
+                }
+            }
+            assert_eq!(found, expected, "{entries}");
+        }
     }
 
     /// Times that the model has for what was measured are within a half of that.
     #[test]
     fn figures_are_near_what_was_measured() {
         for (way, entries, wildcards, measured) in [
+            (Way::Numbers, 64.0, 0.0, 1.32),
+            (Way::Numbers, 256.0, 0.0, 1.61),
+            (Way::Numbers, 1024.0, 0.0, 2.51),
             (Way::Numbers, 2048.0, 0.0, 2048.0 / 236.36),
             (Way::Numbers, 4096.0, 0.0, 4096.0 / 125.34),
+            (Way::Numbers, 1024.0, 10.0, 11.89),
+            (Way::Numbers, 1024.0, 20.0, 16.23),
             (Way::Numbers, 1024.0, 102.0, 1024.0 / 20.55),
             (Way::Numbers, 1024.0, 512.0, 1024.0 / 5.05),
+            (Way::Votes, 64.0, 0.0, 4.55),
             (Way::Votes, 256.0, 2.0, 256.0 / 22.58),
+            (Way::Votes, 512.0, 0.0, 24.35),
             (Way::Votes, 1024.0, 512.0, 1024.0 / 14.42),
+            (Way::Votes, 2048.0, 0.0, 266.33),
             (Way::Votes, 4096.0, 40.0, 4096.0 / 3.87),
+            (Way::WholeCard, 1024.0, 0.0, 37.66),
+            (Way::WholeCard, 16_384.0, 0.0, 52.29),
+            (Way::WholeCard, 262_144.0, 0.0, 67.55),
+            (Way::WholeCard, 1_048_576.0, 0.0, 148.67),
+            (Way::WholeCard, 4_194_304.0, 0.0, 554.24),
+            (Way::WholeCard, 16_777_216.0, 0.0, 2393.63),
             (Way::WholeCard, 1_048_576.0, 1057.0, 211.5 + 100.0),
             (Way::WholeCard, 1_048_576.0, 10_414.0, 1306.9 + 100.0),
             (Way::WholeCard, 1_048_576.0, 31_253.0, 7320.2 + 100.0),
             (Way::WholeCard, 1_048_576.0, 102_497.0, 77_692.1 + 100.0),
             (Way::WholeCard, 20_000.0, 8747.0, 26_598.8 + 50.0),
         ] {
-            let ratio = way.microseconds(entries, entries, wildcards) / measured;
+            let block = f64::clamp(entries, 64.0, BLOCK);
+            let ratio = way.microseconds(entries, entries, wildcards, block) / measured;
             assert!(
                 (0.66..1.5).contains(&ratio),
                 "{way:?}, {entries} entries, {wildcards} wildcards: {ratio}"

@@ -89,5 +89,7 @@ fn ready(ordinal: usize, algorithm: Algorithm) -> Result<Arc<Card>, CardError> {
         }
     };
     card.load(algorithm.kernel(), Layout::Packed)?;
+    // One that failed before fails at everything, also if the kernel is there.
+    card.has_ended()?;
     Ok(card)
 }

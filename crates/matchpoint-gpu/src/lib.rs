@@ -35,6 +35,7 @@ pub mod machine;
 pub mod matching;
 pub mod measure;
 pub mod partition;
+mod patience;
 pub mod recorded;
 pub mod resident;
 mod wildcards;

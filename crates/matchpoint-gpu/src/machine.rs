@@ -70,6 +70,11 @@ pub trait Machine {
         arguments: &A,
     ) -> Result<(), Self::Error>;
 
+    /// Whether what failed may do another time: nothing is wrong with the machine.
+    fn may_do_later(_error: &Self::Error) -> bool {
+        false
+    }
+
     /// Bytes of shared memory that a block may have; a kernel whose block takes more is refused by [`launch`](Self::launch).
     fn shared_bytes_most(&self) -> u32;
 

@@ -105,6 +105,8 @@ pub struct Loaded<M: Machine> {
     longest: usize,
     /// Messages or receives of a segment, whichever are fewer, at most.
     meeting: usize,
+    /// Whether no receive is of two segments: what a ledger has room for.
+    are_disjoint: bool,
     ledger: Option<M::Memory>,
 }
 
@@ -115,9 +117,13 @@ impl<M: Machine> Loaded<M> {
     /// The machine failed, or has not enough memory.
     ///
     /// # Panics
-    /// A segment goes beyond the batch.
+    /// A segment goes beyond the batch, or that has 2³¹ messages or receives: kernels count to twice as many.
     pub fn new(machine: &M, batch: &Batch, segments: &[Segment]) -> Result<Self, M::Error> {
         let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
+        assert!(
+            can_be_counted(message_count.max(receive_count)),
+            "{message_count}, {receive_count} receives"
+        );
         for segment in segments {
             let fits = |from: u32, end: u32, count: usize| from <= end && end as usize <= count;
             assert!(fits(segment.message, segment.message_end, message_count), "{segment:?}");
@@ -140,6 +146,7 @@ impl<M: Machine> Loaded<M> {
             segment_count: segments.len(),
             longest: segments.iter().map(Segment::entries).max().unwrap_or(0),
             meeting: segments.iter().map(Segment::meeting).max().unwrap_or(0),
+            are_disjoint: have_own_receives(segments),
             ledger: None,
         })
     }
@@ -151,7 +158,8 @@ impl<M: Machine> Loaded<M> {
     /// The machine failed.
     ///
     /// # Panics
-    /// The algorithm hashes without order, and a receive leaves something open.
+    /// The algorithm hashes without order, and a receive leaves something open; or segments have receives in common, and are so long
+    /// that blocks keep a ledger of them.
     pub fn launch(
         &mut self,
         machine: &M,
@@ -165,6 +173,8 @@ impl<M: Machine> Loaded<M> {
         let grid = Grid { threads, ..grid };
         let is_long = self.meeting > LONG_PARTS * grid.threads as usize;
         if algorithm == Algorithm::Ordered && is_long && self.opens.is_none() && self.ledger.is_none() {
+            // Two blocks would write into one part of it, and what one reads of the other leads beyond its end.
+            assert!(self.are_disjoint, "segments have receives in common");
             self.ledger = Some(machine.allocate(ledger_bytes(self.receive_count))?);
         }
         let arguments = self.arguments(seed);
@@ -205,11 +215,25 @@ impl<M: Machine> Loaded<M> {
     }
 }
 
+/// Whether kernels can count to twice as many, and a block more.
+fn can_be_counted(entries: usize) -> bool {
+    entries < 1 << 31
+}
+
+/// Whether no receive is of two segments: O(segments) where they are in order, as they mostly are.
+fn have_own_receives(segments: &[Segment]) -> bool {
+    let is_some = |segment: &&Segment| segment.receive < segment.receive_end;
+    let mut ranges: Vec<(u32, u32)> =
+        segments.iter().filter(is_some).map(|segment| (segment.receive, segment.receive_end)).collect();
+    ranges.sort_unstable();
+    ranges.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+}
+
 /// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
 
 /// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. What
-/// [`Algorithm::Ordered`] is asked for is matched by votes where many receives leave something open.
+/// [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
 ///
 /// # Errors
 /// The machine failed, or has not enough memory.
@@ -236,7 +260,8 @@ pub fn match_batch<M: Machine>(
     let mut by = algorithm;
     if algorithm == Algorithm::Ordered {
         let has_card = Division::fits(machine, batch.layout());
-        match Way::of(messages, receives, batch.wildcards(), has_card) {
+        let block = Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
+        match Way::of(messages, receives, batch.wildcards(), block, has_card) {
             Way::Numbers => {}
             Way::Votes => by = Algorithm::Matrix,
             Way::WholeCard => {
@@ -248,4 +273,24 @@ pub fn match_batch<M: Machine>(
     let voters = if by == Algorithm::Matrix { messages } else { entries };
     loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
     loaded.matched(machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receives_of_two_segments_are_found_in_any_order() {
+        let of = |receive, receive_end| Segment { message: 0, message_end: 9, receive, receive_end };
+        assert!(have_own_receives(&[]));
+        assert!(have_own_receives(&[of(5, 9), of(0, 5), of(3, 3)]));
+        assert!(!have_own_receives(&[of(0, 5), of(7, 9), of(4, 6)]));
+        assert!(!have_own_receives(&[of(0, 9), of(2, 3)]));
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() {
+        assert!(can_be_counted((1 << 31) - 1));
+        assert!(!can_be_counted(1 << 31));
+    }
 }

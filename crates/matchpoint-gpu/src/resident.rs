@@ -3,15 +3,16 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
-use cudarc::driver::{CudaEvent, sys};
+use cudarc::driver::sys;
 
 use crate::batch::{Batch, Layout};
-use crate::card::{Card, CardError, tried};
+use crate::card::{Card, CardError, Stay, tried};
 use crate::kernels::Kernel;
 use crate::machine::{Grid, Machine, Memory};
+use crate::patience::{PATIENCE, answered, has_come};
 
 /// Messages, and receives, that a batch for the kernel has at most.
 pub const SLOT_ENTRIES: usize = 1024;
@@ -21,9 +22,6 @@ const SLOTS: usize = 8;
 pub const CAPACITY: usize = 1 << 16;
 /// From the count of batches that were fed to the word that says whether to stop.
 const STOP_OFFSET: usize = 4;
-/// How long a batch may take, or the end, before the kernel counts as lost.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 /// `Queue` of `kernels/resident.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -172,8 +170,8 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: from the driver, and given back once; the kernel that uses it has ended, for who owns both waits for it. A
-        // driver that fails here failed before, and said so then.
+        // SAFETY: from the driver, and given back once; no kernel uses it, for who owns both gives nothing back before the driver
+        // has said so. A driver that fails here failed before, and said so then.
         let _ = unsafe { sys::cuMemFreeHost(self.at.as_ptr().cast()) };
     }
 }
@@ -184,12 +182,14 @@ struct Lent {
     card: Card,
     ring: Mapped,
     _queues: Queues<Card>,
-    /// Passes when the kernel has ended.
-    end: CudaEvent,
+    /// From the start on. Who is given up stays.
+    stay: Option<Stay>,
 }
 
 /// A kernel that stays, fed by the host: what it is given is matched with what was left before, in MPI's order. It has a stream of its
-/// own: the card does other work beside it, but nothing that has to be loaded first, for that waits for all kernels that run.
+/// own, behind which nothing waits: the card does other work beside it. Not so what the driver waits for all kernels with: to
+/// synchronise the card, to give back memory where it has no pools of it, to load a kernel, which is therefore
+/// [refused](CardError::IsStaying) to engines of this crate.
 ///
 /// Dropped, it ends as [`stop`](Self::stop) says.
 #[derive(Debug)]
@@ -233,7 +233,8 @@ impl Resident {
     /// Starts it: one block, which stays on one multiprocessor until this is dropped.
     ///
     /// # Errors
-    /// The driver failed.
+    /// The driver failed, or would wait for the end of the kernel: as it starts it ([`CardError::IsBlocking`]), or another that stays as
+    /// it loads it ([`CardError::IsStaying`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
@@ -243,20 +244,22 @@ impl Resident {
         let queues = Queues::new(&card, layout)?;
         let arguments = queues.arguments(ring.at.as_ptr() as u64, shape, seed);
         let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
-        unsafe {
-            card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments)?;
-        }
-        let end = card.mark()?;
-        Ok(Resident {
+        // Made before it is started: dropped, it tells the kernel to stop, whatever fails from here on.
+        let mut resident = Resident {
             layout,
             shape,
-            lent: Some(Lent { card, ring, _queues: queues, end }),
+            lent: Some(Lent { card, ring, _queues: queues, stay: None }),
             is_lost: false,
             fed: 0,
             done: 0,
             waiting: Waiting::default(),
-        })
+        };
+        let lent = resident.lent.as_mut().expect("it has not ended");
+        let grid = Grid { blocks: 1, threads };
+        // SAFETY: as the source says; what it uses lives until `end` has seen it end.
+        lent.stay =
+            Some(unsafe { lent.card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)? });
+        Ok(resident)
     }
 
     /// Whether a batch may be fed before another is taken. If none is under way and it may not, too many messages or receives
@@ -270,7 +273,8 @@ impl Resident {
         self.fed.wrapping_sub(self.done) as usize
     }
 
-    /// Feeds it a batch: messages and receives are called by their numbers, counted from the first batch on.
+    /// Feeds it a batch: messages and receives are called by their numbers, counted from the first batch on, and from 0 again after
+    /// 2³² of them. No two that wait have the same, for no more than [`CAPACITY`] do.
     ///
     /// # Panics
     /// There is [no room](Self::has_room), or the batch has another layout or more than [`SLOT_ENTRIES`].
@@ -289,8 +293,12 @@ impl Resident {
         self.ring_up(counts[0] as u32, counts[1] as u32);
     }
 
+    fn lent(&self) -> &Lent {
+        self.lent.as_ref().expect("it has not ended")
+    }
+
     fn ring(&self) -> &Mapped {
-        &self.lent.as_ref().expect("it has not ended").ring
+        &self.lent().ring
     }
 
     fn copy(&self, words: &[u64], offset: usize) {
@@ -316,21 +324,17 @@ impl Resident {
     /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
     ///
     /// # Errors
-    /// The kernel does not answer.
+    /// The driver failed, or the kernel has not answered for ten seconds: the batch may be waited for again.
     ///
     /// # Panics
     /// No batch is under way.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
         assert!(self.under_way() > 0, "nothing is under way");
-        let begin = Instant::now();
         // Written by the kernel after the pairs.
-        while self.ring().word(self.shape.done).load(Ordering::Acquire) == self.done {
-            std::hint::spin_loop();
-            if begin.elapsed() > PATIENCE {
-                self.is_lost = true;
-                return Err(CardError::Driver("matching", "the kernel does not answer".to_owned()));
-            }
-        }
+        let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
+        let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended());
+        self.is_lost = answered.is_err();
+        answered?;
         let slot = self.done as usize % SLOTS;
         let count = self.ring().word(self.shape.pair_counts + 4 * slot).load(Ordering::Relaxed) as usize;
         let pairs = self.shape.pairs + slot * 2 * SLOT_ENTRIES * 8;
@@ -361,12 +365,13 @@ impl Resident {
         // Seen by the kernel's reading of `fed`, which lies beside it.
         lent.ring.word(self.shape.fed + STOP_OFFSET).store(1, Ordering::Release);
         let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
-        let ended = has_come(patience, || lent.card.has_passed(&lent.end));
-        if let Ok(false) = ended {
-            std::mem::forget(lent);
-            return Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned()));
+        // Asked, and not told by an event: that would wait in a queue of the card's that the application's streams may share.
+        let ended = has_come(patience, || lent.card.has_ended());
+        if ended == Ok(true) {
+            return Ok(());
         }
-        ended.map(|_| ())
+        std::mem::forget(lent);
+        ended.and(Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned())))
     }
 }
 
@@ -374,20 +379,6 @@ impl Drop for Resident {
     fn drop(&mut self) {
         // What failed was said before, or will be by the next call.
         let _ = self.end();
-    }
-}
-
-/// Asks again and again, for so long at most, whether something has come.
-fn has_come<E>(patience: Duration, mut ask: impl FnMut() -> Result<bool, E>) -> Result<bool, E> {
-    let begin = Instant::now();
-    loop {
-        if ask()? {
-            return Ok(true);
-        }
-        if begin.elapsed() >= patience {
-            return Ok(false);
-        }
-        std::thread::yield_now();
     }
 }
 
@@ -479,13 +470,27 @@ pub fn fed_by_card(
         padding: 0,
     };
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
+    let mut stay = None;
     // SAFETY: as the sources say; all of it lives until both have ended.
     let nanoseconds = unsafe {
         card.timed_beside(
-            |card| card.launch(Kernel::MatchResident, layout, Grid { blocks: 1, threads }, &arguments),
-            |beside| beside.launch(Kernel::FeedResident, layout, Grid { blocks: 1, threads: 1024 }, &feed),
+            |card| {
+                let grid = Grid { blocks: 1, threads };
+                stay = Some(card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)?);
+                Ok(())
+            },
+            |beside| {
+                let feeding = Grid { blocks: 1, threads: 1024 };
+                let fed = beside.launch(Kernel::FeedResident, layout, feeding, &feed);
+                if fed.is_err() {
+                    // Nobody else tells it to stop, and what is given back waits for it.
+                    beside.write_beside(&ring, shape.fed + STOP_OFFSET, &1u32.to_ne_bytes())?;
+                }
+                fed
+            },
         )?
     };
+    drop(stay);
     let mut last = vec![0; shape.pair_counts + SLOTS * 4];
     card.read(&ring, &mut last)?;
     let slot = (batches - 1) % SLOTS;
@@ -498,19 +503,6 @@ mod tests {
     use matchpoint::{ContextId, Envelope, Rank, Tag};
 
     use super::*;
-
-    #[test]
-    fn who_never_comes_is_not_waited_for() {
-        let mut asked = 0;
-        let mut ask = |comes_at: u32| {
-            asked += 1;
-            Ok::<bool, ()>(asked >= comes_at)
-        };
-        assert_eq!(has_come(Duration::ZERO, || ask(2)), Ok(false));
-        assert_eq!(has_come(Duration::MAX, || ask(5)), Ok(true));
-        assert_eq!(has_come(Duration::MAX, || Err::<bool, u32>(7)), Err(7));
-        assert_eq!(asked, 5);
-    }
 
     #[test]
     fn what_is_left_must_fit_beside_what_comes() {

@@ -138,13 +138,18 @@ fn a_little_of_each_kernel() {
         first_that_differs(&card, &[exact, open, REPEATED], 1, |card, case, rng| {
             whole(card, case, rng, Algorithm::Ordered, &[64, 256])
         }),
+        // The ledger of long segments, by itself and with messages that wildcard receives hold.
+        first_that_differs(&card, &LONG[..2], 1, |card, case, rng| {
+            whole(card, case, rng, Algorithm::Ordered, &[64])
+        }),
+        first_that_differs(&card, &[Mix { messages: 4300, receives: 4200, ..CROWDED[2] }], 1, divided),
         first_that_differs(&card, &[exact, Mix { any_tag: 20, ..exact }], 1, |card, case, rng| {
             partitioned(card, case, rng, Algorithm::Partitioned)
         }),
         first_that_differs(&card, &[exact, open, long], 1, divided),
         first_not_hashed_well(&card, &[exact, REPEATED], 2, &[64, 256]),
     ];
-    assert_eq!(right, [None; 5]);
+    assert_eq!(right, [None; 7]);
     assert_eq!([false, true].map(|are_short| first_not_compacted(&card, &[exact], are_short)), [None; 2]);
 }
 

@@ -3,12 +3,12 @@
 //! The queues lie on the host, in the order in which entries came. A call that has to find something makes a [`Batch`] of what
 //! it brings and of the queue that it meets, as far as it is of the same context, and a kernel says who gets whom: messages of
 //! [`Engine::arrive_batch`] go together, any other call is a batch of one. Where the queue that is met is empty, nothing is
-//! started. So what a call costs is a copy of that queue to the machine and a start, some ten microseconds on a card; what
-//! many messages at once cost beside that is what [`crate::measure`] measures. Calls that nobody waits for (cancel, close and
+//! started. So what a call costs is memory of the machine, a copy of that queue to it, and a start, none of which was measured on a
+//! card; what many messages at once cost beside that is what [`crate::measure`] measures. Calls that nobody waits for (cancel, close and
 //! the like) are answered by the host: O(entries queued).
 //!
-//! Memory for the queues that cannot be had is refused as the contract says; what a batch takes while it is matched is not,
-//! nor is what a driver takes.
+//! Memory for the queues that cannot be had is refused as the contract says, and so is memory of the machine; what a batch takes on
+//! the host while it is matched is not, nor is what a driver takes.
 //!
 //! When the machine fails, what is queued is all there: a [`Fallback`] goes on with it.
 
@@ -86,6 +86,9 @@ impl<M: Machine> KernelEngine<M> {
         self.copied += (envelopes.len() + selectors.len()) as u64;
         let batch = Batch::of(envelopes, selectors);
         match_batch(&*self.machine, algorithm, &batch, self.seed).map_err(|error| {
+            if M::may_do_later(&error) {
+                return Refused::Memory;
+            }
             self.failure = Some(error);
             Refused::Full
         })

@@ -125,6 +125,18 @@ impl Emulation {
         self.shared_bytes_most = bytes;
     }
 
+    /// What an envelope of these words is found by.
+    #[allow(dead_code, reason = "not every test that plays a card asks")]
+    pub fn hash(&self, layout: Layout, words: &[u64], seed: u64) -> u64 {
+        assert_eq!(words.len(), layout.envelope_words());
+        let library = &self.libraries[usize::from(layout == Layout::Wide)];
+        // SAFETY: the function's signature; it reads an envelope, and nothing else.
+        unsafe {
+            let hash = library.get::<extern "C" fn(*const u64, u64) -> u64>(b"emulated_hash");
+            hash.expect("it is there")(words.as_ptr(), seed)
+        }
+    }
+
     /// Votes, shuffles, barriers and atomic operations of all threads so far.
     #[allow(dead_code, reason = "not every test that plays a card counts")]
     pub fn steps(&self) -> u64 {

@@ -7,7 +7,7 @@ use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::Grid;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded, match_batch};
 
-use super::cases::{Case, EXACT, Mix, WILD};
+use super::cases::{Case, EXACT, LONG, Mix, WILD};
 use super::emulation::{Emulation, Stopped};
 
 /// What is always there; Turing, Volta, Ada, Ampere, Hopper.
@@ -89,4 +89,17 @@ fn where_even_the_smallest_block_has_no_room_the_machine_says_so() {
     emulation.limited(Kernel::MatchOrdered.shared_bytes(64, batch.layout()));
     loaded.launch(&emulation, Algorithm::Ordered, Grid { blocks: 1, threads: 1024 }, 5).unwrap();
     assert_eq!(loaded.matched(&emulation), Ok(case.matched_by_list(&mut Rng::with_seed(6))));
+}
+
+/// Blocks that keep a ledger of the same receives would write over each other's, and beyond it.
+#[test]
+#[should_panic(expected = "segments have receives in common")]
+fn long_segments_with_receives_in_common_are_refused() {
+    let Some(emulation) = Emulation::built() else {
+        panic!("segments have receives in common: nobody looked")
+    };
+    let case = Case::of(LONG[0], &mut Rng::with_seed(1));
+    let batch = Batch::of(&case.envelopes, &case.selectors);
+    let mut loaded = Loaded::new(&emulation, &batch, &[batch.whole(), batch.whole()]).unwrap();
+    let _ = loaded.launch(&emulation, Algorithm::Ordered, Grid { blocks: 2, threads: 64 }, 5);
 }

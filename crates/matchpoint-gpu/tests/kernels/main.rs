@@ -181,7 +181,7 @@ fn mistakes_in_hashing_are_found() {
 /// What is wrong, in which file, what stands there, what is put in its place, and who should notice.
 type Mistake = (&'static str, &'static str, &'static str, &'static str, Match<Emulation>);
 
-const MISTAKES: [Mistake; 27] = [
+const MISTAKES: [Mistake; 29] = [
     (
         "what came meets nothing that was left before",
         "resident.cu",
@@ -296,6 +296,20 @@ const MISTAKES: [Mistake; 27] = [
         "long.cu",
         "ledger.left[slot] = left - min(left, tables.receives[threadIdx.x]);",
         "",
+        ORDERED,
+    ),
+    (
+        "a long segment is queued before others have read where",
+        "long.cu",
+        "        __syncthreads();\n        if (own.slot != NONE)\n            ledger.queued",
+        "        if (own.slot != NONE)\n            ledger.queued",
+        ORDERED,
+    ),
+    (
+        "messages of a long segment take before it is said what there is",
+        "long.cu",
+        "        __syncthreads();\n        unsigned receive = NONE;",
+        "        unsigned receive = NONE;",
         ORDERED,
     ),
     (

@@ -1,7 +1,9 @@
 //! Work grows with what is matched, not with its square: counted, not timed.
 
+use std::collections::HashSet;
+
 use matchpoint::{ContextId, Envelope, Rank, Selector, Tag};
-use matchpoint_gpu::batch::NONE;
+use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::machine::Grid;
 use matchpoint_gpu::{Algorithm, Batch, Division, Loaded};
 
@@ -71,4 +73,29 @@ fn it_does_so_where_nobody_meets() {
 #[test]
 fn the_whole_card_takes_time_that_grows_with_the_entries_of_one_envelope() {
     grows_linearly(&[1], &[1], 8192, true);
+}
+
+/// Source and tag that would cancel each other are told apart by whoever knows the seed: all of one hash would be looked through for
+/// each other.
+#[test]
+fn envelopes_that_a_peer_chooses_have_hashes_of_their_own() {
+    let Some(emulation) = Emulation::built() else { return };
+    let of_source = |source: u64| source.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let chosen: [fn(u64, u64) -> u64; 4] = [
+        |mixed, _| mixed,
+        |mixed, _| mixed.wrapping_neg(),
+        |_, source| source,
+        |_, source| source.wrapping_neg(),
+    ];
+    for (which, tag) in chosen.into_iter().enumerate() {
+        for seed in [0, 1, 0x7f3a_55aa_1234_5678] {
+            let hashes: HashSet<u64> = (1..=1000)
+                .map(|source| {
+                    let tag = tag(of_source(source), source) ^ 0x0123_4567;
+                    emulation.hash(Layout::Wide, &[source, tag, 1], seed)
+                })
+                .collect();
+            assert_eq!(hashes.len(), 1000, "choice {which}, seed {seed:#x}");
+        }
+    }
 }
