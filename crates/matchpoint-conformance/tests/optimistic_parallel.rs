@@ -1,6 +1,10 @@
 //! Blocks of messages, matched by several threads, beside the same messages one by one.
 
+use std::hint::black_box;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Outcome, Queue, Rank, Receive, RecvId,
@@ -243,4 +247,42 @@ fn who_delivers_may_panic_and_all_is_matched() {
         assert!(std::panic::catch_unwind(call).is_err(), "{name}: it is told");
         assert_eq!((&out, queued(&*ours)), (&expected, queued(&*right)), "{name}");
     }
+}
+
+/// Receives and messages that find each other, all different.
+fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 50), Tag(at));
+    let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
+    (receives.collect(), (0..count).map(|at| Message::new(MsgId(at), envelope(at))).collect())
+}
+
+fn post_all(engine: &mut dyn Engine, receives: &[Receive]) {
+    receives.iter().for_each(|&receive| assert_eq!(engine.post(receive), Ok(None)));
+}
+
+#[test]
+fn deliveries_in_threads_of_the_engine_have_the_stack_of_any_thread() {
+    let mut engine = engine("optimistic_parallel:threads=2,by=order");
+    let (receives, messages) = pairs(8);
+    let caller = thread::current().id();
+    let has_helped = AtomicBool::new(false);
+    // A tenth of the stack that the standard library gives a thread.
+    let deliver = |number: usize, _| {
+        black_box([number as u8; 200 << 10]);
+        if thread::current().id() == caller {
+            // So that others come to something.
+            thread::sleep(Duration::from_millis(1));
+        } else {
+            assert_eq!(thread::current().name(), Some("matchpoint-worker"));
+            has_helped.store(true, Ordering::Relaxed);
+        }
+    };
+    for _ in 0..if cfg!(miri) { 3 } else { 1000 } {
+        post_all(&mut *engine, &receives);
+        engine.deliver_batch(&messages, &mut Vec::new(), &deliver).unwrap();
+        if has_helped.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+    assert!(cfg!(miri), "a worker is never there");
 }

@@ -264,6 +264,11 @@ pub trait Engine: Send {
     /// is certain, and before it returns. An engine that has threads of its own calls it from several of them at once, in any
     /// order. If it panics, so does this call, once all of the batch is matched.
     ///
+    /// Threads of an engine have the stack that the standard library gives a thread (2 MiB, or what `RUST_MIN_STACK` says),
+    /// are called `matchpoint-worker`, and mask the signals that the thread masked that handed in the first batch: a program
+    /// whose handlers are to run in certain threads masks its signals there before. Any delivery may be in such a thread, or
+    /// in the calling one, and where the next one is may differ.
+    ///
     /// # Errors
     /// As [`Engine::arrive_batch`]; nothing is delivered of messages from the one refused on.
     fn deliver_batch(

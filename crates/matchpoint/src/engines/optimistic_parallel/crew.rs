@@ -29,8 +29,8 @@ use std::time::{Duration, Instant};
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
 
-/// Address space for a worker's stack.
-const STACK_BYTES: usize = 128 << 10;
+/// What workers are called, in a debugger and in messages of a panic.
+const NAME: &str = "matchpoint-worker";
 
 /// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
 const THREAD_BYTES: usize = 16 << 10;
@@ -305,7 +305,8 @@ impl Crew {
         let desk = Arc::new(Desk::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let desk = Arc::clone(&desk);
-            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            // Its stack is as large as that of any thread: what is delivered there is the application's code.
+            let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || attend(&desk, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
@@ -368,13 +369,12 @@ impl Crew {
         self.desk.answers.iter().map(|answer| answer.claims.load(Ordering::Relaxed)).sum()
     }
 
-    /// Bytes held: allocated, and the stacks of the workers.
+    /// Bytes allocated. Not the stacks of the workers: what of them is used is not known.
     pub(super) fn bytes(&self) -> u64 {
         // What an `Arc` keeps beside it is two counts.
         let desk = 2 * size_of::<usize>() + size_of::<Desk>();
         let places = size_of_val(&*self.desk.seats) + size_of_val(&*self.desk.answers);
-        let workers =
-            self.workers.capacity() * size_of::<JoinHandle<()>>() + self.workers.len() * STACK_BYTES;
+        let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
         (desk + places + workers + self.called.capacity() * size_of::<usize>()) as u64
     }
 }
