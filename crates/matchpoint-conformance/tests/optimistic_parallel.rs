@@ -1,6 +1,7 @@
 //! Blocks of messages, matched by several threads, beside the same messages one by one.
 
 use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -285,4 +286,41 @@ fn deliveries_in_threads_of_the_engine_have_the_stack_of_any_thread() {
         }
     }
     assert!(cfg!(miri), "a worker is never there");
+}
+
+/// What a delivery panics with.
+struct Bomb(usize);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("what delivery {} panicked with was dropped", self.0);
+        }
+    }
+}
+
+#[test]
+fn of_deliveries_that_panic_the_first_is_told_and_the_others_are_let_be() {
+    let (receives, messages) = pairs(60);
+    for name in NAMES {
+        let mut engine = engine(name);
+        post_all(&mut *engine, &receives);
+        let (mut out, delivered) = (Vec::new(), Mutex::new(Vec::new()));
+        let deliver = |number: usize, _| {
+            delivered.lock().unwrap().push(number);
+            panic_any(Bomb(number));
+        };
+        let call = AssertUnwindSafe(|| engine.deliver_batch(&messages, &mut out, &deliver));
+        let told =
+            catch_unwind(call).expect_err("it is told").downcast::<Bomb>().expect("what it panicked with");
+        let number = told.0;
+        std::mem::forget(told);
+        assert!(out.iter().all(Option::is_some) && out.len() == 60 && engine.posted_len() == 0, "{name}");
+        let mut delivered = delivered.into_inner().unwrap();
+        if name.contains("threads=1") {
+            assert_eq!((number, delivered[0]), (0, 0), "{name}");
+        }
+        delivered.sort_unstable();
+        assert!(delivered.into_iter().eq(0..60), "{name}: all are delivered");
+    }
 }

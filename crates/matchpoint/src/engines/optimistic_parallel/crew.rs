@@ -398,8 +398,10 @@ impl Hands<'_> {
     }
 
     fn finish(&mut self) {
-        let given = self.called[..std::mem::take(&mut self.given)].iter().copied();
+        let given = self.called[..self.given].iter().copied();
         self.stood_in += self.desk.finish(self.number, self.job, given);
+        // Only now: if what the caller stands in for panics, workers still have the job, and this is called again.
+        self.given = 0;
     }
 }
 
@@ -459,4 +461,44 @@ fn sleep(desk: &Desk, at: usize) {
     asleep.store(false, Ordering::Release);
     desk.asleep.fetch_sub(1, Ordering::Relaxed);
     desk.wake_two(at);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// Of its two parts the first takes a while, and the second panics.
+    struct Failing {
+        has_begun: Barrier,
+        is_done: AtomicBool,
+    }
+
+    impl Job for Failing {
+        fn take_parts(&self, parts: Range<usize>) {
+            assert_eq!(parts, 0..1, "this one fails");
+            self.has_begun.wait();
+            thread::sleep(Duration::from_millis(20));
+            self.is_done.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn a_job_is_not_over_while_a_worker_has_it_even_if_who_stands_in_panics() {
+        let desk = Desk::<true>::new(2);
+        let job = Failing { has_begun: Barrier::new(2), is_done: AtomicBool::new(false) };
+        let mut hands = Hands { desk: &desk, number: 1, job: &job, called: &[0, 1], given: 0, stood_in: 0 };
+        hands.give(&(0..1));
+        hands.give(&(1..2));
+        thread::scope(|scope| {
+            scope.spawn(|| desk.attend(0, 1));
+            job.has_begun.wait();
+            // The second worker is not there.
+            assert!(catch_unwind(AssertUnwindSafe(|| hands.finish())).is_err());
+            drop(hands);
+            assert!(job.is_done.load(Ordering::Acquire), "a worker still has it");
+        });
+    }
 }
