@@ -17,11 +17,14 @@
 //! each mostly where the line is its own.
 //!
 //! A job is borrowed from the caller, who returns when all parts are claimed and what workers claimed is done. A worker that
-//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time.
+//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time. So a child of
+//! `fork`, where there are no workers, matches as well, in the caller's thread alone.
 
 #![allow(unsafe_code)]
 
+use std::mem;
 use std::ops::Range;
+use std::process;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -162,7 +165,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
     /// The worker's job before is [finished](Desk::finish), its number is another, and so will be this one before `job` ends.
     pub(super) unsafe fn give(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
         // SAFETY: only the lifetime differs, and the caller sees to that.
-        let job = unsafe { std::mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
+        let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
         let seat = &self.seats[at];
         // SAFETY: the job before is finished, so that nobody reads it any more.
         seat.job.with_mut(|at| unsafe { *at = Some(job) });
@@ -276,10 +279,19 @@ impl Seat {
     }
 }
 
+/// A vector with room for so many.
+fn room<T>(entries: usize) -> Result<Vec<T>, Refused> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(entries).map_err(|_| Refused::Memory)?;
+    Ok(room)
+}
+
 /// See the [module's documentation](self).
 pub(super) struct Crew {
     desk: Arc<Desk>,
     workers: Vec<JoinHandle<()>>,
+    /// Where the workers are: a child of `fork` has none of them.
+    process: u32,
     /// Workers in the order in which they are given something.
     called: Vec<usize>,
     /// Jobs so far.
@@ -298,10 +310,12 @@ impl Crew {
     pub(super) fn gather(threads: usize) -> Result<Self, Refused> {
         // The standard library aborts if it has no memory for a thread. Another thread of the program may still take what
         // is found here: there is no call that could be refused.
-        let room = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
-        Vec::<u8>::new().try_reserve_exact(room).map_err(|_| Refused::Memory)?;
-        let mut workers = Vec::new();
-        workers.try_reserve_exact(threads - 1).map_err(|_| Refused::Memory)?;
+        let bytes = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
+        drop(room::<u8>(bytes)?);
+        let mut workers: Vec<JoinHandle<()>> = room(threads - 1)?;
+        let mut handles = room(threads - 1)?;
+        let called = room(threads - 1)?;
+        // Nothing is refused from here on: workers would stay, with nobody to tell them that they are not needed.
         let desk = Arc::new(Desk::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let desk = Arc::clone(&desk);
@@ -314,12 +328,9 @@ impl Crew {
         }
         // What a thread allocates as it begins is allocated now, not in a later call.
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
-        let (mut handles, mut called) = (Vec::new(), Vec::new());
-        handles.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
-        called.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
-        Ok(Crew { desk, workers, called, jobs: 0, woken: 0, stood_in: 0 })
+        Ok(Crew { desk, workers, process: process::id(), called, jobs: 0, woken: 0, stood_in: 0 })
     }
 
     /// Threads, the caller among them.
@@ -413,11 +424,15 @@ impl Drop for Hands<'_> {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            // They are another process's threads, which cannot be joined here, nor even let go of.
+            self.workers.drain(..).for_each(mem::forget);
+        }
         // Pairs with the acquire in `attend`.
         self.desk.ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // It ends, or has panicked: there is nothing left to do for it.
+            // Nothing panics there: deliveries are caught.
             let _ = worker.join();
         }
     }
