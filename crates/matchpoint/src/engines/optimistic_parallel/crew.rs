@@ -480,22 +480,25 @@ fn sleep(desk: &Desk, at: usize) {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
     use std::sync::Barrier;
 
     use super::*;
 
-    /// Of its two parts the first takes a while, and the second panics.
+    /// Of its two parts the first lasts until it is let go, and the second panics.
     struct Failing {
         has_begun: Barrier,
+        may_end: Barrier,
         is_done: AtomicBool,
     }
 
     impl Job for Failing {
         fn take_parts(&self, parts: Range<usize>) {
-            assert_eq!(parts, 0..1, "this one fails");
+            if parts.start > 0 {
+                resume_unwind(Box::new("this one fails"));
+            }
             self.has_begun.wait();
-            thread::sleep(Duration::from_millis(20));
+            self.may_end.wait();
             self.is_done.store(true, Ordering::Release);
         }
     }
@@ -503,7 +506,8 @@ mod tests {
     #[test]
     fn a_job_is_not_over_while_a_worker_has_it_even_if_who_stands_in_panics() {
         let desk = Desk::<true>::new(2);
-        let job = Failing { has_begun: Barrier::new(2), is_done: AtomicBool::new(false) };
+        let job =
+            Failing { has_begun: Barrier::new(2), may_end: Barrier::new(2), is_done: AtomicBool::new(false) };
         let mut hands = Hands { desk: &desk, number: 1, job: &job, called: &[0, 1], given: 0, stood_in: 0 };
         hands.give(&(0..1));
         hands.give(&(1..2));
@@ -512,6 +516,10 @@ mod tests {
             job.has_begun.wait();
             // The second worker is not there.
             assert!(catch_unwind(AssertUnwindSafe(|| hands.finish())).is_err());
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                job.may_end.wait();
+            });
             drop(hands);
             assert!(job.is_done.load(Ordering::Acquire), "a worker still has it");
         });
