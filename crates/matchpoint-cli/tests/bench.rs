@@ -253,6 +253,7 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
             .all(|rate| rate["rate_millions_per_s"].as_f64().unwrap() > 0.0 && rate["wrong"].is_null())
     );
     assert!(rates[3]["per_message"]["jobs"].is_number() && rates[1]["threads"].is_null());
+    assert!(rates[3]["per_message"]["threads"].is_null(), "it is no count");
 
     let output =
         bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());

@@ -1,10 +1,15 @@
 //! Blocks of messages, matched by several threads, beside the same messages one by one.
 
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Outcome, Queue, Rank, Receive, RecvId,
-    Refused, Selector, Tag, TagMask, Wild, engines, event::script,
+    ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
+    RecvId, Refused, Selector, Tag, TagMask, Wild, engines, event::script,
 };
 use matchpoint_conformance::{Choices, Options, check};
 
@@ -242,5 +247,326 @@ fn who_delivers_may_panic_and_all_is_matched() {
         let call = std::panic::AssertUnwindSafe(|| ours.deliver_batch(&messages, &mut out, &fails));
         assert!(std::panic::catch_unwind(call).is_err(), "{name}: it is told");
         assert_eq!((&out, queued(&*ours)), (&expected, queued(&*right)), "{name}");
+    }
+}
+
+/// Receives and messages that find each other, all different.
+fn pairs(count: u64) -> (Vec<Receive>, Vec<Message>) {
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 50), Tag(at));
+    let receives = (0..count).map(|at| Receive::new(RecvId(at), Selector::exactly(&envelope(at))));
+    (receives.collect(), (0..count).map(|at| Message::new(MsgId(at), envelope(at))).collect())
+}
+
+fn post_all(engine: &mut dyn Engine, receives: &[Receive]) {
+    receives.iter().for_each(|&receive| assert_eq!(engine.post(receive), Ok(None)));
+}
+
+#[test]
+fn deliveries_in_threads_of_the_engine_have_the_stack_of_any_thread() {
+    let mut engine = engine("optimistic_parallel:threads=2,by=order");
+    let (receives, messages) = pairs(8);
+    let caller = thread::current().id();
+    let has_helped = AtomicBool::new(false);
+    // A tenth of the stack that the standard library gives a thread.
+    let deliver = |number: usize, _| {
+        black_box([number as u8; 200 << 10]);
+        if thread::current().id() == caller {
+            // So that others come to something.
+            thread::sleep(Duration::from_millis(1));
+        } else {
+            assert_eq!(thread::current().name(), Some("matchpoint-worker"));
+            has_helped.store(true, Ordering::Relaxed);
+        }
+    };
+    for _ in 0..if cfg!(miri) { 3 } else { 1000 } {
+        post_all(&mut *engine, &receives);
+        engine.deliver_batch(&messages, &mut Vec::new(), &deliver).unwrap();
+        if has_helped.load(Ordering::Relaxed) {
+            return;
+        }
+    }
+    assert!(cfg!(miri), "a worker is never there");
+}
+
+/// What a delivery panics with.
+struct Bomb(usize);
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !thread::panicking() {
+            panic!("what delivery {} panicked with was dropped", self.0);
+        }
+    }
+}
+
+#[test]
+fn of_deliveries_that_panic_the_first_is_told_and_the_others_are_let_be() {
+    let (receives, messages) = pairs(60);
+    for name in NAMES {
+        let mut engine = engine(name);
+        post_all(&mut *engine, &receives);
+        let (mut out, delivered) = (Vec::new(), Mutex::new(Vec::new()));
+        let deliver = |number: usize, _| {
+            delivered.lock().unwrap().push(number);
+            panic_any(Bomb(number));
+        };
+        let call = AssertUnwindSafe(|| engine.deliver_batch(&messages, &mut out, &deliver));
+        let told =
+            catch_unwind(call).expect_err("it is told").downcast::<Bomb>().expect("what it panicked with");
+        let number = told.0;
+        std::mem::forget(told);
+        assert!(out.iter().all(Option::is_some) && out.len() == 60 && engine.posted_len() == 0, "{name}");
+        let mut delivered = delivered.into_inner().unwrap();
+        if name.contains("threads=1") {
+            assert_eq!((number, delivered[0]), (0, 0), "{name}");
+        }
+        delivered.sort_unstable();
+        assert!(delivered.into_iter().eq(0..60), "{name}: all are delivered");
+    }
+}
+
+/// One of these.
+fn one<A: Copy>(choices: &mut Choices<'_>, of: &[A]) -> A {
+    of[choices.below(of.len() as u64) as usize]
+}
+
+/// How receives and messages of a stream are drawn, itself drawn from few values, so that streams differ much.
+struct Sort {
+    contexts: u64,
+    keys: u64,
+    tags: u64,
+    any_source_percent: u64,
+    any_tag_percent: u64,
+    masked_percent: u64,
+    /// Receives alike in a row, and messages, at most.
+    receives_alike: u64,
+    messages_alike: u64,
+    /// Messages of a batch, at most.
+    batch: u64,
+}
+
+impl Sort {
+    fn draw(choices: &mut Choices<'_>) -> Self {
+        Sort {
+            contexts: one(choices, &[1, 1, 1, 2, 3]),
+            keys: one(choices, &[1, 2, 3, 5, 40]),
+            tags: one(choices, &[1, 2, 3, 40]),
+            any_source_percent: one(choices, &[0, 3, 20, 50, 90]),
+            any_tag_percent: one(choices, &[0, 3, 20, 50]),
+            masked_percent: one(choices, &[0, 10, 50]),
+            receives_alike: one(choices, &[1, 3, 9, 60]),
+            messages_alike: one(choices, &[1, 2, 10, 200]),
+            batch: one(choices, &[2, 5, 17, 64, 130, 1024, 3000]),
+        }
+    }
+}
+
+/// An engine and `list`, which are told the same and have to answer the same.
+struct Two {
+    ours: Box<dyn Engine>,
+    right: Box<dyn Engine>,
+    choices: Choices<'static>,
+    sort: Sort,
+    next: u64,
+}
+
+impl Two {
+    fn new(name: &str, seed: u64) -> Self {
+        let mut choices = Choices::Seed(seed);
+        let sort = Sort::draw(&mut choices);
+        Two { ours: engine(name), right: engine("list"), choices, sort, next: 0 }
+    }
+
+    fn same<A: PartialEq + std::fmt::Debug>(&mut self, what: &str, call: impl Fn(&mut dyn Engine) -> A) -> A {
+        let (ours, right) = (call(&mut *self.ours), call(&mut *self.right));
+        assert_eq!(ours, right, "{what}");
+        ours
+    }
+
+    fn id(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn earlier_id(&mut self) -> u64 {
+        1 + self.choices.below(self.next.max(1))
+    }
+
+    fn context(&mut self) -> ContextId {
+        ContextId(self.choices.below(self.sort.contexts) as u32)
+    }
+
+    fn source(&mut self) -> Rank {
+        Rank(self.choices.below(self.sort.keys))
+    }
+
+    fn selector(&mut self) -> Selector {
+        let (source, tag) = (self.source(), self.choices.below(self.sort.tags));
+        let is_any = self.choices.chance(self.sort.any_source_percent);
+        let source = if is_any { Wild::Any } else { Wild::Is(source) };
+        let tag = if self.choices.chance(self.sort.any_tag_percent) {
+            Wild::Any
+        } else if self.choices.chance(self.sort.masked_percent) {
+            let ignore = one(&mut self.choices, &[1, 3, 0x10, u64::MAX]);
+            Wild::Masked(TagMask { value: Tag(tag & !ignore), ignore })
+        } else {
+            Wild::Is(Tag(tag))
+        };
+        Selector::new(self.context(), source, tag)
+    }
+
+    fn post_some(&mut self) {
+        let about = self.choices.below(2 * self.sort.batch + 4);
+        let mut posted = 0;
+        while posted < about {
+            let selector = self.selector();
+            for _ in 0..=self.choices.below(self.sort.receives_alike) {
+                let receive = Receive::new(RecvId(self.id()), selector);
+                self.same("post", |engine| engine.post(receive)).ok();
+                posted += 1;
+            }
+        }
+    }
+
+    fn call_something_else(&mut self) {
+        match self.choices.below(6) {
+            0 => {
+                let receive = RecvId(self.earlier_id());
+                self.same("cancel", |engine| engine.cancel(receive));
+            }
+            1 => {
+                let message = MsgId(self.earlier_id());
+                self.same("retract", |engine| engine.retract(message));
+            }
+            2 => {
+                let any = Selector::new(self.context(), Wild::Any, Wild::Any);
+                self.same("matched_probe", |engine| engine.matched_probe(&any));
+            }
+            3 => {
+                let context = self.context();
+                let hints = Hints {
+                    no_any_source: self.choices.chance(30),
+                    no_any_tag: self.choices.chance(30),
+                    no_unexpected: self.choices.chance(40),
+                    ..Hints::default()
+                };
+                self.same("set_hints", |engine| engine.set_hints(context, hints)).ok();
+            }
+            4 => {
+                let (message, source) = (MsgId(self.earlier_id()), self.source());
+                self.same("readdress", |engine| engine.readdress(message, source));
+            }
+            _ => {
+                let (context, source) = (self.context(), self.source());
+                if self.choices.chance(20) {
+                    self.drained("fail_source", |engine, drained| {
+                        engine.fail_source(context, source, drained)
+                    });
+                }
+            }
+        }
+    }
+
+    fn drained(&mut self, what: &str, call: impl Fn(&mut dyn Engine, &mut Drained)) {
+        self.same(what, |engine| {
+            let mut drained = Drained::default();
+            call(engine, &mut drained);
+            format!("{drained:?}")
+        });
+    }
+
+    /// Mostly of one communicator for a while.
+    fn messages(&mut self) -> Vec<Message> {
+        let count = 2 + self.choices.below(self.sort.batch - 1) as usize;
+        let (stays, mut context) = (self.choices.chance(70), self.context());
+        let mut messages = Vec::new();
+        while messages.len() < count {
+            if !stays || self.choices.chance(3) {
+                context = self.context();
+            }
+            let source = if self.choices.chance(2) { Rank::UNKNOWN } else { self.source() };
+            let envelope = Envelope::new(context, source, Tag(self.choices.below(self.sort.tags)));
+            for _ in 0..=self.choices.below(self.sort.messages_alike) {
+                messages.push(Message::new(MsgId(self.id()), envelope));
+            }
+        }
+        messages.truncate(count);
+        messages
+    }
+
+    fn batch(&mut self) {
+        let messages = self.messages();
+        let (mut out, mut expected) = (Vec::new(), Vec::new());
+        let right = self.right.arrive_batch(&messages, &mut expected);
+        let ours = if self.choices.chance(40) {
+            self.ours.arrive_batch(&messages, &mut out)
+        } else {
+            let delivered = Mutex::new(Vec::new());
+            let deliver = |number, receive| delivered.lock().unwrap().push((number, receive));
+            let ours = self.ours.deliver_batch(&messages, &mut out, &deliver);
+            let mut delivered = delivered.into_inner().unwrap();
+            delivered.sort_unstable();
+            let matched = (0..).zip(&expected).filter_map(|(number, found)| Some((number, (*found)?)));
+            assert_eq!(delivered, matched.collect::<Vec<_>>(), "deliveries of a batch");
+            ours
+        };
+        assert_eq!((ours, out), (right, expected), "a batch");
+    }
+
+    fn round(&mut self) {
+        self.post_some();
+        for _ in 0..self.choices.below(6) {
+            self.call_something_else();
+        }
+        self.batch();
+        assert_eq!(waiting(&*self.ours), waiting(&*self.right), "queues");
+        if self.same("lengths", |engine| engine.posted_len() + engine.unexpected_len()) > 6000 {
+            for context in 0..self.sort.contexts as u32 {
+                self.drained("close", |engine, drained| engine.close(ContextId(context), drained));
+            }
+        }
+    }
+}
+
+/// All that waits, oldest first, and whose messages they are.
+fn waiting(engine: &dyn Engine) -> Vec<(Queue, u64, Option<Rank>)> {
+    let mut all = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| {
+            all.push(match entry {
+                Entry::Receive(receive) => (queue, receive.id.0, None),
+                Entry::Message(message) => (queue, message.id.0, Some(message.envelope.source)),
+            });
+        });
+    }
+    all
+}
+
+/// Streams long enough that ways are tried and runs are cut off: a communicator or few, wildcards, few bins, every way, batches
+/// longer than what is matched at once, other calls between them.
+#[test]
+fn streams_of_all_sorts_come_to_what_list_says() {
+    let (turns, rounds) = if cfg!(miri) { (1, 1) } else { (2, 12) };
+    let mut seed = 0;
+    for _ in 0..turns {
+        for bins in 1..=3 {
+            for by in ["order", "pace", "shares", "optimism"] {
+                for threads in 1..=3 {
+                    seed += 1;
+                    let block = [2, 7, 64][seed as usize / 5 % 3];
+                    let name = format!(
+                        "optimistic_parallel:capacity=0,bins={bins},by={by},threads={threads},block={block}"
+                    );
+                    let play = || {
+                        let mut two = Two::new(&name, seed);
+                        (0..rounds).for_each(|_| two.round());
+                    };
+                    if let Err(panic) = catch_unwind(play) {
+                        eprintln!("{name}, seed {seed}");
+                        resume_unwind(panic);
+                    }
+                }
+            }
+        }
     }
 }

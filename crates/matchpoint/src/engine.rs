@@ -262,7 +262,13 @@ pub trait Engine: Send {
 
     /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, as soon as that
     /// is certain, and before it returns. An engine that has threads of its own calls it from several of them at once, in any
-    /// order. If it panics, so does this call, once all of the batch is matched.
+    /// order; if it panics there, so does this call, once all of the batch is matched and the others are delivered: with what the
+    /// first panic brought. What later ones bring is leaked. In other engines the messages behind one that panics have not arrived.
+    ///
+    /// Threads of an engine have the stack that the standard library gives a thread (2 MiB, or what `RUST_MIN_STACK` says),
+    /// are called `matchpoint-worker`, and mask the signals that the thread masked that handed in the first batch: a program
+    /// whose handlers are to run in certain threads masks its signals there before. Any delivery may be in such a thread, or
+    /// in the calling one, and where the next one is may differ.
     ///
     /// # Errors
     /// As [`Engine::arrive_batch`]; nothing is delivered of messages from the one refused on.

@@ -17,11 +17,14 @@
 //! each mostly where the line is its own.
 //!
 //! A job is borrowed from the caller, who returns when all parts are claimed and what workers claimed is done. A worker that
-//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time.
+//! goes to sleep while it is given something leaves it to the caller: so neither needs to see the other in time. So a child of
+//! `fork`, where there are no workers, matches as well, in the caller's thread alone.
 
 #![allow(unsafe_code)]
 
+use std::mem;
 use std::ops::Range;
+use std::process;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
@@ -29,8 +32,8 @@ use std::time::{Duration, Instant};
 use crate::engine::Refused;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Patience, UnsafeCell, wait_until};
 
-/// Address space for a worker's stack.
-const STACK_BYTES: usize = 128 << 10;
+/// What workers are called, in a debugger and in messages of a panic.
+const NAME: &str = "matchpoint-worker";
 
 /// What the standard library may allocate for a thread, and cannot do without: with so much at hand none is refused it.
 const THREAD_BYTES: usize = 16 << 10;
@@ -162,7 +165,7 @@ impl<const RELEASES: bool> Desk<RELEASES> {
     /// The worker's job before is [finished](Desk::finish), its number is another, and so will be this one before `job` ends.
     pub(super) unsafe fn give(&self, at: usize, number: u64, job: &dyn Job, parts: &Range<usize>) {
         // SAFETY: only the lifetime differs, and the caller sees to that.
-        let job = unsafe { std::mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
+        let job = unsafe { mem::transmute::<*const (dyn Job + '_), *const (dyn Job + 'static)>(job) };
         let seat = &self.seats[at];
         // SAFETY: the job before is finished, so that nobody reads it any more.
         seat.job.with_mut(|at| unsafe { *at = Some(job) });
@@ -276,10 +279,19 @@ impl Seat {
     }
 }
 
+/// A vector with room for so many.
+fn room<T>(entries: usize) -> Result<Vec<T>, Refused> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(entries).map_err(|_| Refused::Memory)?;
+    Ok(room)
+}
+
 /// See the [module's documentation](self).
 pub(super) struct Crew {
     desk: Arc<Desk>,
     workers: Vec<JoinHandle<()>>,
+    /// Where the workers are: a child of `fork` has none of them.
+    process: u32,
     /// Workers in the order in which they are given something.
     called: Vec<usize>,
     /// Jobs so far.
@@ -298,14 +310,17 @@ impl Crew {
     pub(super) fn gather(threads: usize) -> Result<Self, Refused> {
         // The standard library aborts if it has no memory for a thread. Another thread of the program may still take what
         // is found here: there is no call that could be refused.
-        let room = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
-        Vec::<u8>::new().try_reserve_exact(room).map_err(|_| Refused::Memory)?;
-        let mut workers = Vec::new();
-        workers.try_reserve_exact(threads - 1).map_err(|_| Refused::Memory)?;
+        let bytes = size_of::<Desk>() + threads * (THREAD_BYTES + size_of::<Seat>() + size_of::<Answer>());
+        drop(room::<u8>(bytes)?);
+        let mut workers: Vec<JoinHandle<()>> = room(threads - 1)?;
+        let mut handles = room(threads - 1)?;
+        let called = room(threads - 1)?;
+        // Nothing is refused from here on: workers would stay, with nobody to tell them that they are not needed.
         let desk = Arc::new(Desk::<true>::new(threads - 1));
         for at in 0..threads - 1 {
             let desk = Arc::clone(&desk);
-            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            // Its stack is as large as that of any thread: what is delivered there is the application's code.
+            let builder = thread::Builder::new().name(NAME.to_owned());
             match builder.spawn(move || attend(&desk, at)) {
                 Ok(worker) => workers.push(worker),
                 Err(_) => break,
@@ -313,12 +328,9 @@ impl Crew {
         }
         // What a thread allocates as it begins is allocated now, not in a later call.
         wait_until(Patience { looks: 0 }, || desk.present.load(Ordering::Relaxed) == workers.len());
-        let (mut handles, mut called) = (Vec::new(), Vec::new());
-        handles.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
-        called.try_reserve_exact(workers.len()).map_err(|_| Refused::Memory)?;
         handles.extend(workers.iter().map(|worker| worker.thread().clone()));
         desk.threads.get_or_init(|| handles);
-        Ok(Crew { desk, workers, called, jobs: 0, woken: 0, stood_in: 0 })
+        Ok(Crew { desk, workers, process: process::id(), called, jobs: 0, woken: 0, stood_in: 0 })
     }
 
     /// Threads, the caller among them.
@@ -368,13 +380,12 @@ impl Crew {
         self.desk.answers.iter().map(|answer| answer.claims.load(Ordering::Relaxed)).sum()
     }
 
-    /// Bytes held: allocated, and the stacks of the workers.
+    /// Bytes allocated. Not the stacks of the workers: what of them is used is not known.
     pub(super) fn bytes(&self) -> u64 {
         // What an `Arc` keeps beside it is two counts.
         let desk = 2 * size_of::<usize>() + size_of::<Desk>();
         let places = size_of_val(&*self.desk.seats) + size_of_val(&*self.desk.answers);
-        let workers =
-            self.workers.capacity() * size_of::<JoinHandle<()>>() + self.workers.len() * STACK_BYTES;
+        let workers = self.workers.capacity() * size_of::<JoinHandle<()>>();
         (desk + places + workers + self.called.capacity() * size_of::<usize>()) as u64
     }
 }
@@ -398,8 +409,10 @@ impl Hands<'_> {
     }
 
     fn finish(&mut self) {
-        let given = self.called[..std::mem::take(&mut self.given)].iter().copied();
+        let given = self.called[..self.given].iter().copied();
         self.stood_in += self.desk.finish(self.number, self.job, given);
+        // Only now: if what the caller stands in for panics, workers still have the job, and this is called again.
+        self.given = 0;
     }
 }
 
@@ -411,11 +424,15 @@ impl Drop for Hands<'_> {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        if process::id() != self.process {
+            // They are another process's threads, which cannot be joined here, nor even let go of.
+            self.workers.drain(..).for_each(mem::forget);
+        }
         // Pairs with the acquire in `attend`.
         self.desk.ended.store(true, Ordering::Release);
         for worker in self.workers.drain(..) {
             worker.thread().unpark();
-            // It ends, or has panicked: there is nothing left to do for it.
+            // Nothing panics there: deliveries are caught.
             let _ = worker.join();
         }
     }
@@ -459,4 +476,52 @@ fn sleep(desk: &Desk, at: usize) {
     asleep.store(false, Ordering::Release);
     desk.asleep.fetch_sub(1, Ordering::Relaxed);
     desk.wake_two(at);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Barrier;
+
+    use super::*;
+
+    /// Of its two parts the first lasts until it is let go, and the second panics.
+    struct Failing {
+        has_begun: Barrier,
+        may_end: Barrier,
+        is_done: AtomicBool,
+    }
+
+    impl Job for Failing {
+        fn take_parts(&self, parts: Range<usize>) {
+            if parts.start > 0 {
+                resume_unwind(Box::new("this one fails"));
+            }
+            self.has_begun.wait();
+            self.may_end.wait();
+            self.is_done.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn a_job_is_not_over_while_a_worker_has_it_even_if_who_stands_in_panics() {
+        let desk = Desk::<true>::new(2);
+        let job =
+            Failing { has_begun: Barrier::new(2), may_end: Barrier::new(2), is_done: AtomicBool::new(false) };
+        let mut hands = Hands { desk: &desk, number: 1, job: &job, called: &[0, 1], given: 0, stood_in: 0 };
+        hands.give(&(0..1));
+        hands.give(&(1..2));
+        thread::scope(|scope| {
+            scope.spawn(|| desk.attend(0, 1));
+            job.has_begun.wait();
+            // The second worker is not there.
+            assert!(catch_unwind(AssertUnwindSafe(|| hands.finish())).is_err());
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(20));
+                job.may_end.wait();
+            });
+            drop(hands);
+            assert!(job.is_done.load(Ordering::Acquire), "a worker still has it");
+        });
+    }
 }

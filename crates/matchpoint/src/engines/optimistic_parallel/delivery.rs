@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,6 +13,17 @@ use crate::engine::{Deliver, RecvId};
 pub(super) struct Panicked(Mutex<Option<Box<dyn Any + Send>>>);
 
 impl Panicked {
+    /// A delivery panicked with this.
+    fn note(&self, panic: Box<dyn Any + Send>) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.is_none() {
+            *first = Some(panic);
+        } else {
+            // Its destructor may panic, in a thread that others wait for.
+            mem::forget(panic);
+        }
+    }
+
     /// Panics if one of them did.
     pub(super) fn end(self) {
         if let Some(panic) = self.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -59,7 +71,7 @@ impl<'a> Delivery<'a> {
                 }
             }
         })) {
-            *self.panicked.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+            self.panicked.note(panic);
         }
     }
 }

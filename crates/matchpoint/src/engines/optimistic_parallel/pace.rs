@@ -2,9 +2,10 @@
 //! batches of such a size. Ways differ in time only, never in what they come to.
 //!
 //! Now and then there is a trial: batches are matched each way in turn, some rounds of it, so that what disturbs one of them disturbs
-//! no way alone; and some are timed, once all workers take part. The way with the least median is taken until the next trial, unless the one that was taken until then is nearly as fast. A trial
-//! comes when trials are a fiftieth of all time, later where the last ones found the same; and at once if batches, of which some are
-//! timed, take much longer or shorter than in the trial.
+//! no way alone; and some are timed, once all workers take part. The way with the least median is taken until the next trial, unless
+//! the one that was taken until then is nearly as fast. A trial comes when trials are a fiftieth of the time that batches take, later
+//! where the last ones found the same; and earlier if batches, of which some are timed, take much longer or shorter than in the trial:
+//! but not before it was a tenth of that time. What the application does between two batches is no part of it.
 
 use std::time::{Duration, Instant};
 
@@ -29,6 +30,9 @@ const SAMPLES: usize = ROUNDS * TIMED;
 /// Of so much time a trial takes one part.
 const SHARE: u64 = 50;
 
+/// The same, of one after which things have changed.
+const SURPRISED_SHARE: u64 = 10;
+
 /// Batches between two trials, at least.
 const LEAST: u64 = 64;
 
@@ -52,6 +56,8 @@ pub(super) struct Pace {
     best_ps: u64,
     /// Batches until the next trial.
     rest: u64,
+    /// Once so few are left it may come at once.
+    hasty: u64,
     /// How much later a trial comes, by what the last ones found.
     calm: u64,
     surprises: u32,
@@ -60,7 +66,8 @@ pub(super) struct Pace {
 
 #[derive(Clone, Copy)]
 struct Trial {
-    began: Instant,
+    /// By all of its batches.
+    took: Duration,
     round: usize,
     way: usize,
     /// When its turn began.
@@ -97,7 +104,7 @@ impl Pace {
         }
         let now = Instant::now();
         let blank = || Trial {
-            began: now,
+            took: Duration::ZERO,
             round: 0,
             way: 0,
             turn_began: now,
@@ -116,8 +123,9 @@ impl Pace {
     }
 
     fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_complete: bool) {
-        let took_ps = (ended - started).as_nanos() as u64 * 1000 / messages.max(1) as u64;
+        let took_ps = ps(ended - started) / messages.max(1) as u64;
         let Some(trial) = &mut self.trial else { return self.watch(took_ps) };
+        trial.took += ended - started;
         trial.batches += usize::from(is_complete || ended - trial.turn_began >= WARM);
         if trial.batches <= FIRST {
             return;
@@ -139,32 +147,41 @@ impl Pace {
             samples.sort_unstable();
             samples[SAMPLES / 2]
         });
-        let trial_ps = (ended - trial.began).as_nanos() as u64 * 1000;
+        let trial_ps = ps(trial.took);
         self.trial = None;
         self.decide(&medians[..ways], trial_ps, messages);
     }
 
     fn decide(&mut self, medians: &[u64], trial_ps: u64, messages: usize) {
         let best = (0..medians.len()).min_by_key(|&way| medians[way]).unwrap_or(0);
-        let is_better = self.calm == 0 || medians[best] * 100 < medians[self.best] * HYSTERESIS;
+        let is_better = self.calm == 0
+            || medians[best].saturating_mul(100) < medians[self.best].saturating_mul(HYSTERESIS);
         if is_better && (best != self.best || self.calm == 0) {
             (self.best, self.calm) = (best, 1);
         } else {
             self.calm = (2 * self.calm).min(CALM);
         }
         (self.best_ps, self.surprises) = (medians[self.best], 0);
-        let batch_ps = (self.best_ps * messages as u64).max(1);
-        self.rest = (self.calm * SHARE * trial_ps / batch_ps).max(LEAST);
+        let batch_ps = self.best_ps.saturating_mul(messages as u64).max(1);
+        let batches = |share: u64| (share.saturating_mul(trial_ps) / batch_ps).max(LEAST);
+        self.rest = batches(self.calm * SHARE);
+        self.hasty = self.rest - batches(SURPRISED_SHARE);
     }
 
     /// A batch between two trials.
     fn watch(&mut self, took_ps: u64) {
-        let is_surprise = 2 * took_ps > 3 * self.best_ps || 3 * took_ps < 2 * self.best_ps;
-        self.surprises = if is_surprise { self.surprises + 1 } else { 0 };
-        if self.surprises == SURPRISES {
+        let (twice, thrice) = (|ps: u64| ps.saturating_mul(2), |ps: u64| ps.saturating_mul(3));
+        let is_surprise = twice(took_ps) > thrice(self.best_ps) || thrice(took_ps) < twice(self.best_ps);
+        self.surprises = if is_surprise { self.surprises.saturating_add(1) } else { 0 };
+        if self.surprises >= SURPRISES && self.rest <= self.hasty {
             (self.surprises, self.calm, self.rest) = (0, self.calm.min(1), 0);
         }
     }
+}
+
+/// Picoseconds; as many as there can be, if it is more than that: half a year.
+fn ps(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000)
 }
 
 #[cfg(test)]
@@ -197,7 +214,7 @@ mod tests {
         (pace.rest, pace.trial) = (0, None);
         pace.start(2);
         let trial = pace.trial.as_mut().expect("it begins");
-        (trial.began, trial.turn_began) = (*now, *now);
+        trial.turn_began = *now;
         while let Some(trial) = pace.trial {
             let ended = *now + took(trial.way, batches);
             pace.learn(*now, ended, 2, 10, is_complete(batches));
@@ -255,11 +272,65 @@ mod tests {
     fn batches_that_take_much_longer_than_in_the_trial_bring_the_next() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         tried(&mut pace, &mut now, [10 * US, 4 * US], |_| true);
+        pace.rest = pace.hasty;
         for (took, is_next) in
             [(5, false), (9, false), (9, false), (4, false), (9, false), (9, false), (9, true)]
         {
             pace.learn(now, now + took * US, 2, 10, true);
             assert_eq!(pace.rest == 0, is_next, "{took} us");
         }
+    }
+
+    /// Batches of ten messages that three ways match in so many microseconds, each after so much else: how many are in trials, and of
+    /// the time that they take the part that trials take.
+    fn played(batches: usize, took: impl Fn(usize, usize) -> u64, between: Duration) -> (usize, f64) {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let (mut tried, mut in_trials, mut all) = (0, Duration::ZERO, Duration::ZERO);
+        for batch in 0..batches {
+            let lap = pace.start(3);
+            let is_trial = pace.trial.is_some();
+            let ended = now + Duration::from_micros(took(lap.way, batch));
+            if lap.is_timed() {
+                pace.learn(now, ended, 3, 10, true);
+            }
+            tried += usize::from(is_trial);
+            in_trials += if is_trial { ended - now } else { Duration::ZERO };
+            all += ended - now;
+            now = ended + between;
+        }
+        (tried, in_trials.as_secs_f64() / all.as_secs_f64())
+    }
+
+    /// Batches of a trial of three ways.
+    const OF_THREE: usize = 3 * ROUNDS * (FIRST + TIMED);
+
+    #[test]
+    fn load_that_comes_and_goes_brings_few_trials() {
+        for changes in [20, 40, 60, 100, 200, 500, 1000] {
+            let load = |batch: usize| [1, 3][batch / changes % 2];
+            let (tried, share) = played(60_000, |way, batch| [4, 8, 8][way] * load(batch), Duration::ZERO);
+            assert!(
+                share < 0.1,
+                "a change every {changes} batches: {tried} are in trials, {share} of the time"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_application_does_between_batches_puts_no_trial_off() {
+        let idle = Duration::from_millis(1);
+        assert_eq!(
+            played(20_000, |way, _| [2, 4, 4][way], idle),
+            played(20_000, |way, _| [2, 4, 4][way], Duration::ZERO)
+        );
+        assert!(played(20_000, |way, _| [2, 4, 4][way], idle).0 > 2 * OF_THREE, "there was more than one");
+    }
+
+    #[test]
+    fn a_trial_may_take_however_long() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let day = Duration::from_secs(86_400);
+        tried(&mut pace, &mut now, [day, 2 * day], |_| true);
+        assert_eq!((pace.best, pace.rest >= LEAST), (0, true));
     }
 }

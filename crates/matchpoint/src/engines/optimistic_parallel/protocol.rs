@@ -13,7 +13,8 @@
 //! | `candidate`, `outcome` | a message | its thread | its thread; the caller, after the block |
 //!
 //! A message goes from *new* to *booked* to *settled*, and never back. Parts of a block are claimed in the order of
-//! messages; a thread books all messages of its part, and then settles them in order.
+//! messages; a thread books all messages of its part, then settles them in order, and then delivers them: a later message
+//! that waits for them waits for no delivery.
 //!
 //! 1. **Book.** The candidate of message *i* is the oldest receive that accepts it *as the block began*: what earlier
 //!    messages have taken since is not left out (see below). *i* sets its bit in the candidate's `bookings`, then in `booked`.
@@ -100,7 +101,7 @@ pub(super) trait Receives {
     /// Whether a receive accepts a message.
     fn accepts(&self, at: Place, message: usize) -> bool;
 
-    /// A message is settled: it takes that receive.
+    /// A message takes that receive; all of its part are settled.
     fn takes(&self, message: usize, at: Place);
 }
 
@@ -262,13 +263,19 @@ impl<R: Rules> Block<R> {
                 self.await_bits(&self.booked, below(part.start));
             }
             let mut last = None;
-            for message in part {
+            for message in part.clone() {
                 self.settle(message, receives, &mut last);
+            }
+            // What is done with a message may take long: nobody waits for it, as nothing of the part is left to be settled.
+            for message in part {
+                if let (Some(at), _) = self.outcome(message) {
+                    receives.takes(message, at);
+                }
             }
         }
     }
 
-    /// The receive that a message takes, and how it came to it. Once all are settled.
+    /// The receive that a message takes, and how it came to it. Once all are settled, or by the thread that settled it.
     pub(super) fn outcome(&self, message: usize) -> (Option<Place>, Way) {
         let outcome = self.slots[message].outcome.load(Ordering::Relaxed);
         let at = outcome as Place;
@@ -343,10 +350,6 @@ impl<R: Rules> Block<R> {
         self.slots[message].outcome.store(outcome, Ordering::Relaxed);
         // Pairs with the acquire in `await_bits`.
         self.settled.fetch_or(bit(message), R::RELEASE);
-        // After that, so that nobody waits for it.
-        if let Some(at) = at {
-            receives.takes(message, at);
-        }
     }
 
     fn resolve(
@@ -398,5 +401,51 @@ impl<R: Rules> Block<R> {
         }
         *last = Some(Shifted { candidate, steps, at });
         Some(at)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Receives that all messages want, none of a run: all but the first message search again.
+    struct Wanted<'a> {
+        block: &'a Block,
+        /// Each message that took a receive, and what was settled by then.
+        taken: RefCell<Vec<(usize, u64)>>,
+    }
+
+    impl Receives for Wanted<'_> {
+        fn oldest(&self, _: usize, is_free: impl Fn(Place) -> bool) -> Option<Place> {
+            (0..8).find(|&at| is_free(at))
+        }
+
+        fn follower(&self, _: Place) -> Option<Place> {
+            None
+        }
+
+        fn is_exact(&self, _: Place) -> bool {
+            false
+        }
+
+        fn accepts(&self, _: Place, _: usize) -> bool {
+            true
+        }
+
+        fn takes(&self, message: usize, _: Place) {
+            self.taken.borrow_mut().push((message, self.block.settled.load(Ordering::Relaxed)));
+        }
+    }
+
+    #[test]
+    fn a_part_is_settled_as_a_whole_before_anything_of_it_is_delivered() {
+        let mut block = Block::<Sound>::default();
+        block.begin(6, 2, 8, Patience { looks: 0 }).expect("there is memory");
+        let wanted = Wanted { block: &block, taken: RefCell::default() };
+        block.work(&wanted);
+        let halves = [(0, 0b111), (1, 0b111), (2, 0b111), (3, 0b111_111), (4, 0b111_111), (5, 0b111_111)];
+        assert_eq!(*wanted.taken.borrow(), halves);
     }
 }

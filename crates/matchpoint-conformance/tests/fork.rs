@@ -1,0 +1,65 @@
+//! Engines with threads of their own in a child of `fork`, which has none of them. A program of its own, with one test: what other
+//! threads have locked as it forks stays so.
+
+#![cfg(all(unix, not(miri)))]
+#![allow(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, engines,
+};
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+    fn alarm(seconds: u32) -> u32;
+    fn _exit(status: i32) -> !;
+}
+
+/// What a child of this process does, which must not panic, end by a signal, or take longer than a minute.
+fn in_child(what: impl FnOnce()) {
+    // SAFETY: the child calls what is not safe where another thread was in the midst of it, but there is none that matters.
+    let child = unsafe { fork() };
+    assert!(child >= 0, "there is no memory for a child");
+    if child == 0 {
+        // SAFETY: it takes a number.
+        unsafe { alarm(60) };
+        let is_well = catch_unwind(AssertUnwindSafe(what)).is_ok();
+        // SAFETY: the test harness is the parent's.
+        unsafe { _exit(i32::from(!is_well)) };
+    }
+    let mut status = 0;
+    // SAFETY: it is a child of this process, and `status` can be written.
+    assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "it has ended well");
+}
+
+fn deliver_some(engine: &mut dyn Engine) {
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 7), Tag(at));
+    for at in 0..100 {
+        assert_eq!(engine.post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))), Ok(None));
+    }
+    let messages: Vec<Message> = (0..100).map(|at| Message::new(MsgId(at), envelope(at))).collect();
+    let (mut out, delivered) = (Vec::new(), Mutex::new(0));
+    let deliver = |_, _| *delivered.lock().unwrap() += 1;
+    engine.deliver_batch(&messages, &mut out, &deliver).unwrap();
+    assert!(out.into_iter().eq((0..100).map(|at| Some(RecvId(at)))));
+    assert_eq!(*delivered.lock().unwrap(), 100);
+}
+
+#[test]
+fn a_child_matches_without_the_threads_of_its_parent_and_drops_the_engine() {
+    for by in ["pace", "order", "shares", "optimism"] {
+        let mut engine = engines::create(&format!("optimistic_parallel:threads=3,by={by}")).unwrap();
+        deliver_some(&mut *engine);
+        let mut engine = Some(engine);
+        in_child(|| {
+            let mut engine = engine.take().expect("it is the parent's as well");
+            deliver_some(&mut *engine);
+            drop(engine);
+        });
+        deliver_some(&mut **engine.as_mut().expect("the child's is a copy"));
+    }
+}
