@@ -248,8 +248,9 @@ mod tests {
     fn who_is_interrupted_for_a_while_is_not_taken_for_slow() {
         for first in 0..BATCHES {
             let (mut pace, mut now) = (Pace::default(), Instant::now());
-            let took =
-                |way, batch| [4 * US, 6 * US][way] + if batch / 4 == first / 4 { 50 * US } else { 0 * US };
+            let took = |way, batch| {
+                [4 * US, 6 * US][way] + if batch / 4 == first / 4 { 50 * US } else { Duration::ZERO }
+            };
             disturbed(&mut pace, &mut now, took, |_| true);
             assert_eq!((pace.best, pace.best_ps), (0, 400_000), "interrupted in batch {first}");
         }
