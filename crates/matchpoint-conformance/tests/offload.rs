@@ -1,14 +1,18 @@
 //! Matching in a thread of its own: the laws, within the budget and beyond it; and what an application sees that does not
 //! wait for answers.
 
+#[allow(dead_code, unused_imports, reason = "one of its faults is enough")]
+mod mutant;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::offload::{self, Busy, Completion, Offload, Settings};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Queue, Rank, Receive,
-    RecvId, Refused, Selector, Tag, Wild, engines,
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Options, check};
+
+use self::mutant::{Fault, Mutant};
 
 #[test]
 fn the_laws_hold_wherever_matching_is_done() {
@@ -151,65 +155,11 @@ fn a_receive_is_cancelled_whether_or_not_the_matcher_came_to_it() {
     }
 }
 
-/// An engine with a bug.
-struct Broken;
-
-impl Engine for Broken {
-    fn post(&mut self, _: Receive) -> Result<Option<MsgId>, Refused> {
-        panic!("a bug")
-    }
-
-    fn arrive(&mut self, _: Message) -> Result<Option<RecvId>, Refused> {
-        Ok(None)
-    }
-
-    fn probe(&mut self, _: &Selector) -> Option<MsgId> {
-        None
-    }
-
-    fn matched_probe(&mut self, _: &Selector) -> Option<MsgId> {
-        None
-    }
-
-    fn cancel(&mut self, _: RecvId) -> bool {
-        false
-    }
-
-    fn retract(&mut self, _: MsgId) -> bool {
-        false
-    }
-
-    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
-        false
-    }
-
-    fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {
-        Ok(())
-    }
-
-    fn close(&mut self, _: ContextId, _: &mut Drained) {}
-
-    fn fail_source(&mut self, _: ContextId, _: Rank, _: &mut Drained) {}
-
-    fn visit(&self, _: Queue, _: &mut dyn FnMut(Entry)) {}
-
-    fn posted_len(&self) -> usize {
-        0
-    }
-
-    fn unexpected_len(&self) -> usize {
-        0
-    }
-
-    fn footprint(&self) -> Footprint {
-        Footprint::default()
-    }
-}
-
 #[test]
 fn nobody_waits_for_an_engine_that_panicked() {
-    let (mut offload, _wire) = Offload::start(Box::new(Broken), Settings::default()).unwrap();
-    offload.post(receive(0)).unwrap();
+    let engine = Mutant::new(Some(Fault::PanicsOnTheThirdEqual));
+    let (mut offload, _wire) = Offload::start(Box::new(engine), Settings::default()).unwrap();
+    (0..3).for_each(|_| offload.post(receive(0)).unwrap());
     let told = catch_unwind(AssertUnwindSafe(|| offload.settle(0))).expect_err("it panicked");
     assert_eq!(told.downcast_ref::<&str>(), Some(&"the engine panicked in the matcher's thread"));
     assert!(catch_unwind(AssertUnwindSafe(|| offload.poll())).is_err());

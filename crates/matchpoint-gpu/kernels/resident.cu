@@ -10,7 +10,8 @@
 /* In shared memory, in place of a count of messages: there is no more to come. */
 #define STOP 0xffffffffu
 
-/* Messages and receives in order, and what each is called: counted from the first on, from 0 again after 2^32. Who feeds the kernel takes care that no more are left than fit. */
+/* Messages and receives in order, and what each is called: counted from the first on, from 0 again after 2^32. Who feeds the kernel takes
+ * care that no more are left than fit. */
 struct Queue {
     Envelope *messages, *receives;
     Open *opens;

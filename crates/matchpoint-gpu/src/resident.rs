@@ -22,6 +22,7 @@ const SLOTS: usize = 8;
 pub const CAPACITY: usize = 1 << 16;
 /// From the count of batches that were fed to the word that says whether to stop.
 const STOP_OFFSET: usize = 4;
+
 /// `Queue` of `kernels/resident.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]

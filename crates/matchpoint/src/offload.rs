@@ -147,7 +147,7 @@ impl Matcher {
 
     /// Takes the receives that were handed in, as long as there is room for what comes of them. How many it took; whether
     /// these were all.
-    fn commands(&mut self) -> (u64, bool) {
+    fn take_commands(&mut self) -> (u64, bool) {
         let mut done = 0;
         while self.completions.has_room(1) {
             if !self.command() {
@@ -332,7 +332,7 @@ impl Offload {
     pub fn with_engine<A>(&mut self, act: impl FnOnce(&mut dyn Engine) -> A) -> A {
         loop {
             let mut matcher = self.shared.claim();
-            let (done, is_all) = matcher.commands();
+            let (done, is_all) = matcher.take_commands();
             self.shared.done.fetch_add(done, Ordering::Release);
             if is_all {
                 return act(&mut *matcher.engine);

@@ -264,6 +264,12 @@ fn long_lines_of_dead_messages_are_swept() {
     (0..100).for_each(|id| assert_eq!(post(&mut *engine, id, ANY_SOURCE, ANY_TAG), Some(MsgId(id))));
 }
 
+/// Both answer the same.
+fn play_both(engines: &mut [Box<dyn Engine>; 2], event: Event, seed: u64) {
+    let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
+    assert_eq!(ours, right, "seed {seed}: {event}");
+}
+
 /// An index is filled from the oldest message on, only as far as a search has to go: the first of its kind, too.
 #[test]
 fn no_search_by_a_wildcard_examines_more_than_a_list_would() {
@@ -272,8 +278,7 @@ fn no_search_by_a_wildcard_examines_more_than_a_list_would() {
         let mut engines = ["hybrid:seed=5", "list"].map(|name| engines::create_counting(name).unwrap());
         let mut play = |event: Event| {
             let before = engines.each_ref().map(|engine| engine.attempts().unexpected);
-            let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
-            assert_eq!(ours, right, "seed {seed}: {event}");
+            play_both(&mut engines, event, seed);
             let after = engines.each_ref().map(|engine| engine.attempts().unexpected);
             [0, 1].map(|which: usize| after[which] - before[which])
         };
@@ -337,8 +342,7 @@ fn what_an_index_has_is_found_in_a_log_that_was_swept() {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
         let mut play = |event: Event| {
-            let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
-            assert_eq!(ours, right, "seed {seed}: {event}");
+            play_both(&mut engines, event, seed);
             statistic(&*engines[0], "log of arrivals bytes")
         };
         let message = |id: u64| {
@@ -463,10 +467,7 @@ fn what_is_left_in_tables_that_become_small_is_what_the_list_says() {
         let mut choices = Choices::Seed(seed);
         let mut engines = ["hybrid", "list"].map(|name| engines::create(name).unwrap());
         let mut next = 0;
-        let mut play = |event: Event| {
-            let [ours, right] = engines.each_mut().map(|engine| event.play(&mut **engine));
-            assert_eq!(ours, right, "seed {seed}: {event}");
-        };
+        let mut play = |event: Event| play_both(&mut engines, event, seed);
         for round in 0..4 {
             let first = next;
             // Many of one context and few of another, some of them equal, some from sources beyond 2^32.

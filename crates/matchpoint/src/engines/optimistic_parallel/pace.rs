@@ -273,7 +273,10 @@ mod tests {
     fn batches_that_take_much_longer_than_in_the_trial_bring_the_next() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         tried(&mut pace, &mut now, [10 * US, 4 * US], |_| true);
-        pace.rest = pace.hasty;
+        // The last was too short a while ago.
+        (0..9).for_each(|_| pace.learn(now, now + 9 * US, 2, 10, true));
+        assert!(pace.rest > pace.hasty && pace.hasty > 0);
+        (pace.rest, pace.surprises) = (pace.hasty, 0);
         for (took, is_next) in
             [(5, false), (9, false), (9, false), (4, false), (9, false), (9, false), (9, true)]
         {
