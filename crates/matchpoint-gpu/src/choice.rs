@@ -1,8 +1,9 @@
 //! Which way a batch is matched in MPI's order: the one that figures say is the fastest.
 //!
-//! All of them find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and receives there are, and on how many receives leave
-//! something open; figures are of an H200, of envelopes that are all different (`benchmarks/records/2026-11-23-gpu-h200.json` and,
-//! of wildcards on the whole card, `2026-11-23-gpu-h200-2.json`). Between what was measured they are a guess.
+//! All of them find the same, and all are compared, whatever the sizes of both sides. What each takes depends on how many messages and
+//! receives there are, and on how many receives leave something open; figures are of an H200, of envelopes that are all different
+//! (`benchmarks/records/2026-11-23-gpu-h200.json` and, of wildcards on the whole card, `2026-11-23-gpu-h200-2.json`). Between what
+//! was measured they are a guess.
 
 use crate::matching::Algorithm;
 

@@ -122,7 +122,7 @@ impl<M: Machine> Loaded<M> {
         let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
         assert!(
             can_be_counted(message_count.max(receive_count)),
-            "{message_count}, {receive_count} receives"
+            "{message_count} messages, {receive_count} receives"
         );
         for segment in segments {
             let fits = |from: u32, end: u32, count: usize| from <= end && end as usize <= count;
