@@ -93,6 +93,11 @@ fn trim(text: String) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Where something was, to be put behind a sentence: nothing if at all ranks.
+pub fn at_ranks(ranks: u32, of_ranks: u32) -> String {
+    if ranks == of_ranks { String::new() } else { format!(" at {ranks} of {of_ranks} ranks") }
+}
+
 /// `128 B`, `41.0 KiB`, `1.20 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

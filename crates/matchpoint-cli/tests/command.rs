@@ -250,6 +250,7 @@ fn reports_name_who_took_the_place_of_a_card() {
     let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file("a.json")).unwrap()).unwrap();
     let [list, instead] = [0, 1].map(|at| &json["engines"][at]);
     assert_eq!((list["substitute"].as_str(), instead["substitute"].as_str()), (None, Some("list")));
+    assert_eq!((list["substitute_ranks"].as_u64(), instead["substitute_ranks"].as_u64()), (None, Some(27)));
     assert!(list["posted"]["attempts"].as_u64().unwrap() > 0, "{list}");
     assert_eq!(list["posted"]["attempts"], instead["posted"]["attempts"]);
     assert_eq!(list["posted"]["searches"], instead["posted"]["searches"]);

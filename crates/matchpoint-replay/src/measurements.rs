@@ -308,14 +308,25 @@ pub struct CommunicatorFacts {
     pub resolved: bool,
 }
 
+/// An engine that matched in the place of another, for a card is not there or failed: see
+/// [`Engine::substitute`](matchpoint::Engine::substitute).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Substitute {
+    /// Its name; that at the first rank, if several have several.
+    pub name: String,
+    /// Ranks at which it did, from the first call or some later one on: of the engine that counts there, or of one that is timed.
+    pub ranks: u32,
+    /// Ranks at which anything was played.
+    pub of_ranks: u32,
+}
+
 /// One engine, replayed over all ranks.
 #[derive(Clone, Debug)]
 pub struct EngineMeasurements {
     /// Its name, with parameters.
     pub name: String,
-    /// The engine that matched in its place, wholly or from some rank or call on: see
-    /// [`Engine::substitute`](matchpoint::Engine::substitute).
-    pub substitute: Option<String>,
+    /// The engine that matched in its place, if any did.
+    pub substitute: Option<Substitute>,
     /// Share of the searches that it was played, 0 to 1. Below 1 it took too long or was full, and was stopped; its times,
     /// its attempts and its depths are estimates, and its footprint is that of the part played.
     pub sampled: f64,

@@ -170,6 +170,7 @@ struct Other<'a> {
 struct Engine<'a> {
     name: &'a str,
     substitute: Option<&'a str>,
+    substitute_ranks: Option<u32>,
     sampled: f64,
     stopped: Option<&'static str>,
     timed_counting: f64,

@@ -12,7 +12,7 @@ use super::cold::{Phases, Sample, Surcharge};
 use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
-use crate::measurements::{Compared, EngineAtRank, EngineMeasurements, QueueMeasurements};
+use crate::measurements::{Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Substitute};
 use crate::observer::{Observer, Searched};
 use crate::step::{Kind, Step};
 
@@ -26,7 +26,8 @@ const BURSTS_PER_LOOK: u64 = 8;
 /// An engine, everywhere.
 pub(crate) struct MeasuredEngine {
     name: String,
-    substitute: Option<String>,
+    /// Who matches in its place, as far as can be said before anything is played.
+    expected_substitute: Option<String>,
     world: u32,
     is_first: bool,
     copies: Copies,
@@ -89,6 +90,7 @@ struct AtRank {
     live: Option<Live>,
     /// What remains of it once the engine was stopped.
     counts: Option<Box<Counts>>,
+    substitute: Option<String>,
     bytes: u64,
     held_bytes: u64,
     bursts: u64,
@@ -107,6 +109,11 @@ impl Live {
     fn new(name: &str, timed: usize) -> Result<Self, NameError> {
         let timed = (0..timed).map(|_| engines::create(name)).collect::<Result<_, _>>()?;
         Ok(Live { counted: Counted::new(engines::create_counting(name)?), timed })
+    }
+
+    fn substitute(&self) -> Option<&str> {
+        let timed = || self.timed.iter().find_map(|engine| engine.substitute());
+        self.counted.substitute().or_else(timed)
     }
 
     fn held_bytes(&self) -> u64 {
@@ -128,7 +135,7 @@ impl MeasuredEngine {
         }
         Ok(MeasuredEngine {
             name: name.to_owned(),
-            substitute: probe.substitute().map(str::to_owned),
+            expected_substitute: probe.substitute().map(str::to_owned),
             world,
             is_first,
             copies: Copies::Repeated,
@@ -348,15 +355,17 @@ impl MeasuredEngine {
     }
 
     /// Who matched in its place, if anybody did at any rank.
-    fn substitute(&self) -> Option<String> {
-        let mut live = self.ranks.iter().filter_map(|rank| rank.live.as_ref());
-        let now = live.find_map(|live| live.counted.substitute());
-        now.or(self.substitute.as_deref()).map(str::to_owned)
+    fn substitute(&self) -> Option<Substitute> {
+        let mut matched = self.ranks.iter().filter_map(AtRank::substitute);
+        let name = matched.next().or(self.expected_substitute.as_deref())?.to_owned();
+        let of_ranks = self.ranks.iter().filter(|rank| rank.was_played()).count() as u32;
+        // The first is counted already, if there was one.
+        let ranks = if of_ranks == 0 { 0 } else { 1 + matched.count() as u32 };
+        Some(Substitute { name, ranks, of_ranks })
     }
 
     /// Keeps what it counted, and gives its memory back.
     fn stop(&mut self, why: Stopped) {
-        self.substitute = self.substitute();
         self.stopped = Some(why);
         self.ranks.iter_mut().for_each(AtRank::retire);
     }
@@ -470,7 +479,17 @@ impl AtRank {
         self.live.as_ref().map_or(self.bytes, |live| live.counted.footprint().peak_bytes - COUNTS_BYTES)
     }
 
+    /// Who matches here in the place of the engine: of any of its copies, for figures are of all of them.
+    fn substitute(&self) -> Option<&str> {
+        self.live.as_ref().map_or(self.substitute.as_deref(), Live::substitute)
+    }
+
+    fn was_played(&self) -> bool {
+        self.live.is_some() || self.counts.is_some()
+    }
+
     fn retire(&mut self) {
+        self.substitute = self.substitute().map(str::to_owned);
         (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 

@@ -7,7 +7,7 @@ use matchpoint_replay::measurements::EngineMeasurements;
 use super::chart::{Columns, columns};
 use super::escape::escape;
 use crate::derived::{RankCost, attempts, cost_at_ns, cost_ns, ratio, worst_ranks};
-use crate::format::{bytes, count, digits, duration_ns, seconds, share};
+use crate::format::{at_ranks, bytes, count, digits, duration_ns, seconds, share};
 use crate::report::Report;
 use crate::verdict::stands_for;
 
@@ -39,10 +39,10 @@ fn engine_row(report: &Report<'_>, engine: &EngineMeasurements, slowest: f64) ->
         number => format!(" <b class=\"wrong\">{} wrong</b>", count(number)),
     };
     let way = stands_for(&engine.name).map_or(String::new(), |of| format!(" <small>as in {of}</small>"));
-    let substitute = engine
-        .substitute
-        .as_ref()
-        .map_or(String::new(), |of| format!(" <small><code>{}</code> in its place</small>", escape(of)));
+    let substitute = engine.substitute.as_ref().map_or(String::new(), |of| {
+        let at = at_ranks(of.ranks, of.of_ranks);
+        format!(" <small><code>{}</code> in its place{at}</small>", escape(&of.name))
+    });
     let estimated = if engine.sampled < 1.0 {
         format!(" <abbr title=\"estimated from {} of its searches\">≈</abbr>", share(engine.sampled))
     } else {

@@ -173,7 +173,8 @@ fn stopped(of: &EngineMeasurements) -> Option<&'static str> {
 fn engine(of: &EngineMeasurements) -> Engine<'_> {
     Engine {
         name: &of.name,
-        substitute: of.substitute.as_deref(),
+        substitute: of.substitute.as_ref().map(|of| &*of.name),
+        substitute_ranks: of.substitute.as_ref().map(|of| of.ranks),
         sampled: of.sampled,
         stopped: stopped(of),
         timed_counting: of.timed_counting,

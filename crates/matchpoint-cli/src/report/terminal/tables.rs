@@ -6,7 +6,7 @@ use matchpoint_replay::measurements::{
 
 use super::layout::Page;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
-use crate::format::{bytes, count, depth_bin, digits, duration_ns, seconds, share};
+use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use crate::places::{compared, short};
 use crate::report::Report;
 use crate::verdict::stands_for;
@@ -141,7 +141,9 @@ fn engines(report: &Report<'_>, page: &mut Page) {
         .iter()
         .filter_map(|of| Some(format!("`{}` searches as {} does", of.name, stands_for(&of.name)?)));
     let substitutes = engines.iter().filter_map(|of| {
-        Some(format!("`{}` matched in the place of `{}`", of.substitute.as_ref()?, of.name))
+        let substitute = of.substitute.as_ref()?;
+        let at = at_ranks(substitute.ranks, substitute.of_ranks);
+        Some(format!("`{}` matched in the place of `{}`{at}", substitute.name, of.name))
     });
     let ways: Vec<_> = ways
         .chain(substitutes)
