@@ -40,7 +40,7 @@ pub(super) fn help() -> String {
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// An engine, as name:key=value,… (repeat for several) [default: all]
+    /// An engine, as name:key=value,… (repeat for several) [default: all of the processor]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
     pub engines: Vec<String>,
 
@@ -58,16 +58,17 @@ pub struct Bench {
 
     /// Million messages per second that are matched and delivered, by any number of threads: the message-rate benchmark of
     /// the optimistic paper, without its network
-    #[arg(long, group = "tabled", conflicts_with_all = ["workloads", "latency"])]
+    #[arg(long, groups = ["tabled", "sequences", "repeated"], conflicts_with_all = ["workloads", "latency"])]
     pub message_rate: bool,
 
     /// Million messages per second that several application threads post and receive at once, of concurrent engines
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024),
-        conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
+        group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
     pub callers: Vec<u32>,
 
     /// What an application's thread pays for each post and each completion where another thread matches
-    #[arg(long, conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
+    #[arg(long, groups = ["sequences", "repeated"],
+        conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
     pub offload: bool,
 
     /// Million matches per second on a graphics card: the figures of the GPU paper, and what goes beyond them; or with -w
@@ -84,42 +85,42 @@ pub struct Bench {
     pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
-    #[arg(long = "concurrent", value_name = "NAME", value_parser = concurrent_name)]
+    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
 
     /// With --offload: KiB that the matching thread may hold before the application falls back
-    #[arg(long, value_name = "KIB", default_value_t = matchpoint::offload::BUDGET_KIB)]
+    #[arg(long, value_name = "KIB", requires = "offload", default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
     /// With --message-rate: threads, of engines that have several
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
-        value_parser = clap::value_parser!(u32).range(1..=64))]
+        requires = "message_rate", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages handed in at once
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        value_parser = clap::value_parser!(u32).range(1..=65536))]
+        requires = "message_rate", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub windows: Vec<u32>,
 
     /// With --message-rate: protocol work for each message, in nanoseconds
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+        requires = "message_rate", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub work_ns: Vec<u32>,
 
     /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
-    #[arg(long, value_name = "K", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: u32,
 
     /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
 
-    /// With these three: repetitions, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// With --message-rate, --offload and --callers: repetitions, of which the median counts
+    #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
 
     /// With --message-rate and --offload: receives that stand in front and match nothing, for long queues and cold caches
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     pub depth: u32,
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file
@@ -127,7 +128,7 @@ pub struct Bench {
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency", value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
     pub entries: u32,
 
     /// Seconds that one engine may spend on one workload before it is given up

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use matchpoint::Order;
 use matchpoint_conformance::Calls;
@@ -33,11 +34,13 @@ pub struct Check {
     pub streams: u64,
 
     /// Events in each
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000))]
     pub events: usize,
 
     /// Entries in each queue of the long streams, of which there are four; 0 leaves them out
-    #[arg(long, value_name = "N", default_value_t = 70_000)]
+    #[arg(long, value_name = "N", default_value_t = 70_000,
+        value_parser = clap::value_parser!(u64).range(..=10_000_000))]
     pub deep: u64,
 
     /// The first seed: the same seed makes the same streams
