@@ -135,7 +135,7 @@ fn gets_in_before_the_next<R: Rules>() -> bool {
         };
         split.deliver_batch(&[message(1, 1), message(2, 9)], &mut first, &waits).unwrap();
         split.arrive_batch(&[message(3, 1), message(4, 1), message(5, 1)], &mut second).unwrap();
-        post.join().unwrap().unwrap() == None && second.last() == Some(&Some(RecvId(4)))
+        post.join().unwrap().unwrap().is_none() && second.last() == Some(&Some(RecvId(4)))
     })
 }
 
