@@ -301,7 +301,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether there is one; nothing if that was not found out.
-    fn is_linearizable(mut self) -> Option<bool> {
+    fn run(mut self) -> Option<bool> {
         let is_found = self.search(&mut Vec::new());
         (is_found || self.budget > 0).then_some(is_found)
     }
@@ -482,7 +482,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
         for queue in [Queue::Posted, Queue::Unexpected] {
             calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
         }
-        match Search::new(name, &before, &calls, budget).is_linearizable() {
+        match Search::new(name, &before, &calls, budget).run() {
             Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
             found => searched += u64::from(found.is_some()),
         }
@@ -521,7 +521,7 @@ fn a_history_without_an_order_is_told() {
         Call { began, ended, asked, answer, follows: false }
     };
     let is_linearizable =
-        |calls: &[Call]| Search::new("locked", &[], calls, 1000).is_linearizable().expect("it is short");
+        |calls: &[Call]| Search::new("locked", &[], calls, 1000).run().expect("it is short");
     let post = call(0, 1, Event::Post(receive), Outcome::Posted(Ok(None)));
     let first = |ended, took| call(2, ended, Event::Arrive(message(1)), Outcome::Arrived(Ok(took)));
     let second = |took| call(4, 5, Event::Arrive(message(2)), Outcome::Arrived(Ok(took)));
