@@ -1,7 +1,7 @@
 //! Engines that several threads call at once: the laws of one thread; and, of short histories of several threads, whether
 //! there is an order of the calls, each at one moment between its beginning and its end, in which `list` answers the same.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -12,12 +12,16 @@ use matchpoint::{
 };
 use matchpoint_conformance::{Choices, Options, check};
 
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 9] = [
     "locked:engine=hybrid",
     "sharded:shards=1,engine=list",
     "sharded:shards=3,engine=list",
     "sharded:shards=16,engine=hybrid",
     "sharded:shards=5,engine=optimistic:bins=3,capacity=0",
+    "split:engine=list",
+    "split:engine=hybrid",
+    "split:engine=optimistic_parallel:capacity=0,threads=2,bins=3",
+    "split:engine=optimistic_parallel:capacity=0,threads=3,block=2,by=optimism",
 ];
 
 fn made(name: &str) -> Box<dyn Concurrent> {
@@ -52,6 +56,14 @@ impl Engine for OneThread {
         self.calls += 1;
         self.messages.insert(message.id, self.calls);
         self.engine.arrive(message)
+    }
+
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        for message in messages {
+            self.calls += 1;
+            self.messages.insert(message.id, self.calls);
+        }
+        self.engine.arrive_batch(messages, out)
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -126,16 +138,47 @@ fn the_laws_hold_for_one_thread() {
     }
 }
 
-/// A call of a history: when it began and ended, and what it returned.
+/// What is asked of an engine.
+#[derive(Clone, Debug)]
+enum Asked {
+    Event(Event),
+    Visit(Queue),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+enum Answer {
+    Outcome(Outcome),
+    Seen(Vec<Entry>),
+}
+
+/// A call of a history: when it began and ended, and what it returned. A batch is its messages, each behind the one before.
 #[derive(Clone, Debug)]
 struct Call {
     began: u64,
     ended: u64,
-    event: Event,
-    outcome: Outcome,
+    asked: Asked,
+    answer: Answer,
+    follows: bool,
 }
 
-fn play(event: &Event, engine: &dyn Concurrent) -> Outcome {
+/// Plays an event in `engine`; the calls it comes to.
+fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
+    let now = || clock.fetch_add(1, Ordering::SeqCst);
+    let began = now();
+    let answer = match asked {
+        Asked::Visit(queue) => {
+            let mut seen = Vec::new();
+            engine.visit(*queue, &mut |entry| seen.push(entry));
+            Answer::Seen(seen)
+        }
+        Asked::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
+        Asked::Event(event) => Answer::Outcome(outcome(event, engine)),
+    };
+    vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
+}
+
+fn outcome(event: &Event, engine: &dyn Concurrent) -> Outcome {
+    let mut drained = Drained::default();
     match *event {
         Event::Post(receive) => Outcome::Posted(engine.post(receive)),
         Event::Arrive(message) => Outcome::Arrived(engine.arrive(message)),
@@ -145,72 +188,259 @@ fn play(event: &Event, engine: &dyn Concurrent) -> Outcome {
         Event::Retract(message) => Outcome::Done(engine.retract(message)),
         Event::Readdress(message, source) => Outcome::Done(engine.readdress(message, source)),
         Event::SetHints(context, hints) => Outcome::Hinted(engine.set_hints(context, hints)),
-        ref other => panic!("{other:?} is in no history"),
+        Event::Close(context) => {
+            engine.close(context, &mut drained);
+            Outcome::Drained(drained)
+        }
+        Event::FailSource(context, source) => {
+            engine.fail_source(context, source, &mut drained);
+            Outcome::Drained(drained)
+        }
+        Event::ArriveBatch(_) => panic!("a batch is its messages"),
     }
 }
 
-/// Whether there is such an order of the calls (Wing and Gong 1993). `before` has been played already.
-fn is_linearizable(before: &[Event], calls: &[Call]) -> bool {
-    fn search(before: &[Event], calls: &[Call], order: &mut Vec<usize>) -> bool {
+/// A delivery is an answer: its message has arrived by then. Others may call meanwhile.
+fn play_batch(
+    messages: &[Message],
+    engine: &dyn Concurrent,
+    began: u64,
+    now: &(dyn Fn() -> u64 + Sync),
+) -> Vec<Call> {
+    let delivered: Vec<AtomicU64> = messages.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+    let deliver = |number: usize, _| {
+        delivered[number].store(now(), Ordering::SeqCst);
+        std::thread::yield_now();
+    };
+    let mut out = Vec::new();
+    let refused = engine.deliver_batch(messages, &mut out, &deliver).err();
+    let ended = now();
+    let answers = out.into_iter().map(Ok).chain(refused.map(Err));
+    let call = |(number, found): (usize, Result<Option<RecvId>, Refused>)| Call {
+        began,
+        ended: ended.min(delivered[number].load(Ordering::SeqCst)),
+        asked: Asked::Event(Event::Arrive(messages[number])),
+        answer: Answer::Outcome(Outcome::Arrived(found)),
+        follows: number > 0,
+    };
+    answers.enumerate().map(call).collect()
+}
+
+/// What is promised of the order of a list: all of it, or of what is in one context from one source.
+struct Listed(Option<HashMap<u64, (ContextId, Option<Rank>)>>);
+
+impl Listed {
+    fn new(name: &str, calls: &[&Asked]) -> Self {
+        if !name.starts_with("sharded") {
+            return Listed(None);
+        }
+        let mut keys = HashMap::new();
+        for asked in calls {
+            match asked {
+                Asked::Event(Event::Post(Receive { id, selector, .. })) => {
+                    let named = if let Wild::Is(source) = selector.source() { Some(source) } else { None };
+                    keys.insert(id.0, (selector.context(), named));
+                }
+                Asked::Event(Event::Arrive(Message { id, envelope, .. })) => {
+                    keys.insert(id.0, (envelope.context, Some(envelope.source)));
+                }
+                _ => {}
+            }
+        }
+        Listed(Some(keys))
+    }
+
+    fn is_same(&self, one: &Answer, other: &Answer) -> bool {
+        let Listed(Some(keys)) = self else { return one == other };
+        let arranged = |answer: &Answer| {
+            let mut answer = answer.clone();
+            match &mut answer {
+                Answer::Seen(entries) => entries.sort_by_key(|entry| match entry {
+                    Entry::Receive(receive) => keys[&receive.id.0],
+                    Entry::Message(message) => keys[&message.id.0],
+                }),
+                Answer::Outcome(Outcome::Drained(drained)) => {
+                    drained.receives.sort_by_key(|id| keys[&id.0]);
+                    drained.messages.sort_by_key(|id| keys[&id.0]);
+                }
+                Answer::Outcome(_) => {}
+            }
+            answer
+        };
+        arranged(one) == arranged(other)
+    }
+}
+
+fn answer(asked: &Asked, list: &mut dyn Engine) -> Answer {
+    match asked {
+        Asked::Event(event) => Answer::Outcome(event.play(list)),
+        Asked::Visit(queue) => {
+            let mut seen = Vec::new();
+            list.visit(*queue, &mut |entry| seen.push(entry));
+            Answer::Seen(seen)
+        }
+    }
+}
+
+/// A search for such an order of the calls (Wing and Gong 1993). `before` has been played already.
+struct Search<'a> {
+    before: &'a [Call],
+    calls: &'a [Call],
+    listed: Listed,
+    /// Which calls were made, and what then waited under which hints, if that came to nothing.
+    in_vain: HashSet<(u128, Vec<u64>)>,
+    /// Steps that it may take.
+    budget: u64,
+}
+
+impl<'a> Search<'a> {
+    fn new(name: &str, before: &'a [Call], calls: &'a [Call], budget: u64) -> Self {
+        let asked: Vec<&Asked> = before.iter().chain(calls).map(|call| &call.asked).collect();
+        assert!(calls.len() <= 128, "a bit for each call");
+        Search { before, calls, listed: Listed::new(name, &asked), in_vain: HashSet::new(), budget }
+    }
+
+    /// Whether there is one; nothing if that was not found out.
+    fn run(mut self) -> Option<bool> {
+        let is_found = self.search(&mut Vec::new());
+        (is_found || self.budget > 0).then_some(is_found)
+    }
+
+    fn search(&mut self, order: &mut Vec<usize>) -> bool {
+        let calls = self.calls;
         if order.len() == calls.len() {
             return true;
         }
-        let left: Vec<usize> = (0..calls.len()).filter(|at| !order.contains(at)).collect();
+        let mut left: Vec<usize> = (0..calls.len()).filter(|at| !order.contains(at)).collect();
+        // First what is likely: the rest of a batch, then what ended first.
+        let goes_on = |at: usize| calls[at].follows && order.last() == Some(&(at - 1));
+        left.sort_by_key(|&at| (!goes_on(at), calls[at].ended));
         let first_end = left.iter().map(|&at| calls[at].ended).min().unwrap_or(u64::MAX);
         for at in left {
             // It began after another that is left had ended: that one was before it.
-            if calls[at].began > first_end {
+            let may_be_next =
+                calls[at].began <= first_end && (!calls[at].follows || order.contains(&(at - 1)));
+            if !may_be_next {
                 continue;
             }
+            if self.budget == 0 {
+                return false;
+            }
+            self.budget -= 1;
             order.push(at);
-            if agrees(before, calls, order) && search(before, calls, order) {
-                return true;
+            if let Some(state) = self.after(order) {
+                let made = order.iter().fold(0, |made, &at| made | 1 << at);
+                if !self.in_vain.contains(&(made, state.clone())) {
+                    if self.search(order) {
+                        return true;
+                    }
+                    self.in_vain.insert((made, state));
+                }
             }
             order.pop();
         }
         false
     }
-    search(before, calls, &mut Vec::new())
+
+    /// What these calls lead to, one after the other, if they are answered as they were: what waits, and which calls that change
+    /// hints came in which order.
+    fn after(&self, order: &[usize]) -> Option<Vec<u64>> {
+        let mut list = engines::create("list").unwrap();
+        self.before.iter().for_each(|call| drop(answer(&call.asked, &mut *list)));
+        let mut state = Vec::new();
+        for &at in order {
+            let call = &self.calls[at];
+            if !self.listed.is_same(&answer(&call.asked, &mut *list), &call.answer) {
+                return None;
+            }
+            if matches!(call.asked, Asked::Event(Event::SetHints(..) | Event::Close(_))) {
+                state.push(at as u64);
+            }
+        }
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            state.push(u64::MAX);
+            list.visit(queue, &mut |entry| {
+                state.push(match entry {
+                    Entry::Receive(receive) => receive.id.0,
+                    Entry::Message(message) => message.id.0,
+                });
+            });
+        }
+        Some(state)
+    }
 }
 
-/// Whether the last of these calls, after the others, is answered as it was.
-fn agrees(before: &[Event], calls: &[Call], order: &[usize]) -> bool {
-    let mut list = engines::create("list").unwrap();
-    before.iter().for_each(|event| drop(event.play(&mut *list)));
-    order.iter().all(|&at| calls[at].event.play(&mut *list) == calls[at].outcome)
+/// How threads call.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Calls of each.
+    calls: u64,
+    /// No receive is from any source, and that was asserted.
+    is_hinted: bool,
+    /// One in so many calls is rare: close, visit, a source that fails, hints.
+    rare: u64,
 }
 
 /// Events of one thread, of few keys, so that they meet those of others.
-fn events(choices: &mut Choices<'_>, thread: u64, count: u64, hinted: bool) -> Vec<Event> {
-    let id = |thread, number| 1000 * (thread + 1) + number;
-    let mut event = |number: u64| {
-        let context = ContextId(choices.below(2) as u32);
-        let (source, tag) = (Rank(choices.below(2)), Tag(choices.below(2)));
-        let any = !hinted && choices.chance(30);
-        let selector = Selector::new(
-            context,
-            if any { Wild::Any } else { Wild::Is(source) },
-            if choices.chance(20) { Wild::Any } else { Wild::Is(tag) },
-        );
-        match choices.below(20) {
-            0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
-            8..16 => {
-                let source = if choices.chance(if hinted { 2 } else { 10 }) { Rank::UNKNOWN } else { source };
-                let envelope = Envelope::new(context, source, tag);
-                Event::Arrive(Message::new(MsgId(id(thread, number)), envelope))
+fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
+    let id = |thread, number| 10_000 * (thread + 1) + 100 * number;
+    (0..shape.calls)
+        .map(|number| {
+            let of_any = |choices: &mut Choices<'_>| id(choices.below(3), choices.below(shape.calls));
+            let context = ContextId(choices.below(2) as u32);
+            let selector = selector(choices, context, shape);
+            if choices.below(shape.rare) == 0 {
+                return rare(choices, context, shape);
             }
-            16 => Event::Probe(selector),
-            17 => Event::MatchedProbe(selector),
-            // What any of the threads may have.
-            18 => Event::Cancel(RecvId(id(choices.below(3), choices.below(count)))),
-            _ => Event::Retract(MsgId(id(choices.below(3), choices.below(count)))),
-        }
+            Asked::Event(match choices.below(22) {
+                0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
+                8..14 => Event::Arrive(message(choices, id(thread, number), shape)),
+                14..18 => {
+                    let count = 2 + choices.below(3);
+                    let first = id(thread, number);
+                    Event::ArriveBatch((first..first + count).map(|id| message(choices, id, shape)).collect())
+                }
+                18 => Event::Probe(selector),
+                19 => Event::MatchedProbe(selector),
+                // What any of the threads may have.
+                20 => Event::Cancel(RecvId(of_any(choices))),
+                _ => Event::Retract(MsgId(of_any(choices))),
+            })
+        })
+        .collect()
+}
+
+fn selector(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Selector {
+    let (source, tag) = (Rank(choices.below(2)), Tag(choices.below(2)));
+    let any = !shape.is_hinted && choices.chance(30);
+    let source = if any { Wild::Any } else { Wild::Is(source) };
+    Selector::new(context, source, if choices.chance(20) { Wild::Any } else { Wild::Is(tag) })
+}
+
+fn message(choices: &mut Choices<'_>, id: u64, shape: Shape) -> Message {
+    let (context, source, tag) = (choices.below(2), choices.below(2), choices.below(2));
+    let is_nameless = choices.chance(if shape.is_hinted { 2 } else { 10 });
+    let source = if is_nameless { Rank::UNKNOWN } else { Rank(source) };
+    Message::new(MsgId(id), Envelope::new(ContextId(context as u32), source, Tag(tag)))
+}
+
+fn rare(choices: &mut Choices<'_>, context: ContextId, shape: Shape) -> Asked {
+    let hints = match choices.below(3) {
+        0 => Hints { no_unexpected: true, no_any_source: shape.is_hinted, ..Hints::default() },
+        1 => Hints { no_any_tag: true, no_any_source: shape.is_hinted, ..Hints::default() },
+        _ => Hints { no_any_source: choices.chance(50), ..Hints::default() },
     };
-    (0..count).map(&mut event).collect()
+    match choices.below(5) {
+        0 => Asked::Visit(Queue::Posted),
+        1 => Asked::Visit(Queue::Unexpected),
+        2 => Asked::Event(Event::FailSource(context, Rank(choices.below(2)))),
+        3 => Asked::Event(Event::Close(context)),
+        _ => Asked::Event(Event::SetHints(context, hints)),
+    }
 }
 
 /// Plays events in threads at once; the history.
-fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Event>>) -> Vec<Call> {
+fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Asked>>) -> Vec<Call> {
     let (clock, barrier) = (AtomicU64::new(0), Barrier::new(of_threads.len()));
     let (clock, barrier) = (&clock, &barrier);
     std::thread::scope(|scope| {
@@ -219,13 +449,7 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Event>>) -> Vec<Call
             .map(|events| {
                 scope.spawn(move || {
                     barrier.wait();
-                    let call = |event: Event| {
-                        let began = clock.fetch_add(1, Ordering::SeqCst);
-                        let outcome = play(&event, &**engine);
-                        let ended = clock.fetch_add(1, Ordering::SeqCst);
-                        Call { began, ended, event, outcome }
-                    };
-                    events.into_iter().map(call).collect::<Vec<Call>>()
+                    events.iter().flat_map(|asked| play(asked, &**engine, clock)).collect::<Vec<Call>>()
                 })
             })
             .collect();
@@ -233,30 +457,58 @@ fn record(engine: &Arc<dyn Concurrent>, of_threads: Vec<Vec<Event>>) -> Vec<Call
     })
 }
 
+/// Histories of that shape, from these seeds: how many were searched to the end.
+fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64) -> u64 {
+    let spread = Hints { no_any_source: true, ..Hints::default() };
+    let mut searched = 0;
+    for seed in seeds {
+        let mut choices = Choices::Seed(seed);
+        let engine: Arc<dyn Concurrent> = Arc::from(made(name));
+        let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
+        let mut before = Vec::new();
+        if shape.is_hinted {
+            before.extend((0..2).map(|context| Asked::Event(Event::SetHints(ContextId(context), spread))));
+        }
+        before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
+        let before: Vec<Call> =
+            before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
+        let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
+        if shape.is_hinted && seed % 8 == 0 {
+            // While others call, a context stops being spread.
+            of_threads[0].insert(2, Asked::Event(Event::SetHints(ContextId(0), Hints::default())));
+        }
+        let mut calls = record(&engine, of_threads);
+        // What is left says which order it was.
+        for queue in [Queue::Posted, Queue::Unexpected] {
+            calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
+        }
+        match Search::new(name, &before, &calls, budget).run() {
+            Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
+            found => searched += u64::from(found.is_some()),
+        }
+    }
+    searched
+}
+
 #[test]
 fn histories_of_several_threads_are_linearizable() {
-    let histories = if cfg!(miri) { 3 } else { 1500 };
-    let spread = Hints { no_any_source: true, ..Hints::default() };
+    let seeds = if cfg!(miri) { 3 } else { 600 };
+    let shape = Shape { calls: 4, is_hinted: false, rare: 8 };
     for name in NAMES {
-        for seed in 0..histories {
-            let mut choices = Choices::Seed(seed);
-            let engine: Arc<dyn Concurrent> = Arc::from(made(name));
-            let hinted = seed % 2 == 0;
-            let mut before = Vec::new();
-            if hinted {
-                before.extend((0..2).map(|context| Event::SetHints(ContextId(context), spread)));
-            }
-            before.extend(events(&mut choices, 9, 4, hinted));
-            before.iter().for_each(|event| drop(play(event, &*engine)));
-            let mut of_threads: Vec<_> =
-                (0..3).map(|thread| events(&mut choices, thread, 4, hinted)).collect();
-            if hinted && seed % 8 == 0 {
-                // While others call, a context stops being spread.
-                of_threads[0].insert(2, Event::SetHints(ContextId(0), Hints::default()));
-            }
-            let calls = record(&engine, of_threads);
-            assert!(is_linearizable(&before, &calls), "{name}, history {seed}: {before:?}, then {calls:#?}");
-        }
+        let searched = histories(name, 0..seeds, shape, 1_000_000);
+        assert_eq!(searched, seeds, "{name}: all are short enough");
+    }
+}
+
+/// More calls of each thread; `MATCHPOINT_HISTORIES` says how many histories (`.ci/deep`).
+#[test]
+fn long_histories_of_several_threads_are_linearizable() {
+    let asked = std::env::var("MATCHPOINT_HISTORIES").ok().map(|number| number.parse().expect("a number"));
+    let seeds: u64 = asked.unwrap_or(if cfg!(miri) { 1 } else { 25 });
+    let shape = Shape { calls: 8, is_hinted: false, rare: 10 };
+    for name in NAMES {
+        let searched = histories(name, 0..seeds, shape, 100_000);
+        assert!(searched * 10 >= seeds * 8, "{name}: only {searched} of {seeds} searched to the end");
     }
 }
 
@@ -264,13 +516,20 @@ fn histories_of_several_threads_are_linearizable() {
 fn a_history_without_an_order_is_told() {
     let receive = Receive::new(RecvId(1), Selector::new(ContextId(0), Wild::Any, Wild::Any));
     let message = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank(1), Tag(1)));
-    let call = |began, ended, event, outcome| Call { began, ended, event, outcome };
+    let call = |began, ended, event, outcome| {
+        let (asked, answer) = (Asked::Event(event), Answer::Outcome(outcome));
+        Call { began, ended, asked, answer, follows: false }
+    };
+    let is_linearizable =
+        |calls: &[Call]| Search::new("locked", &[], calls, 1000).run().expect("it is short");
     let post = call(0, 1, Event::Post(receive), Outcome::Posted(Ok(None)));
     let first = |ended, took| call(2, ended, Event::Arrive(message(1)), Outcome::Arrived(Ok(took)));
     let second = |took| call(4, 5, Event::Arrive(message(2)), Outcome::Arrived(Ok(took)));
     let (took, waits) = (Some(RecvId(1)), None);
-    assert!(is_linearizable(&[], &[post.clone(), first(3, took), second(waits)]));
-    assert!(!is_linearizable(&[], &[post.clone(), first(3, waits), second(took)]), "the first was over");
-    assert!(is_linearizable(&[], &[post.clone(), first(6, waits), second(took)]), "they overlap");
-    assert!(!is_linearizable(&[], &[post, first(6, took), second(took)]), "one receive, two messages");
+    assert!(is_linearizable(&[post.clone(), first(3, took), second(waits)]));
+    assert!(!is_linearizable(&[post.clone(), first(3, waits), second(took)]), "the first was over");
+    assert!(is_linearizable(&[post.clone(), first(6, waits), second(took)]), "they overlap");
+    assert!(!is_linearizable(&[post.clone(), first(6, took), second(took)]), "one receive, two messages");
+    let behind = Call { follows: true, ..second(took) };
+    assert!(!is_linearizable(&[post, first(6, waits), behind]), "the second of a batch");
 }

@@ -8,15 +8,20 @@
 //! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
 //! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
 //!
-//! Names are `locked:engine=NAME` and `sharded:shards=16,engine=NAME`: all that follows `engine=` is the name of the engine
-//! inside, so that it comes last.
+//! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
+//! may take effect between them.
+//!
+//! Names are `locked:engine=NAME`, `sharded:shards=16,engine=NAME` and `split:engine=NAME`: all that follows `engine=` is the
+//! name of the engine inside, so that it comes last.
 
 mod locked;
 mod sharded;
+mod split;
 
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+pub use self::split::Split;
+use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
@@ -36,6 +41,42 @@ pub trait Concurrent: Send + Sync {
     /// # Errors
     /// As there.
     fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused>;
+
+    /// As [`Engine::arrive_batch`]: [`arrive`](Concurrent::arrive) of each message in turn, which is all it is unless the engine
+    /// knows better.
+    ///
+    /// # Errors
+    /// As there.
+    fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        for &message in messages {
+            out.push(self.arrive(message)?);
+        }
+        Ok(())
+    }
+
+    /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: such a call may wait for
+    /// the batch that it is a part of. If it panics, so does this call, and the engine can be used by all; which messages behind
+    /// have arrived is up to the engine inside, and of more than 1024 those of later thousands may not have in any.
+    ///
+    /// # Errors
+    /// As there.
+    fn deliver_batch(
+        &self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+        for (number, &message) in messages.iter().enumerate() {
+            let found = self.arrive(message)?;
+            out.push(found);
+            if let Some(receive) = found {
+                deliver(number, receive);
+            }
+        }
+        Ok(())
+    }
 
     /// As [`Engine::probe`]. By the time it returns, another thread may have received the message.
     fn probe(&self, selector: &Selector) -> Option<MsgId>;
@@ -80,11 +121,12 @@ pub trait Concurrent: Send + Sync {
 /// Makes the concurrent engine called `name`.
 ///
 /// # Errors
-/// It is neither `locked:…` nor `sharded:…`, or what is inside is no engine.
+/// It is neither `locked:…` nor `sharded:…` nor `split:…`, or what is inside is no engine.
 pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = match rest.split_once("engine=") {
         Some((own, inside)) => (own.trim_end_matches(','), inside),
+        None if bare == "split" => (rest, "optimistic_parallel"),
         None => (rest, "hybrid"),
     };
     match bare {
@@ -95,9 +137,13 @@ pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
                 (0..shards).map(|_| engines::create(inside)).collect();
             Ok(Box::new(Sharded::new(made?, inside)))
         }
+        "split" if own.is_empty() => {
+            let (posted, unexpected) = (engines::create(inside)?, engines::create(inside)?);
+            Ok(Box::new(Split::new(posted, unexpected)))
+        }
         _ => Err(NameError::new(
             format!("there is no concurrent engine `{name}`"),
-            "there are locked:engine=NAME and sharded:shards=16,engine=NAME",
+            "there are locked:engine=NAME, sharded:shards=16,engine=NAME and split:engine=NAME",
         )),
     }
 }
@@ -124,11 +170,19 @@ mod tests {
             "locked:engine=bins:n=3",
             "sharded:shards=3,engine=optimistic:bins=3,capacity=0",
             "sharded",
+            "split",
+            "split:engine=optimistic_parallel:threads=3,capacity=0",
         ] {
             assert!(create(name).is_ok(), "{name}");
         }
-        for name in ["list", "locked:shards=3", "sharded:shards=0", "sharded:bins=3", "locked:engine=nothing"]
-        {
+        for name in [
+            "list",
+            "locked:shards=3",
+            "sharded:shards=0",
+            "sharded:bins=3",
+            "split:threads=2",
+            "locked:engine=nothing",
+        ] {
             assert!(create(name).is_err(), "{name}");
         }
     }

@@ -84,7 +84,7 @@ pub struct Bench {
     #[arg(long, value_name = "FILE", requires = "gpu", conflicts_with_all = ["card", "json", "workloads"])]
     pub from: Option<PathBuf>,
 
-    /// With --callers: a concurrent engine, as locked:engine=NAME or sharded:shards=N,engine=NAME (repeat for several)
+    /// With --callers: a concurrent engine, as locked:engine=NAME, sharded:shards=N,engine=NAME or split:engine=NAME (repeat for several)
     #[arg(long = "concurrent", value_name = "NAME", requires = "callers", value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
 

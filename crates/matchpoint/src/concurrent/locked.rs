@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Concurrent;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
@@ -30,6 +30,19 @@ impl Concurrent for Locked {
 
     fn arrive(&self, message: Message) -> Result<Option<RecvId>, Refused> {
         self.lock().arrive(message)
+    }
+
+    fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        self.lock().arrive_batch(messages, out)
+    }
+
+    fn deliver_batch(
+        &self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        self.lock().deliver_batch(messages, out, deliver)
     }
 
     fn probe(&self, selector: &Selector) -> Option<MsgId> {
