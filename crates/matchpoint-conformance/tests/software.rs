@@ -195,33 +195,70 @@ fn what_a_move_compares_is_no_call_of_the_application() {
     }
 }
 
-/// Sampled before and after every call, what both hold is never more than the peak that they tell in the end; nor is that
-/// much more, as it were if the peaks of each, which come at different times, were added.
+/// Messages of a context, all of which wait.
+fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMut(&dyn Engine)) {
+    for id in 0..count {
+        let envelope = Envelope::new(ContextId(context), Rank(id % 5), Tag(id));
+        assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+        each(engine);
+    }
+}
+
+/// Software holds much while the tables hold little, and gives it back; then the tables hold much. What was held at any moment is
+/// never more than the peak that is told in the end; nor is that much more, as if the peaks of both were added.
 #[test]
 fn the_peak_is_that_of_both_together() {
     for name in NAMES {
         let mut engine = engine(name);
         let mut most = 0;
         let mut sample = |engine: &dyn Engine| most = engine.footprint().now_bytes().max(most);
-        for (context, count) in [(1, 4), (2, 3000), (3, 2), (4, 200), (5, 4000)] {
-            for id in 0..count {
-                // Messages while there is room in the tables; or a receive too many in front of them.
-                let envelope = Envelope::new(ContextId(context), Rank(id % 5), Tag(id));
-                if context % 2 == 1 && id < 5 {
-                    let nothing = Selector::new(ContextId(99), Wild::Any, Wild::Is(Tag(id)));
-                    assert_eq!(engine.post(Receive::new(RecvId(id), nothing)), Ok(None));
-                }
-                assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None), "{name}");
-                sample(&*engine);
-            }
-            for context in [context, 99] {
-                engine.close(ContextId(context), &mut Drained::default());
-                sample(&*engine);
-            }
+        five(&mut *engine, true);
+        arrive(&mut *engine, 1, 9000, &mut sample);
+        engine.close(ContextId(1), &mut Drained::default());
+        // It gives back a little with each call.
+        for _ in 0..3 {
+            arrive(&mut *engine, 2, 100, &mut sample);
+            engine.close(ContextId(2), &mut Drained::default());
         }
+        five(&mut *engine, false);
+        arrive(&mut *engine, 3, 3000, &mut sample);
         let peak = engine.footprint().peak_bytes;
         assert!(peak >= most, "{name}: {peak} bytes at most, it says, and held {most}");
-        assert!(peak <= most + most / 10, "{name}: {peak} bytes at most, it says, and held {most}");
+        assert!(peak <= most + most / 5, "{name}: {peak} bytes at most, it says, and held {most}");
+    }
+}
+
+/// While matching is in software, the tables hold what they hold: what software held and gave back between two looks is
+/// in the peak as well.
+#[test]
+fn the_peak_has_what_software_held_between_two_looks() {
+    for name in NAMES {
+        let (mut ours, mut software) = (engine(name), engine("hybrid"));
+        five(&mut *ours, true);
+        for id in 50..55 {
+            let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
+            assert_eq!(software.post(Receive::new(RecvId(id), selector)), Ok(None));
+        }
+        let mut more = 0;
+        // Many receives of a peer that dies: software then becomes smaller, a little with each call.
+        for engine in [&mut ours, &mut software] {
+            for id in 100..9000 {
+                let selector = Selector::new(ContextId(1), Wild::Is(Rank(3)), Wild::Is(Tag(id)));
+                assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
+            }
+            engine.fail_source(ContextId(1), Rank(3), &mut Drained::default());
+        }
+        for _ in 0..20 {
+            [&mut ours, &mut software].map(|engine| arrive(&mut **engine, 2, 100, |_| ()));
+            let [of_both, of_software] = [&ours, &software].map(|engine| engine.footprint());
+            let beside = of_both.now_bytes() - of_software.now_bytes();
+            assert_eq!(of_both.peak_bytes, of_software.peak_bytes + beside, "{name}");
+            more += u64::from(of_software.peak_bytes > of_software.now_bytes());
+            for id in 0..100 {
+                [&mut ours, &mut software].map(|engine| assert!(engine.retract(MsgId(id))));
+            }
+        }
+        assert!(more > 0, "{name}: software held nothing for a moment: the test shows nothing");
     }
 }
 
