@@ -255,13 +255,13 @@ fn the_peak_has_what_software_held_between_two_looks() {
             engine.fail_source(ContextId(1), Rank(3), &mut Drained::default());
         }
         for _ in 0..20 {
-            [&mut ours, &mut software].map(|engine| arrive(&mut **engine, 2, 100, |_| ()));
+            [&mut ours, &mut software].into_iter().for_each(|engine| arrive(&mut **engine, 2, 100, |_| ()));
             let [of_both, of_software] = [&ours, &software].map(|engine| engine.footprint());
             let beside = of_both.now_bytes() - of_software.now_bytes();
             assert_eq!(of_both.peak_bytes, of_software.peak_bytes + beside, "{name}");
             more += u64::from(of_software.peak_bytes > of_software.now_bytes());
             for id in 0..100 {
-                [&mut ours, &mut software].map(|engine| assert!(engine.retract(MsgId(id))));
+                [&mut ours, &mut software].into_iter().for_each(|engine| assert!(engine.retract(MsgId(id))));
             }
         }
         assert!(more > 0, "{name}: software held nothing for a moment: the test shows nothing");
