@@ -42,6 +42,12 @@ const DEEP: [&str; 10] = [
     "close:1024",
 ];
 
+/// Batches that are matched and delivered, by one thread, which counts the same every time; and whom they are compared with.
+const DELIVERING: [&str; 2] = ["list", "optimistic_parallel:threads=1"];
+
+/// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
+const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];
+
 /// Its name, with a key of the hash function that is the same every time: counts would differ from run to run.
 const HYBRID: &str = "hybrid:seed=0";
 
@@ -129,6 +135,8 @@ fn cells() -> Vec<(String, String)> {
     let engines = registered.chain(VARIANTS);
     let cells = engines.flat_map(|engine| WORKLOADS.map(|workload| (engine, workload)));
     let cells = cells.chain(DEEP.map(|workload| (HYBRID, workload)));
+    let delivering = DELIVERING.into_iter().flat_map(|engine| DELIVERED.map(|sequence| (engine, sequence)));
+    let cells = cells.chain(delivering);
     cells.map(|(engine, workload)| (engine.to_owned(), workload.to_owned())).collect()
 }
 

@@ -4,7 +4,8 @@
 use std::ffi::{c_char, c_void};
 
 use crate::types::{
-    Attempts, DrainFn, Envelope, Footprint, HintsFn, Message, Opaque, Outcome, Selector, StatisticFn, VisitFn,
+    Attempts, DeliverFn, DrainFn, Envelope, Footprint, HintsFn, Message, Opaque, Outcome, Selector,
+    StatisticFn, VisitFn,
 };
 
 /// `mp_abi_version`.
@@ -36,6 +37,16 @@ pub type FailSource = unsafe extern "C" fn(*mut Opaque, u32, u64, DrainFn, *mut 
 /// `mp_engine_arrive_batch`.
 pub type ArriveBatch =
     unsafe extern "C" fn(*mut Opaque, *const Message, usize, *mut Outcome, *mut usize) -> i32;
+/// `mp_engine_deliver_batch`. A library need not have it: [`Foreign`](crate::Foreign) delivers message by message.
+pub type DeliverBatch = unsafe extern "C" fn(
+    *mut Opaque,
+    *const Message,
+    usize,
+    *mut Outcome,
+    *mut usize,
+    DeliverFn,
+    *mut c_void,
+) -> i32;
 /// `mp_engine_visit`.
 pub type Visit = unsafe extern "C" fn(*const Opaque, i32, VisitFn, *mut c_void) -> i32;
 /// `mp_engine_order`.

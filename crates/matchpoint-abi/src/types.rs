@@ -216,6 +216,14 @@ pub struct ParameterInfo {
 /// call the same engine (such a call answers MP_BUSY).
 pub type DrainFn = Option<unsafe extern "C" fn(user: *mut c_void, kind: i32, id: u64)>;
 
+/// Told that message number `number` of a batch has taken `receive`: a copy, or a request for the data, is the caller's to do.
+///
+/// Unlike other callbacks it may run in several threads at once, those of the engine among them, in any order of the messages
+/// (`mp_engine_deliver_batch` says which threads): what it shares with itself it guards. It is called until that call returns,
+/// and not after. It must return, neither by longjmp nor by an exception, must not end its thread, and must not call the same engine,
+/// from whichever thread it is in (such a call answers MP_BUSY), nor fork.
+pub type DeliverFn = Option<unsafe extern "C" fn(user: *mut c_void, number: usize, receive: u64)>;
+
 /// Told the assertions on a context: the sum of some of MP_HINT_..., never 0. For the rest see `mp_drain_fn`.
 pub type HintsFn = Option<unsafe extern "C" fn(user: *mut c_void, context: u32, hints: u32)>;
 

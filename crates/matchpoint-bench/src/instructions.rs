@@ -2,11 +2,13 @@
 //! function, [`counted_rounds`], and everything else outside it.
 
 use std::error::Error;
+use std::hint::black_box;
 
 use matchpoint::engines;
-use matchpoint::{ContextId, Drained, Engine, Rank, Receive, RecvId, Selector, Tag, Wild};
+use matchpoint::{ContextId, Drained, Engine, Message, Rank, Receive, RecvId, Selector, Tag, Wild};
 
 use crate::player::{self, Engines};
+use crate::rate::{self, Scenario};
 use crate::script::Script;
 use crate::workloads;
 
@@ -26,6 +28,51 @@ enum Round {
     Matched { engines: Engines, script: Script },
     /// So many receives end otherwise.
     Ended { engine: Box<dyn Engine>, end: End, receives: u64 },
+    /// Messages are matched and delivered, a window at a time.
+    Delivered(Sequence),
+}
+
+/// A sequence of the message-rate benchmark: receives are posted, which is not counted, then messages are delivered, which is.
+struct Sequence {
+    engine: Box<dyn Engine>,
+    scenario: Scenario,
+    messages: Vec<Message>,
+    outcomes: Vec<Option<RecvId>>,
+}
+
+/// Messages handed in at once, at most: the window of that benchmark in the paper.
+const WINDOW: usize = 128;
+
+impl Sequence {
+    /// One whose receives are posted, after as many others as that benchmark has before those that count.
+    fn new(engine: &str, scenario: Scenario, messages: usize) -> Result<Self, Box<dyn Error>> {
+        let engine = engines::create(engine)?;
+        let messages = scenario.messages(messages);
+        let outcomes = Vec::with_capacity(messages.len());
+        let mut sequence = Sequence { engine, scenario, messages, outcomes };
+        for _ in 0..rate::WARM {
+            sequence.post()?;
+            sequence.deliver();
+        }
+        sequence.post()?;
+        Ok(sequence)
+    }
+
+    fn post(&mut self) -> Result<(), &'static str> {
+        self.outcomes.clear();
+        let right = self.scenario.post(&mut *self.engine, self.messages.len());
+        if right { Ok(()) } else { Err("a receive did not wait as it should") }
+    }
+
+    /// Hands the messages in; whether all were taken.
+    #[inline(always)]
+    fn deliver(&mut self) -> bool {
+        let deliver = |_: usize, receive: RecvId| {
+            black_box(receive);
+        };
+        let Sequence { engine, messages, outcomes, .. } = self;
+        messages.chunks(WINDOW).all(|window| engine.deliver_batch(window, outcomes, &deliver).is_ok())
+    }
 }
 
 /// Posts so many receives and ends them; whether the engine answered rightly.
@@ -53,11 +100,21 @@ fn closed(engine: &mut dyn Engine, receives: u64) -> bool {
 }
 
 impl Counted {
-    /// The engine of this name after two rounds of `what`: a workload and its size, `cancel:N` or `close:N`.
+    /// The engine of this name after two rounds of `what`: a workload and its size, `cancel:N` or `close:N`; or after a hundred
+    /// sequences of so many messages of a [scenario](Scenario) of the message-rate benchmark (`no_conflict:N`).
     ///
     /// # Errors
     /// A name cannot be understood.
     pub fn new(engine: &str, what: &str) -> Result<Self, Box<dyn Error>> {
+        let scenario = what.split_once(':').and_then(|(name, messages)| {
+            let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == name)?;
+            Some((scenario, messages))
+        });
+        if let Some((scenario, messages)) = scenario {
+            let each = messages.parse()?;
+            let sequence = Sequence::new(engine, scenario, each)?;
+            return Ok(Counted { round: Round::Delivered(sequence), rounds: 1, each });
+        }
         let end = what.split_once(':').and_then(|(name, receives)| {
             let (_, end) = ENDS.into_iter().find(|&(end, _)| end == name)?;
             Some((end, receives))
@@ -83,6 +140,14 @@ impl Counted {
         Ok(Counted { round, rounds: MESSAGES.div_ceil(each.max(1)), each })
     }
 
+    /// Whether messages that were delivered took the receives that they should: what takes time, and is not to be counted.
+    pub fn is_right(&self) -> bool {
+        match &self.round {
+            Round::Delivered(sequence) => rate::is_in_order(&sequence.outcomes, sequence.messages.len()),
+            Round::Matched { .. } | Round::Ended { .. } => true,
+        }
+    }
+
     /// Messages that [`counted_rounds`] matches, or receives that end otherwise.
     pub fn messages(&self) -> usize {
         self.rounds * self.each
@@ -99,6 +164,8 @@ impl Round {
                 sum == player::sum(script).wrapping_mul(rounds as u64)
             }
             Round::Ended { engine, end, receives } => (0..rounds).all(|_| end(&mut **engine, *receives)),
+            // Its receives are posted once.
+            Round::Delivered(sequence) => sequence.deliver(),
         }
     }
 }
@@ -107,4 +174,41 @@ impl Round {
 #[inline(never)]
 pub fn counted_rounds(counted: &mut Counted) -> bool {
     counted.round.play(counted.rounds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_messages_of_a_sequence_are_delivered_once_and_that_is_looked_at() {
+        for engine in ["list", "optimistic_parallel:threads=1"] {
+            for scenario in Scenario::ALL {
+                // More than one window.
+                let what = format!("{}:300", scenario.name());
+                let mut counted =
+                    Counted::new(engine, &what).unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert!(!counted.is_right(), "{what}: nothing is delivered yet");
+                assert!(counted_rounds(&mut counted) && counted.is_right(), "{engine} on {what}");
+                assert_eq!(counted.messages(), 300);
+                let Round::Delivered(sequence) = &mut counted.round else { panic!("{what} is a sequence") };
+                assert_eq!((sequence.engine.posted_len(), sequence.engine.unexpected_len()), (0, 0));
+                sequence.outcomes.swap(7, 8);
+                assert!(!counted.is_right(), "{what}: they are not in order");
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_an_error() {
+        for (engine, what) in [
+            ("list", "no_conflict:many"),
+            ("no such", "no_conflict:1"),
+            ("list", "no_such:1"),
+            // The table is full of receives before the first is delivered.
+            ("optimistic:capacity=8", "no_conflict:9"),
+        ] {
+            assert!(Counted::new(engine, what).is_err(), "{engine} {what}");
+        }
+    }
 }

@@ -66,6 +66,26 @@ impl Scenario {
             _ => Selector::exactly(&self.envelope(number)),
         }
     }
+
+    /// So many messages, one for each receive.
+    pub(crate) fn messages(self, count: usize) -> Vec<Message> {
+        (0..count).map(|number| Message::new(MsgId(number as u64), self.envelope(number))).collect()
+    }
+
+    /// Posts so many receives; whether the engine answered rightly.
+    pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> bool {
+        let mut right = true;
+        for number in 0..count {
+            let receive = Receive::new(RecvId(number as u64), self.selector(number));
+            right &= engine.post(receive) == Ok(None);
+            if self == Scenario::SlowPath {
+                let between = Envelope::new(CONTEXT, Rank(7), Tag(8));
+                right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between))) == Ok(None);
+                right &= engine.arrive(Message::new(MsgId(u64::MAX), between)) == Ok(Some(BETWEEN));
+            }
+        }
+        right
+    }
 }
 
 const CONTEXT: ContextId = ContextId(0);
@@ -157,7 +177,7 @@ pub struct Rate {
 pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 
 /// Sequences before those that are timed: an engine that chooses how it works has chosen by then.
-const WARM: usize = 100;
+pub(crate) const WARM: usize = 100;
 
 /// Measures; `None` if it was stopped.
 ///
@@ -283,12 +303,11 @@ impl Contestant {
                 }
             }
         }
-        let message = |number| Message::new(MsgId(number as u64), cell.scenario.envelope(number));
         Ok(Contestant {
             name,
             threads,
             engine,
-            messages: (0..cell.options.messages_in(cell.window)).map(message).collect(),
+            messages: cell.scenario.messages(cell.options.messages_in(cell.window)),
             steps,
             out: Vec::with_capacity(cell.options.messages_in(cell.window)),
             samples: Vec::new(),
@@ -327,16 +346,7 @@ impl Contestant {
             }
             return started.elapsed();
         };
-        let mut right = true;
-        for number in 0..self.messages.len() {
-            let receive = Receive::new(RecvId(number as u64), cell.scenario.selector(number));
-            right &= engine.post(receive) == Ok(None);
-            if cell.scenario == Scenario::SlowPath {
-                let between = Envelope::new(CONTEXT, Rank(7), Tag(8));
-                right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between))) == Ok(None);
-                right &= engine.arrive(Message::new(MsgId(u64::MAX), between)) == Ok(Some(BETWEEN));
-            }
-        }
+        let mut right = cell.scenario.post(&mut **engine, self.messages.len());
         self.out.clear();
         flush(cell);
         let started = Instant::now();
@@ -344,8 +354,8 @@ impl Contestant {
             right &= engine.deliver_batch(window, &mut self.out, &deliver).is_ok();
         }
         let took = started.elapsed();
-        right &= self.out.iter().enumerate().all(|(number, out)| *out == Some(RecvId(number as u64)));
-        if !right || self.out.len() != self.messages.len() {
+        right &= is_in_order(&self.out, self.messages.len());
+        if !right {
             self.wrong.get_or_insert(format!("not message by message the receives in order: {:?}", self.out));
         }
         took
@@ -376,6 +386,11 @@ impl Contestant {
             wrong: self.wrong,
         }
     }
+}
+
+/// Whether so many messages took the receives in order.
+pub(crate) fn is_in_order(outcomes: &[Option<RecvId>], messages: usize) -> bool {
+    outcomes.iter().copied().eq((0..messages as u64).map(|number| Some(RecvId(number))))
 }
 
 /// Ids of receives that stand in front begin here.

@@ -307,6 +307,16 @@ typedef struct mp_outcome {
 } mp_outcome;
 
 /**
+ * Told that message number `number` of a batch has taken `receive`: a copy, or a request for the data, is the caller's to do.
+ *
+ * Unlike other callbacks it may run in several threads at once, those of the engine among them, in any order of the messages
+ * (`mp_engine_deliver_batch` says which threads): what it shares with itself it guards. It is called until that call returns,
+ * and not after. It must return, neither by longjmp nor by an exception, must not end its thread, and must not call the same engine,
+ * from whichever thread it is in (such a call answers MP_BUSY), nor fork.
+ */
+typedef void (*mp_deliver_fn)(void *user, size_t number, uint64_t receive);
+
+/**
  * Told the assertions on a context: the sum of some of MP_HINT_..., never 0. For the rest see `mp_drain_fn`.
  */
 typedef void (*mp_hints_fn)(void *user, uint32_t context, uint32_t hints);
@@ -559,6 +569,29 @@ int32_t mp_engine_arrive_batch(struct mp_engine *engine,
                                size_t count,
                                struct mp_outcome *outcomes,
                                size_t *done);
+
+/**
+ * The same as `mp_engine_arrive_batch`, and calls `deliver` once for each message that takes a receive, as soon as that is
+ * certain and before it returns: with `user`, the message's place in `messages` and the receive. `outcomes` and `*done` are
+ * written after that.
+ *
+ * `optimistic_parallel` calls it in the calling thread and in threads of its own, several at once, in any order; all other
+ * engines in the calling thread, in the order of messages. The library's threads are called matchpoint-worker, have a stack of
+ * 2 MiB (or what RUST_MIN_STACK says), and mask the signals that the thread masked that handed in the engine's first batch.
+ *
+ * Returns as `mp_engine_arrive_batch`; MP_INVALID if `deliver` is NULL, too. If a message is refused nothing is delivered of it
+ * and of those behind it; those before it were. With MP_PANICKED any of them may have been.
+ *
+ * What the caller sees to:
+ * As `mp_engine_arrive_batch`; `deliver` is as `mp_deliver_fn` says, and `user` is good for any thread.
+ */
+int32_t mp_engine_deliver_batch(struct mp_engine *engine,
+                                const struct mp_message *messages,
+                                size_t count,
+                                struct mp_outcome *outcomes,
+                                size_t *done,
+                                mp_deliver_fn deliver,
+                                void *user);
 
 /**
  * Finds the message that a receive with this selector would take now, and leaves it in place (MPI_Iprobe).

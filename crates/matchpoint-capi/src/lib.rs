@@ -25,6 +25,7 @@ mod tests {
         let _: symbols::Post = matching::mp_engine_post;
         let _: symbols::Arrive = matching::mp_engine_arrive;
         let _: symbols::ArriveBatch = matching::mp_engine_arrive_batch;
+        let _: symbols::DeliverBatch = matching::mp_engine_deliver_batch;
         let _: [symbols::Probe; 2] = [matching::mp_engine_probe, matching::mp_engine_matched_probe];
         let _: [symbols::Withdraw; 2] = [upkeep::mp_engine_cancel, upkeep::mp_engine_retract];
         let _: symbols::Readdress = upkeep::mp_engine_readdress;

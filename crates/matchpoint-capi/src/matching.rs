@@ -1,11 +1,13 @@
 //! The calls that a program waits for: post, arrive, probe.
 #![allow(unsafe_code)]
 
-use matchpoint::{Engine, MsgId, Receive, RecvId};
+use std::ffi::c_void;
+
+use matchpoint::{Engine, MsgId, Receive, RecvId, Refused};
 use matchpoint_abi::convert::refusal_status;
 use matchpoint_abi::types::{
-    Envelope, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE, MP_OK, MP_QUEUED, MP_REFUSED_MEMORY, Message,
-    Opaque, Outcome, Selector,
+    DeliverFn, Envelope, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE, MP_OK, MP_QUEUED, MP_REFUSED_MEMORY,
+    Message, Opaque, Outcome, Selector,
 };
 
 use crate::handle::{self, Held};
@@ -105,6 +107,74 @@ pub unsafe extern "C" fn mp_engine_arrive_batch(
     outcomes: *mut Outcome,
     done: *mut usize,
 ) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        batch(engine, (messages, count), (outcomes, done), |engine, messages, out| {
+            engine.arrive_batch(messages, out)
+        })
+    }
+}
+
+/// The same as `mp_engine_arrive_batch`, and calls `deliver` once for each message that takes a receive, as soon as that is
+/// certain and before it returns: with `user`, the message's place in `messages` and the receive. `outcomes` and `*done` are
+/// written after that.
+///
+/// `optimistic_parallel` calls it in the calling thread and in threads of its own, several at once, in any order; all other
+/// engines in the calling thread, in the order of messages. The library's threads are called matchpoint-worker, have a stack of
+/// 2 MiB (or what RUST_MIN_STACK says), and mask the signals that the thread masked that handed in the engine's first batch.
+///
+/// Returns as `mp_engine_arrive_batch`; MP_INVALID if `deliver` is NULL, too. If a message is refused nothing is delivered of it
+/// and of those behind it; those before it were. With MP_PANICKED any of them may have been.
+///
+/// # Safety
+/// As `mp_engine_arrive_batch`; `deliver` is as `mp_deliver_fn` says, and `user` is good for any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mp_engine_deliver_batch(
+    engine: *mut Opaque,
+    messages: *const Message,
+    count: usize,
+    outcomes: *mut Outcome,
+    done: *mut usize,
+    deliver: DeliverFn,
+    user: *mut c_void,
+) -> i32 {
+    let Some(deliver) = deliver else { return MP_INVALID };
+    let delivery = Delivery { deliver, user };
+    // SAFETY: the caller's promise.
+    unsafe {
+        batch(engine, (messages, count), (outcomes, done), |engine, messages, out| {
+            engine.deliver_batch(messages, out, &|number, receive| delivery.of(number, receive))
+        })
+    }
+}
+
+/// A program's callback.
+struct Delivery {
+    deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
+    user: *mut c_void,
+}
+
+// SAFETY: the program promised a function, and a pointer for it, that are good for several threads at once.
+unsafe impl Sync for Delivery {}
+
+impl Delivery {
+    #[inline]
+    fn of(&self, number: usize, receive: RecvId) {
+        // SAFETY: it is told what the program wants to be told, while the call lasts.
+        unsafe { (self.deliver)(self.user, number, receive.0) }
+    }
+}
+
+/// Makes a call with a batch.
+///
+/// # Safety
+/// As `mp_engine_arrive_batch`.
+unsafe fn batch(
+    engine: *mut Opaque,
+    (messages, count): (*const Message, usize),
+    (outcomes, done): (*mut Outcome, *mut usize),
+    call: impl FnOnce(&mut dyn Engine, &[matchpoint::Message], &mut Vec<Option<RecvId>>) -> Result<(), Refused>,
+) -> i32 {
     let is_missing = count > 0 && (messages.is_null() || outcomes.is_null());
     if is_missing || done.is_null() {
         return MP_INVALID;
@@ -118,7 +188,7 @@ pub unsafe extern "C" fn mp_engine_arrive_batch(
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {
-            let (status, matched) = arrive_batch(held, given);
+            let (status, matched) = matched(held, given, call);
             if status == MP_INVALID {
                 return status;
             }
@@ -134,7 +204,11 @@ pub unsafe extern "C" fn mp_engine_arrive_batch(
 }
 
 /// The status, and an outcome for each message before the one refused.
-fn arrive_batch<'a>(held: &'a mut Held, given: &[Message]) -> (i32, &'a [Option<RecvId>]) {
+fn matched<'a>(
+    held: &'a mut Held,
+    given: &[Message],
+    call: impl FnOnce(&mut dyn Engine, &[matchpoint::Message], &mut Vec<Option<RecvId>>) -> Result<(), Refused>,
+) -> (i32, &'a [Option<RecvId>]) {
     let Held { engine, messages, outcomes, .. } = held;
     messages.clear();
     outcomes.clear();
@@ -146,7 +220,7 @@ fn arrive_batch<'a>(held: &'a mut Held, given: &[Message]) -> (i32, &'a [Option<
     if messages.len() < given.len() {
         return (MP_INVALID, outcomes);
     }
-    let status = engine.arrive_batch(messages, outcomes).map_or_else(refusal_status, |()| MP_OK);
+    let status = call(&mut **engine, messages, outcomes).map_or_else(refusal_status, |()| MP_OK);
     (status, outcomes)
 }
 

@@ -18,7 +18,7 @@ const SOURCES: [&str; 6] = [
 ];
 
 /// Rust's names, and C's.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 15] = [
     ("Opaque", "mp_engine"),
     ("Selector", "mp_selector"),
     ("Envelope", "mp_envelope"),
@@ -29,6 +29,7 @@ const NAMES: [(&str, &str); 14] = [
     ("Attempts", "mp_attempts"),
     ("EngineInfo", "mp_engine_info"),
     ("ParameterInfo", "mp_parameter_info"),
+    ("DeliverFn", "mp_deliver_fn"),
     ("DrainFn", "mp_drain_fn"),
     ("VisitFn", "mp_visit_fn"),
     ("HintsFn", "mp_hints_fn"),

@@ -81,6 +81,26 @@ fn the_wrapper_for_cpp_runs_with_every_engine() {
     }
 }
 
+/// Of every engine, and of the one that delivers in threads of its own, in each of its ways.
+fn engines_of_batches() -> impl Iterator<Item = String> {
+    let ways = ["pace", "optimism", "shares", "order"].into_iter();
+    let parallel = ways.map(|by| format!("optimistic_parallel:threads=4,by={by}"));
+    REGISTRY.iter().map(|spec| spec.name.to_owned()).chain(parallel)
+}
+
+#[test]
+fn the_example_of_batches_runs_with_every_engine() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c(&root().join("examples/c/batches.c"));
+    for name in engines_of_batches() {
+        let said = stdout(here.run(&program).arg(&name));
+        assert!(said.contains("80 batches, all as it should be"), "{name}: {said}");
+    }
+}
+
 #[test]
 fn the_benchmark_measures_every_engine() {
     if !tools() {
@@ -101,8 +121,8 @@ fn every_function_does_what_the_header_says() {
     }
     let here = Installed::get();
     let program = here.c(&source("calls.c"));
-    for spec in REGISTRY {
-        output(here.run(&program).arg(spec.name));
+    for name in engines_of_batches() {
+        output(here.run(&program).arg(name));
     }
 }
 

@@ -155,7 +155,49 @@ fn drained(engine: &mut dyn Engine, name: &str) {
     }
 }
 
+/// A receive that finds the table full while there is too little memory to go on in software: it is refused, and all is in the
+/// tables as before, until there is enough.
+fn moved_without_memory(name: &str) {
+    let mut choices = Choices::Seed(5);
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(at % 3), Tag(at));
+    let receive = |at: u64| Receive::new(RecvId(at), Selector::exactly(&envelope(at)));
+    let mut refusals = 0;
+    for waiting in [0, 3, 300] {
+        let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
+        (0..4).for_each(|at| assert_eq!(engine.post(receive(at)), Ok(None)));
+        let messages = (100..100 + waiting).map(|at| Message::new(MsgId(at), envelope(at)));
+        messages.for_each(|message| assert_eq!(engine.arrive(message), Ok(None)));
+        let (before, mut bytes) = (queued(&*engine), 0);
+        while starved(&mut *engine, &Event::Post(receive(4)), bytes) == Outcome::Posted(Err(Refused::Memory))
+        {
+            refusals += 1;
+            assert_eq!(queued(&*engine), before, "{name} with {bytes} bytes");
+            assert_eq!(engine.substitute(), None, "{name} with {bytes} bytes");
+            assert!(engine.statistics().contains(&("fell_back", 0.0)), "{name}: it did not fall back");
+            // What was moved before the refusal is nowhere twice.
+            assert_eq!(engine.queued_in(ContextId(0)), (4, waiting as usize), "{name} with {bytes} bytes");
+            bytes = budget(&mut choices, bytes);
+        }
+        assert!(engine.statistics().contains(&("fell_back", 1.0)), "{name}: {:?}", engine.statistics());
+        for at in (0..5).rev() {
+            assert_eq!(engine.arrive(Message::new(MsgId(at), envelope(at))), Ok(Some(RecvId(at))), "{name}");
+        }
+        for at in (100..100 + waiting).rev() {
+            assert_eq!(engine.post(receive(at)), Ok(Some(MsgId(at))), "{name}");
+        }
+        assert_eq!(
+            (engine.posted_len(), engine.unexpected_len(), engine.substitute()),
+            (0, 0, None),
+            "{name}"
+        );
+    }
+    assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
+}
+
 fn main() {
+    for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
+        moved_without_memory(name);
+    }
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);

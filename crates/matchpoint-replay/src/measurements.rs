@@ -308,7 +308,7 @@ pub struct CommunicatorFacts {
     pub resolved: bool,
 }
 
-/// An engine that matched in the place of another, for a card is not there or failed: see
+/// An engine that matched in the place of another, which could not: see
 /// [`Engine::substitute`](matchpoint::Engine::substitute).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Substitute {

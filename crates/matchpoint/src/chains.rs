@@ -123,6 +123,13 @@ impl<T: Copy, const L: usize> Slab<T, L> {
         slot.value
     }
 
+    /// Gives back all entries; chains that they are in have to be forgotten. Memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.slots.clear();
+        self.vacant = NIL;
+        self.len = 0;
+    }
+
     /// The entry after `at` in the chain that its links `which` are in.
     #[inline]
     pub(crate) fn next(&self, at: Place, which: usize) -> Place {

@@ -60,6 +60,11 @@ impl<C> Communicators<C> {
         self.sorted.binary_search_by_key(&context, |&(of, _)| of)
     }
 
+    /// All of them.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut C> {
+        self.sorted.iter_mut().map(|(_, kept)| kept)
+    }
+
     /// Drops what is kept for `context`.
     pub(crate) fn close(&mut self, context: ContextId) {
         self.sorted.retain(|&(of, _)| of != context);

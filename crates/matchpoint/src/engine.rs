@@ -300,8 +300,8 @@ pub trait Engine: Send {
         Hints::default()
     }
 
-    /// The name of the engine that matches in the place of this one, which cannot: its machine is not there, or failed. What
-    /// it counts, and what it takes, is that engine's.
+    /// The name of the engine that matches in the place of this one, which cannot: its machine is not there, or failed,
+    /// or its table is full. What it counts, and what it takes, is that engine's as well.
     fn substitute(&self) -> Option<&str> {
         None
     }

@@ -34,6 +34,7 @@ mod ring;
 pub mod scan;
 mod scanning;
 mod sync;
+pub mod takeover;
 mod upkeep;
 pub mod wrap;
 
@@ -46,3 +47,4 @@ pub use footprint::Footprint;
 pub use hashes::Hashes;
 pub use hints::{Hints, Order};
 pub use scan::InstructionSet;
+pub use takeover::take_over;

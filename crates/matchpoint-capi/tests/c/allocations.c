@@ -46,10 +46,13 @@ static void must(int32_t status, int32_t wanted) {
     if (status != wanted) abort();
 }
 
+static void delivered(void *user, size_t number, uint64_t receive) { ((uint64_t *)user)[number] = receive; }
+
 /* Posted and then matched, queued and then posted for, probed, cancelled, in batches; wildcards among them. */
 static void round_of_calls(mp_engine *engine) {
     static mp_message batch[ENTRIES];
     static mp_outcome outcomes[ENTRIES];
+    static uint64_t receives[ENTRIES];
     mp_selector any = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
     uint64_t found, at;
     size_t done;
@@ -70,6 +73,14 @@ static void round_of_calls(mp_engine *engine) {
     must(mp_engine_probe(engine, &any, &found), MP_FOUND);
     must(mp_engine_matched_probe(engine, &any, &found), MP_FOUND);
     while (mp_engine_unexpected_len(engine) > 0) must(mp_engine_post(engine, 0, &any, &found), MP_MATCHED);
+    for (at = 0; at < ENTRIES; at++) {
+        mp_selector selector = {0, 0, 0, 0, 0};
+        selector.source = at % 5;
+        selector.tag = at;
+        must(mp_engine_post(engine, at, &selector, &found), MP_QUEUED);
+    }
+    must(mp_engine_deliver_batch(engine, batch, ENTRIES, outcomes, &done, delivered, receives), MP_OK);
+    for (at = 0; at < ENTRIES; at++) must(receives[at] == at, 1);
     for (at = 0; at < ENTRIES; at++) must(mp_engine_arrive(engine, at, &batch[at].envelope, &found), MP_QUEUED);
     for (at = ENTRIES; at-- > 0;) {
         mp_selector selector = {0, 0, 0, 0, 0};

@@ -52,6 +52,23 @@ static void library(void) {
     CHECK(mp_engine_describe(0, NULL, sizeof info) == MP_INVALID);
 }
 
+/* What becomes of a batch: each message has places of its own, so that several threads may tell at once. */
+enum { DELIVERIES = 100 };
+
+struct deliveries {
+    mp_engine *engine;
+    uint64_t receive[DELIVERIES];
+    int times[DELIVERIES];
+    int busy[DELIVERIES];
+};
+
+static void delivered(void *user, size_t number, uint64_t receive) {
+    struct deliveries *deliveries = user;
+    deliveries->times[number]++;
+    deliveries->receive[number] = receive;
+    deliveries->busy[number] = mp_engine_cancel(deliveries->engine, receive) == MP_BUSY;
+}
+
 static void null_is_refused(void) {
     mp_selector selector = asks(1, 1);
     mp_envelope envelope = says(1, 1);
@@ -67,6 +84,7 @@ static void null_is_refused(void) {
     CHECK(mp_engine_arrive(NULL, 1, &envelope, &found) == MP_INVALID);
     memset(&message, 0, sizeof message);
     CHECK(mp_engine_arrive_batch(NULL, &message, 1, &outcome, &done) == MP_INVALID);
+    CHECK(mp_engine_deliver_batch(NULL, &message, 1, &outcome, &done, delivered, NULL) == MP_INVALID);
     CHECK(mp_engine_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_matched_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_cancel(NULL, 1) == MP_INVALID);
@@ -125,6 +143,8 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
     CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_INVALID);
     CHECK(mp_engine_arrive_batch(engine, NULL, 2, outcomes, &done) == MP_INVALID);
     CHECK(mp_engine_arrive_batch(engine, batch, 1, NULL, &done) == MP_INVALID);
+    CHECK(mp_engine_deliver_batch(engine, batch, 2, outcomes, &done, delivered, NULL) == MP_INVALID);
+    CHECK(mp_engine_deliver_batch(engine, batch, 1, outcomes, &done, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_set_hints(engine, 0, 64) == MP_INVALID);
     CHECK(mp_engine_visit(engine, 2, NULL, NULL) == MP_INVALID);
     CHECK(found == 77 && done == 77);
@@ -153,6 +173,37 @@ static void a_batch_stops_where_it_is_refused(mp_engine *engine) {
     CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
     CHECK(mp_engine_arrive_batch(engine, batch + 1, 2, outcomes, &done) == MP_OK && done == 2);
     CHECK(outcomes[1].status == MP_QUEUED && outcomes[1].receive == 0);
+    CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
+}
+
+static void what_is_delivered_is_what_matched(mp_engine *engine) {
+    struct deliveries deliveries;
+    mp_message batch[DELIVERIES];
+    mp_outcome outcomes[DELIVERIES];
+    uint64_t found, at;
+    size_t done;
+
+    memset(&deliveries, 0, sizeof deliveries);
+    memset(batch, 0, sizeof batch);
+    deliveries.engine = engine;
+    CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_UNEXPECTED) == MP_OK);
+    for (at = 0; at < DELIVERIES; at++) {
+        mp_selector selector = asks(at % 3, at);
+        batch[at].id = at;
+        batch[at].envelope = says(at % 3, at);
+        if (at != DELIVERIES - 2) CHECK(mp_engine_post(engine, 500 + at, &selector, &found) == MP_QUEUED);
+    }
+    CHECK(mp_engine_deliver_batch(engine, batch, DELIVERIES, outcomes, &done, delivered, &deliveries) == MP_REFUSED_HINT);
+    CHECK(done == DELIVERIES - 2);
+    for (at = 0; at < DELIVERIES; at++) {
+        CHECK(deliveries.times[at] == (at < done) && deliveries.busy[at] == (at < done));
+        if (at < done) CHECK(deliveries.receive[at] == 500 + at && outcomes[at].receive == 500 + at);
+    }
+    CHECK(mp_engine_set_hints(engine, 0, 0) == MP_OK);
+    CHECK(mp_engine_deliver_batch(engine, batch + done, 2, outcomes, &done, delivered, &deliveries) == MP_OK);
+    CHECK(done == 2 && deliveries.times[0] == 1 && deliveries.times[1] == 2 && deliveries.receive[1] == 499 + DELIVERIES);
+    CHECK(outcomes[0].status == MP_QUEUED && outcomes[1].status == MP_MATCHED);
+    CHECK(mp_engine_deliver_batch(engine, NULL, 0, NULL, &done, delivered, &deliveries) == MP_OK && done == 0);
     CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
@@ -297,6 +348,7 @@ int main(int count, char **arguments) {
     CHECK(mp_engine_create(name, &engine, NULL, 0) == MP_OK);
     bad_arguments_change_nothing(engine);
     a_batch_stops_where_it_is_refused(engine);
+    what_is_delivered_is_what_matched(engine);
     withdrawing_and_naming(engine);
     hints_are_told_again(engine);
     callbacks(engine);

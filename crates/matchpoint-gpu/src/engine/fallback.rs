@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
     Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue,
-    Rank, Receive, RecvId, Refused, Selector,
+    Rank, Receive, RecvId, Refused, Selector, take_over,
 };
 
 use super::KernelEngine;
@@ -130,16 +130,14 @@ fn made(name: &str, is_counting: bool) -> engines::Built {
     if is_counting { engines::create_counting(name) } else { engines::create(name) }
 }
 
-/// An engine of that name with all that is queued in another. No receive that is posted accepts a message that waits, so none
-/// of these calls matches anything, and each queue is in order again.
+/// An engine of that name with all that is queued in another, and its assertions.
 fn taken_over<M: Machine + Send + Sync>(
     from: &KernelEngine<M>,
     name: &str,
     is_counting: bool,
 ) -> Result<Box<dyn Engine>, Refused> {
     let mut engine = made(name, is_counting).map_err(|_| Refused::Full)?;
-    from.posted.iter().try_for_each(|(_, &receive)| engine.post(receive).map(|_| ()))?;
-    from.unexpected.iter().try_for_each(|(_, &message)| engine.arrive(message).map(|_| ()))?;
+    take_over(&mut *engine, from)?;
     from.hints.iter().try_for_each(|(context, hints)| engine.set_hints(context, hints))?;
     Ok(engine)
 }

@@ -13,6 +13,7 @@ pub mod optimistic;
 pub mod optimistic_parallel;
 pub mod partner;
 pub mod rank_array;
+mod software;
 pub mod vector;
 
 use std::fmt::{self, Display};

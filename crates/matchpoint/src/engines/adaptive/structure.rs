@@ -1,11 +1,12 @@
 //! What an adaptive engine is at the moment: one of three engines, and the way from one to another.
 
 use crate::effort::Attempts;
-use crate::engine::{Engine, Entry, Queue, Refused};
+use crate::engine::{Engine, Entry, Refused};
 use crate::engines::bins::Bins;
 use crate::engines::list::List;
 use crate::engines::rank_array::RankArray;
 use crate::hints::{HintTable, Order};
+use crate::takeover::each_queued;
 use crate::upkeep::Queues;
 
 /// Sources that index the array of ranks: as many as `rank_array` has unless told otherwise.
@@ -99,15 +100,7 @@ impl Structure {
     /// # Errors
     /// There is no memory for it: `other` is as it was.
     pub(super) fn take_over(&mut self, other: &mut Structure) -> Result<(), Refused> {
-        let mut result = Ok(());
-        for queue in [Queue::Posted, Queue::Unexpected] {
-            other.engine().visit(queue, &mut |entry| {
-                if result.is_ok() {
-                    result = self.queue(entry);
-                }
-            });
-        }
-        result?;
+        each_queued(other.engine(), &mut |entry| self.queue(entry))?;
         *self.hints() = std::mem::take(other.hints());
         Ok(())
     }

@@ -181,6 +181,16 @@ impl UnexpectedIndexes {
 }
 
 impl Communicator {
+    /// Nothing is queued in it any more.
+    pub(super) fn clear(&mut self) {
+        self.posted.0.iter_mut().for_each(Index::clear);
+        let UnexpectedIndexes { no_wildcard, any_source, any_tag, all } = &mut self.unexpected;
+        no_wildcard.clear();
+        any_source.clear();
+        any_tag.clear();
+        all.clear();
+    }
+
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         self.posted.bytes() + self.unexpected.bytes()

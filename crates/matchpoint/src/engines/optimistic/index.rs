@@ -122,6 +122,12 @@ impl<const W: usize> Index<W> {
         slab.remove(at).value
     }
 
+    /// Forgets all entries; bins are kept.
+    pub(super) fn clear(&mut self) {
+        self.bins.fill(Chain::default());
+        self.occupied = 0;
+    }
+
     /// The bins, for those who count themselves how many they empty.
     pub(super) fn bins_mut(&mut self) -> &mut [Chain<W>] {
         &mut self.bins

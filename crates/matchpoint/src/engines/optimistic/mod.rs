@@ -19,7 +19,8 @@
 //! * Receives that were posted one after the other in their communicator and ask for the same belong to a run (§III-D),
 //!   which the statistics tell: how often the fast path of the parallel form is open to a message.
 //! * A receive that finds `capacity` others posted is refused ([`Refused::Full`]), and the caller matches in another
-//!   way, as the paper's library falls back to software. Messages have no such bound.
+//!   way, as the paper's library falls back to software; or this engine does so itself ([`software`]). Messages have no
+//!   such bound.
 //!
 //! With `n` bins and `q` entries queued: arrivals O(4 + q/n + receives from any source with any tag), posts without a
 //! wildcard O(1 + q/n), from any source O(1 + messages with tags of that bin), with any tag O(1 + messages of sources
@@ -47,6 +48,7 @@ use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
 use self::descriptors::{Descriptor, Descriptors};
 pub(super) use self::exact::Exact;
 pub(super) use self::statistics::{Counts, Tally};
+use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Place};
 use crate::communicators::Communicators;
@@ -70,15 +72,23 @@ pub(super) const SPEC: Spec = Spec {
         Parameter {
             key: "capacity",
             default: "8192",
-            meaning: "receives that may be posted at once, of all communicators; more are refused as full; 0: any number",
+            meaning: "receives that may be posted at once, of all communicators; for more, see `full`; 0: any number",
         },
+        software::FULL,
         Parameter {
             key: "hashes",
             default: "own",
             meaning: "hash values of a message: own (computed here), sender (those it brings, trusted: a sender that computes them wrongly loses messages)",
         },
     ],
-    variants: &["bins=1", "bins=3", "bins=3,capacity=0", "bins=3,hashes=sender"],
+    variants: &[
+        "bins=1",
+        "bins=3",
+        "bins=3,capacity=0",
+        "bins=3,hashes=sender",
+        "capacity=4,bins=3,full=software",
+        "capacity=16,full=software,hashes=sender",
+    ],
     tight: &["capacity=1", "capacity=4,bins=3", "capacity=16,bins=3"],
     build,
 };
@@ -93,13 +103,14 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
     let trusting = match hashes.as_str() {
         "sender" => true,
         "own" => false,
-        other => return Err(arguments.invalid("hashes", other, SPEC.parameters[2].meaning)),
+        other => return Err(arguments.invalid("hashes", other, SPEC.parameters[3].meaning)),
     };
-    Ok(if counting {
-        Box::new(Optimistic::<Counts>::new(bins, capacity as usize, trusting))
+    let capacity = capacity as usize;
+    if counting {
+        software::build(Optimistic::<Counts>::new(bins, capacity, trusting), arguments, counting)
     } else {
-        Box::new(Optimistic::<()>::new(bins, capacity as usize, trusting))
-    })
+        software::build(Optimistic::<()>::new(bins, capacity, trusting), arguments, counting)
+    }
 }
 
 /// See the [module's documentation](self).
@@ -267,6 +278,18 @@ impl<T: Tally> Queues for Optimistic<T> {
 
     fn hints(&mut self) -> &mut HintTable {
         &mut self.hints
+    }
+}
+
+impl<T: Tally> Tables for Optimistic<T> {
+    fn hints_on(&self, context: ContextId) -> Hints {
+        self.hints.get(context)
+    }
+
+    fn clear(&mut self) {
+        self.communicators.iter_mut().for_each(Communicator::clear);
+        self.receives.slab_mut().clear();
+        self.messages.clear();
     }
 }
 

@@ -49,6 +49,7 @@ use self::protocol::{MESSAGES, Way};
 use self::round::Round;
 use self::shares::Table;
 use super::optimistic::{Counts, Optimistic, Tally};
+use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
 use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
@@ -79,8 +80,9 @@ pub(super) const SPEC: Spec = Spec {
         Parameter {
             key: "capacity",
             default: "8192",
-            meaning: "receives that may be posted at once, of all communicators; more are refused as full; 0: any number",
+            meaning: "receives that may be posted at once, of all communicators; for more, see `full`; 0: any number",
         },
+        software::FULL,
         Parameter {
             key: "by",
             default: "pace",
@@ -93,6 +95,7 @@ pub(super) const SPEC: Spec = Spec {
         "threads=4,bins=1,capacity=0",
         "threads=3,bins=300,by=shares",
         "threads=2,block=5,bins=7,by=optimism",
+        "threads=3,block=5,bins=3,capacity=4,full=software",
     ],
     tight: &["capacity=1", "capacity=16,bins=3,block=5"],
     build,
@@ -118,14 +121,14 @@ fn build(arguments: &Arguments<'_>, counting: bool) -> Built {
         "optimism" => By::Optimism,
         "shares" => By::Shares,
         "order" => By::Order,
-        other => return Err(arguments.invalid("by", other, SPEC.parameters[4].meaning)),
+        other => return Err(arguments.invalid("by", other, SPEC.parameters[5].meaning)),
     };
     let shape = Shape { threads, block, bins, capacity: capacity as usize, by };
-    Ok(if counting {
-        Box::new(OptimisticParallel::<Counts>::new(shape))
+    if counting {
+        software::build(OptimisticParallel::<Counts>::new(shape), arguments, counting)
     } else {
-        Box::new(OptimisticParallel::<()>::new(shape))
-    })
+        software::build(OptimisticParallel::<()>::new(shape), arguments, counting)
+    }
 }
 
 /// The parameters.
@@ -238,6 +241,16 @@ struct OptimisticParallel<T: Tally> {
     several: Option<Box<Several<T>>>,
     shape: Shape,
     counts: Work,
+}
+
+impl<T: Tally + Sync> Tables for OptimisticParallel<T> {
+    fn hints_on(&self, context: ContextId) -> Hints {
+        self.tables.hints_on(context)
+    }
+
+    fn clear(&mut self) {
+        self.tables.clear();
+    }
 }
 
 impl<T: Tally + Sync> Engine for OptimisticParallel<T> {

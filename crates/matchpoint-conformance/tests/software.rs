@@ -1,0 +1,282 @@
+//! Engines that match in software what their tables have no room for: beside `list`, across both moves.
+
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Envelope, Hints, Message, MsgId, Outcome, Queue, Rank, Receive,
+    RecvId, Refused, Selector, Tag, TagMask, Wild, engines, event::script,
+};
+use matchpoint_conformance::Choices;
+
+const NAMES: [&str; 4] = [
+    "optimistic:capacity=4,bins=3,full=software",
+    "optimistic:capacity=4,full=software,hashes=sender",
+    "optimistic_parallel:threads=3,capacity=4,full=software",
+    "optimistic_parallel:threads=2,block=3,by=optimism,capacity=4,full=software",
+];
+
+fn engine(name: &str) -> Box<dyn Engine> {
+    engines::create(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn statistic(engine: &dyn Engine, name: &str) -> f64 {
+    let all = engine.statistics();
+    all.iter().find(|(of, _)| *of == name).unwrap_or_else(|| panic!("{name} is not among {all:?}")).1
+}
+
+fn queued(engine: &dyn Engine) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| entries.push(entry));
+    }
+    entries
+}
+
+fn play(engine: &mut dyn Engine, text: &str) -> Vec<Outcome> {
+    script::parse(text).unwrap().iter().map(|event| event.play(engine)).collect()
+}
+
+/// Plays a script on an engine and on `list`, which have to answer alike.
+fn alike(ours: &mut dyn Engine, right: &mut dyn Engine, text: &str) {
+    assert_eq!(play(ours, text), play(right, text), "{text}");
+    assert_eq!(queued(ours), queued(right), "{text}");
+}
+
+#[test]
+fn a_full_table_falls_back_and_an_empty_one_returns() {
+    for name in NAMES {
+        let (mut ours, mut right) = (engine(name), engine("list"));
+        let mut both = |text: &str| {
+            alike(&mut *ours, &mut *right, text);
+            let told = ["fell_back", "fell_back_moved"].map(|of| statistic(&*ours, of));
+            (ours.substitute().map(str::to_owned), told)
+        };
+        let software = || Some("hybrid".to_owned());
+        // Two messages wait, one of them nameless; the table is full of receives of every class.
+        let full = "arrive m1 0/9/9 \n arrive m2 0/?/8
+             post r1 0/*/1 \n post r2 0/1/1 \n post r3 0/1/* \n post r4 0/*/0x3~0xf0";
+        assert_eq!(both(full), (None, [0.0, 0.0]), "{name}");
+        assert_eq!(both("post r5 0/1/1"), (software(), [1.0, 6.0]), "{name}");
+        // Batches, probes, names that are learned late, cancelled receives: whatever moved is there.
+        let there = "probe 0/9/* \n arrive_batch m3=0/1/1 m4=0/1/1 m5=0/1/1 m6=0/1/7 m7=0/4/0x53
+             readdress m2 6 \n probe 0/6/8 \n cancel r3 \n retract m1 \n matched_probe 0/*/8";
+        assert_eq!(both(there), (software(), [1.0, 6.0]), "{name}");
+        assert_eq!(both("post r6 0/*/7 \n arrive m8 0/1/1"), (None, [1.0, 6.0]), "{name}");
+        // In the tables again, until they are full again.
+        assert_eq!(both("post r7 0/9/9 \n post r8 0/*/2"), (None, [1.0, 6.0]), "{name}");
+        let again = "post r9 0/1/1 \n post r10 0/1/1 \n post r11 0/1/1 \n arrive m10 0/1/1";
+        assert_eq!(both(again), (software(), [2.0, 10.0]), "{name}");
+        assert_eq!(both("close 0"), (None, [2.0, 10.0]), "{name}");
+    }
+}
+
+#[test]
+fn crowds_that_come_and_go_come_to_what_list_makes_of_them() {
+    let rounds = if cfg!(miri) { 4 } else { 400 };
+    for name in NAMES {
+        let (mut ours, mut right) = (engine(name), engine("list"));
+        let mut choices = Choices::Seed(11);
+        let mut next = 0;
+        for round in 0..rounds {
+            let mut id = || {
+                next += 1;
+                next
+            };
+            // Few keys, so that wildcards and others want the same; now and then more receives than there is room for.
+            for _ in 0..choices.below(12) {
+                let source = if choices.chance(30) { Wild::Any } else { Wild::Is(Rank(choices.below(3))) };
+                let tag = match choices.below(5) {
+                    0 => Wild::Any,
+                    1 => Wild::Masked(TagMask { value: Tag(choices.below(3)), ignore: 1 }),
+                    _ => Wild::Is(Tag(choices.below(3))),
+                };
+                let selector = Selector::new(ContextId(choices.below(2) as u32), source, tag);
+                let receive = Receive::new(RecvId(id()), selector);
+                assert_eq!(ours.post(receive), right.post(receive), "{name}, round {round}: {receive:?}");
+            }
+            let messages: Vec<Message> = (0..choices.below(12))
+                .map(|_| {
+                    let source = if choices.chance(10) { Rank::UNKNOWN } else { Rank(choices.below(3)) };
+                    let context = ContextId(choices.below(2) as u32);
+                    Message::new(MsgId(id()), Envelope::new(context, source, Tag(choices.below(3))))
+                })
+                .collect();
+            let (mut out, mut expected) = (Vec::new(), Vec::new());
+            ours.arrive_batch(&messages, &mut out).unwrap();
+            right.arrive_batch(&messages, &mut expected).unwrap();
+            assert_eq!(out, expected, "{name}, round {round}");
+            assert_eq!(queued(&*ours), queued(&*right), "{name}, round {round}");
+            if choices.chance(20) {
+                for engine in [&mut ours, &mut right] {
+                    (0..2).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
+                }
+            }
+        }
+        let fell_back = statistic(&*ours, "fell_back");
+        assert!(fell_back >= f64::from(rounds) / 20.0, "{name} fell back {fell_back} times");
+    }
+}
+
+fn post_any_source(engine: &mut dyn Engine, id: u64) -> Result<Option<MsgId>, Refused> {
+    engine.post(Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Any, Wild::Is(Tag(1)))))
+}
+
+/// Posts five receives, which are one too many, or takes them back.
+fn five(engine: &mut dyn Engine, are_posted: bool) {
+    for id in 50..55 {
+        let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
+        if are_posted {
+            assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
+        } else {
+            assert!(engine.cancel(RecvId(id)));
+        }
+    }
+    assert_eq!(engine.substitute().is_some(), are_posted);
+}
+
+#[test]
+fn assertions_hold_wherever_they_were_made() {
+    let hints = Hints { no_any_source: true, ..Hints::default() };
+    for name in NAMES {
+        // In the tables, then in software, and the other way round.
+        for is_made_in_software in [false, true] {
+            let mut engine = engine(name);
+            if is_made_in_software {
+                five(&mut *engine, true);
+            }
+            engine.set_hints(ContextId(0), hints).unwrap();
+            assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
+            five(&mut *engine, !is_made_in_software);
+            assert_eq!(post_any_source(&mut *engine, 1), Err(Refused::Hint), "{name}");
+            // What is forgotten is forgotten in both.
+            engine.close(ContextId(0), &mut Drained::default());
+            assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
+            assert!(engine.cancel(RecvId(1)));
+            five(&mut *engine, is_made_in_software);
+            assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_assertion_that_is_refused_is_made_in_neither() {
+    let hints = |no_any_source, no_any_tag| Hints { no_any_source, no_any_tag, ..Hints::default() };
+    for name in NAMES {
+        for is_in_software in [false, true] {
+            let mut engine = engine(name);
+            engine.set_hints(ContextId(0), hints(false, true)).unwrap();
+            if is_in_software {
+                five(&mut *engine, true);
+            }
+            assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}");
+            assert_eq!(engine.set_hints(ContextId(0), hints(true, false)), Err(Refused::Hint), "{name}");
+            assert!(engine.cancel(RecvId(1)));
+            five(&mut *engine, !is_in_software);
+            assert_eq!(post_any_source(&mut *engine, 1), Ok(None), "{name}: it was not made there");
+            let any_tag = Selector::new(ContextId(0), Wild::Is(Rank(1)), Wild::Any);
+            let posted = engine.post(Receive::new(RecvId(2), any_tag));
+            assert_eq!(posted, Err(Refused::Hint), "{name}: the one before holds");
+        }
+    }
+}
+
+#[test]
+fn what_a_move_compares_is_no_call_of_the_application() {
+    for name in NAMES {
+        let mut engine = engines::create_counting(name).unwrap();
+        play(
+            &mut *engine,
+            "post r1 0/*/1 \n post r2 0/*/1 \n post r3 0/*/1 \n post r4 0/*/1 \n arrive m1 0/9/9",
+        );
+        let before = engine.attempts();
+        play(&mut *engine, "post r5 0/*/1");
+        assert!(engine.substitute().is_some(), "{name}");
+        assert_eq!(engine.attempts().posted, before.posted, "{name}: a post looks at messages only");
+        play(&mut *engine, "arrive m2 0/9/9");
+        assert!(engine.attempts().posted > before.posted, "{name}: software counts as well");
+    }
+}
+
+/// Messages of a context, all of which wait.
+fn arrive(engine: &mut dyn Engine, context: u32, count: u64, mut each: impl FnMut(&dyn Engine)) {
+    for id in 0..count {
+        let envelope = Envelope::new(ContextId(context), Rank(id % 5), Tag(id));
+        assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+        each(engine);
+    }
+}
+
+/// Software holds much while the tables hold little, and gives it back; then the tables hold much. What was held at any moment is
+/// never more than the peak that is told in the end; nor is that much more, as if the peaks of both were added.
+#[test]
+fn the_peak_is_that_of_both_together() {
+    for name in NAMES {
+        let mut engine = engine(name);
+        let mut most = 0;
+        let mut sample = |engine: &dyn Engine| most = engine.footprint().now_bytes().max(most);
+        // Communicators have tables, which they lose when they are closed while software holds most.
+        for context in 100..400 {
+            arrive(&mut *engine, context, 1, &mut sample);
+            assert!(engine.retract(MsgId(0)));
+        }
+        five(&mut *engine, true);
+        arrive(&mut *engine, 1, 9000, &mut sample);
+        (100..400).for_each(|context| engine.close(ContextId(context), &mut Drained::default()));
+        engine.close(ContextId(1), &mut Drained::default());
+        // It gives back a little with each call.
+        for _ in 0..3 {
+            arrive(&mut *engine, 2, 100, &mut sample);
+            engine.close(ContextId(2), &mut Drained::default());
+        }
+        five(&mut *engine, false);
+        arrive(&mut *engine, 3, 3000, &mut sample);
+        let peak = engine.footprint().peak_bytes;
+        assert!(peak >= most, "{name}: {peak} bytes at most, it says, and held {most}");
+        assert!(peak <= most + most / 5, "{name}: {peak} bytes at most, it says, and held {most}");
+    }
+}
+
+/// While matching is in software, the tables hold what they hold: what software held and gave back between two looks is
+/// in the peak as well.
+#[test]
+fn the_peak_has_what_software_held_between_two_looks() {
+    for name in NAMES {
+        let (mut ours, mut software) = (engine(name), engine("hybrid"));
+        five(&mut *ours, true);
+        for id in 50..55 {
+            let selector = Selector::new(ContextId(7), Wild::Is(Rank(1)), Wild::Is(Tag(id)));
+            assert_eq!(software.post(Receive::new(RecvId(id), selector)), Ok(None));
+        }
+        let mut more = 0;
+        // Many receives of a peer that dies: software then becomes smaller, a little with each call.
+        for engine in [&mut ours, &mut software] {
+            for id in 100..9000 {
+                let selector = Selector::new(ContextId(1), Wild::Is(Rank(3)), Wild::Is(Tag(id)));
+                assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
+            }
+            engine.fail_source(ContextId(1), Rank(3), &mut Drained::default());
+        }
+        for _ in 0..20 {
+            [&mut ours, &mut software].into_iter().for_each(|engine| arrive(&mut **engine, 2, 100, |_| ()));
+            let [of_both, of_software] = [&ours, &software].map(|engine| engine.footprint());
+            let beside = of_both.now_bytes() - of_software.now_bytes();
+            assert_eq!(of_both.peak_bytes, of_software.peak_bytes + beside, "{name}");
+            more += u64::from(of_software.peak_bytes > of_software.now_bytes());
+            for id in 0..100 {
+                [&mut ours, &mut software].into_iter().for_each(|engine| assert!(engine.retract(MsgId(id))));
+            }
+        }
+        assert!(more > 0, "{name}: software held nothing for a moment: the test shows nothing");
+    }
+}
+
+#[test]
+fn a_word_that_full_does_not_know_is_an_error() {
+    for name in ["optimistic:full=soft", "optimistic_parallel:full="] {
+        let error = engines::create(name).map(|_| ()).expect_err(name).to_string();
+        assert!(error.contains("is no value for `full`") && error.contains("refuse"), "{error}");
+    }
+    let mut engine = engine("optimistic:capacity=1,full=refuse");
+    assert_eq!(
+        (post_any_source(&mut *engine, 1), post_any_source(&mut *engine, 2)),
+        (Ok(None), Err(Refused::Full))
+    );
+}

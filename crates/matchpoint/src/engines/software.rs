@@ -1,0 +1,284 @@
+//! Software behind a table of fixed size: "if the number of posted receives exceeds this capacity, the application must fall
+//! back to software tag matching" (García et al. 2024, §III-B, §IV-E). Here the engine does so itself.
+//!
+//! * A receive that finds the table full has all that is queued moved, in its order, to an engine without a bound, [`NAME`],
+//!   which goes on there, batches included. If that is refused memory, nothing has changed, and the receive is refused.
+//! * Once nothing at all is queued, the tables are used again. So nothing moves on the way back, nothing can be refused there,
+//!   and an entry moves once at most: however often a program crosses the bound, a move costs each entry that it concerns what
+//!   queueing it once more does. One receive that is never matched keeps matching in software.
+//! * Assertions are made in both, in the idle one first, which has nothing queued that could break them. Neither gives back
+//!   memory because the other is in use: once warm, nothing is allocated, as often as it falls back and returns.
+
+use crate::effort::Attempts;
+use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engines::{self, Arguments, Built, Parameter};
+use crate::envelope::{ContextId, Rank, Selector};
+use crate::footprint::Footprint;
+use crate::hints::{Hints, Order};
+use crate::takeover::{give_back, take_over};
+
+/// The engine that goes on, by its name in the registry.
+const NAME: &str = "hybrid";
+
+/// What an engine with such a table lists among its parameters.
+pub(super) const FULL: Parameter = Parameter {
+    key: "full",
+    default: "refuse",
+    meaning: "what becomes of receives that the table has no room for: refuse (the caller changes engines), software (matched by hybrid, with all that is queued, until nothing is queued)",
+};
+
+/// An engine whose table of receives has a fixed size.
+pub(super) trait Tables: Engine {
+    /// The assertions on a context.
+    fn hints_on(&self, context: ContextId) -> Hints;
+
+    /// Forgets all that is queued, and nothing else: no assertion, and no memory.
+    fn clear(&mut self);
+}
+
+/// The engine, with software behind it if [`FULL`] says so.
+pub(super) fn build(tables: impl Tables + 'static, arguments: &Arguments<'_>, is_counting: bool) -> Built {
+    let full: String = arguments.get(FULL.key)?;
+    match full.as_str() {
+        "refuse" => Ok(Box::new(tables)),
+        "software" => Ok(Box::new(Backed::new(tables, engines::build(NAME, is_counting)?))),
+        other => Err(arguments.invalid(FULL.key, other, FULL.meaning)),
+    }
+}
+
+/// See the [module's documentation](self).
+struct Backed<E> {
+    tables: E,
+    /// Made with the tables: there may be no memory for it when it is needed.
+    software: Box<dyn Engine>,
+    /// All that is queued is in `software`; else in `tables`.
+    has_fallen_back: bool,
+    falls: u64,
+    moved: u64,
+    /// What the software compared while it took over what was queued: no call of the application's.
+    taking_over: Attempts,
+    peaks: Peaks,
+}
+
+/// The most bytes held.
+#[derive(Clone, Copy, Default)]
+struct Peaks {
+    both: u64,
+    /// Of each by itself, when `both` was found.
+    tables: u64,
+    software: u64,
+}
+
+impl<E: Tables> Backed<E> {
+    fn new(tables: E, software: Box<dyn Engine>) -> Self {
+        Backed {
+            tables,
+            software,
+            has_fallen_back: false,
+            falls: 0,
+            moved: 0,
+            taking_over: Attempts::default(),
+            peaks: Peaks::default(),
+        }
+    }
+
+    fn engine(&self) -> &dyn Engine {
+        if self.has_fallen_back { &*self.software } else { &self.tables }
+    }
+
+    /// The engine in use, and the idle one.
+    fn engines(&mut self) -> (&mut dyn Engine, &mut dyn Engine) {
+        if self.has_fallen_back {
+            (&mut *self.software, &mut self.tables)
+        } else {
+            (&mut self.tables, &mut *self.software)
+        }
+    }
+
+    /// Makes a call on the engine in use.
+    #[inline]
+    fn call<A>(&mut self, call: impl FnOnce(&mut dyn Engine) -> A) -> A {
+        if !self.has_fallen_back {
+            return call(&mut self.tables);
+        }
+        let answer = call(&mut *self.software);
+        self.return_if_empty();
+        answer
+    }
+
+    #[inline]
+    fn return_if_empty(&mut self) {
+        if self.has_fallen_back && self.software.posted_len() + self.software.unexpected_len() == 0 {
+            self.peaks = self.peaks();
+            self.has_fallen_back = false;
+        }
+    }
+
+    /// A receive finds the table full: it is posted in software, behind all that is queued.
+    #[cold]
+    fn fall_back(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.peaks = self.peaks();
+        let before = self.software.attempts();
+        let moved = take_over(&mut *self.software, &self.tables);
+        let after = self.software.attempts();
+        self.taking_over.posted += after.posted - before.posted;
+        self.taking_over.unexpected += after.unexpected - before.unexpected;
+        let moved = moved?;
+        let posted = self.software.post(receive);
+        if posted.is_err() {
+            give_back(&mut *self.software, &self.tables, moved);
+            return posted;
+        }
+        self.peaks = self.peaks();
+        self.tables.clear();
+        self.has_fallen_back = true;
+        self.falls += 1;
+        self.moved += moved;
+        posted
+    }
+
+    fn own_bytes() -> u64 {
+        (size_of::<Self>() - size_of::<E>()) as u64
+    }
+
+    /// The most that both held together. One of them is in use at a time, and only [`Engine::close`] and
+    /// [`Engine::set_hints`] change what the other holds: a peak that either reached since this was found last, it reached
+    /// beside what the other holds now.
+    fn peaks(&self) -> Peaks {
+        let (tables, software) = (self.tables.footprint(), self.software.footprint());
+        let reached = |engine: Footprint, before: u64, beside: Footprint| {
+            let own = if engine.peak_bytes > before { engine.peak_bytes } else { engine.now_bytes() };
+            own + beside.now_bytes()
+        };
+        let both = reached(tables, self.peaks.tables, software)
+            .max(reached(software, self.peaks.software, tables))
+            .max(self.peaks.both);
+        Peaks { both, tables: tables.peak_bytes, software: software.peak_bytes }
+    }
+}
+
+impl<E: Tables> Engine for Backed<E> {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        if self.has_fallen_back {
+            return self.call(|engine| engine.post(receive));
+        }
+        match self.tables.post(receive) {
+            Err(Refused::Full) => self.fall_back(receive),
+            outcome => outcome,
+        }
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.call(|engine| engine.arrive(message))
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.call(|engine| engine.probe(selector))
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.call(|engine| engine.matched_probe(selector))
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.call(|engine| engine.cancel(receive))
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.call(|engine| engine.retract(message))
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+        self.call(|engine| engine.readdress(message, source))
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.peaks = self.peaks();
+        let before = self.tables.hints_on(context);
+        let (in_use, idle) = self.engines();
+        idle.set_hints(context, hints)?;
+        let set = in_use.set_hints(context, hints);
+        if set.is_err() {
+            // Their place is still there, so this asks for no memory.
+            idle.set_hints(context, before)?;
+        }
+        set
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.peaks = self.peaks();
+        let (in_use, idle) = self.engines();
+        in_use.close(context, drained);
+        idle.close(context, drained);
+        self.return_if_empty();
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.call(|engine| engine.fail_source(context, source, drained));
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.engine().visit(queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.engine().posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.engine().unexpected_len()
+    }
+
+    fn queued_in(&self, context: ContextId) -> (usize, usize) {
+        self.engine().queued_in(context)
+    }
+
+    fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
+        self.call(|engine| engine.arrive_batch(messages, out))
+    }
+
+    fn deliver_batch(
+        &mut self,
+        messages: &[Message],
+        out: &mut Vec<Option<RecvId>>,
+        deliver: &Deliver<'_>,
+    ) -> Result<(), Refused> {
+        self.call(|engine| engine.deliver_batch(messages, out, deliver))
+    }
+
+    fn order(&self) -> Order {
+        self.engine().order()
+    }
+
+    fn demands(&self) -> Hints {
+        self.engine().demands()
+    }
+
+    fn substitute(&self) -> Option<&str> {
+        self.has_fallen_back.then_some(NAME)
+    }
+
+    fn footprint(&self) -> Footprint {
+        let (tables, software) = (self.tables.footprint(), self.software.footprint());
+        Footprint {
+            fixed_bytes: tables.fixed_bytes + software.fixed_bytes + Self::own_bytes(),
+            peers_bytes: tables.peers_bytes + software.peers_bytes,
+            entries_bytes: tables.entries_bytes + software.entries_bytes,
+            peak_bytes: self.peaks().both + Self::own_bytes(),
+        }
+    }
+
+    fn attempts(&self) -> Attempts {
+        let (tables, software) = (self.tables.attempts(), self.software.attempts());
+        Attempts {
+            posted: tables.posted + software.posted - self.taking_over.posted,
+            unexpected: tables.unexpected + software.unexpected - self.taking_over.unexpected,
+        }
+    }
+
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        let mut all = self.tables.statistics();
+        all.extend([("fell_back", self.falls as f64), ("fell_back_moved", self.moved as f64)]);
+        all
+    }
+}
