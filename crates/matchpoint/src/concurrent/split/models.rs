@@ -131,7 +131,6 @@ fn check<R: Rules>(scene: &Scene) {
     });
     let orders = orders.load(Ordering::Relaxed);
     assert!(orders > 10, "the model checker has tried few orders: {orders}");
-    println!("{orders} orders");
 }
 
 /// Receives that the batch meets, some of which its first messages take.
