@@ -247,7 +247,7 @@ impl<E: Effort> Hybrid<E> {
         self.arrivals += 2;
         if let Some(ids) = &mut self.messages {
             let named = Named { class: MAIN, entry, seq: head.seq };
-            if !ids.is_wanted(self.table.slots.len())
+            if !ids.is_wanted(&self.table, &self.classes)
                 || ids.insert(message.id.0, named, &self.hashing).is_err()
             {
                 let ids = self.messages.take();

@@ -59,12 +59,17 @@ fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<
     }
 }
 
+/// Places of so many tables, each of which who seeks a name may have to look at.
+fn places(tables: usize, main: &Table, classes: &Classes) -> usize {
+    let tables = (0..tables).filter_map(|number| table_at(number, main, classes));
+    tables.map(|(_, table)| table.all_places()).sum()
+}
+
 impl Ids {
     /// Names for entries of a kind, none of which is noted yet.
     pub(super) fn of(kind: Kind, main: &Table, classes: &Classes) -> Self {
-        let (open, tables) = if kind == Kind::Posted { (classes.posted, 1 + classes.len()) } else { (0, 1) };
-        let places = (0..tables).filter_map(|number| table_at(number, main, classes));
-        let places: usize = places.map(|(_, table)| table.all_places()).sum();
+        let (open, tables) =
+            (if kind == Kind::Posted { classes.posted } else { 0 }, Self::tables(kind, classes));
         Ids {
             table: Table::sparse_until(0),
             notes: Notes::of(main.count(kind) + open).ok(),
@@ -72,8 +77,13 @@ impl Ids {
             kind,
             until: (0, Reached::NOTHING),
             tables,
-            share: places / SEARCHES + STEP,
+            share: places(tables, main, classes) / SEARCHES + STEP,
         }
+    }
+
+    /// Tables that have entries of a kind.
+    fn tables(kind: Kind, classes: &Classes) -> usize {
+        if kind == Kind::Posted { 1 + classes.len() } else { 1 }
     }
 
     /// Whether entries that were there before are to be noted.
@@ -158,9 +168,11 @@ impl Ids {
         Ok(())
     }
 
-    /// Whether it is worth keeping up: begun anew, it has to go through all `slots`.
-    pub(super) fn is_wanted(&self, slots: usize) -> bool {
-        self.unused < usize::max(UNUSED, 4 * slots)
+    /// Whether it is worth keeping up: begun anew, it has to go through all places that there are. These are counted now and
+    /// then, for classes may be many.
+    pub(super) fn is_wanted(&self, main: &Table, classes: &Classes) -> bool {
+        let places = || places(Self::tables(self.kind, classes), main, classes);
+        self.unused < UNUSED || !self.unused.is_power_of_two() || self.unused < 4 * places()
     }
 
     /// Where the entry of that name is.
@@ -195,5 +207,43 @@ impl Dropped for Ids {
 
     fn give_back(&mut self, chunks: usize) -> bool {
         self.table.give_back(chunks) || self.notes.as_mut().is_some_and(|notes| notes.give_back(chunks))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Hybrid;
+    use super::*;
+    use crate::engine::{Engine, Message, MsgId, Receive, RecvId};
+    use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+    use crate::scan::Kernel;
+
+    const DEPTH: u64 = 2000;
+
+    /// Whether names are there still after so many calls for none of them, beside `DEPTH` of these receives.
+    fn are_kept(selector: impl Fn(u64) -> Selector, calls: u64) -> bool {
+        let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 0, Kernel::fastest());
+        let mut post = |id: u64, selector| engine.post(Receive::new(RecvId(id), selector)).unwrap();
+        (0..DEPTH).for_each(|id| assert_eq!(post(id, selector(id)), None));
+        assert!(engine.cancel(RecvId(0)));
+        for id in DEPTH..DEPTH + calls {
+            let envelope = Envelope::new(ContextId(0), Rank(1), Tag(1));
+            assert_eq!(engine.post(Receive::new(RecvId(id), Selector::exactly(&envelope))).unwrap(), None);
+            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)).unwrap(), Some(RecvId(id)));
+        }
+        engine.receives.is_some()
+    }
+
+    /// They lie in the table of what leaves nothing open, in that of a class, and outside of all slots.
+    #[test]
+    fn names_are_kept_for_as_many_calls_as_a_search_would_look_at_places() {
+        let of = |source: u64, tag: Wild<Tag>| Selector::new(ContextId(0), Wild::Is(Rank(source)), tag);
+        let tag = |tag| Wild::Is(Tag(tag));
+        let kinds: [&dyn Fn(u64) -> Selector; 3] =
+            [&|id| of(2, tag(id)), &|id| of(3 + id, Wild::Any), &|_| of(2, tag(7))];
+        for (number, selector) in kinds.into_iter().enumerate() {
+            assert!(are_kept(selector, 3 * DEPTH), "{number}");
+            assert!(!are_kept(selector, 30 * DEPTH), "{number}");
+        }
     }
 }

@@ -338,7 +338,7 @@ impl<E: Effort> Hybrid<E> {
 
     pub(super) fn name_receive(&mut self, id: RecvId, named: Named) {
         if let Some(ids) = &mut self.receives {
-            if !ids.is_wanted(self.table.slots.len()) || ids.insert(id.0, named, &self.hashing).is_err() {
+            if !ids.is_wanted(&self.table, &self.classes) || ids.insert(id.0, named, &self.hashing).is_err() {
                 let ids = self.receives.take();
                 self.forget_names(ids);
             }
