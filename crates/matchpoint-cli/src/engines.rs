@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
+use matchpoint::concurrent;
 use matchpoint::engines::{Spec, extend, known};
 
 use crate::failure::Failure;
@@ -13,12 +14,16 @@ pub fn make_known() {
     matchpoint_gpu::engine::listen(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
-/// Prints every engine with its parameters.
+/// Prints every engine with its parameters, and what several threads may call at once.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub fn run() -> Result<(), Failure> {
-    let text: String = known().map(describe).collect();
+    let mut text: String = known().map(describe).collect();
+    text += "\nFor several threads at once, around any of these (bench --callers N --concurrent …):\n";
+    for (kind, what) in concurrent::KINDS {
+        let _ = writeln!(text, "{kind:<31} {what}");
+    }
     anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }
 

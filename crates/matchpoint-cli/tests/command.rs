@@ -75,6 +75,27 @@ fn every_engine_is_listed() {
     for engine in matchpoint::engines::REGISTRY.iter().chain(matchpoint_gpu::engines::SPECS) {
         assert!(stdout(&output).contains(engine.name));
     }
+    for (kind, _) in matchpoint::concurrent::KINDS {
+        assert!(stdout(&output).contains(kind));
+    }
+}
+
+/// An option of one measurement is not passed over in another.
+#[test]
+fn bench_takes_no_option_of_another_measurement() {
+    for (arguments, missing) in [
+        (["bench", "--threads", "4"], "--message-rate"),
+        (["bench", "--entries", "5000"], "--latency"),
+        (["bench", "--budget-kib", "7"], "--offload"),
+        (["bench", "--concurrent", "locked:engine=list"], "--callers"),
+        (["bench", "--depth", "9"], "--offload"),
+        (["bench", "--repetitions", "3"], "--callers"),
+        (["check", "--deep", "99999999999"], "10000000"),
+    ] {
+        let output = matchpoint(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(missing), "{}", stderr(&output));
+    }
 }
 
 #[test]

@@ -118,6 +118,19 @@ pub trait Concurrent: Send + Sync {
     fn footprint(&self) -> Footprint;
 }
 
+/// The names that [`create`] takes, each with a line on what it is.
+pub const KINDS: [(&str, &str); 3] = [
+    ("locked:engine=NAME", "one engine, one lock"),
+    (
+        "sharded:shards=16,engine=NAME",
+        "so many engines, by source where hints allow, else by context; a lock for each",
+    ),
+    (
+        "split:engine=NAME",
+        "receives in one engine, messages in another: posts and probes go on beside a batch",
+    ),
+];
+
 /// Makes the concurrent engine called `name`.
 ///
 /// # Errors
@@ -141,10 +154,13 @@ pub fn create(name: &str) -> Result<Box<dyn Concurrent>, NameError> {
             let (posted, unexpected) = (engines::create(inside)?, engines::create(inside)?);
             Ok(Box::new(Split::new(posted, unexpected)))
         }
-        _ => Err(NameError::new(
-            format!("there is no concurrent engine `{name}`"),
-            "there are locked:engine=NAME, sharded:shards=16,engine=NAME and split:engine=NAME",
-        )),
+        _ => {
+            let kinds = KINDS.map(|(kind, _)| kind).join(", ");
+            Err(NameError::new(
+                format!("there is no concurrent engine `{name}`"),
+                format!("there are {kinds}"),
+            ))
+        }
     }
 }
 

@@ -82,6 +82,7 @@ pub enum Command {
     #[command(after_help = check::EXAMPLES)]
     Check(Check),
     /// List the matching engines, with their parameters
+    #[command(after_help = "Example:\n  matchpoint engines | less")]
     Engines,
 }
 

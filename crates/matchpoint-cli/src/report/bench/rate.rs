@@ -23,7 +23,10 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
             .collect();
         page.wide_table(&header, &table(rates, window, work_ns, text));
     }
-    page.heading("What engines count, for each message");
+    let counts = |rate: &Rate| rate.counted.iter().any(|(_, count)| *count > 0.0);
+    if rates.rates.iter().any(counts) {
+        page.heading("What engines count, for each message");
+    }
     for rate in &rates.rates {
         let counted: Vec<String> = rate
             .counted
