@@ -172,32 +172,9 @@ fn play(asked: &Asked, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> 
             Answer::Seen(seen)
         }
         Asked::Event(Event::ArriveBatch(messages)) => return play_batch(messages, engine, began, &now),
-        Asked::Event(event) => Answer::Outcome(outcome(event, engine)),
+        Asked::Event(event) => Answer::Outcome(event.play_among_others(engine)),
     };
     vec![Call { began, ended: now(), asked: asked.clone(), answer, follows: false }]
-}
-
-fn outcome(event: &Event, engine: &dyn Concurrent) -> Outcome {
-    let mut drained = Drained::default();
-    match *event {
-        Event::Post(receive) => Outcome::Posted(engine.post(receive)),
-        Event::Arrive(message) => Outcome::Arrived(engine.arrive(message)),
-        Event::Probe(selector) => Outcome::Found(engine.probe(&selector)),
-        Event::MatchedProbe(selector) => Outcome::Found(engine.matched_probe(&selector)),
-        Event::Cancel(receive) => Outcome::Done(engine.cancel(receive)),
-        Event::Retract(message) => Outcome::Done(engine.retract(message)),
-        Event::Readdress(message, source) => Outcome::Done(engine.readdress(message, source)),
-        Event::SetHints(context, hints) => Outcome::Hinted(engine.set_hints(context, hints)),
-        Event::Close(context) => {
-            engine.close(context, &mut drained);
-            Outcome::Drained(drained)
-        }
-        Event::FailSource(context, source) => {
-            engine.fail_source(context, source, &mut drained);
-            Outcome::Drained(drained)
-        }
-        Event::ArriveBatch(_) => panic!("a batch is its messages"),
-    }
 }
 
 /// A delivery is an answer: its message has arrived by then. Others may call meanwhile.
@@ -492,7 +469,7 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
 
 #[test]
 fn histories_of_several_threads_are_linearizable() {
-    let seeds = if cfg!(miri) { 3 } else { 600 };
+    let seeds = if cfg!(miri) { 3 } else { 1500 };
     let shape = Shape { calls: 4, is_hinted: false, rare: 8 };
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 1_000_000);

@@ -21,7 +21,9 @@ mod split;
 pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 pub use self::split::Split;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused, one_by_one,
+};
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
@@ -48,16 +50,12 @@ pub trait Concurrent: Send + Sync {
     /// # Errors
     /// As there.
     fn arrive_batch(&self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        for &message in messages {
-            out.push(self.arrive(message)?);
-        }
-        Ok(())
+        one_by_one(messages, out, |_, _| (), |message| self.arrive(message))
     }
 
     /// As [`Engine::deliver_batch`]. `deliver` must not call this engine, nor wait for a thread that does: such a call may wait for
     /// the batch that it is a part of. If it panics, so does this call, and the engine can be used by all; which messages behind
-    /// have arrived is up to the engine inside, and of more than 1024 those of later thousands may not have in any.
+    /// have arrived is up to the engine inside, and of more than 1024 those behind the piece in which it was may not have in any.
     ///
     /// # Errors
     /// As there.
@@ -67,15 +65,7 @@ pub trait Concurrent: Send + Sync {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        for (number, &message) in messages.iter().enumerate() {
-            let found = self.arrive(message)?;
-            out.push(found);
-            if let Some(receive) = found {
-                deliver(number, receive);
-            }
-        }
-        Ok(())
+        one_by_one(messages, out, deliver, |message| self.arrive(message))
     }
 
     /// As [`Engine::probe`]. By the time it returns, another thread may have received the message.

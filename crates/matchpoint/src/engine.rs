@@ -179,6 +179,28 @@ pub struct Drained {
 /// the message's number in its batch, and the receive.
 pub type Deliver<'a> = dyn Fn(usize, RecvId) + Sync + 'a;
 
+/// A batch that is its messages in turn: `deliver` is told of each that `arrive` says has taken a receive, before the next arrives.
+///
+/// # Errors
+/// As [`Engine::arrive_batch`].
+#[inline]
+pub(crate) fn one_by_one(
+    messages: &[Message],
+    out: &mut Vec<Option<RecvId>>,
+    deliver: impl Fn(usize, RecvId),
+    mut arrive: impl FnMut(Message) -> Result<Option<RecvId>, Refused>,
+) -> Result<(), Refused> {
+    out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
+    for (number, &message) in messages.iter().enumerate() {
+        let found = arrive(message)?;
+        out.push(found);
+        if let Some(receive) = found {
+            deliver(number, receive);
+        }
+    }
+    Ok(())
+}
+
 /// A matching engine. The laws are in the [module's documentation](self), and as code in `matchpoint-conformance`.
 pub trait Engine: Send {
     /// Rule 3. Returns the message taken, or `None` once the receive is queued.
@@ -253,11 +275,7 @@ pub trait Engine: Send {
     /// Stops at the first message refused: `out` then has grown by the number of messages before it. That is none if
     /// there is no memory for `out` to grow by all of them.
     fn arrive_batch(&mut self, messages: &[Message], out: &mut Vec<Option<RecvId>>) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        for &message in messages {
-            out.push(self.arrive(message)?);
-        }
-        Ok(())
+        one_by_one(messages, out, |_, _| (), |message| self.arrive(message))
     }
 
     /// The same as [`Engine::arrive_batch`], and calls `deliver` once for each message that takes a receive, as soon as that
@@ -278,15 +296,7 @@ pub trait Engine: Send {
         out: &mut Vec<Option<RecvId>>,
         deliver: &Deliver<'_>,
     ) -> Result<(), Refused> {
-        out.try_reserve(messages.len()).map_err(|_| Refused::Memory)?;
-        for (number, &message) in messages.iter().enumerate() {
-            let found = self.arrive(message)?;
-            out.push(found);
-            if let Some(receive) = found {
-                deliver(number, receive);
-            }
-        }
-        Ok(())
+        one_by_one(messages, out, deliver, |message| self.arrive(message))
     }
 
     /// The order it promises on a context whose hints relax nothing.

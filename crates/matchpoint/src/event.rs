@@ -18,6 +18,7 @@
 
 pub mod script;
 
+use crate::concurrent::Concurrent;
 use crate::engine::{Drained, Engine, Message, MsgId, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::hints::Hints;
@@ -68,29 +69,41 @@ pub enum Outcome {
     ArrivedBatch(Vec<Option<RecvId>>, Result<(), Refused>),
 }
 
+/// What a call returns, of an [`Engine`] or of a [`Concurrent`] one.
+macro_rules! outcome {
+    ($event:expr, $engine:expr) => {
+        match *$event {
+            Event::Post(receive) => Outcome::Posted($engine.post(receive)),
+            Event::Arrive(message) => Outcome::Arrived($engine.arrive(message)),
+            Event::Probe(selector) => Outcome::Found($engine.probe(&selector)),
+            Event::MatchedProbe(selector) => Outcome::Found($engine.matched_probe(&selector)),
+            Event::Cancel(receive) => Outcome::Done($engine.cancel(receive)),
+            Event::Retract(message) => Outcome::Done($engine.retract(message)),
+            Event::Readdress(message, source) => Outcome::Done($engine.readdress(message, source)),
+            Event::SetHints(context, hints) => Outcome::Hinted($engine.set_hints(context, hints)),
+            Event::Close(context) => drain(|drained| $engine.close(context, drained)),
+            Event::FailSource(context, source) => {
+                drain(|drained| $engine.fail_source(context, source, drained))
+            }
+            Event::ArriveBatch(ref messages) => {
+                let mut out = Vec::with_capacity(messages.len());
+                let result = $engine.arrive_batch(messages, &mut out);
+                Outcome::ArrivedBatch(out, result)
+            }
+        }
+    };
+}
+
 impl Event {
     /// Makes the call.
     #[inline]
     pub fn play(&self, engine: &mut dyn Engine) -> Outcome {
-        match *self {
-            Event::Post(receive) => Outcome::Posted(engine.post(receive)),
-            Event::Arrive(message) => Outcome::Arrived(engine.arrive(message)),
-            Event::Probe(selector) => Outcome::Found(engine.probe(&selector)),
-            Event::MatchedProbe(selector) => Outcome::Found(engine.matched_probe(&selector)),
-            Event::Cancel(receive) => Outcome::Done(engine.cancel(receive)),
-            Event::Retract(message) => Outcome::Done(engine.retract(message)),
-            Event::Readdress(message, source) => Outcome::Done(engine.readdress(message, source)),
-            Event::SetHints(context, hints) => Outcome::Hinted(engine.set_hints(context, hints)),
-            Event::Close(context) => drain(|drained| engine.close(context, drained)),
-            Event::FailSource(context, source) => {
-                drain(|drained| engine.fail_source(context, source, drained))
-            }
-            Event::ArriveBatch(ref messages) => {
-                let mut out = Vec::with_capacity(messages.len());
-                let result = engine.arrive_batch(messages, &mut out);
-                Outcome::ArrivedBatch(out, result)
-            }
-        }
+        outcome!(self, engine)
+    }
+
+    /// Makes the call on an engine that other threads may be calling, too.
+    pub fn play_among_others(&self, engine: &dyn Concurrent) -> Outcome {
+        outcome!(self, engine)
     }
 }
 

@@ -356,12 +356,11 @@ impl MeasuredEngine {
 
     /// Who matched in its place, if anybody did at any rank.
     fn substitute(&self) -> Option<Substitute> {
-        let mut matched = self.ranks.iter().filter_map(AtRank::substitute);
-        let name = matched.next().or(self.expected_substitute.as_deref())?.to_owned();
+        let matched: Vec<&str> = self.ranks.iter().filter_map(AtRank::substitute).collect();
         let of_ranks = self.ranks.iter().filter(|rank| rank.was_played()).count() as u32;
-        // The first is counted already, if there was one.
-        let ranks = if of_ranks == 0 { 0 } else { 1 + matched.count() as u32 };
-        Some(Substitute { name, ranks, of_ranks })
+        let expected = self.expected_substitute.as_deref().filter(|_| of_ranks == 0);
+        let name = matched.first().copied().or(expected)?.to_owned();
+        Some(Substitute { name, ranks: matched.len() as u32, of_ranks })
     }
 
     /// Keeps what it counted, and gives its memory back.

@@ -71,7 +71,9 @@ use std::task::Poll;
 use self::batch::BATCH;
 use self::inside::{Begun, Home, Inside, Kept};
 use super::Concurrent;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused, one_by_one,
+};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
@@ -237,14 +239,12 @@ impl<R: Rules> Split<R> {
         out: &mut Vec<Option<RecvId>>,
         deliver: Option<&Deliver<'_>>,
     ) -> Result<(), Refused> {
-        for (number, &message) in (first..).zip(messages) {
-            let found = self.arrive(message)?;
-            out.push(found);
-            if let (Some(receive), Some(deliver)) = (found, deliver) {
-                deliver(number, receive);
+        let delivered = |number, receive| {
+            if let Some(deliver) = deliver {
+                deliver(first + number, receive);
             }
-        }
-        Ok(())
+        };
+        one_by_one(messages, out, delivered, |message| self.arrive(message))
     }
 
     fn batch(

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use loom::model::Builder;
 
 use super::{Concurrent, Rules, Sound, Split};
-use crate::engine::{Engine, Entry, Queue, RecvId};
+use crate::engine::{Entry, Queue, RecvId};
 use crate::engines;
 use crate::event::{Event, Outcome, script};
 
@@ -47,30 +47,22 @@ fn waiting(visit: &mut dyn FnMut(Queue, &mut dyn FnMut(Entry))) -> Vec<Entry> {
 fn play(event: &Event, engine: &dyn Concurrent, clock: &AtomicU64) -> Vec<Call> {
     let now = || clock.fetch_add(1, Ordering::SeqCst);
     let began = now();
-    let outcome = match *event {
-        Event::Post(receive) => Outcome::Posted(engine.post(receive)),
-        Event::Arrive(message) => Outcome::Arrived(engine.arrive(message)),
-        Event::Probe(selector) => Outcome::Found(engine.probe(&selector)),
-        Event::MatchedProbe(selector) => Outcome::Found(engine.matched_probe(&selector)),
-        Event::Cancel(receive) => Outcome::Done(engine.cancel(receive)),
-        Event::Retract(message) => Outcome::Done(engine.retract(message)),
-        Event::ArriveBatch(ref messages) => {
-            let delivered: Vec<AtomicU64> = messages.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
-            let deliver = |number: usize, _: RecvId| delivered[number].store(now(), Ordering::SeqCst);
-            let mut out = Vec::new();
-            engine.deliver_batch(messages, &mut out, &deliver).expect("nothing is refused");
-            let ended = now();
-            let call = |(number, found): (usize, Option<RecvId>)| Call {
-                began,
-                ended: ended.min(delivered[number].load(Ordering::SeqCst)),
-                event: Event::Arrive(messages[number]),
-                outcome: Outcome::Arrived(Ok(found)),
-                follows: number > 0,
-            };
-            return out.into_iter().enumerate().map(call).collect();
-        }
-        ref other => panic!("{other:?} is in no scene"),
-    };
+    if let Event::ArriveBatch(messages) = event {
+        let delivered: Vec<AtomicU64> = messages.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
+        let deliver = |number: usize, _: RecvId| delivered[number].store(now(), Ordering::SeqCst);
+        let mut out = Vec::new();
+        engine.deliver_batch(messages, &mut out, &deliver).expect("nothing is refused");
+        let ended = now();
+        let call = |(number, found): (usize, Option<RecvId>)| Call {
+            began,
+            ended: ended.min(delivered[number].load(Ordering::SeqCst)),
+            event: Event::Arrive(messages[number]),
+            outcome: Outcome::Arrived(Ok(found)),
+            follows: number > 0,
+        };
+        return out.into_iter().enumerate().map(call).collect();
+    }
+    let outcome = event.play_among_others(engine);
     vec![Call { began, ended: now(), event: event.clone(), outcome, follows: false }]
 }
 
