@@ -185,10 +185,14 @@ impl Engine for Foreign {
         yes("mp_engine_retract", unsafe { call(self.engine.as_ptr(), message.0) })
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         let call = there(self.functions().readdress, Function::Readdress);
         // SAFETY: an engine of this library.
-        yes("mp_engine_readdress", unsafe { call(self.engine.as_ptr(), message.0, source.0) })
+        match unsafe { call(self.engine.as_ptr(), message.0, source.0) } {
+            MP_FOUND => Ok(true),
+            MP_NONE => Ok(false),
+            status => Err(refused("mp_engine_readdress", status)),
+        }
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

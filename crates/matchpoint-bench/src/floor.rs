@@ -44,8 +44,8 @@ impl Engine for Floor {
         false
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
-        false
+    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<bool, Refused> {
+        Ok(false)
     }
 
     fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {

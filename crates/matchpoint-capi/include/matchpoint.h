@@ -651,9 +651,10 @@ int32_t mp_engine_retract(struct mp_engine *engine,
  * Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE. It keeps its age.
  *
  * Returns MP_FOUND: it was waiting nameless and now has `source`. MP_NONE, and nothing changed: it is not queued, its
- * source is known, `source` is MP_UNKNOWN_SOURCE, memory cannot be had, or a receive that is posted already would
- * accept it under that name; the caller then retracts it and lets it arrive anew. Else MP_INVALID, MP_PANICKED,
- * MP_BUSY. Time: O(entries queued).
+ * source is known, `source` is MP_UNKNOWN_SOURCE, or a receive that is posted already would accept it under that name;
+ * the caller then retracts it and lets it arrive anew, and it takes that receive. MP_REFUSED_MEMORY, and nothing
+ * changed: it waits, nameless, at its age, and the call may be tried again; let to arrive anew it would lose its place.
+ * Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued).
  *
  * What the caller sees to:
  * As `mp_engine_post`.

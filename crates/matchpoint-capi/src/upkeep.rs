@@ -49,16 +49,21 @@ pub unsafe extern "C" fn mp_engine_retract(engine: *mut Opaque, message: u64) ->
 /// Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE. It keeps its age.
 ///
 /// Returns MP_FOUND: it was waiting nameless and now has `source`. MP_NONE, and nothing changed: it is not queued, its
-/// source is known, `source` is MP_UNKNOWN_SOURCE, memory cannot be had, or a receive that is posted already would
-/// accept it under that name; the caller then retracts it and lets it arrive anew. Else MP_INVALID, MP_PANICKED,
-/// MP_BUSY. Time: O(entries queued).
+/// source is known, `source` is MP_UNKNOWN_SOURCE, or a receive that is posted already would accept it under that name;
+/// the caller then retracts it and lets it arrive anew, and it takes that receive. MP_REFUSED_MEMORY, and nothing
+/// changed: it waits, nameless, at its age, and the call may be tried again; let to arrive anew it would lose its place.
+/// Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued).
 ///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_engine_readdress(engine: *mut Opaque, message: u64, source: u64) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { handle::with(engine, |held| found(held.engine.readdress(MsgId(message), Rank(source)))) }
+    unsafe {
+        handle::with(engine, |held| {
+            held.engine.readdress(MsgId(message), Rank(source)).map_or_else(refusal_status, found)
+        })
+    }
 }
 
 /// Replaces the assertions on a context by `hints`: the sum of some of MP_HINT_..., 0 for MPI's full semantics

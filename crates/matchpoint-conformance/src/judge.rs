@@ -116,7 +116,9 @@ impl Judge {
             }
             (Event::Cancel(id), Outcome::Done(done)) => self.cancel(*id, *done),
             (Event::Retract(id), Outcome::Done(done)) => self.retract(*id, *done),
-            (Event::Readdress(id, source), Outcome::Done(done)) => self.readdress(*id, *source, *done),
+            (Event::Readdress(id, source), Outcome::Readdressed(result)) => {
+                self.readdress(*id, *source, *result)
+            }
             (Event::SetHints(context, hints), Outcome::Hinted(result)) => {
                 self.set_hints(*context, *hints, *result)
             }

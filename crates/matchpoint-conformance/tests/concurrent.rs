@@ -82,7 +82,7 @@ impl Engine for OneThread {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.engine.readdress(message, source)
     }
 

@@ -62,7 +62,7 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
 fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
     let mut judge = Judge::new(engine.order(), false);
     let mut refusals = 0;
-    for event in events.iter().filter(|event| !matches!(event, Event::Readdress(..))) {
+    for event in events {
         if !judge.admits(event) {
             continue;
         }
@@ -71,6 +71,7 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         let refused = match &outcome {
             Outcome::Posted(Err(Refused::Memory))
             | Outcome::Arrived(Err(Refused::Memory))
+            | Outcome::Readdressed(Err(Refused::Memory))
             | Outcome::Hinted(Err(Refused::Memory)) => true,
             // What arrived before the one refused did arrive.
             Outcome::ArrivedBatch(_, Err(Refused::Memory)) => return refusals + 1,
@@ -110,9 +111,8 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
             let is_refused = match &outcome {
                 Outcome::Posted(Err(Refused::Memory))
                 | Outcome::Arrived(Err(Refused::Memory))
+                | Outcome::Readdressed(Err(Refused::Memory))
                 | Outcome::Hinted(Err(Refused::Memory)) => true,
-                // This one has no word for it.
-                Outcome::Done(false) => matches!(event, Event::Readdress(..)) && outcome != right,
                 _ => false,
             };
             if !is_refused {

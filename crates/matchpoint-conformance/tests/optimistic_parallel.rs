@@ -454,7 +454,7 @@ impl Two {
             }
             4 => {
                 let (message, source) = (MsgId(self.earlier_id()), self.source());
-                self.same("readdress", |engine| engine.readdress(message, source));
+                let _ = self.same("readdress", |engine| engine.readdress(message, source));
             }
             _ => {
                 let (context, source) = (self.context(), self.source());

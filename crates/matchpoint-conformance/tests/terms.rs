@@ -34,7 +34,7 @@ impl Engine for Bare {
         panic!("no retract")
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> bool {
+    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<bool, Refused> {
         panic!("no readdress")
     }
 

@@ -234,9 +234,12 @@ impl Matching {
 
     /// The source of an unexpected message is known now. True: noted. False: a receive that names it is posted already;
     /// the caller retracts the message, and lets it arrive anew.
-    pub fn readdress(&mut self, id: u64, addr: Addr) -> bool {
+    ///
+    /// # Errors
+    /// No memory; nothing has changed. Arriving anew, the message would be behind younger ones.
+    pub fn readdress(&mut self, id: u64, addr: Addr) -> Result<bool, Refused> {
         if self.is_short {
-            self.short.readdress(id, addr)
+            Ok(self.short.readdress(id, addr))
         } else {
             self.engine.readdress(MsgId(id), Rank(addr))
         }

@@ -81,7 +81,7 @@ pub trait Concurrent: Send + Sync {
     fn retract(&self, message: MsgId) -> bool;
 
     /// As [`Engine::readdress`].
-    fn readdress(&self, message: MsgId, source: Rank) -> bool;
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused>;
 
     /// As [`Engine::set_hints`].
     ///

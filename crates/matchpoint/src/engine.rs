@@ -233,9 +233,13 @@ pub trait Engine: Send {
     /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It keeps its age.
     ///
     /// True: it was waiting nameless and now has `source`. False, and nothing changed: it is not queued, its source
-    /// is known, `source` is [`Rank::UNKNOWN`], memory cannot be had, or a receive that is posted already would accept
-    /// it under that name; the caller then retracts it and lets it arrive anew.
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool;
+    /// is known, `source` is [`Rank::UNKNOWN`], or a receive that is posted already would accept it under that name;
+    /// the caller then retracts it and lets it arrive anew, and it takes that receive.
+    ///
+    /// # Errors
+    /// [`Refused::Memory`], and nothing changed: the message waits, nameless, at its age, and the call may be tried again.
+    /// Let to arrive anew it would lose its place.
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused>;
 
     /// Replaces the assertions on a context.
     ///

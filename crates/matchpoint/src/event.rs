@@ -59,8 +59,10 @@ pub enum Outcome {
     Arrived(Result<Option<RecvId>, Refused>),
     /// Of [`Event::Probe`] and [`Event::MatchedProbe`].
     Found(Option<MsgId>),
-    /// Of [`Event::Cancel`], [`Event::Retract`] and [`Event::Readdress`].
+    /// Of [`Event::Cancel`] and [`Event::Retract`].
     Done(bool),
+    /// Of [`Event::Readdress`].
+    Readdressed(Result<bool, Refused>),
     /// Of [`Event::SetHints`].
     Hinted(Result<(), Refused>),
     /// Of [`Event::Close`] and [`Event::FailSource`].
@@ -79,7 +81,7 @@ macro_rules! outcome {
             Event::MatchedProbe(selector) => Outcome::Found($engine.matched_probe(&selector)),
             Event::Cancel(receive) => Outcome::Done($engine.cancel(receive)),
             Event::Retract(message) => Outcome::Done($engine.retract(message)),
-            Event::Readdress(message, source) => Outcome::Done($engine.readdress(message, source)),
+            Event::Readdress(message, source) => Outcome::Readdressed($engine.readdress(message, source)),
             Event::SetHints(context, hints) => Outcome::Hinted($engine.set_hints(context, hints)),
             Event::Close(context) => drain(|drained| $engine.close(context, drained)),
             Event::FailSource(context, source) => {

@@ -492,7 +492,7 @@ impl Engine for Offloaded {
         self.offload.with_engine(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.offload.with_engine(|engine| engine.readdress(message, source))
     }
 

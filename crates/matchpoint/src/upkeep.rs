@@ -44,7 +44,7 @@ pub(crate) trait Queues {
         self.take_unexpected(at);
         id
     }
-    /// Gives a message another source. It keeps its age.
+    /// Gives a message another source. It keeps its age. Refused, nothing has changed.
     fn rename(&mut self, at: Self::Unexpected, named: Envelope) -> Result<(), Refused>;
     /// The assertions.
     fn hints(&mut self) -> &mut HintTable;
@@ -81,7 +81,11 @@ macro_rules! provided {
         }
     };
     (@ readdress) => {
-        fn readdress(&mut self, message: $crate::MsgId, source: $crate::Rank) -> bool {
+        fn readdress(
+            &mut self,
+            message: $crate::MsgId,
+            source: $crate::Rank,
+        ) -> Result<bool, $crate::Refused> {
             $crate::upkeep::readdress(self, message, source)
         }
     };
@@ -171,16 +175,16 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: MsgId) -> bool {
 }
 
 /// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and what renaming costs.
-pub(crate) fn readdress<Q: Queues>(queues: &mut Q, message: MsgId, source: Rank) -> bool {
+pub(crate) fn readdress<Q: Queues>(queues: &mut Q, message: MsgId, source: Rank) -> Result<bool, Refused> {
     let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
-    let Some(at) = found else { return false };
+    let Some(at) = found else { return Ok(false) };
     let nameless = queues.message(at).envelope;
     let named = Envelope { source, ..nameless };
     let wanted = |(_, at): (_, Q::Posted)| queues.receive(at).selector.matches(&named);
     if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || queues.posted().any(wanted) {
-        return false;
+        return Ok(false);
     }
-    queues.rename(at, named).is_ok()
+    queues.rename(at, named).map(|()| true)
 }
 
 /// [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).

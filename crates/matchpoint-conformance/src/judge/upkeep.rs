@@ -25,14 +25,14 @@ impl Judge {
         require(done == waits, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
     }
 
-    pub(super) fn readdress(&mut self, id: MsgId, source: Rank, done: bool) -> Verdict {
+    pub(super) fn readdress(&mut self, id: MsgId, source: Rank, result: Result<bool, Refused>) -> Verdict {
         let nameless = |message: &&Message| message.envelope.source == Rank::UNKNOWN;
         let waiting = self.unexpected.get(id.0).filter(nameless);
         let named = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
         let named = named
             .filter(|message| source != Rank::UNKNOWN && self.posted.first_for(&message.envelope).is_none());
-        require(done == named.is_some(), Law::Readdress, || {
-            format!("Readdressing m{} to {} returned {done}.", id.0, source.0)
+        require(result == Ok(named.is_some()), Law::Readdress, || {
+            format!("Readdressing m{} to {} returned {result:?}.", id.0, source.0)
         })?;
         named.into_iter().for_each(|message| self.unexpected.replace(id.0, message));
         Ok(())

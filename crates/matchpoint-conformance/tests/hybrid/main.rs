@@ -226,7 +226,7 @@ fn a_message_that_was_readdressed_keeps_its_name() {
         for id in 0..n {
             assert_eq!(arrive(&mut *engine, id, Rank::UNKNOWN.0, id), None);
         }
-        (0..n).for_each(|id| assert!(engine.readdress(MsgId(id), Rank(id % 9)), "{id} of {n}"));
+        (0..n).for_each(|id| assert_eq!(engine.readdress(MsgId(id), Rank(id % 9)), Ok(true), "{id} of {n}"));
         (0..n).for_each(|id| assert!(engine.retract(MsgId(id)), "{id} of {n}"));
         assert_eq!(engine.unexpected_len(), 0);
     }

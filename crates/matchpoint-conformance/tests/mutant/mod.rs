@@ -329,10 +329,10 @@ impl Engine for Mutant {
         true
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         let message = MsgId(self.kept(message.0));
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
-            return false;
+            return Ok(false);
         };
         let old = self.unexpected[at].envelope;
         let named = Envelope { source, ..old };
@@ -340,13 +340,13 @@ impl Engine for Mutant {
         let accepted = self.posted.iter().any(|receive| receive.selector.matches(&named))
             && !self.has(Fault::ReaddressIgnoresPosted);
         if !nameless || source == Rank::UNKNOWN || accepted {
-            return false;
+            return Ok(false);
         }
         self.unexpected[at].envelope = named;
         if self.has(Fault::ReaddressMovesToTheTail) {
             self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
-        true
+        Ok(true)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

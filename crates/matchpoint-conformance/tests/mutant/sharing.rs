@@ -94,7 +94,7 @@ impl Engine for Sharing {
         self.own().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.own().readdress(message, source)
     }
 

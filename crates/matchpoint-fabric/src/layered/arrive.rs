@@ -151,9 +151,17 @@ impl FrontEnd {
                 continue;
             };
             entry.addr = addr;
+            if entry.state != State::Unexpected {
+                continue;
+            }
             // One at a time: what does not take the receive that was posted stays where it is in the queue.
-            if entry.state == State::Unexpected && !self.matching.readdress(message as u64, addr) {
-                self.arrive_anew(message);
+            match self.matching.readdress(message as u64, addr) {
+                Ok(true) => {}
+                Ok(false) => self.arrive_anew(message),
+                Err(_) => {
+                    self.matching.retract(message as u64);
+                    self.lose(entry.tag, 0, errno::ENOMEM);
+                }
             }
         }
     }

@@ -241,15 +241,33 @@ impl Owner {
         if !entry.tagged {
             return self.name_untagged(message, addr);
         }
-        if self.matching.readdress(message as u64, addr) {
-            return Next::Done;
+        match self.matching.readdress(message as u64, addr) {
+            Ok(true) => return Next::Done,
+            Ok(false) => {}
+            Err(_) => {
+                self.matching.retract(message as u64);
+                return self.lose(message);
+            }
         }
         // A receive that names this source is posted already.
         self.matching.retract(message as u64);
         match self.matching.arrive(message as u64, addr, entry.peer.tag, &ByAddress) {
             Ok(Some(receive)) => self.hand_over(receive as *mut Entry, message),
-            _ => Next::Done,
+            Ok(None) => Next::Done,
+            Err(_) => self.lose(message),
         }
+    }
+
+    /// There is no memory for a message that waited, and is in no queue any more: better an error than a receive that never
+    /// ends.
+    fn lose(&mut self, message: *mut Entry) -> Next {
+        let mut lost = Completion::new(std::ptr::null_mut(), flags::TAGGED | flags::RECV);
+        // SAFETY: the entry is ours until the core has discarded it; the endpoint is bound to this queue.
+        unsafe {
+            (lost.entry.tag, lost.error) = ((*message).peer.tag, errno::ENOMEM);
+            Queue::of(self.cq).push_late(lost);
+        }
+        Next::Discard(message)
     }
 
     /// A message that waited takes a posted receive: its entry gets the receive's buffers.

@@ -170,7 +170,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
         self.engine_mut().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.engine_mut().readdress(message, source)
     }
 

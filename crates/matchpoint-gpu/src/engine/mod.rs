@@ -192,9 +192,9 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
         self.unexpected.drain(|unexpected| unexpected.id == message).next().is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
-            return false;
+            return Ok(false);
         };
         let named = Envelope { source, ..waiting.envelope };
         let changes = waiting.envelope.source == Rank::UNKNOWN
@@ -203,7 +203,7 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
         if changes {
             waiting.envelope = named;
         }
-        changes
+        Ok(changes)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

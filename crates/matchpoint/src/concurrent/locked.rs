@@ -61,7 +61,7 @@ impl Concurrent for Locked {
         self.lock().retract(message)
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.lock().readdress(message, source)
     }
 

@@ -22,6 +22,7 @@
 //! Post, arrive and probes: those of the engine inside, and a lock. Cancel, retract and readdress, which name no context,
 //! take one lock after the other. Some hundred contexts are spread at once.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -334,9 +335,16 @@ impl Concurrent for Sharded {
         })
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         // What is nameless waits in a context that is not spread.
-        self.anywhere(|inside| inside.engines().any(|engine| engine.readdress(message, source)))
+        let result = Cell::new(Ok(false));
+        self.anywhere(|inside| {
+            inside.engines().any(|engine| {
+                result.set(engine.readdress(message, source));
+                result.get() != Ok(false)
+            })
+        });
+        result.get()
     }
 
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused> {

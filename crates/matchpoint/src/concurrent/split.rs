@@ -303,7 +303,7 @@ impl<R: Rules> Concurrent for Split<R> {
         self.beside(|kept| kept.retract(message), |home| home.retract(message))
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.at_home(|home| home.readdress(message, source))
     }
 

@@ -109,9 +109,9 @@ impl<E: Effort> Engine for List<E> {
         at.and_then(|at| self.unexpected.remove(at)).is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
-            return false;
+            return Ok(false);
         };
         let named = Envelope { source, ..waiting.envelope };
         let changes = waiting.envelope.source == Rank::UNKNOWN
@@ -120,7 +120,7 @@ impl<E: Effort> Engine for List<E> {
         if changes {
             waiting.envelope = named;
         }
-        changes
+        Ok(changes)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

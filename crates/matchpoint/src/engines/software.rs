@@ -188,7 +188,7 @@ impl<E: Tables> Engine for Backed<E> {
         self.call(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.call(|engine| engine.readdress(message, source))
     }
 

@@ -166,7 +166,7 @@ impl Engine for Counted {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.engine.readdress(message, source)
     }
 

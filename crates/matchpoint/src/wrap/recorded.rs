@@ -61,7 +61,7 @@ impl Engine for Recorded {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.events.push(Event::Readdress(message, source));
         self.engine.readdress(message, source)
     }

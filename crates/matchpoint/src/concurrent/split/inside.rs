@@ -288,29 +288,28 @@ impl<R: Rules> Home<'_, R> {
         }
     }
 
-    pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> bool {
+    pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> Result<bool, Refused> {
         let mut waits = None;
         self.kept.unexpected.visit(Queue::Unexpected, &mut |entry| match entry {
             Entry::Message(message) if message.id == id => waits = Some(message),
             _ => {}
         });
         let Some(message) = waits.filter(|message| message.envelope.source == Rank::UNKNOWN) else {
-            return false;
+            return Ok(false);
         };
         let named = Envelope { source, ..message.envelope };
         let is_pended = |receive: &Receive| receive.selector.matches(&named);
         if self.kept.pended.iter().any(is_pended) {
-            return false;
+            return Ok(false);
         }
         // Whether a receive accepts it under that name only the engine that has them can tell, of a message that waits there.
         if self.posted.posted_len() > 0 {
-            if self.posted.arrive(message) != Ok(None) {
-                return false;
-            }
-            let is_wanted = !self.posted.readdress(id, source);
+            let taken = self.posted.arrive(message)?;
+            debug_assert_eq!(taken, None, "a receive that accepts it nameless would have taken it");
+            let readdressed = self.posted.readdress(id, source);
             self.posted.retract(id);
-            if is_wanted {
-                return false;
+            if readdressed != Ok(true) {
+                return readdressed;
             }
         }
         self.kept.unexpected.readdress(id, source)

@@ -265,7 +265,7 @@ impl Engine for Crowded {
         self.list.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.list.readdress(message, source)
     }
 

@@ -215,7 +215,7 @@ impl Engine for Adaptive {
         self.structure.engine_mut().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.structure.engine_mut().readdress(message, source)
     }
 

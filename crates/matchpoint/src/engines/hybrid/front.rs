@@ -153,18 +153,18 @@ impl Front {
         found.map(|place| self.waiting.remove(place)).is_some()
     }
 
-    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0);
         let Some((place, nameless)) = found.map(|(place, waiting)| (place, waiting.envelope())) else {
-            return false;
+            return Ok(false);
         };
         let named = Envelope { source, ..nameless };
         let is_wanted = self.posted.oldest(|posted| posted.matches(&named), &mut 0).is_some();
         if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || is_wanted {
-            return false;
+            return Ok(false);
         }
         self.waiting.get_mut(place).set_source(source);
-        true
+        Ok(true)
     }
 
     /// Whether what is queued keeps the assertions.

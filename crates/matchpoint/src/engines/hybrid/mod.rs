@@ -366,7 +366,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         retracted
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         if self.gate & SHORT != 0 {
             return self.front.readdress(message, source);
         }

@@ -149,26 +149,26 @@ impl<E: Effort> Hybrid<E> {
         })
     }
 
-    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> bool {
-        let Some(at) = self.message_named(message) else { return false };
+    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+        let Some(at) = self.message_named(message) else { return Ok(false) };
         let nameless = self.message(at).envelope;
         if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return false;
+            return Ok(false);
         }
         let named = Envelope { source, ..nameless };
         if self.is_wanted(&Key::of(&named)) {
-            return false;
+            return Ok(false);
         }
         // It may move to where all are noted already, and the first of its new queue may become the second.
         let Self { messages, table, hashing, .. } = self;
-        let Some(ids) = messages else { return false };
+        let Some(ids) = messages else { return Ok(false) };
         let spot = hashing.spot(&Key::of(&named));
         let eldest = table.find(&Key::of(&named), spot, &mut 0).map(|at| table.head(at));
-        let are_kept = ids.keep(message.0, at, hashing).is_ok()
-            && eldest.is_none_or(|Head { id, seq, .. }| {
-                ids.keep(id, Named { class: MAIN, entry: Ref::inline(spot), seq }, hashing).is_ok()
-            });
-        are_kept && Queues::rename(self, at, named).is_ok()
+        ids.keep(message.0, at, hashing)?;
+        if let Some(Head { id, seq, .. }) = eldest {
+            ids.keep(id, Named { class: MAIN, entry: Ref::inline(spot), seq }, hashing)?;
+        }
+        Queues::rename(self, at, named).map(|()| true)
     }
 
     /// Whether a message with that key would find a receive.

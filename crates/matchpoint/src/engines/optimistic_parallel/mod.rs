@@ -291,7 +291,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         self.tables.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> bool {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
         self.tables.readdress(message, source)
     }
 
