@@ -48,6 +48,16 @@ fn starved(engine: &mut dyn Engine, event: &Event, bytes: usize) -> Outcome {
     Outcome::Drained(drained)
 }
 
+fn is_refused(outcome: &Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Posted(Err(Refused::Memory))
+            | Outcome::Arrived(Err(Refused::Memory))
+            | Outcome::Readdressed(Err(Refused::Memory))
+            | Outcome::Hinted(Err(Refused::Memory))
+    )
+}
+
 fn queued(engine: &dyn Engine) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(engine.posted_len() + engine.unexpected_len());
     MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
@@ -68,16 +78,11 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         }
         let before = queued(engine);
         let mut outcome = starved(engine, event, 0);
-        let refused = match &outcome {
-            Outcome::Posted(Err(Refused::Memory))
-            | Outcome::Arrived(Err(Refused::Memory))
-            | Outcome::Readdressed(Err(Refused::Memory))
-            | Outcome::Hinted(Err(Refused::Memory)) => true,
+        if let Outcome::ArrivedBatch(_, Err(Refused::Memory)) = outcome {
             // What arrived before the one refused did arrive.
-            Outcome::ArrivedBatch(_, Err(Refused::Memory)) => return refusals + 1,
-            _ => false,
-        };
-        if refused {
+            return refusals + 1;
+        }
+        if is_refused(&outcome) {
             refusals += 1;
             assert_eq!(queued(engine), before, "{name}: {event} was refused, but changed what is queued");
             outcome = event.play(engine);
@@ -108,14 +113,7 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
         let right = event.play(&mut *engines[1]);
         let ours = loop {
             let outcome = starved(&mut *engines[0], event, bytes);
-            let is_refused = match &outcome {
-                Outcome::Posted(Err(Refused::Memory))
-                | Outcome::Arrived(Err(Refused::Memory))
-                | Outcome::Readdressed(Err(Refused::Memory))
-                | Outcome::Hinted(Err(Refused::Memory)) => true,
-                _ => false,
-            };
-            if !is_refused {
+            if !is_refused(&outcome) {
                 break outcome;
             }
             refusals += 1;
@@ -194,7 +192,63 @@ fn moved_without_memory(name: &str) {
     assert!(refusals > 6, "{name} was refused {refusals} times: the test shows little");
 }
 
+/// Names that could not be noted for want of memory are noted once there is some.
+fn named_once_there_is_memory() {
+    let held = |bytes: Option<usize>| {
+        let mut engine = engines::create("hybrid:seed=1").unwrap();
+        for at in 0..5000 {
+            let selector = Selector::exactly(&Envelope::new(ContextId(0), Rank(at), Tag(at)));
+            assert_eq!(engine.post(Receive::new(RecvId(at), selector)), Ok(None));
+        }
+        let cancel = |at: u64| Event::Cancel(RecvId(at));
+        for at in 0..20 {
+            let outcome = match bytes {
+                Some(bytes) => starved(&mut *engine, &cancel(at), bytes),
+                None => cancel(at).play(&mut *engine),
+            };
+            assert_eq!(outcome, Outcome::Done(true));
+        }
+        let before = engine.footprint().now_bytes();
+        (20..1000).for_each(|at| assert_eq!(cancel(at).play(&mut *engine), Outcome::Done(true)));
+        (before, engine.footprint().now_bytes())
+    };
+    let (_, noted) = held(None);
+    for bytes in [0, 100, 1000, 3000] {
+        let (before, after) = held(Some(bytes));
+        assert!(before + 4096 < noted, "with {bytes} bytes nearly nothing is noted: {before}, not {noted}");
+        assert!(after >= noted, "after {bytes} bytes: {after}, not {noted}");
+    }
+}
+
+/// A message gets its source while an index of messages by their sources has no room for it: it is found all the same.
+fn found_by_its_source_without_memory() {
+    let mut engine = engines::create("hybrid:seed=1").unwrap();
+    for at in 0..3000 {
+        let source = if at < 100 { Rank(1) } else { Rank::UNKNOWN };
+        let envelope = Envelope::new(ContextId(0), source, Tag(at));
+        assert_eq!(engine.arrive(Message::new(MsgId(at), envelope)), Ok(None));
+    }
+    let from = Selector::new(ContextId(0), Wild::Is(Rank(2)), Wild::Any);
+    assert_eq!(engine.probe(&from), None);
+    let mut named = 0;
+    // Each is then the earliest of its source.
+    for at in (100..3000).rev() {
+        let event = Event::Readdress(MsgId(at), Rank(2));
+        match starved(&mut *engine, &event, 0) {
+            Outcome::Readdressed(Ok(true)) => named += 1,
+            Outcome::Readdressed(Err(Refused::Memory)) => {
+                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(true)));
+            }
+            outcome => panic!("{at}: {outcome:?}"),
+        }
+        assert_eq!(engine.probe(&from), Some(MsgId(at)));
+    }
+    assert!(named > 2000, "{named} had room");
+}
+
 fn main() {
+    named_once_there_is_memory();
+    found_by_its_source_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
         moved_without_memory(name);
     }

@@ -11,6 +11,9 @@ pub(super) const LINES: usize = 256;
 /// Lines in one that was swept.
 const SPARSE: usize = LINES / 2;
 
+/// Messages that lines of one chunk may be apart.
+const FAR: u64 = if cfg!(test) { 1 << 13 } else { u32::MAX as u64 };
+
 /// What a message is found by, in 31 bits (tables have 2^29 slots at most, and pools fewer than 2^31 records); the upper
 /// bit says that it is a twin.
 pub(super) type Word = u32;
@@ -103,8 +106,7 @@ impl Chunk {
 
     /// Whether it can [take over](Self::append) the lines of another, all of them younger.
     pub(super) fn has_room(&self, other: &Chunk) -> bool {
-        // Of lines four billion messages apart, the chunks stay apart.
-        let is_near = (other.lines().last() - self.base) / 2 <= u32::MAX.into();
+        let is_near = (other.lines().last() - self.base) / 2 <= FAR;
         self.is_sparse && other.is_sparse && self.len() + other.len() <= SPARSE && is_near
     }
 

@@ -92,7 +92,7 @@ impl Unexpected<'_> {
 
 /// What messages are kept in.
 pub(super) trait Store: Dropped {
-    /// Messages, dead or alive.
+    /// Messages, dead or alive, and what else takes the place of some.
     fn len(&self) -> usize;
 
     /// Keeps one, younger than all that it has, by what is left of its key.

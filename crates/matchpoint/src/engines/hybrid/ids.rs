@@ -38,7 +38,7 @@ pub(super) const STEP: usize = 32;
 
 pub(super) struct Ids {
     table: Table,
-    /// Nothing, without memory: all that was there before remains to be searched.
+    /// Nothing, without memory: all that was there before remains to be searched, until a search finds memory.
     notes: Option<Notes>,
     unused: usize,
     kind: Kind,
@@ -68,17 +68,22 @@ fn places(tables: usize, main: &Table, classes: &Classes) -> usize {
 impl Ids {
     /// Names for entries of a kind, none of which is noted yet.
     pub(super) fn of(kind: Kind, main: &Table, classes: &Classes) -> Self {
-        let (open, tables) =
-            (if kind == Kind::Posted { classes.posted } else { 0 }, Self::tables(kind, classes));
+        let tables = Self::tables(kind, classes);
         Ids {
             table: Table::sparse_until(0),
-            notes: Notes::of(main.count(kind) + open).ok(),
+            notes: Self::notes(kind, main, classes),
             unused: 0,
             kind,
             until: (0, Reached::NOTHING),
             tables,
             share: places(tables, main, classes) / SEARCHES + STEP,
         }
+    }
+
+    /// Room to note all entries of a kind, if there is memory.
+    fn notes(kind: Kind, main: &Table, classes: &Classes) -> Option<Notes> {
+        let open = if kind == Kind::Posted { classes.posted } else { 0 };
+        Notes::of(main.count(kind) + open).ok()
     }
 
     /// Tables that have entries of a kind.
@@ -104,11 +109,8 @@ impl Ids {
             let (number, from) = self.until;
             let Some((class, table)) = table_at(number, main, classes) else { return };
             let note = |head: Head, entry: Ref| notes.write(classes.id(class, head), entry, hashing);
-            let Ok((reached, passed)) = table.pass(from, most, self.kind, hashing, note) else {
-                self.notes = None;
-                self.until = (0, Reached::NOTHING);
-                return;
-            };
+            // Without memory it is tried again. Some may be noted twice then, and are found as well.
+            let Ok((reached, passed)) = table.pass(from, most, self.kind, hashing, note) else { return };
             self.until = reached.map_or((number + 1, Reached::NOTHING), |reached| (number, reached));
             // A part that is empty is a step, too.
             most = most.saturating_sub(passed.max(1));
@@ -144,6 +146,9 @@ impl Ids {
                 break;
             }
             from = Reached::NOTHING;
+        }
+        if self.notes.is_none() {
+            self.notes = Self::notes(self.kind, main, classes);
         }
         self.catch_up(self.share, main, classes, hashing);
         found

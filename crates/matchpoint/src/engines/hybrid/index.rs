@@ -525,15 +525,22 @@ impl Indexes {
 
     /// After a message was given another key: indexes it there, by its age.
     pub(super) fn rename(&mut self, key: &Key, head: Head, hashing: &Hashing) {
-        self.all.retain_mut(|Index { kept: Kept { open, held, fresh, .. }, .. }| {
-            // With the source left open what is left is the same, and the log says where the message is now.
-            let is_kept = open.any_source || held.rename(open, key, head, hashing);
-            let fresh_is_kept = |fresh: &mut Held<Lookup>| fresh.rename(open, key, head, hashing);
-            if !open.any_source && !fresh.as_mut().is_none_or(fresh_is_kept) {
-                *fresh = None;
+        for number in (0..self.all.len()).rev() {
+            let Kept { open, held, fresh, .. } = &mut self.all[number].kept;
+            if open.any_source {
+                // What is left is the same, and the log says where the message is now.
+                continue;
             }
-            is_kept
-        });
+            // Without memory for it an index is of no use any more.
+            let has_room = held.rename(open, key, head, hashing);
+            let fresh_has_room = |fresh: &mut Held<Lookup>| fresh.rename(open, key, head, hashing);
+            let dropped = if fresh.as_mut().is_none_or(fresh_has_room) { None } else { fresh.take() };
+            self.bury_held(dropped);
+            if !has_room {
+                let index = self.all.swap_remove(number);
+                self.bury(index);
+            }
+        }
         if let Some(Kept { held, fresh, .. }) = &mut self.roll {
             for held in std::iter::once(held).chain(fresh) {
                 held.store.rename(key, head.seq, Ref(head.id));

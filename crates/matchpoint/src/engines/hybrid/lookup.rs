@@ -48,10 +48,10 @@ pub(super) struct Lookup {
 }
 
 impl Lookup {
-    /// Messages, dead or alive.
+    /// Messages, dead or alive, and places that no message can have.
     #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.records.len()
+    pub(super) fn places(&self) -> usize {
+        self.records.places()
     }
 
     /// Forgets all messages, and keeps the memory.
@@ -374,13 +374,13 @@ mod tests {
                 );
             }
         }
-        assert_eq!(lookup.len(), right.values().map(VecDeque::len).sum::<usize>());
+        assert_eq!(lookup.records.len(), right.values().map(VecDeque::len).sum::<usize>());
         for (&hash, queue) in &right {
             assert_eq!(all(&lookup, hash), queue.iter().copied().collect::<Vec<_>>());
         }
         let bytes = lookup.bytes();
         lookup.clear();
-        assert_eq!((lookup.len(), all(&lookup, 0), lookup.bytes()), (0, Vec::new(), bytes));
+        assert_eq!((lookup.places(), all(&lookup, 0), lookup.bytes()), (0, Vec::new(), bytes));
         lookup.append(7, 3).unwrap();
         assert_eq!(all(&lookup, 7), [3]);
         while lookup.give_back(3) {}

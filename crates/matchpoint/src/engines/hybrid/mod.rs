@@ -84,6 +84,8 @@ mod search;
 mod sharing;
 mod short;
 mod slots;
+#[cfg(test)]
+mod streams;
 mod table;
 
 use super::{Arguments, Built, Parameter, Spec};

@@ -12,6 +12,10 @@ const CHUNK: usize = 128;
 /// numbered in twos.
 const FAR: u64 = if cfg!(test) { 1 << 13 } else { 1 << 32 };
 
+/// Vacant places that are tried, one after the other, for a message that is too far from those around them: who queues one
+/// message does not wait until a million are tried.
+const TRIED: usize = 4;
+
 /// Bit of a link that leads to an equal.
 const EQUAL: u32 = 1 << 31;
 
@@ -97,23 +101,31 @@ pub(super) struct Records {
     /// Places from here on were never used since all were vacant.
     fresh: Place,
     len: u32,
+    /// Places that nobody can use until all are vacant: those around them are of messages that are too far.
+    lost: u32,
 }
 
 impl Default for Records {
     fn default() -> Self {
-        Records { chunks: Vec::new(), vacant: END, fresh: 0, len: 0 }
+        Records { chunks: Vec::new(), vacant: END, fresh: 0, len: 0, lost: 0 }
     }
 }
 
 impl Records {
-    #[inline]
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.len as usize
     }
 
+    /// Places that are taken, by records or for nothing.
+    #[inline]
+    pub(super) fn places(&self) -> usize {
+        (self.len + self.lost) as usize
+    }
+
     /// Forgets all records.
     pub(super) fn clear(&mut self) {
-        (self.vacant, self.fresh, self.len) = (END, 0, 0);
+        (self.vacant, self.fresh, self.len, self.lost) = (END, 0, 0, 0);
     }
 
     #[inline]
@@ -171,43 +183,53 @@ impl Records {
     #[inline(always)]
     pub(super) fn insert(&mut self, seq: u64, next: Link, other: u32) -> Result<Place, Refused> {
         if self.vacant == END {
-            let (place, number) = (self.fresh, self.fresh as usize / CHUNK);
-            if let Some(piece) = self.chunks.get_mut(number) {
-                let (chunk, at) = (&mut piece[0], place as usize % CHUNK);
-                if at == 0 {
-                    chunk.base = seq.wrapping_sub(FAR);
-                }
-                if let Some(age) = chunk.age(seq) {
-                    chunk.records[at] = Record { age, other, next };
-                    self.fresh += 1;
-                    self.len += 1;
-                    return Ok(place);
-                }
+            if let Some(place) = self.insert_fresh(seq, next, other) {
+                return Ok(place);
             }
         }
         self.insert_elsewhere(seq, next, other)
     }
 
-    /// The same where it takes a place that was used before, or another chunk. A place among messages that are too far stays
-    /// as it is until all are vacant.
+    /// The same in a place that was never used, if there is one and it is not among messages that are too far.
+    #[inline(always)]
+    fn insert_fresh(&mut self, seq: u64, next: Link, other: u32) -> Option<Place> {
+        let (place, number) = (self.fresh, self.fresh as usize / CHUNK);
+        let piece = self.chunks.get_mut(number)?;
+        let (chunk, at) = (&mut piece[0], place as usize % CHUNK);
+        if at == 0 {
+            chunk.base = seq.wrapping_sub(FAR);
+        }
+        let age = chunk.age(seq)?;
+        chunk.records[at] = Record { age, other, next };
+        self.fresh += 1;
+        self.len += 1;
+        Some(place)
+    }
+
+    /// The same where it takes a place that was used before, or another chunk. A place among messages that are too far is
+    /// lost until all are vacant.
     #[inline(never)]
     fn insert_elsewhere(&mut self, seq: u64, next: Link, other: u32) -> Result<Place, Refused> {
-        while let Some(place) = self.vacant.place() {
+        for _ in 0..TRIED {
+            let Some(place) = self.vacant.place() else { break };
             self.vacant = self.get(place).next;
             if let Some(age) = self.chunk(place).age(seq) {
                 *self.get_mut(place) = Record { age, other, next };
                 self.len += 1;
                 return Ok(place);
             }
+            self.lost += 1;
         }
         let has_begun = self.fresh as usize % CHUNK != 0;
         if has_begun && self.chunk(self.fresh).age(seq).is_none() {
-            self.fresh = self.fresh.next_multiple_of(CHUNK as Place);
+            let begun = self.fresh;
+            self.fresh = begun.next_multiple_of(CHUNK as Place);
+            self.lost += self.fresh - begun;
         }
         if self.fresh as usize / CHUNK == self.chunks.len() {
             self.grow()?;
         }
-        self.insert(seq, next, other)
+        self.insert_fresh(seq, next, other).ok_or(Refused::Full)
     }
 
     #[cold]
@@ -240,5 +262,30 @@ impl Records {
     /// Bytes allocated.
     pub(super) fn bytes(&self) -> u64 {
         (self.chunks.len() * size_of::<Chunk>() + self.chunks.capacity() * size_of::<Piece>()) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Places among messages of long ago are given up a few at a time, and counted, so that what has many of them is made anew.
+    #[test]
+    fn places_among_old_messages_are_given_up_a_few_at_a_time() {
+        let mut records = Records::default();
+        let places: Vec<Place> = (0..1000).map(|at| records.insert(2 * at, END, 0).unwrap()).collect();
+        places[1..].iter().for_each(|&place| records.remove(place));
+        assert_eq!((records.len(), records.places()), (1, 1));
+        for nth in 1..=50 {
+            let seq = 100 * FAR + 2 * nth as u64;
+            let place = records.insert(seq, END, 0).unwrap();
+            assert_eq!(records.seq(place), seq);
+            let begun = 1000_usize.next_multiple_of(CHUNK) - 1000;
+            assert_eq!((records.len(), records.places()), (1 + nth, 1 + nth + begun + nth * TRIED));
+        }
+        assert_eq!(records.seq(places[0]), 0);
+        (1..=50).for_each(|nth| records.remove(1000_u32.next_multiple_of(CHUNK as u32) + nth - 1));
+        records.remove(places[0]);
+        assert_eq!((records.len(), records.places()), (0, 0), "none is lost any more");
     }
 }

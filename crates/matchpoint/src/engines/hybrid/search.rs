@@ -60,7 +60,7 @@ impl Search {
 impl Store for Lookup {
     #[inline]
     fn len(&self) -> usize {
-        Lookup::len(self)
+        self.places()
     }
 
     #[inline(always)]
