@@ -27,7 +27,9 @@ fn create(name: &str) -> Box<dyn Engine> {
 
 #[test]
 fn every_engine_keeps_the_laws() {
-    for Variant { name, tight } in variants() {
+    // Of engines whose names begin so; under Miri one engine takes long enough.
+    let only = std::env::var("MATCHPOINT_LAWS_OF").unwrap_or_default();
+    for Variant { name, tight } in variants().filter(|variant| variant.name.starts_with(&only)) {
         let mut options = Options { streams: 80, fixed_table: tight, ..Options::quick() };
         let mut matches = 10_000;
         if cfg!(miri) {

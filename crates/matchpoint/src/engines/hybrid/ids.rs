@@ -241,6 +241,7 @@ mod tests {
 
     /// They lie in the table of what leaves nothing open, in that of a class, and outside of all slots.
     #[test]
+    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
     fn names_are_kept_for_as_many_calls_as_a_search_would_look_at_places() {
         let of = |source: u64, tag: Wild<Tag>| Selector::new(ContextId(0), Wild::Is(Rank(source)), tag);
         let tag = |tag| Wild::Is(Tag(tag));

@@ -6,7 +6,7 @@ use crate::engine::{Engine, Message, MsgId, Queue, Receive, RecvId};
 use crate::engines;
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 
-const STEPS: u64 = if cfg!(miri) { 400 } else { 200_000 };
+const STEPS: u64 = if cfg!(miri) { 100 } else { 200_000 };
 
 /// Messages that wait, about.
 const WAITING: usize = 500;
