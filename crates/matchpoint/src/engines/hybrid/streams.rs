@@ -99,7 +99,7 @@ fn stream(first: u64) {
             }
         }
     }
-    assert!(hybrid.indexes.len() > 2, "indexes are sought, too");
+    assert!(cfg!(miri) || hybrid.indexes.len() > 2, "indexes are sought, too");
     let pair: &mut [&mut dyn Engine; 2] = &mut [&mut hybrid, &mut *list];
     same(pair, "what waits", |engine| {
         let mut entries = Vec::new();
