@@ -31,7 +31,7 @@ pub const MP_INVALID: i32 = -4;
 /// but `mp_engine_destroy` answers this.
 pub const MP_PANICKED: i32 = -5;
 /// Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
-/// thread did so is not always noticed.
+/// thread did so is not always noticed; of an mp_concurrent it is no reason.
 pub const MP_BUSY: i32 = -6;
 /// Status of making an engine: the name is not understood, or cannot be had: there is no such engine, it does not take
 /// such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
@@ -83,6 +83,14 @@ pub const MP_DRAINED_PENDING: i32 = 2;
 /// Opaque. One thread at a time may call an engine (lock it, or keep it to one thread); different engines have nothing
 /// in common and may be called at the same time.
 pub struct Opaque {
+    _private: [u8; 0],
+}
+
+/// A matching engine that any thread may call at any time, several at once (MPI_THREAD_MULTIPLE): the two queues of one process.
+///
+/// Opaque. The `mp_concurrent_...` functions are those of `mp_engine`; nothing is one for the other. All calls together return what
+/// they would return one after the other, in the order of some moments between the beginning and the end of each.
+pub struct OpaqueConcurrent {
     _private: [u8; 0],
 }
 

@@ -8,9 +8,10 @@
  *
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
  * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
- * numbers of the caller's. Functions that take an engine: one thread at a time for each engine, any number of engines
- * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate (but for the engine
- * hybrid, now and then, where searches by wildcards are rare).
+ * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
+ * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
+ * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
+ * searches by wildcards are rare).
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.
@@ -82,7 +83,7 @@
 
 /**
  * Status: the engine is in another call: a callback called it, or another thread. Nothing was done. That another
- * thread did so is not always noticed.
+ * thread did so is not always noticed; of an mp_concurrent it is no reason.
  */
 #define MP_BUSY (-6)
 
@@ -183,6 +184,14 @@
  * in common and may be called at the same time.
  */
 typedef struct mp_engine mp_engine;
+
+/**
+ * A matching engine that any thread may call at any time, several at once (MPI_THREAD_MULTIPLE): the two queues of one process.
+ *
+ * Opaque. The `mp_concurrent_...` functions are those of `mp_engine`; nothing is one for the other. All calls together return what
+ * they would return one after the other, in the order of some moments between the beginning and the end of each.
+ */
+typedef struct mp_concurrent mp_concurrent;
 
 /**
  * What there is to know of an engine before one is made. The texts are the library's, and last as long as it is
@@ -826,6 +835,232 @@ int32_t mp_engine_attempts(const struct mp_engine *engine,
 int32_t mp_engine_statistics(const struct mp_engine *engine,
                              mp_statistic_fn each,
                              void *user);
+
+/**
+ * Makes the concurrent engine called `name`: "locked:engine=NAME", "sharded:shards=16,engine=NAME" or "split:engine=NAME", where
+ * NAME is as of `mp_engine_create` and comes last (docs/concurrent.md says which to use). NULL and "" are
+ * "locked:engine=hybrid". The caller ends it by `mp_concurrent_destroy`.
+ *
+ * Returns as `mp_engine_create`; it may abort the process if no memory is left, too.
+ *
+ * What the caller sees to:
+ * `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
+ */
+int32_t mp_concurrent_create(const char *name,
+                             struct mp_concurrent **engine,
+                             char *error,
+                             size_t error_size);
+
+/**
+ * Ends an engine; what is queued is forgotten. NULL is MP_OK.
+ *
+ * Returns MP_OK; or MP_BUSY if a callback of that engine asked, which then is still there.
+ *
+ * What the caller sees to:
+ * `engine` is NULL, or was made by `mp_concurrent_create` and not destroyed; no other thread is in a call on it, or begins one.
+ */
+int32_t mp_concurrent_destroy(struct mp_concurrent *engine);
+
+/**
+ * As `mp_engine_post`, from any thread at any time: it takes effect at one moment between its beginning and its end, as every
+ * call below.
+ *
+ * Returns as `mp_engine_post`. MP_BUSY: a callback of this engine called, in this thread; no call of another thread is a reason,
+ * here and below.
+ *
+ * What the caller sees to:
+ * `engine` is NULL, or was made by `mp_concurrent_create` and is not destroyed before the call returns. The other pointers are NULL
+ * or point to what their type says, which no other thread changes meanwhile. So it is in every function below.
+ */
+int32_t mp_concurrent_post(struct mp_concurrent *engine,
+                           uint64_t receive,
+                           const struct mp_selector *selector,
+                           uint64_t *message);
+
+/**
+ * As `mp_engine_arrive`, from any thread at any time. Messages of one source are handed in by one thread, or one after the other
+ * by several: those that two threads hand in at once arrive in either order.
+ *
+ * Returns as `mp_engine_arrive`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_arrive(struct mp_concurrent *engine,
+                             uint64_t message,
+                             const struct mp_envelope *envelope,
+                             uint64_t *receive);
+
+/**
+ * As `mp_engine_arrive_batch`, from any thread at any time: each message arrives at a moment of its own, in their order, and calls
+ * of other threads may take effect between two.
+ *
+ * Returns as `mp_engine_arrive_batch`. It allocates 56 bytes for each message, given back before it returns.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`; `messages` and `outcomes` are NULL or have `count` elements.
+ */
+int32_t mp_concurrent_arrive_batch(struct mp_concurrent *engine,
+                                   const struct mp_message *messages,
+                                   size_t count,
+                                   struct mp_outcome *outcomes,
+                                   size_t *done);
+
+/**
+ * As `mp_engine_deliver_batch`, from any thread at any time. `deliver` must not wait for a thread that calls this engine either:
+ * that call may wait for this batch.
+ *
+ * Returns as `mp_engine_deliver_batch`, and allocates as `mp_concurrent_arrive_batch`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_arrive_batch`; `deliver` is as `mp_deliver_fn` says, and `user` is good for any thread.
+ */
+int32_t mp_concurrent_deliver_batch(struct mp_concurrent *engine,
+                                    const struct mp_message *messages,
+                                    size_t count,
+                                    struct mp_outcome *outcomes,
+                                    size_t *done,
+                                    mp_deliver_fn deliver,
+                                    void *user);
+
+/**
+ * As `mp_engine_probe`, from any thread at any time. By the time it returns another thread may have received the message.
+ *
+ * Returns as `mp_engine_probe`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_probe(struct mp_concurrent *engine,
+                            const struct mp_selector *selector,
+                            uint64_t *message);
+
+/**
+ * As `mp_engine_matched_probe`, from any thread at any time: of several that ask at once, one gets the message.
+ *
+ * Returns as `mp_engine_probe`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_matched_probe(struct mp_concurrent *engine,
+                                    const struct mp_selector *selector,
+                                    uint64_t *message);
+
+/**
+ * As `mp_engine_cancel`, from any thread at any time. After MP_FOUND no thread is told of that receive; MP_NONE may come before
+ * the thread whose call matched it is answered.
+ *
+ * Returns as `mp_engine_cancel`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_cancel(struct mp_concurrent *engine,
+                             uint64_t receive);
+
+/**
+ * As `mp_engine_retract`, from any thread at any time.
+ *
+ * Returns as `mp_engine_retract`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_retract(struct mp_concurrent *engine, uint64_t message);
+
+/**
+ * As `mp_engine_readdress`, from any thread at any time.
+ *
+ * Returns as `mp_engine_readdress`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_readdress(struct mp_concurrent *engine, uint64_t message, uint64_t source);
+
+/**
+ * As `mp_engine_set_hints`, from any thread at any time.
+ *
+ * Returns as `mp_engine_set_hints`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int32_t mp_concurrent_set_hints(struct mp_concurrent *engine, uint32_t context, uint32_t hints);
+
+/**
+ * As `mp_engine_close`, from any thread at any time. Where MP_HINT_NO_ANY_SOURCE holds "sharded" tells of each source what is
+ * older first, of different sources in any order; so does `mp_concurrent_visit`.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY. It may abort the process if there is no memory to list what is taken out: how
+ * much that will be nobody can tell while other threads post.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`; `each` is as `mp_drain_fn` says.
+ */
+int32_t mp_concurrent_close(struct mp_concurrent *engine,
+                            uint32_t context,
+                            mp_drain_fn each,
+                            void *user);
+
+/**
+ * As `mp_engine_fail_source`, from any thread at any time.
+ *
+ * Returns as `mp_concurrent_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
+ * could have died.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_close`.
+ */
+int32_t mp_concurrent_fail_source(struct mp_concurrent *engine,
+                                  uint32_t context,
+                                  uint64_t source,
+                                  mp_drain_fn each,
+                                  void *user);
+
+/**
+ * As `mp_engine_visit`, from any thread at any time, all of it at one moment: other calls wait until `each` has seen the last.
+ * It must not wait for a thread that calls this engine.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`; `each` is as `mp_visit_fn` says.
+ */
+int32_t mp_concurrent_visit(const struct mp_concurrent *engine,
+                            int32_t queue,
+                            mp_visit_fn each,
+                            void *user);
+
+/**
+ * The number of receives posted; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. From any thread at any time, so that a
+ * tool may sample it, which may have to wait as any call may; exact while no other thread calls.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int64_t mp_concurrent_posted_len(const struct mp_concurrent *engine);
+
+/**
+ * The number of messages unexpected; as `mp_concurrent_posted_len`.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`.
+ */
+int64_t mp_concurrent_unexpected_len(const struct mp_concurrent *engine);
+
+/**
+ * As `mp_engine_footprint`, from any thread at any time, locks included.
+ *
+ * Returns MP_OK, MP_INVALID, MP_PANICKED or MP_BUSY.
+ *
+ * What the caller sees to:
+ * As `mp_concurrent_post`; `footprint` is NULL or room for `size` bytes.
+ */
+int32_t mp_concurrent_footprint(const struct mp_concurrent *engine,
+                                struct mp_footprint *footprint,
+                                size_t size);
 
 #ifdef __cplusplus
 }  // extern "C"

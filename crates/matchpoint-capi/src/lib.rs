@@ -1,13 +1,18 @@
 //! `libmatchpoint`: the engines behind the C interface that `include/matchpoint.h` declares. That header is generated
 //! from these files and from `matchpoint_abi::types`; the comments in it are theirs.
 //!
-//! Every function that is handed an engine goes through [`handle`], where a panic ends and where a call from within a
-//! call is turned away. Nothing here knows an engine by name, but for the default (`life.rs`).
+//! Every function that is handed an engine goes through [`handle`], or through [`shared`] if any thread may call that engine:
+//! there a panic ends, and a call from within a call is turned away. Both kinds read what is handed in by [`arguments`] and tell
+//! what comes of it by [`answers`]. Nothing here knows an engine by name, but for the defaults (`life.rs`, `concurrent.rs`).
 
+mod answers;
+mod arguments;
+mod concurrent;
 mod handle;
 mod library;
 mod life;
 mod matching;
+mod shared;
 mod tell;
 mod upkeep;
 

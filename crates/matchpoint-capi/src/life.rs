@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use matchpoint::engines::{self, Built};
+use matchpoint::engines::{self, Built, NameError};
 use matchpoint_abi::types::{MP_INVALID, MP_OK, MP_PANICKED, MP_UNKNOWN_NAME, Opaque};
 
 use crate::handle;
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn mp_engine_create(
     error_size: usize,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(engines::create, name, engine, error, error_size) }
+    unsafe { create(named(engines::create), handle::give_out, name, engine, error, error_size) }
 }
 
 /// The same engine as by `mp_engine_create`, counting the entries it examines (`mp_engine_attempts`). It is slower.
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn mp_engine_create_counting(
     error_size: usize,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { create(engines::create_counting, name, engine, error, error_size) }
+    unsafe { create(named(engines::create_counting), handle::give_out, name, engine, error, error_size) }
 }
 
 /// Ends an engine; what is queued is forgotten. NULL is MP_OK.
@@ -61,12 +62,20 @@ pub unsafe extern "C" fn mp_engine_destroy(engine: *mut Opaque) -> i32 {
     unsafe { handle::take_back(engine) }
 }
 
+/// Makes the engine of that name, or the default.
+fn named(make: fn(&str) -> Built) -> impl Fn(&str) -> Built {
+    move |name| make(if name.is_empty() { DEFAULT } else { name })
+}
+
+/// Makes an engine of either kind, as C asks for it, and gives it out.
+///
 /// # Safety
 /// As `mp_engine_create`.
-unsafe fn create(
-    make: fn(&str) -> Built,
+pub(crate) unsafe fn create<E, P>(
+    make: impl FnOnce(&str) -> Result<E, NameError>,
+    give_out: fn(E) -> *mut P,
     name: *const c_char,
-    engine: *mut *mut Opaque,
+    engine: *mut *mut P,
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
@@ -84,11 +93,11 @@ unsafe fn create(
         unsafe { CStr::from_ptr(name) }
     };
     let unknown = |what: String| (MP_UNKNOWN_NAME, what);
-    let made = std::panic::catch_unwind(|| match name.to_str() {
-        Ok("") => make(DEFAULT).map_err(|error| unknown(error.to_string())),
+    let make = || match name.to_str() {
         Ok(name) => make(name).map_err(|error| unknown(error.to_string())),
         Err(_) => Err(unknown("the name is not UTF-8".to_owned())),
-    });
+    };
+    let made = catch_unwind(AssertUnwindSafe(make));
     let made = made.unwrap_or_else(|panic| {
         // What was thrown may throw when it is dropped: it is kept for ever instead.
         std::mem::forget(panic);
@@ -97,7 +106,7 @@ unsafe fn create(
     match made {
         Ok(made) => {
             // SAFETY: not NULL, so room for a pointer.
-            unsafe { engine.write(handle::give_out(made)) };
+            unsafe { engine.write(give_out(made)) };
             MP_OK
         }
         Err((status, what)) => {

@@ -3,14 +3,12 @@
 
 use std::ffi::c_void;
 
-use matchpoint::{Engine, MsgId, Receive, RecvId, Refused};
-use matchpoint_abi::convert::refusal_status;
-use matchpoint_abi::types::{
-    DeliverFn, Envelope, MP_FOUND, MP_INVALID, MP_MATCHED, MP_NONE, MP_OK, MP_QUEUED, MP_REFUSED_MEMORY,
-    Message, Opaque, Outcome, Selector,
-};
+use matchpoint::{Engine, Receive, RecvId, Refused};
+use matchpoint_abi::types::{DeliverFn, Envelope, MP_INVALID, Message, Opaque, Outcome, Selector};
 
+use crate::answers::Delivery;
 use crate::handle::{self, Held};
+use crate::{answers, arguments};
 
 /// Posts a receive called `receive`: it takes the earliest unexpected message it matches; if none, it joins the posted
 /// queue (MPI-4.1 section 3.5).
@@ -32,19 +30,11 @@ pub unsafe extern "C" fn mp_engine_post(
     message: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let Some(asked) = (unsafe { selector.as_ref() }).and_then(Selector::read) else { return MP_INVALID };
-    if message.is_null() {
-        return MP_INVALID;
-    }
-    // SAFETY: the caller's promise.
+    let Some(asked) = (unsafe { arguments::selector(selector, message) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise; `message` is not NULL.
     unsafe {
-        handle::with(engine, |held| match held.engine.post(Receive::new(RecvId(receive), asked)) {
-            Ok(None) => MP_QUEUED,
-            Ok(Some(found)) => {
-                message.write(found.0);
-                MP_MATCHED
-            }
-            Err(refused) => refusal_status(refused),
+        handle::with(engine, |held| {
+            answers::matched(held.engine.post(Receive::new(RecvId(receive), asked)), message)
         })
     }
 }
@@ -69,22 +59,11 @@ pub unsafe extern "C" fn mp_engine_arrive(
     receive: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    let arrived = unsafe { envelope.as_ref() }.and_then(|envelope| envelope.read(message));
-    let Some(arrived) = arrived else { return MP_INVALID };
-    if receive.is_null() {
+    let Some(arrived) = (unsafe { arguments::message(message, envelope, receive) }) else {
         return MP_INVALID;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        handle::with(engine, |held| match held.engine.arrive(arrived) {
-            Ok(None) => MP_QUEUED,
-            Ok(Some(found)) => {
-                receive.write(found.0);
-                MP_MATCHED
-            }
-            Err(refused) => refusal_status(refused),
-        })
-    }
+    };
+    // SAFETY: the caller's promise; `receive` is not NULL.
+    unsafe { handle::with(engine, |held| answers::matched(held.engine.arrive(arrived), receive)) }
 }
 
 /// The same as `mp_engine_arrive` on each of `count` messages in turn: one crossing of the interface instead of `count`.
@@ -139,29 +118,12 @@ pub unsafe extern "C" fn mp_engine_deliver_batch(
     user: *mut c_void,
 ) -> i32 {
     let Some(deliver) = deliver else { return MP_INVALID };
-    let delivery = Delivery { deliver, user };
     // SAFETY: the caller's promise.
     unsafe {
+        let delivery = Delivery::new(deliver, user);
         batch(engine, (messages, count), (outcomes, done), |engine, messages, out| {
             engine.deliver_batch(messages, out, &|number, receive| delivery.of(number, receive))
         })
-    }
-}
-
-/// A program's callback.
-struct Delivery {
-    deliver: unsafe extern "C" fn(*mut c_void, usize, u64),
-    user: *mut c_void,
-}
-
-// SAFETY: the program promised a function, and a pointer for it, that are good for several threads at once.
-unsafe impl Sync for Delivery {}
-
-impl Delivery {
-    #[inline]
-    fn of(&self, number: usize, receive: RecvId) {
-        // SAFETY: it is told what the program wants to be told, while the call lasts.
-        unsafe { (self.deliver)(self.user, number, receive.0) }
     }
 }
 
@@ -175,53 +137,24 @@ unsafe fn batch(
     (outcomes, done): (*mut Outcome, *mut usize),
     call: impl FnOnce(&mut dyn Engine, &[matchpoint::Message], &mut Vec<Option<RecvId>>) -> Result<(), Refused>,
 ) -> i32 {
-    let is_missing = count > 0 && (messages.is_null() || outcomes.is_null());
-    if is_missing || done.is_null() {
-        return MP_INVALID;
-    }
-    let given = if count == 0 {
-        &[]
-    } else {
-        // SAFETY: not NULL, and the caller's promise of `count` elements.
-        unsafe { std::slice::from_raw_parts(messages, count) }
-    };
     // SAFETY: the caller's promise.
+    let Some(given) = (unsafe { arguments::batch((messages, count), (outcomes, done)) }) else {
+        return MP_INVALID;
+    };
+    // SAFETY: the caller's promise; there are no more outcomes than messages.
     unsafe {
         handle::with(engine, |held| {
-            let (status, matched) = matched(held, given, call);
-            if status == MP_INVALID {
-                return status;
-            }
-            for (at, found) in matched.iter().enumerate() {
-                let status = if found.is_some() { MP_MATCHED } else { MP_QUEUED };
-                let receive = found.map_or(0, |found| found.0);
-                outcomes.add(at).write(Outcome { receive, status, reserved: 0 });
-            }
-            done.write(matched.len());
-            status
+            let Held { engine, messages, outcomes: matched, .. } = held;
+            matched.clear();
+            let room = matched.try_reserve(given.len()).map_err(|_| Refused::Memory);
+            let answer = match room.and_then(|()| arguments::read_batch(given, messages)) {
+                Ok(None) => return MP_INVALID,
+                Ok(Some(())) => call(&mut **engine, messages, matched),
+                Err(refused) => Err(refused),
+            };
+            answers::batch(answer, matched, (outcomes, done))
         })
     }
-}
-
-/// The status, and an outcome for each message before the one refused.
-fn matched<'a>(
-    held: &'a mut Held,
-    given: &[Message],
-    call: impl FnOnce(&mut dyn Engine, &[matchpoint::Message], &mut Vec<Option<RecvId>>) -> Result<(), Refused>,
-) -> (i32, &'a [Option<RecvId>]) {
-    let Held { engine, messages, outcomes, .. } = held;
-    messages.clear();
-    outcomes.clear();
-    let room = messages.try_reserve(given.len()).and_then(|()| outcomes.try_reserve(given.len()));
-    if room.is_err() {
-        return (MP_REFUSED_MEMORY, outcomes);
-    }
-    messages.extend(given.iter().map_while(|message| message.envelope.read(message.id)));
-    if messages.len() < given.len() {
-        return (MP_INVALID, outcomes);
-    }
-    let status = call(&mut **engine, messages, outcomes).map_or_else(refusal_status, |()| MP_OK);
-    (status, outcomes)
 }
 
 /// Finds the message that a receive with this selector would take now, and leaves it in place (MPI_Iprobe).
@@ -238,7 +171,9 @@ pub unsafe extern "C" fn mp_engine_probe(
     message: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { look(engine, selector, message, |engine, asked| engine.probe(asked)) }
+    let Some(asked) = (unsafe { arguments::selector(selector, message) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise; `message` is not NULL.
+    unsafe { handle::with(engine, |held| answers::seen(held.engine.probe(&asked), message)) }
 }
 
 /// Finds the message that a receive with this selector would take now, and takes it: no receive or probe sees it any
@@ -255,30 +190,7 @@ pub unsafe extern "C" fn mp_engine_matched_probe(
     message: *mut u64,
 ) -> i32 {
     // SAFETY: the caller's promise.
-    unsafe { look(engine, selector, message, |engine, asked| engine.matched_probe(asked)) }
-}
-
-/// # Safety
-/// As `mp_engine_post`.
-unsafe fn look(
-    engine: *mut Opaque,
-    selector: *const Selector,
-    message: *mut u64,
-    call: impl FnOnce(&mut dyn Engine, &matchpoint::Selector) -> Option<MsgId>,
-) -> i32 {
-    // SAFETY: the caller's promise.
-    let Some(asked) = (unsafe { selector.as_ref() }).and_then(Selector::read) else { return MP_INVALID };
-    if message.is_null() {
-        return MP_INVALID;
-    }
-    // SAFETY: the caller's promise.
-    unsafe {
-        handle::with(engine, |held| match call(&mut *held.engine, &asked) {
-            None => MP_NONE,
-            Some(found) => {
-                message.write(found.0);
-                MP_FOUND
-            }
-        })
-    }
+    let Some(asked) = (unsafe { arguments::selector(selector, message) }) else { return MP_INVALID };
+    // SAFETY: the caller's promise; `message` is not NULL.
+    unsafe { handle::with(engine, |held| answers::seen(held.engine.matched_probe(&asked), message)) }
 }

@@ -3,14 +3,10 @@
 
 use std::ffi::{CString, c_void};
 
-use matchpoint::Queue;
 use matchpoint_abi::convert;
-use matchpoint_abi::types::{
-    Attempts, Entry, Footprint, MP_INVALID, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, Opaque, StatisticFn,
-    VisitFn,
-};
+use matchpoint_abi::types::{Attempts, Entry, Footprint, MP_INVALID, MP_OK, Opaque, StatisticFn, VisitFn};
 
-use crate::handle;
+use crate::{arguments, handle};
 
 /// The number of receives posted (MPI_T's posted_recvq_length); or MP_INVALID, MP_PANICKED, MP_BUSY, which are
 /// negative. O(1).
@@ -56,12 +52,7 @@ pub unsafe extern "C" fn mp_engine_visit(
     each: VisitFn,
     user: *mut c_void,
 ) -> i32 {
-    let queue = match queue {
-        MP_QUEUE_POSTED => Queue::Posted,
-        MP_QUEUE_UNEXPECTED => Queue::Unexpected,
-        _ => return MP_INVALID,
-    };
-    let Some(each) = each else { return MP_INVALID };
+    let (Some(queue), Some(each)) = (arguments::queue(queue), each) else { return MP_INVALID };
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {

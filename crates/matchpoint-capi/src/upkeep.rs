@@ -6,15 +6,11 @@ use std::ffi::c_void;
 use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
 use matchpoint_abi::convert::{self, refusal_status};
 use matchpoint_abi::types::{
-    DrainFn, HintsFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_INVALID,
-    MP_NONE, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque,
+    DrainFn, HintsFn, MP_INVALID, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque,
 };
 
+use crate::answers::{self, found};
 use crate::handle::{self, Held};
-
-fn found(found: bool) -> i32 {
-    if found { MP_FOUND } else { MP_NONE }
-}
 
 /// Withdraws a receive (MPI_Cancel), by the name that it was posted under: for a caller that names receives by pointers
 /// to its requests, the request.
@@ -82,8 +78,7 @@ pub unsafe extern "C" fn mp_engine_set_hints(engine: *mut Opaque, context: u32, 
         handle::with(engine, |held| {
             // Room first: what the engine has taken can then be noted.
             let set = held.hints.reserve().and_then(|()| held.engine.set_hints(ContextId(context), hints));
-            let noted = set.and_then(|()| held.hints.set(ContextId(context), hints));
-            noted.map_or_else(refusal_status, |()| MP_OK)
+            answers::done(set.and_then(|()| held.hints.set(ContextId(context), hints)))
         })
     }
 }
@@ -181,12 +176,7 @@ unsafe fn drain(
                 return MP_REFUSED_MEMORY;
             }
             call(held);
-            if let Some(each) = each {
-                let Drained { receives, messages, pending } = &held.drained;
-                receives.iter().for_each(|id| each(user, MP_DRAINED_RECEIVE, id.0));
-                messages.iter().for_each(|id| each(user, MP_DRAINED_MESSAGE, id.0));
-                pending.iter().for_each(|id| each(user, MP_DRAINED_PENDING, id.0));
-            }
+            answers::drained(&held.drained, each, user);
             empty(&mut held.drained);
             MP_OK
         })

@@ -8,18 +8,20 @@ use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Styl
 use matchpoint_abi::types::MP_ABI_VERSION;
 
 /// In the order of the header.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "../matchpoint-abi/src/types.rs",
     "src/library.rs",
     "src/life.rs",
     "src/matching.rs",
     "src/upkeep.rs",
     "src/tell.rs",
+    "src/concurrent.rs",
 ];
 
 /// Rust's names, and C's.
-const NAMES: [(&str, &str); 15] = [
+const NAMES: [(&str, &str); 16] = [
     ("Opaque", "mp_engine"),
+    ("OpaqueConcurrent", "mp_concurrent"),
     ("Selector", "mp_selector"),
     ("Envelope", "mp_envelope"),
     ("Message", "mp_message"),
@@ -47,9 +49,10 @@ const TOP: &str = "\
  *
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
  * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
- * numbers of the caller's. Functions that take an engine: one thread at a time for each engine, any number of engines
- * at a time. After what a first round of calls needed, posts, arrivals and probes do not allocate (but for the engine
- * hybrid, now and then, where searches by wildcards are rare).
+ * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
+ * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
+ * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
+ * searches by wildcards are rare).
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.

@@ -126,6 +126,41 @@ fn every_function_does_what_the_header_says() {
     }
 }
 
+/// Each kind, with engines of one thread and of several inside.
+const CONCURRENT: [&str; 6] = [
+    "locked:engine=hybrid",
+    "locked:engine=optimistic_parallel:threads=3",
+    "sharded:shards=4,engine=list",
+    "split:engine=hybrid",
+    "split:engine=list",
+    "split:engine=optimistic_parallel:threads=3",
+];
+
+#[test]
+fn the_example_of_threads_runs_with_every_kind_of_concurrent_engine() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c_with_threads(&root().join("examples/c/threads.c"));
+    for name in CONCURRENT {
+        let said = stdout(here.run(&program).arg(name));
+        assert!(said.contains("5 threads, 3200 messages, all as it should be"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn every_function_of_concurrent_engines_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c_with_threads(&source("concurrent.c"));
+    for name in CONCURRENT {
+        output(here.run(&program).arg(name));
+    }
+}
+
 /// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.
 #[cfg(target_env = "gnu")]
 #[test]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint::Event;
+use matchpoint_bench::batches::{BatchOptions, batches};
 use matchpoint_bench::callers::{CallerOptions, callers};
 use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
@@ -22,7 +23,7 @@ use crate::cli::{Bench, TRACE};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::output::Outputs;
-use crate::report::bench::{gpu, json, plot, rate, terminal, threads};
+use crate::report::bench::{batches as beside, gpu, json, plot, rate, terminal, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
 
@@ -48,6 +49,9 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
+    }
+    if let Some(batch) = arguments.batches {
+        return beside_batches(arguments, batch as usize, files, &progress);
     }
     if !arguments.callers.is_empty() {
         return call_at_once(arguments, files, &progress);
@@ -110,9 +114,8 @@ const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine
 const BURST: usize = 16;
 
 fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
-    let concurrent = || CONCURRENT.iter().map(|&name| name.to_owned()).collect();
     let options = CallerOptions {
-        engines: if arguments.concurrent.is_empty() { concurrent() } else { arguments.concurrent.clone() },
+        engines: concurrent(arguments, &CONCURRENT),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
         burst: BURST,
         bursts: arguments.repeats as usize,
@@ -123,6 +126,40 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, out))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+}
+
+/// Concurrent engines that are compared where one thread hands in batches: one lock, and three in which posts go on.
+const BESIDE: [&str; 4] = [
+    "locked:engine=hybrid",
+    "split:engine=hybrid",
+    "split:engine=list",
+    "split:engine=optimistic_parallel:threads=2",
+];
+
+fn beside_batches(
+    arguments: &Bench,
+    batch: usize,
+    mut files: Files,
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let options = BatchOptions {
+        engines: concurrent(arguments, &BESIDE),
+        callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
+        batch,
+        batches: arguments.repeats as usize,
+        repetitions: arguments.repetitions as usize,
+    };
+    let rates = measured(shown(progress, |tell| batches(&options, tell)))?;
+    files.write_json(|out| beside::json(&rates, out))?;
+    files.finish(&beside::terminal(&rates, columns()), |out| beside::json(&rates, out))?;
+    let wrong = rates.rates.iter().find(|rate| !rate.is_right);
+    wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
+}
+
+/// The concurrent engines that the user names, or the usual ones.
+fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
+    let usual = || usual.iter().map(|&name| name.to_owned()).collect();
+    if arguments.concurrent.is_empty() { usual() } else { arguments.concurrent.clone() }
 }
 
 fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {

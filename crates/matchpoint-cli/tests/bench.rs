@@ -297,6 +297,32 @@ fn several_callers_and_offloading_are_told() {
     );
 }
 
+#[test]
+fn batches_beside_callers_are_told() {
+    let few = ["--callers", "1,2", "--batches", "16", "--repeats", "5", "--repetitions", "1"];
+    let value = json(&few);
+    assert_eq!((&value["batch"], &value["batches"]), (&16.into(), &5.into()));
+    let rates = value["beside_batches"].as_array().unwrap();
+    // Three kinds of posts, two numbers of callers, four engines.
+    assert_eq!(rates.len(), 3 * 2 * 4);
+    for rate in rates {
+        assert!(rate["right"] == true && rate["rate_millions_per_s"].as_f64().unwrap() > 0.0, "{rate}");
+        let timed = rate["posts_timed"].as_u64().unwrap();
+        assert!(timed <= 16 * 5, "{rate}");
+        let [median, p99] = ["post_ns_median", "post_ns_p99"].map(|member| rate[member].as_f64());
+        assert!(
+            if timed == 0 { median.or(p99).is_none() } else { median.unwrap() <= p99.unwrap() },
+            "{rate}"
+        );
+    }
+    let full = bench(&[&few[..], &["--concurrent", "locked:engine=optimistic:capacity=3"]].concat());
+    assert!(!full.status.success() && text(&full.stderr).contains("answers wrongly"));
+    let told = bench(&[&few[..], &["--concurrent", "split:engine=list"]].concat());
+    assert!(
+        text(&told.stdout).contains("Posted while a batch is under way: the envelopes that the batch has")
+    );
+}
+
 /// Where there is no card this is all that can be seen; with one, that takes half a minute.
 #[test]
 fn without_a_card_the_command_says_what_is_missing() {

@@ -88,6 +88,7 @@ fn bench_takes_no_option_of_another_measurement() {
         (["bench", "--entries", "5000"], "--latency"),
         (["bench", "--budget-kib", "7"], "--offload"),
         (["bench", "--concurrent", "locked:engine=list"], "--callers"),
+        (["bench", "--batches", "64"], "--callers"),
         (["bench", "--depth", "9"], "--offload"),
         (["bench", "--repetitions", "3"], "--callers"),
         (["check", "--deep", "99999999999"], "10000000"),

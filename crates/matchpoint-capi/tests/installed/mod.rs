@@ -98,6 +98,13 @@ impl Installed {
         self.compile("cc", "-std=c99", source, name, &self.flags(&["--libs"]))
     }
 
+    /// The same, of a program that has threads.
+    pub fn c_with_threads(&self, source: &Path) -> PathBuf {
+        let name = source.file_stem().unwrap().to_str().unwrap();
+        let libraries = [&["-pthread".to_owned()][..], &self.flags(&["--libs"])].concat();
+        self.compile("cc", "-std=c99", source, name, &libraries)
+    }
+
     /// The same, against the static library: by the line of the manual that has `--static`, in a shell, with `source`
     /// for its program.c.
     pub fn c_static(&self, source: &Path) -> PathBuf {

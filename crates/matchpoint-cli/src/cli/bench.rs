@@ -18,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --latency --entries 100000 --engine bins
   matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
   matchpoint bench --callers 1,2,4
+  matchpoint bench --callers 1,2 --batches 128
   matchpoint bench --offload --budget-kib 4608
   matchpoint bench --gpu --json gpu.json --plot gpu.html
   matchpoint bench --gpu --workload trace:traces/lulesh-27
@@ -66,6 +67,11 @@ pub struct Bench {
         group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
     pub callers: Vec<u32>,
 
+    /// With --callers: one more thread hands in batches of N messages, for receives that the callers post; the rate, and what a
+    /// post costs while a batch is under way
+    #[arg(long, value_name = "N", requires = "callers", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub batches: Option<u32>,
+
     /// What an application's thread pays for each post and each completion where another thread matches
     #[arg(long, groups = ["sequences", "repeated"],
         conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "callers", "plot", "csv"])]
@@ -111,7 +117,8 @@ pub struct Bench {
     #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: u32,
 
-    /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each
+    /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each, or
+    /// batches
     #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
 

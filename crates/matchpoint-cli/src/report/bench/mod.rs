@@ -1,5 +1,6 @@
 //! The reports of `matchpoint bench`: one format, one file.
 
+pub mod batches;
 pub mod gpu;
 pub mod json;
 pub mod plot;
