@@ -318,9 +318,8 @@ fn batches_beside_callers_are_told() {
     let full = bench(&[&few[..], &["--concurrent", "locked:engine=optimistic:capacity=3"]].concat());
     assert!(!full.status.success() && text(&full.stderr).contains("answers wrongly"));
     let told = bench(&[&few[..], &["--concurrent", "split:engine=list"]].concat());
-    assert!(
-        text(&told.stdout).contains("Posted while a batch is under way: the envelopes that the batch has")
-    );
+    let told = text(&told.stdout);
+    assert!(told.contains("Posted while a batch is under way: the envelopes that the batch has"), "{told}");
 }
 
 /// Where there is no card this is all that can be seen; with one, that takes half a minute.

@@ -26,15 +26,15 @@ pub fn terminal(rates: &BatchRates, width: usize) -> String {
     page.into_text()
 }
 
-const HEADER: [&str; 5] = ["engine", "callers", "million/s", "ns a post", "p99"];
+const HEADER: [&str; 6] = ["engine", "callers", "million/s", "ns a post", "p99", "posts"];
 
 fn row(rate: &BatchRate) -> Vec<String> {
-    let [median, p99] = match rate.post {
-        Some(post) => [post.median_ns, post.p99_ns].map(digits),
-        None => ["none", ""].map(str::to_owned),
+    let [median, p99, timed] = match rate.post {
+        Some(post) => [digits(post.median_ns), digits(post.p99_ns), post.timed.to_string()],
+        None => ["", "", "none"].map(str::to_owned),
     };
     let speed = format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75));
-    vec![rate.engine.clone(), rate.callers.to_string(), speed, median, p99]
+    vec![rate.engine.clone(), rate.callers.to_string(), speed, median, p99, timed]
 }
 
 /// Writes all of it as JSON.
@@ -68,4 +68,68 @@ pub fn json(rates: &BatchRates, out: &mut dyn Write) -> io::Result<()> {
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_bench::batches::{BatchOptions, PostCost};
+
+    use super::*;
+
+    fn rates() -> BatchRates {
+        let rate = |posts, callers, post| BatchRate {
+            posts,
+            callers,
+            engine: "split:engine=list".to_owned(),
+            median: 2.5,
+            p25: 1.5,
+            p75: 3.5,
+            post,
+            is_right: true,
+        };
+        let post = PostCost { median_ns: 41.0, p99_ns: 407.0, timed: 1234 };
+        let options = BatchOptions {
+            engines: vec!["split:engine=list".to_owned()],
+            callers: vec![3, 4],
+            batch: 64,
+            batches: 50,
+            repetitions: 7,
+        };
+        let rates = vec![rate(Posts::SameEnvelopes, 3, Some(post)), rate(Posts::SomeLate, 4, None)];
+        BatchRates { options, processors: 2, rates }
+    }
+
+    #[test]
+    fn a_row_says_what_posts_took_and_how_many_there_were() {
+        let text = terminal(&rates(), 100);
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .filter(|line| line.starts_with("split"))
+            .map(|line| line.split_whitespace().skip(1).collect())
+            .collect();
+        assert_eq!(
+            rows,
+            [&["3", "2.50", "(1.50–3.50)", "41.0", "407", "1234"][..], &["4", "2.50", "(1.50–3.50)", "none"]]
+        );
+        let heading = |posts: Posts| text.find(posts.title()).unwrap();
+        assert!(heading(Posts::SameEnvelopes) < text.find("1234").unwrap());
+        assert!(text.find("1234").unwrap() < heading(Posts::SomeLate), "{text}");
+    }
+
+    #[test]
+    fn the_members_are_those_of_the_manual() {
+        let mut out = Vec::new();
+        json(&rates(), &mut out).unwrap();
+        let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        let of = |member: &str| document[member].as_u64();
+        assert_eq!(["processors", "batch", "batches", "repetitions"].map(of), [2, 64, 50, 7].map(Some));
+        let [timed, none] = [0, 1].map(|number| &document["beside_batches"][number]);
+        let told = json!({
+            "posts": "same_envelopes", "callers": 3, "engine": "split:engine=list", "rate_millions_per_s": 2.5,
+            "rate_p25": 1.5, "rate_p75": 3.5, "post_ns_median": 41.0, "post_ns_p99": 407.0, "posts_timed": 1234,
+            "right": true,
+        });
+        assert_eq!(*timed, told);
+        assert_eq!((&none["post_ns_p99"], &none["posts_timed"]), (&serde_json::Value::Null, &0.into()));
+    }
 }
