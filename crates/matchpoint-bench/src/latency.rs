@@ -49,7 +49,7 @@ pub struct Latencies {
 pub struct EngineLatency {
     /// Its name.
     pub engine: String,
-    /// Who matched in its place, if anybody did: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// All calls of all stages that were finished.
     pub all: Percentiles,

@@ -47,7 +47,7 @@ pub struct Cost {
 pub struct OffloadCost {
     /// The engine's name.
     pub engine: String,
-    /// Who matched in its place, if anybody did: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// A post in the application's own thread, and handed to the other.
     pub post: Cost,

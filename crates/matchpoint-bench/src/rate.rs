@@ -157,7 +157,7 @@ pub struct Rate {
     pub scenario: Scenario,
     /// The engine's name as given, its threads apart.
     pub engine: String,
-    /// Who matched in the engine's place, if anybody did: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    /// Who matched in the engine's place, if anybody did: see [`Engine::substitute`].
     pub substitute: Option<String>,
     /// Its threads, if it has such a parameter.
     pub threads: Option<usize>,

@@ -285,7 +285,7 @@ fn a_check_names_who_took_the_place_of_a_card() {
         let few = ["--streams", "1", "--events", "100", "--deep", "0", "--order", order];
         let output = matchpoint(&[&["check", engine, "--json", "-"], &few[..]].concat());
         let text = matchpoint(&[&["check", engine], &few[..]].concat());
-        let value: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let value: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
         (value["engines"][0].clone(), stdout(&text).to_owned())
     };
     let (kept, text) = check(&format!("{NO_CARD},fallback=list"), "total");

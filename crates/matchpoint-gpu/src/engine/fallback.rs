@@ -37,7 +37,7 @@ pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
     now: Now<M>,
     /// The engine that matches on the machine, with nothing queued, while the other does what it cannot for now.
-    waiting: Option<KernelEngine<M>>,
+    waiting: Option<Box<KernelEngine<M>>>,
     /// The name of the other, and whether it counts what it compares.
     other: Option<String>,
     is_counting: bool,
@@ -50,7 +50,7 @@ pub struct Fallback<M: Machine> {
 }
 
 enum Now<M: Machine> {
-    Machine(KernelEngine<M>),
+    Machine(Box<KernelEngine<M>>),
     Other(Box<dyn Engine>),
 }
 
@@ -68,7 +68,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
-        let now = Now::Machine(engine);
+        let now = Now::Machine(Box::new(engine));
         Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
@@ -90,14 +90,14 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
 
     fn engine(&self) -> &dyn Engine {
         match &self.now {
-            Now::Machine(engine) => engine,
+            Now::Machine(engine) => &**engine,
             Now::Other(engine) => &**engine,
         }
     }
 
     fn engine_mut(&mut self) -> &mut dyn Engine {
         match &mut self.now {
-            Now::Machine(engine) => engine,
+            Now::Machine(engine) => &mut **engine,
             Now::Other(engine) => &mut **engine,
         }
     }
@@ -112,7 +112,7 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             Now::Other(engine) => return call(&mut **engine),
             Now::Machine(engine) => engine,
         };
-        let answer = call(engine);
+        let answer = call(&mut **engine);
         if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
     }
 
@@ -292,15 +292,12 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
 
     fn footprint(&self) -> Footprint {
         let inner = self.engine().footprint();
-        let own = match &self.now {
-            Now::Machine(engine) => size_of::<Self>() - size_of_val(engine),
-            Now::Other(_) => size_of::<Self>(),
-        } as u64;
-        let waits = self.waiting.as_ref().map_or(0, |engine| engine.footprint().entries_bytes);
+        let own = size_of::<Self>() as u64;
+        let waits = self.waiting.as_ref().map_or(Footprint::default(), |engine| engine.footprint());
         Footprint {
-            fixed_bytes: inner.fixed_bytes + own,
-            entries_bytes: inner.entries_bytes + waits,
-            peak_bytes: self.peak_bytes.max(inner.peak_bytes + own + waits),
+            fixed_bytes: inner.fixed_bytes + own + waits.fixed_bytes,
+            entries_bytes: inner.entries_bytes + waits.entries_bytes,
+            peak_bytes: self.peak_bytes.max(inner.peak_bytes + own + waits.now_bytes()),
             ..inner
         }
     }

@@ -96,7 +96,7 @@ fn page(results: &Results) -> String {
         let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
     }
     for sentence in substitutes(results) {
-        let _ = write!(substituted, "<p>{}.</p>\n", escape(&sentence));
+        let _ = writeln!(substituted, "<p>{}.</p>", escape(&sentence));
     }
     let caches = if results.is_cold { ", each call from cold caches" } else { "" };
     let body = format!(
