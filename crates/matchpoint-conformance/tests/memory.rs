@@ -108,13 +108,13 @@ fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> u
         let right = event.play(&mut *engines[1]);
         let ours = loop {
             let outcome = starved(&mut *engines[0], event, bytes);
-            let is_refused = match &outcome {
+            let is_refused = matches!(
+                &outcome,
                 Outcome::Posted(Err(Refused::Memory))
-                | Outcome::Arrived(Err(Refused::Memory))
-                | Outcome::Readdressed(Err(Refused::Memory))
-                | Outcome::Hinted(Err(Refused::Memory)) => true,
-                _ => false,
-            };
+                    | Outcome::Arrived(Err(Refused::Memory))
+                    | Outcome::Readdressed(Err(Refused::Memory))
+                    | Outcome::Hinted(Err(Refused::Memory))
+            );
             if !is_refused {
                 break outcome;
             }
