@@ -380,6 +380,19 @@ fn figures_of_who_takes_the_place_of_a_card_have_their_name() {
     }
 }
 
+/// Whatever is around it.
+#[test]
+fn an_engine_inside_a_concurrent_one_has_its_substitute_named() {
+    for kind in ["locked:", "sharded:shards=2,", "split:"] {
+        let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
+        let output = bench(&[KINDS[4], &["--concurrent", &name, "--json", "-"]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = value["callers"].as_array().unwrap();
+        assert!(rows.len() == 6 && rows.iter().all(|row| row["substitute"] == "list"), "{value}");
+    }
+}
+
 /// Whoever reads the JSON alone may judge how far it is to be trusted.
 #[test]
 fn every_measurement_says_how_busy_the_machine_is() {
