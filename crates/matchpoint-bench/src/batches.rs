@@ -91,6 +91,8 @@ pub struct BatchRate {
     pub callers: usize,
     /// The engine's name.
     pub engine: String,
+    /// Who matched in the place of an engine inside, if anybody did: see [`Concurrent::substitute`].
+    pub substitute: Option<String>,
     /// Million messages matched per second: the median of the repetitions.
     pub median: f64,
     /// A quarter of the repetitions were slower.
@@ -148,8 +150,8 @@ pub fn batches(
                     }
                 }
             }
-            for ((_, samples), name) in engines.into_iter().zip(&options.engines) {
-                rates.push(samples.rate(posts, callers, name));
+            for ((engine, samples), name) in engines.into_iter().zip(&options.engines) {
+                rates.push(samples.rate(posts, callers, (name.clone(), engine.substitute())));
             }
         }
     }
@@ -181,7 +183,12 @@ impl Samples {
         self.timed += post_ns.len();
     }
 
-    fn rate(mut self, posts: Posts, callers: usize, engine: &str) -> BatchRate {
+    fn rate(
+        mut self,
+        posts: Posts,
+        callers: usize,
+        (engine, substitute): (String, Option<String>),
+    ) -> BatchRate {
         let post = (self.timed > 0).then(|| PostCost {
             median_ns: median(&mut self.medians_ns),
             p99_ns: median(&mut self.p99s_ns),
@@ -189,8 +196,7 @@ impl Samples {
         });
         let median = median(&mut self.rates);
         let (p25, p75) = (percentile(&self.rates, 0.25), percentile(&self.rates, 0.75));
-        let engine = engine.to_owned();
-        BatchRate { posts, callers, engine, median, p25, p75, post, is_right: !self.is_wrong }
+        BatchRate { posts, callers, engine, substitute, median, p25, p75, post, is_right: !self.is_wrong }
     }
 }
 

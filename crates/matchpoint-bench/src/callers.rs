@@ -81,6 +81,8 @@ pub struct CallerRate {
     pub callers: usize,
     /// The engine's name.
     pub engine: String,
+    /// Who matched in the place of an engine inside, if anybody did: see [`Concurrent::substitute`].
+    pub substitute: Option<String>,
     /// Million messages matched per second, of all callers together: the median of the repetitions.
     pub median: f64,
     /// A quarter of the repetitions were slower.
@@ -125,10 +127,11 @@ pub fn callers(
                     }
                 }
             }
-            for ((_, mut samples, is_right), name) in engines.into_iter().zip(&options.engines) {
+            for ((engine, mut samples, is_right), name) in engines.into_iter().zip(&options.engines) {
                 let median = median(&mut samples);
                 let (p25, p75) = (percentile(&samples, 0.25), percentile(&samples, 0.75));
-                rates.push(CallerRate { sharing, callers, engine: name.clone(), median, p25, p75, is_right });
+                let (engine, substitute) = (name.clone(), engine.substitute());
+                rates.push(CallerRate { sharing, callers, engine, substitute, median, p25, p75, is_right });
             }
         }
     }

@@ -49,6 +49,8 @@ pub struct Latencies {
 pub struct EngineLatency {
     /// Its name.
     pub engine: String,
+    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
+    pub substitute: Option<String>,
     /// All calls of all stages that were finished.
     pub all: Percentiles,
     /// Stage by stage.
@@ -134,9 +136,9 @@ pub fn latency(
             return Ok(None);
         }
         let mut stages = Vec::new();
-        let (mut all, mut all_once) = (Vec::new(), Vec::new());
+        let (mut all, mut all_once, mut substitute) = (Vec::new(), Vec::new(), None);
         for scenario in &scenarios {
-            for (stage, times) in measured(name, scenario, options, clock_ns)? {
+            for (stage, times) in measured(name, scenario, options, clock_ns, &mut substitute)? {
                 if stage.given_up.is_none() {
                     all.extend(times.shortest);
                     all_once.extend(times.once);
@@ -144,7 +146,8 @@ pub fn latency(
                 stages.push(stage);
             }
         }
-        engines.push(EngineLatency { engine: name.clone(), all: Percentiles::of(all, all_once), stages });
+        let (engine, all) = (name.clone(), Percentiles::of(all, all_once));
+        engines.push(EngineLatency { engine, substitute, all, stages });
     }
     Ok(Some(Latencies {
         entries: options.entries,
@@ -241,6 +244,7 @@ fn measured(
     scenario: &[Planned],
     options: &LatencyOptions,
     clock_ns: f64,
+    substitute: &mut Option<String>,
 ) -> Result<Vec<(Stage, Times)>, NameError> {
     let mut stages: Vec<(Option<String>, Times)> =
         scenario.iter().map(|_| (None, Times { shortest: Vec::new(), once: Vec::new() })).collect();
@@ -266,6 +270,9 @@ fn measured(
                 *given_up = why;
                 break;
             }
+        }
+        if substitute.is_none() {
+            *substitute = engine.substitute().map(str::to_owned);
         }
     }
     Ok(scenario

@@ -192,6 +192,7 @@ impl Contestant {
             workload: job.name().to_owned(),
             n: job.n(),
             engine: name.to_owned(),
+            substitute: self.engines.iter().find_map(|engine| engine.substitute()).map(str::to_owned),
             outcome,
             attempts_mean: self.attempts_mean,
             bytes_peak: self.engines.iter().map(|engine| engine.footprint().peak_bytes).max().unwrap_or(0),

@@ -47,6 +47,8 @@ pub struct Cost {
 pub struct OffloadCost {
     /// The engine's name.
     pub engine: String,
+    /// Who matched in its place, if anybody did: see [`Engine::substitute`].
+    pub substitute: Option<String>,
     /// A post in the application's own thread, and handed to the other.
     pub post: Cost,
     /// See [`OffloadCost::post`].
@@ -107,8 +109,10 @@ pub fn offload(
         }
         let [post, post_offloaded, arrive, completion_offloaded] = samples.map(cost);
         let fell_back = offload.fell_back();
+        let there = offload.with_engine(|other| other.substitute().map(str::to_owned));
         costs.push(OffloadCost {
             engine: name.clone(),
+            substitute: own.substitute().map(str::to_owned).or(there),
             post,
             post_offloaded,
             arrive,

@@ -157,6 +157,8 @@ pub struct Rate {
     pub scenario: Scenario,
     /// The engine's name as given, its threads apart.
     pub engine: String,
+    /// Who matched in the engine's place, if anybody did: see [`Engine::substitute`].
+    pub substitute: Option<String>,
     /// Its threads, if it has such a parameter.
     pub threads: Option<usize>,
     /// Million messages per second: the median of the repetitions.
@@ -381,6 +383,7 @@ impl Contestant {
             p75: percentile(&self.samples, 0.75),
             samples: self.samples.len(),
             engine: self.name,
+            substitute: self.engine.as_ref().and_then(|engine| engine.substitute()).map(str::to_owned),
             threads: self.threads,
             counted: counted.collect(),
             wrong: self.wrong,

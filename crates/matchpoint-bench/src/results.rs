@@ -26,6 +26,8 @@ pub struct Cell {
     pub n: usize,
     /// The engine's name.
     pub engine: String,
+    /// Who matched in its place, if anybody did: see [`Engine::substitute`](matchpoint::Engine::substitute).
+    pub substitute: Option<String>,
     /// What came of it.
     pub outcome: Outcome,
     /// Entries examined per matched message, posted and unexpected together; `None` if that was too slow to count.

@@ -22,6 +22,7 @@ use crate::analyze::stop_on_interrupt;
 use crate::cli::{Bench, TRACE};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
+use crate::load::Load;
 use crate::output::Outputs;
 use crate::report::bench::{batches as beside, gpu, json, plot, rate, terminal, threads};
 
@@ -42,10 +43,10 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
     if arguments.latency {
-        let latencies = measure_latency(arguments, &progress)?;
-        files.write_json(|out| json::write_latency(&latencies, out))?;
-        return files
-            .finish(&terminal::latency(&latencies, columns()), |out| json::write_latency(&latencies, out));
+        let (latencies, load) = measure_latency(arguments, &progress)?;
+        let write = |out: &mut dyn Write| json::write_latency(&latencies, load, out);
+        files.write_json(write)?;
+        return files.finish(&terminal::latency(&latencies, columns()), write);
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
@@ -62,10 +63,10 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.offload {
         return offloaded(arguments, files, &progress);
     }
-    let results = measure(arguments, &progress)?;
-    files.write_json(|out| json::write(&results, out))?;
+    let (results, load) = measure(arguments, &progress)?;
+    files.write_json(|out| json::write(&results, load, out))?;
     files.write_plot(&results)?;
-    files.finish(&terminal::render(&results, columns()), |out| json::write(&results, out))?;
+    files.finish(&terminal::render(&results, columns()), |out| json::write(&results, load, out))?;
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
@@ -95,11 +96,11 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let rates = measured(shown(progress, |tell| rates(&options, tell)))?;
-    files.write_json(|out| rate::json(&rates, out))?;
+    let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
+    files.write_json(|out| rate::json(&rates, load, out))?;
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(|form| plot::rate::render(&rates, form))?;
-    files.finish(&rate::terminal(&rates, columns()), |out| rate::json(&rates, out))?;
+    files.finish(&rate::terminal(&rates, columns()), |out| rate::json(&rates, load, out))?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
@@ -121,9 +122,9 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         bursts: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let rates = measured(shown(progress, |tell| callers(&options, tell)))?;
-    files.write_json(|out| threads::callers_json(&rates, out))?;
-    files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, out))?;
+    let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
+    files.write_json(|out| threads::callers_json(&rates, load, out))?;
+    files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, load, out))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -149,9 +150,9 @@ fn beside_batches(
         batches: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let rates = measured(shown(progress, |tell| batches(&options, tell)))?;
-    files.write_json(|out| beside::json(&rates, out))?;
-    files.finish(&beside::terminal(&rates, columns()), |out| beside::json(&rates, out))?;
+    let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
+    files.write_json(|out| beside::json(&rates, load, out))?;
+    files.finish(&beside::terminal(&rates, columns()), |out| beside::json(&rates, load, out))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -172,10 +173,10 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
         repeats: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let costs = measured(shown(progress, |tell| offload(&options, tell)))?;
-    files.write_json(|out| threads::offload_json(&options, &costs, out))?;
+    let (costs, load) = measured(progress, |tell| offload(&options, tell))?;
+    files.write_json(|out| threads::offload_json(&options, &costs, load, out))?;
     let tables = threads::offload(&options, &costs, columns());
-    files.finish(&tables, |out| threads::offload_json(&options, &costs, out))?;
+    files.finish(&tables, |out| threads::offload_json(&options, &costs, load, out))?;
     let wrong = costs.iter().find(|cost| !cost.is_right);
     wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
 }
@@ -185,15 +186,15 @@ const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let jobs = jobs_on_card(arguments, progress)?;
-    let (description, results) = match &arguments.from {
+    let ((description, results), load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
         None => measured_now(arguments.card, &jobs, progress)?,
     };
-    files.write_json(|out| gpu::json(&description, &results, out))?;
+    files.write_json(|out| gpu::json(&description, &results, load, out))?;
     files.write_csv(|out| gpu::csv(&results, out))?;
     files.draw(|form| plot::gpu::render(&description, &results, form))?;
     files.finish(&gpu::terminal(&description, &results, columns()), |out| {
-        gpu::json(&description, &results, out)
+        gpu::json(&description, &results, load, out)
     })
 }
 
@@ -233,11 +234,11 @@ fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
     progress: &Progress,
-) -> Result<gpu::OnCard<'a>, Failure> {
+) -> Result<(gpu::OnCard<'a>, Option<f64>), Failure> {
     let failed = |error: CardError| Failure::Message(error.to_string());
     let card = Card::open(ordinal).map_err(failed)?;
     let description = card.description().map_err(failed)?;
-    let results = measured(shown(progress, |tell| -> Result<_, CardError> {
+    let (results, load) = measured(progress, |tell| -> Result<_, CardError> {
         let mut results = Vec::with_capacity(jobs.len());
         for (done, job) in jobs.iter().enumerate() {
             if !tell(done, jobs.len(), &job.label) {
@@ -246,11 +247,15 @@ fn measured_now<'a>(
             results.push((job, job.measure(&card)?));
         }
         Ok(Some(results))
-    }))?;
-    Ok((description, results))
+    })?;
+    Ok(((description, results), load))
 }
 
-fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<gpu::OnCard<'a>, Failure> {
+/// The load is that of then.
+fn measured_before<'a>(
+    path: &Path,
+    jobs: &'a [figures::Job],
+) -> Result<(gpu::OnCard<'a>, Option<f64>), Failure> {
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(
@@ -259,13 +264,24 @@ fn measured_before<'a>(path: &Path, jobs: &'a [figures::Job]) -> Result<gpu::OnC
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
-    let document = serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
-    gpu::read(&document, jobs).map_err(unread)
+    let document: serde_json::Value =
+        serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    let load = document["load"].as_f64();
+    Ok((gpu::read(&document, jobs).map_err(unread)?, load))
 }
 
-/// What came of a measurement that may fail, or be stopped.
-fn measured<T, E: Display>(results: Result<Option<T>, E>) -> Result<T, Failure> {
-    results.map_err(|error| Failure::Message(error.to_string()))?.ok_or(Failure::Interrupted)
+/// Makes a measurement that may fail, or be stopped, while a bar on a terminal shows how far it is: what came of it, and the
+/// load of the machine before, where it is known. Says so first if that is much.
+fn measured<T, E: Display>(
+    progress: &Progress,
+    measure: impl FnOnce(&mut dyn FnMut(usize, usize, &str) -> bool) -> Result<Option<T>, E>,
+) -> Result<(T, Option<f64>), Failure> {
+    let load = Load::now();
+    if let Some(warning) = load.and_then(Load::warning) {
+        anstream::eprintln!("matchpoint: {warning}");
+    }
+    let results = shown(progress, measure).map_err(|error| Failure::Message(error.to_string()))?;
+    Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
 /// What is written beside the tables.
@@ -362,20 +378,20 @@ fn engines(arguments: &Bench) -> Vec<String> {
     if arguments.engines.is_empty() { all() } else { arguments.engines.clone() }
 }
 
-fn measure(arguments: &Bench, progress: &Progress) -> Result<Results, Failure> {
+fn measure(arguments: &Bench, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
     let jobs = jobs(arguments, progress)?;
     let options = Options { engines: engines(arguments), budget: arguments.budget, is_cold: arguments.cold };
-    measured(shown(progress, |tell| matchpoint_bench::run(&options, &jobs, tell)))
+    measured(progress, |tell| matchpoint_bench::run(&options, &jobs, tell))
 }
 
-fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<Latencies, Failure> {
+fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies, Option<f64>), Failure> {
     let options = LatencyOptions {
         engines: engines(arguments),
         entries: arguments.entries as usize,
         repetitions: LATENCY_REPETITIONS,
         budget: arguments.budget,
     };
-    measured(shown(progress, |tell| latency(&options, tell)))
+    measured(progress, |tell| latency(&options, tell))
 }
 
 fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint_calibrate::conversation::Conversation;
@@ -15,9 +14,7 @@ use matchpoint_calibrate::{CalibrateError, program};
 
 use crate::failure::Failure;
 use crate::job;
-
-/// Between two lines where there is no terminal.
-const PLAIN: Duration = Duration::from_secs(10);
+use crate::lines::Lines;
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}  {eta} left";
 
@@ -78,8 +75,14 @@ where
     let stop = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGINT, stop.clone())
         .map_err(|error| Failure::Message(format!("cannot watch for signals: {error}")))?;
-    let mut talking =
-        Talking { talk: Some(talk), stop: stop.clone(), thread: None, steps: None, bar: bar(), told: None };
+    let mut talking = Talking {
+        talk: Some(talk),
+        stop: stop.clone(),
+        thread: None,
+        steps: None,
+        bar: bar(),
+        lines: Lines::at_once(),
+    };
     let status = job::run(command, &mut talking)?;
     if let Some(bar) = talking.bar {
         bar.finish_and_clear();
@@ -104,8 +107,8 @@ struct Talking<F, T, E> {
     thread: Option<JoinHandle<Result<T, E>>>,
     steps: Option<Receiver<Shown>>,
     bar: Option<ProgressBar>,
-    /// When a line said how far it is, where there is no bar.
-    told: Option<Instant>,
+    /// Where there is no bar.
+    lines: Lines,
 }
 
 impl<F, T, E> job::Watcher for Talking<F, T, E>
@@ -134,14 +137,9 @@ where
             bar.set_length(last.total as u64);
             bar.set_position(last.done as u64);
             bar.set_message(last.next);
-        } else if self.told.is_none_or(|told| told.elapsed() >= PLAIN) {
-            anstream::eprintln!(
-                "matchpoint: {} of {} measurements; next: {}",
-                last.done,
-                last.total,
-                last.next
-            );
-            self.told = Some(Instant::now());
+        } else {
+            let line = || format!("{} of {} measurements; next: {}", last.done, last.total, last.next);
+            self.lines.tell(line);
         }
     }
 }

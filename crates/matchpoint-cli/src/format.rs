@@ -98,6 +98,11 @@ pub fn at_ranks(ranks: u32, of_ranks: u32) -> String {
     if ranks == of_ranks { String::new() } else { format!(" at {ranks} of {of_ranks} ranks") }
 }
 
+/// Whose figures they are, of an engine that was asked for: another's, if that matched in its place.
+pub fn in_place(engine: &str, substitute: Option<&str>) -> String {
+    substitute.map_or_else(|| engine.to_owned(), |substitute| format!("{substitute} for {engine}"))
+}
+
 /// `128 B`, `41.0 KiB`, `1.20 MiB`.
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -11,12 +11,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::job::Watcher;
+use crate::lines::PLAIN;
 use crate::top::snapshot::State;
 use crate::top::watch::Watch;
 use crate::top::{REFRESH, table};
-
-/// Between two lines where there is no terminal.
-const PLAIN: Duration = Duration::from_secs(10);
 
 /// What a look may take: signals are waiting.
 const LOOK: Duration = Duration::from_millis(300);

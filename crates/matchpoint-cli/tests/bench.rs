@@ -18,8 +18,17 @@ fn text(bytes: &[u8]) -> &str {
 fn json(arguments: &[&str]) -> Value {
     let output = bench(&[arguments, &["--json", "-"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stderr), "", "nothing but the JSON in a pipe");
+    assert_eq!(said(&output), "", "nothing but the JSON in a pipe");
     serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// What it said on standard error, but for how busy the machine is: these tests are not alone on it.
+fn said(output: &Output) -> String {
+    text(&output.stderr).lines().filter(|line| !is_warning(line)).collect::<Vec<_>>().join("\n")
+}
+
+fn is_warning(line: &str) -> bool {
+    line.starts_with("matchpoint: the machine is busy: ")
 }
 
 const QUICK: [&str; 2] = ["--budget", "0.02"];
@@ -278,6 +287,8 @@ fn an_engine_that_refuses_does_not_measure_well() {
 #[test]
 fn several_callers_and_offloading_are_told() {
     let value = json(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);
+    let page = bench(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);
+    assert!(text(&page.stdout).contains(" 1 caller  ") && text(&page.stdout).contains(" 2 callers"));
     let rates = value["callers"].as_array().unwrap();
     assert_eq!(rates.len(), 3 * 2 * 2);
     assert!(
@@ -320,6 +331,108 @@ fn batches_beside_callers_are_told() {
     let told = bench(&[&few[..], &["--concurrent", "split:engine=list"]].concat());
     let told = text(&told.stdout);
     assert!(told.contains("Posted while a batch is under way: the envelopes that the batch has"), "{told}");
+}
+
+/// A measurement of each kind that engines of cards may be named in, so short that it measures nothing.
+const KINDS: [&[&str]; 5] = [
+    &["-w", "last:8", "-w", "last:64", "--budget", "0.01"],
+    &["--latency", "--entries", "1000"],
+    &[
+        "--message-rate",
+        "--messages",
+        "9",
+        "--repeats",
+        "1",
+        "--windows",
+        "4",
+        "--work-ns",
+        "0",
+        "--repetitions",
+        "1",
+    ],
+    &["--offload", "--messages", "9", "--repeats", "1", "--repetitions", "1"],
+    &["--callers", "1,2", "--repeats", "3", "--repetitions", "1"],
+];
+
+/// The figures of whoever stands in for a card are not the card's: whoever reads them is told, in every form.
+#[test]
+fn figures_of_who_takes_the_place_of_a_card_have_their_name() {
+    const CARD: &str = "gpu_ordered:card=999,fallback=list";
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let named = format!("list for {CARD}");
+    for (at, kind) in KINDS.into_iter().enumerate() {
+        let is_concurrent = kind[0] == "--callers";
+        let option = if is_concurrent { "--concurrent" } else { "-e" };
+        let inside =
+            |engine: &str| if is_concurrent { format!("locked:engine={engine}") } else { engine.to_owned() };
+        let (list, card) = (inside("list"), inside(CARD));
+        let path = file("a.json");
+        let engines = [option, &list, option, &card, "--json", &path];
+        let output = bench(&[kind, &engines].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let members = ["results", "engines", "rates", "offload", "callers"];
+        let rows = value[members[at]].as_array().unwrap();
+        for row in rows {
+            let expected = if row["engine"] == card.as_str() { Value::from("list") } else { Value::Null };
+            assert_eq!(row.get("substitute"), Some(&expected), "{row}");
+        }
+        assert!(rows.iter().any(|row| row["engine"] == card.as_str()), "{value}");
+        let page = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            page.contains(&if is_concurrent { format!("list for {card}") } else { named.clone() }),
+            "{page}"
+        );
+        assert!(!page.contains("list for list"), "{page}");
+    }
+    let page = bench(&[KINDS[0], &["-e", "list", "-e", CARD]].concat());
+    let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(page.contains(&format!("Substitute: `list` matched in the place of `{CARD}`.")), "{page}");
+    for (kind, form) in [(0, "svg"), (0, "html"), (2, "svg"), (2, "html")] {
+        let (plot, csv) = (file(&format!("plot.{form}")), file("a.csv"));
+        let more = ["-e", "list", "-e", CARD, "--plot", &plot];
+        let csv_too = if kind == 2 { &["--csv", &csv][..] } else { &[] };
+        assert!(bench(&[KINDS[kind], &more, csv_too].concat()).status.success());
+        let drawn = fs::read_to_string(plot).unwrap();
+        // What has no room is shown to a pointer; what is shown at once says whose figures they are.
+        assert!(drawn.contains(&named) && drawn.contains(">list for gpu_"), "{form}: {drawn}");
+    }
+    let mut table = csv::Reader::from_path(file("a.csv")).unwrap();
+    let column = table.headers().unwrap().iter().position(|name| name == "substitute").unwrap();
+    for row in table.records().map(Result::unwrap) {
+        assert_eq!(&row[column], if &row[3] == CARD { "list" } else { "" }, "{row:?}");
+    }
+}
+
+/// Whatever is around it.
+#[test]
+fn an_engine_inside_a_concurrent_one_has_its_substitute_named() {
+    for kind in ["locked:", "sharded:shards=2,", "split:"] {
+        let name = format!("{kind}engine=gpu_ordered:card=999,fallback=list");
+        let output = bench(&[KINDS[4], &["--concurrent", &name, "--json", "-"]].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let rows = value["callers"].as_array().unwrap();
+        assert!(rows.len() == 6 && rows.iter().all(|row| row["substitute"] == "list"), "{value}");
+    }
+}
+
+/// Whoever reads the JSON alone may judge how far it is to be trusted.
+#[test]
+fn every_measurement_says_how_busy_the_machine_is() {
+    let cores = fs::read_to_string("/proc/stat").map_or(0, |stat| stat.matches("\ncpu").count());
+    for kind in KINDS {
+        let output = bench(
+            &[kind, &["--json", "-"], if kind[0] == "--callers" { &[] } else { &["-e", "list"] }].concat(),
+        );
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let load = value.get("load").unwrap_or_else(|| panic!("{kind:?}")).as_f64();
+        assert_eq!(load.is_some(), cfg!(target_os = "linux"), "{kind:?}");
+        let is_busy = load.is_some_and(|load| load >= cores as f64 - 0.9);
+        assert_eq!(text(&output.stderr).lines().any(is_warning), is_busy, "{load:?}, {cores} cores");
+    }
 }
 
 /// Where there is no card this is all that can be seen; with one, that takes half a minute.

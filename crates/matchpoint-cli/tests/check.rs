@@ -1,7 +1,8 @@
 //! `matchpoint check`: our engines, and libraries that are right, wrong, or none.
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::{env, fs, str};
 
 use matchpoint::engines::REGISTRY;
@@ -59,6 +60,19 @@ fn every_engine_is_checked_unless_some_are_named() {
     }
     let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100", "--deep=0"]);
     assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 2);
+}
+
+/// Hours of streams: who waits for them in a job's log sees that they go on.
+#[test]
+fn what_takes_long_is_told_without_a_terminal() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    command.args(["check", "list", "--streams=1000000", "--events=100", "--deep=0"]);
+    let mut check = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(check.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    check.kill().unwrap();
+    check.wait().unwrap();
+    assert!(line.starts_with("matchpoint: list: ") && line.contains(" streams; next: "), "{line}");
 }
 
 #[test]

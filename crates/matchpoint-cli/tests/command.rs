@@ -279,6 +279,39 @@ fn reports_name_who_took_the_place_of_a_card() {
     assert!(instead["bytes_max"].as_u64() > list["bytes_max"].as_u64(), "{instead}");
 }
 
+/// A law that is kept, or broken, is so by whoever matched.
+#[test]
+fn a_check_names_who_took_the_place_of_a_card() {
+    let check = |engine: &str, order: &str| {
+        let few = ["--streams", "1", "--events", "100", "--deep", "0", "--order", order];
+        let output = matchpoint(&[&["check", engine, "--json", "-"], &few[..]].concat());
+        let text = matchpoint(&[&["check", engine], &few[..]].concat());
+        let value: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+        (value["engines"][0].clone(), stdout(&text).to_owned())
+    };
+    let (kept, text) = check(&format!("{NO_CARD},fallback=list"), "total");
+    assert_eq!((kept["substitute"].as_str(), &kept["substitute_streams"]), (Some("list"), &kept["streams"]));
+    assert!(text.starts_with(&format!("list for {NO_CARD},fallback=list: ")), "{text}");
+    assert!(!text.contains("at the end of"), "{text}");
+    let (broken, text) = check(&format!("{NO_CARD},fallback=rank_array:order=per_source"), "total");
+    assert_eq!(broken["substitute"], "rank_array:order=per_source", "{broken}");
+    assert!(broken["law_broken"].is_object() && broken["substitute_streams"].is_null(), "{broken}");
+    assert!(
+        text.contains("rank_array:order=per_source for gpu_ordered") && text.contains("BREAKS A LAW"),
+        "{text}"
+    );
+    let (own, text) = check("list", "total");
+    assert_eq!((own.get("substitute"), text.starts_with("list: ")), (Some(&serde_json::Value::Null), true));
+    // Its tables become full in some streams alone.
+    let (some, text) = check("optimistic:bins=4,capacity=8,full=software", "total");
+    let streams = some["substitute_streams"].as_u64().unwrap();
+    assert!(
+        streams > 0 && streams < some["streams"].as_u64().unwrap() && some["substitute"] == "hybrid",
+        "{some}"
+    );
+    assert!(text.contains(&format!("at the end of {streams} of ")), "{text}");
+}
+
 /// Its workload has receives from any source: that they are refused is no wrong answer.
 #[test]
 fn what_an_engine_demands_is_no_mistake_of_it() {

@@ -11,7 +11,7 @@ use crate::deep;
 use crate::disguise::Disguise;
 use crate::generate::{self, SHAPES};
 use crate::law::Broken;
-use crate::run::run;
+use crate::run::{Run, run};
 use crate::shrink::shrink;
 use crate::terms::{Calls, Terms};
 use crate::turns::check_by_turns;
@@ -86,6 +86,17 @@ pub struct Report {
     pub events: u64,
     /// Messages matched with receives, in all.
     pub matches: u64,
+    /// The engine that matched in the place of the one that was asked for, if any did.
+    pub substitute: Option<Substitute>,
+}
+
+/// An engine that matched in the place of another, which could not: see [`Engine::substitute`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Substitute {
+    /// Its name; that in the first such stream, if several have several.
+    pub name: String,
+    /// Streams at the end of which it did, from the first call or some later one on.
+    pub streams: u64,
 }
 
 /// A law that an engine breaks, and the shortest script found that shows it.
@@ -97,6 +108,8 @@ pub struct Violation {
     pub events: Vec<Event>,
     /// The stream that it was first seen in.
     pub stream: String,
+    /// Who matched in the engine's place as the script was played, if anybody did: the law is broken by that.
+    pub substitute: Option<String>,
 }
 
 impl Display for Violation {
@@ -173,10 +186,20 @@ pub fn check_watched(
 }
 
 impl Report {
+    /// Of one stream in which no law was broken.
+    pub(crate) fn of(run: Run) -> Self {
+        let substitute = run.substitute.map(|name| Substitute { name, streams: 1 });
+        Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
+    }
+
     fn add(&mut self, other: Report) {
         self.streams += other.streams;
         self.events += other.events;
         self.matches += other.matches;
+        if let Some(more) = other.substitute {
+            let substitute = self.substitute.get_or_insert(Substitute { streams: 0, ..more.clone() });
+            substitute.streams += more.streams;
+        }
     }
 }
 
@@ -194,10 +217,10 @@ pub fn check_events(
     let played = |events: &[Event]| run(&mut *factory(), events, terms);
     let first = played(&events);
     let Some(broken) = first.broken else {
-        return Ok(Report { streams: 1, events: first.played.len() as u64, matches: first.matches });
+        return Ok(Report::of(first));
     };
     let same = |events: &[Event]| played(events).broken.is_some_and(|other| other.law == broken.law);
     let shrunk = played(&shrink(first.played, &same));
-    let (broken, events) = (shrunk.broken.unwrap_or(broken), shrunk.played);
-    Err(Box::new(Violation { broken, events, stream: stream() }))
+    let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
+    Err(Box::new(Violation { broken, events, stream: stream(), substitute }))
 }

@@ -29,7 +29,7 @@ mod shrink;
 mod terms;
 mod turns;
 
-pub use check::{Options, Report, Violation, check, check_events, check_watched};
+pub use check::{Options, Report, Substitute, Violation, check, check_events, check_watched};
 pub use choices::Choices;
 pub use disguise::Disguise;
 pub use judge::Judge;

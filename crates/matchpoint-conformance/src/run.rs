@@ -17,6 +17,9 @@ pub struct Run {
     pub matches: u64,
     /// The law broken by the last event played, or by closing everything after it.
     pub broken: Option<Broken>,
+    /// Who matched in the engine's place by then, before everything was closed: see
+    /// [`Engine::substitute`].
+    pub substitute: Option<String>,
 }
 
 /// Queues up to this long are compared in full after each event, longer ones after each 64th, or after a call that is rare if it is
@@ -43,8 +46,14 @@ pub fn run(engine: &mut dyn Engine, events: &[Event], terms: impl Into<Terms>) -
             }
         }
     }
+    let substitute = substitute(engine);
     let broken = broken.or_else(|| watch.close_all(engine).err());
-    Run { played, matches: watch.matches(), broken }
+    Run { played, matches: watch.matches(), broken, substitute }
+}
+
+/// Who matches in an engine's place; of one that panics as it is asked nobody is known.
+pub(crate) fn substitute(engine: &dyn Engine) -> Option<String> {
+    guarded(|| engine.substitute().map(str::to_owned)).ok().flatten()
 }
 
 /// A judge beside an engine, and how many events ago it compared both queues in full.

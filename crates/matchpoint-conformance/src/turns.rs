@@ -9,7 +9,7 @@ use matchpoint::{Engine, Event};
 
 use crate::check::{Factory, Report, Violation, check_events};
 use crate::law::{Broken, Law};
-use crate::run::{Run, Watch, guarded, run};
+use crate::run::{Run, Watch, guarded, run, substitute};
 use crate::shrink::shrink;
 use crate::terms::Terms;
 
@@ -30,11 +30,12 @@ fn run_by_turns(factory: Factory<'_>, events: &[Event], terms: Terms) -> Run {
             }
         }
     }
+    let substitute = engines.iter().find_map(|engine| substitute(&**engine));
     let ended = result.and_then(|()| end(engines, &watches));
     let broken = ended.err().map(|(turn, Broken { how, .. })| {
         Broken::new(Law::Apart, format!("On the {} of two engines: {how}", ["first", "second"][turn]))
     });
-    Run { played, matches: watches.iter().map(Watch::matches).sum(), broken }
+    Run { played, matches: watches.iter().map(Watch::matches).sum(), broken, substitute }
 }
 
 /// Compares both, ends the first as it is, and sees what that did to the second.
@@ -76,7 +77,7 @@ pub(crate) fn check_by_turns(
     let played = |events: &[Event]| run_by_turns(factory, events, terms);
     let first = played(events);
     let Some(broken) = first.broken else {
-        return Ok(Report { streams: 1, events: first.played.len() as u64, matches: first.matches });
+        return Ok(Report::of(first));
     };
     for half in halves(&first.played) {
         check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
@@ -87,6 +88,6 @@ pub(crate) fn check_by_turns(
         both.broken.is_some() && halves(&both.played).iter().all(alone)
     };
     let shrunk = played(&shrink_by_turns(first.played, &entangled));
-    let (broken, events) = (shrunk.broken.unwrap_or(broken), shrunk.played);
-    Err(Box::new(Violation { broken, events, stream: stream.to_owned() }))
+    let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
+    Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute }))
 }

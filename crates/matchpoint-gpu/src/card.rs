@@ -16,7 +16,7 @@ use cudarc::nvrtc::Ptx;
 use crate::batch::Layout;
 use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
-use crate::machine::{Grid, Machine, Memory};
+use crate::machine::{Grid, Lasts, Machine, Memory};
 
 /// Why a card could not do it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -371,6 +371,11 @@ impl Card {
         Ok(Stay { ordinal })
     }
 
+    /// Whether a kernel stays here, as they are counted.
+    fn has_staying(&self, staying: &BTreeMap<usize, usize>) -> bool {
+        staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0)
+    }
+
     fn loaded(&self, kernel: Kernel, layout: Layout) -> Option<CudaFunction> {
         locked(&self.functions.loaded).get(&(kernel, layout)).cloned()
     }
@@ -383,12 +388,16 @@ impl Card {
         if let Some(function) = self.loaded(kernel, layout) {
             return Ok(function);
         }
+        // Compiling takes long, and whoever waits for the end of the other asks often.
+        if self.is_occupied() {
+            return Err(CardError::IsStaying(kernel.name()));
+        }
         let program = Program::ALL.into_iter().find(|program| program.kernels().contains(&kernel));
         let program = program.expect("every kernel is of a program");
         let (major, minor) = tried("asking the card", self.context.compute_capability())?;
         let instructions = compile(program, layout, &format!("sm_{major}{minor}"))?;
         let staying = locked(&STAYING);
-        if staying.get(&self.context.ordinal()).is_some_and(|&count| count > 0) {
+        if self.has_staying(&staying) {
             return Err(CardError::IsStaying(kernel.name()));
         }
         let module = self.context.load_module(Ptx::from_binary(instructions)).map_err(not_loaded)?;
@@ -467,8 +476,16 @@ impl Machine for Card {
         Ok(())
     }
 
-    fn may_do_later(error: &CardError) -> bool {
-        matches!(error, CardError::Memory(..))
+    fn lasts(error: &CardError) -> Lasts {
+        match error {
+            CardError::Memory(..) => Lasts::UntilMemory,
+            CardError::IsStaying(_) => Lasts::WhileOccupied,
+            _ => Lasts::ForGood,
+        }
+    }
+
+    fn is_occupied(&self) -> bool {
+        self.has_staying(&locked(&STAYING))
     }
 
     fn shared_bytes_most(&self) -> u32 {

@@ -69,7 +69,7 @@ impl<M: Machine> Compaction<M> {
         grid: Grid,
     ) -> Result<(), M::Error> {
         let kernel = if are_short { Kernel::CompactByWarps } else { Kernel::Compact };
-        let has_opens = batch.opens.is_some();
+        let has_opens = batch.has_opens();
         let shape = Shape {
             batch: batch.arguments(0),
             is_taken: self.is_taken.address(),

@@ -3,8 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::batch::{Layout, Segment};
+use crate::buffer::Buffer;
 use crate::kernels::{DIGITS, Kernel, LONG_PARTS, TILE_THREADS, WARP, ledger_bytes, tile};
-use crate::machine::{Grid, Machine, Memory};
+use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 use crate::wildcards::{Parts, Wildcards};
 
@@ -45,37 +46,56 @@ struct Shape {
 /// Memory for one side: twice what is divided, for a pass reads one and writes the other.
 #[derive(Debug)]
 struct SideMemory<M: Machine> {
-    envelopes: [M::Memory; 2],
-    orders: [M::Memory; 2],
-    counts: M::Memory,
-    totals: M::Memory,
+    envelopes: [Buffer<M>; 2],
+    orders: [Buffer<M>; 2],
+    counts: Buffer<M>,
+    totals: Buffer<M>,
     count: u32,
     tiles: u32,
 }
 
+impl<M: Machine> Default for SideMemory<M> {
+    fn default() -> Self {
+        SideMemory {
+            envelopes: Default::default(),
+            orders: Default::default(),
+            counts: Buffer::default(),
+            totals: Buffer::default(),
+            count: 0,
+            tiles: 0,
+        }
+    }
+}
+
 impl<M: Machine> SideMemory<M> {
-    fn new(machine: &M, count: usize, layout: Layout) -> Result<Self, M::Error> {
+    /// For so many entries.
+    fn fit(&mut self, machine: &M, count: usize, layout: Layout) -> Result<(), M::Error> {
         let tiles = count.div_ceil(tile(layout) as usize);
-        let envelopes = || machine.allocate(count * 8 * layout.envelope_words());
-        let orders = || machine.allocate(count * size_of::<u32>());
-        Ok(SideMemory {
-            envelopes: [envelopes()?, envelopes()?],
-            orders: [orders()?, orders()?],
-            counts: machine.allocate(tiles * DIGITS as usize * size_of::<u32>())?,
-            totals: machine.allocate(DIGITS as usize * size_of::<u32>())?,
-            count: count as u32,
-            tiles: tiles as u32,
-        })
+        for envelopes in &mut self.envelopes {
+            envelopes.reserve(machine, count * 8 * layout.envelope_words())?;
+        }
+        for order in &mut self.orders {
+            order.reserve(machine, count * size_of::<u32>())?;
+        }
+        self.counts.reserve(machine, tiles * DIGITS as usize * size_of::<u32>())?;
+        self.totals.reserve(machine, DIGITS as usize * size_of::<u32>())?;
+        (self.count, self.tiles) = (count as u32, tiles as u32);
+        Ok(())
+    }
+
+    fn bytes(&self) -> u64 {
+        let all = self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals]);
+        all.map(Buffer::bytes).sum()
     }
 
     /// The first pass reads the batch as it came, the second what the first wrote, and what follows what the second wrote.
-    fn side(&self, pass: usize, batch: &M::Memory, opens: Option<&M::Memory>) -> Side {
+    fn side(&self, pass: usize, batch: &Buffer<M>, opens: u64) -> Side {
         let before = pass.checked_sub(1);
         let after = pass % 2;
         Side {
             from: before.map_or(batch.address(), |before| self.envelopes[before].address()),
             from_order: before.map_or(0, |before| self.orders[before].address()),
-            opens: opens.map_or(0, Memory::address),
+            opens,
             to: self.envelopes[after].address(),
             to_order: self.orders[after].address(),
             counts: self.counts.address(),
@@ -86,16 +106,36 @@ impl<M: Machine> SideMemory<M> {
     }
 }
 
-/// What dividing a batch needs beside the batch: some 25 bytes for each message and 50 for each receive in the packed layout.
+/// What dividing a batch needs beside the batch: some 25 bytes for each message and 50 for each receive in the packed layout. It is
+/// kept for the [next](Self::fit).
 #[derive(Debug)]
 pub struct Division<M: Machine> {
     messages: SideMemory<M>,
     receives: SideMemory<M>,
-    segments: M::Memory,
-    ledger: Option<M::Memory>,
+    segments: Buffer<M>,
+    ledger: Buffer<M>,
+    /// Whether there is one for these batches: the memory may be of earlier ones.
+    has_ledger: bool,
+    /// None as long as it is for no batch.
     parts: u32,
     part_threads: u32,
-    wildcards: Option<Wildcards<M>>,
+    wildcards: Wildcards<M>,
+}
+
+impl<M: Machine> Default for Division<M> {
+    /// For no batch, and without memory.
+    fn default() -> Self {
+        Division {
+            messages: SideMemory::default(),
+            receives: SideMemory::default(),
+            segments: Buffer::default(),
+            ledger: Buffer::default(),
+            has_ledger: false,
+            parts: 0,
+            part_threads: 0,
+            wildcards: Wildcards::default(),
+        }
+    }
 }
 
 impl<M: Machine> Division<M> {
@@ -109,23 +149,40 @@ impl<M: Machine> Division<M> {
     /// # Errors
     /// There is not enough memory.
     pub fn new(machine: &M, batch: &Loaded<M>) -> Result<Self, M::Error> {
+        let mut division = Division::default();
+        division.fit(machine, batch)?;
+        Ok(division)
+    }
+
+    /// From now on for batches as large as this one, in the same memory where it suffices.
+    ///
+    /// # Errors
+    /// There is not enough memory: it is for no batch then.
+    pub fn fit(&mut self, machine: &M, batch: &Loaded<M>) -> Result<(), M::Error> {
+        self.parts = 0;
         let entries = batch.message_count.max(batch.receive_count);
         let most = machine.shared_bytes_most();
-        let part_threads = Kernel::MatchOrdered.threads_within(most, PART_THREADS, batch.layout);
-        let part_entries = PART_ENTRIES * part_threads / PART_THREADS;
+        self.part_threads = Kernel::MatchOrdered.threads_within(most, PART_THREADS, batch.layout);
+        let part_entries = PART_ENTRIES * self.part_threads / PART_THREADS;
         let parts = entries.div_ceil(part_entries as usize).clamp(1, PARTS_MAX);
-        let may_be_long = batch.message_count.min(batch.receive_count) > LONG_PARTS * part_threads as usize;
-        let ledger = may_be_long.then(|| machine.allocate(ledger_bytes(batch.receive_count)));
-        Ok(Division {
-            messages: SideMemory::new(machine, batch.message_count, batch.layout)?,
-            receives: SideMemory::new(machine, batch.receive_count, batch.layout)?,
-            // One more for the wildcard receives.
-            segments: machine.allocate((parts + 1) * size_of::<Segment>())?,
-            ledger: ledger.transpose()?,
-            parts: parts as u32,
-            part_threads,
-            wildcards: Wildcards::new(machine, batch, parts)?,
-        })
+        let meeting = batch.message_count.min(batch.receive_count);
+        self.has_ledger = meeting > LONG_PARTS * self.part_threads as usize;
+        if self.has_ledger {
+            self.ledger.reserve(machine, ledger_bytes(batch.receive_count))?;
+        }
+        // One more for the wildcard receives.
+        self.segments.reserve(machine, (parts + 1) * size_of::<Segment>())?;
+        self.wildcards.fit(machine, batch, parts)?;
+        self.messages.fit(machine, batch.message_count, batch.layout)?;
+        self.receives.fit(machine, batch.receive_count, batch.layout)?;
+        self.parts = parts as u32;
+        Ok(())
+    }
+
+    /// Bytes that were asked of the machine.
+    pub(crate) fn bytes(&self) -> u64 {
+        let sides = self.messages.bytes() + self.receives.bytes();
+        sides + self.segments.bytes() + self.ledger.bytes() + self.wildcards.bytes()
     }
 
     /// Starts matching all of a batch with each other, in MPI's order, by the whole machine: O(messages + receives), but all
@@ -141,12 +198,13 @@ impl<M: Machine> Division<M> {
     /// # Panics
     /// The batch is another than this is for.
     pub fn launch(&mut self, machine: &M, batch: &mut Loaded<M>, seed: u64) -> Result<(), M::Error> {
-        assert_eq!(self.wildcards.is_some(), batch.opens.is_some(), "made for another batch");
+        assert!(self.parts > 0, "made for no batch");
+        assert_eq!(self.wildcards.count(), batch.wildcard_count, "made for another batch");
         let counts = (batch.message_count as u32, batch.receive_count as u32);
         assert_eq!((self.messages.count, self.receives.count), counts, "made for another batch");
         let shape = |pass: usize| Shape {
-            messages: self.messages.side(pass, &batch.messages, None),
-            receives: self.receives.side(pass, &batch.receives, batch.opens.as_ref()),
+            messages: self.messages.side(pass, &batch.messages, 0),
+            receives: self.receives.side(pass, &batch.receives, batch.opens_at()),
             seed,
             segments: self.segments.address(),
             parts: self.parts,
@@ -170,18 +228,18 @@ impl<M: Machine> Division<M> {
             receive_order: self.receives.orders[1].address(),
             matched: batch.matched.address(),
             held: 0,
-            ledger: self.ledger.as_ref().map_or(0, Memory::address),
+            ledger: if self.has_ledger { self.ledger.address() } else { 0 },
             seed,
             segment_count: self.parts,
             longest: 0,
         };
         let blocks = self.parts.min(4 * machine.multiprocessors());
         let grid = Grid { blocks, threads: self.part_threads };
-        if let Some(wildcards) = &mut self.wildcards {
+        if batch.has_opens() {
             // Their part is the last of the receives.
             let before = (batch.receive_count - batch.wildcard_count) * size_of::<u32>();
             let wildcards_at = self.receives.orders[1].address() + before as u64;
-            return wildcards.run(machine, batch, &Parts { arguments, grid, wildcards: wildcards_at });
+            return self.wildcards.run(machine, batch, &Parts { arguments, grid, wildcards: wildcards_at });
         }
         self.launch_step(machine, batch, Kernel::MatchOrdered, grid, &arguments)
     }

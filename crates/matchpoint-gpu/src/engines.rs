@@ -62,7 +62,7 @@ fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> 
     let ordinal: usize = arguments.get("card")?;
     let other: String = arguments.get("fallback")?;
     let other = (other != NOBODY).then_some(&*other);
-    match (ready(ordinal, algorithm), other) {
+    match (ready(ordinal, algorithm, other.is_some()), other) {
         (Ok(card), _) => Ok(Box::new(Fallback::new(KernelEngine::new(card, algorithm), other, is_counting)?)),
         (Err(error), Some(other)) => {
             let why = error.to_string();
@@ -76,8 +76,8 @@ fn build(algorithm: Algorithm, arguments: &Arguments<'_>, is_counting: bool) -> 
 }
 
 /// A card that has the algorithm's kernel. Engines of a process share it: a kernel is compiled once, and what engines start
-/// runs one after the other.
-fn ready(ordinal: usize, algorithm: Algorithm) -> Result<Arc<Card>, CardError> {
+/// runs one after the other. One that `can_wait` is made while a kernel stays on the card, too, and gets its own later.
+fn ready(ordinal: usize, algorithm: Algorithm, can_wait: bool) -> Result<Arc<Card>, CardError> {
     static CARDS: LazyLock<Mutex<HashMap<usize, Arc<Card>>>> = LazyLock::new(Mutex::default);
     let mut cards = CARDS.lock().unwrap_or_else(PoisonError::into_inner);
     let card = match cards.get(&ordinal) {
@@ -88,7 +88,10 @@ fn ready(ordinal: usize, algorithm: Algorithm) -> Result<Arc<Card>, CardError> {
             card
         }
     };
-    card.load(algorithm.kernel(), Layout::Packed)?;
+    match card.load(algorithm.kernel(), Layout::Packed) {
+        Err(CardError::IsStaying(_)) if can_wait => {}
+        loaded => loaded?,
+    }
     // One that failed before fails at everything, also if the kernel is there.
     card.has_ended()?;
     Ok(card)

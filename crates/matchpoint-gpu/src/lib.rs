@@ -22,6 +22,7 @@
 //! would.
 
 pub mod batch;
+mod buffer;
 pub mod card;
 mod choice;
 pub mod compaction;
@@ -45,5 +46,5 @@ pub use card::Card;
 pub use division::Division;
 pub use engine::KernelEngine;
 pub use machine::Machine;
-pub use matching::{Algorithm, Loaded, match_batch};
+pub use matching::{Algorithm, Loaded, Matcher, match_batch};
 pub use recorded::Recorded;

@@ -12,12 +12,23 @@ pub struct Grid {
     pub threads: u32,
 }
 
+/// How long a machine that failed at something does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lasts {
+    /// Until there is memory: who asked for it may ask again.
+    UntilMemory,
+    /// As long as something has the machine to itself: see [`Machine::is_occupied`].
+    WhileOccupied,
+    /// Whatever is tried.
+    ForGood,
+}
+
 /// Runs kernels on memory of its own.
 pub trait Machine {
     /// Why it could not.
     type Error: std::error::Error + Send + Sync + 'static;
     /// Memory of its own, given back when dropped.
-    type Memory: Memory;
+    type Memory: Memory + Send;
 
     /// So many bytes, all zero. Aligned for whatever a kernel reads.
     ///
@@ -70,8 +81,13 @@ pub trait Machine {
         arguments: &A,
     ) -> Result<(), Self::Error>;
 
-    /// Whether what failed may do another time: nothing is wrong with the machine.
-    fn may_do_later(_error: &Self::Error) -> bool {
+    /// How long what failed does.
+    fn lasts(_error: &Self::Error) -> Lasts {
+        Lasts::ForGood
+    }
+
+    /// Whether something has the machine to itself, for which kernels may be refused that could run later.
+    fn is_occupied(&self) -> bool {
         false
     }
 

@@ -4,10 +4,11 @@ use bytemuck::{Pod, Zeroable};
 use matchpoint::Hints;
 
 use crate::batch::{Batch, Layout, NONE, Segment};
+use crate::buffer::Buffer;
 use crate::choice::Way;
 use crate::division::Division;
 use crate::kernels::{Kernel, LONG_PARTS, WARP, ledger_bytes};
-use crate::machine::{Grid, Machine, Memory};
+use crate::machine::{Grid, Machine};
 use crate::partition::Partition;
 
 /// How a batch is matched.
@@ -89,15 +90,15 @@ pub(crate) struct Arguments {
     pub longest: u32,
 }
 
-/// A batch in a machine's memory, and its segments.
+/// A batch in a machine's memory, and its segments. The memory is kept for the [next](Self::load).
 #[derive(Debug)]
 pub struct Loaded<M: Machine> {
     pub(crate) layout: Layout,
-    pub(crate) messages: M::Memory,
-    pub(crate) receives: M::Memory,
-    pub(crate) opens: Option<M::Memory>,
-    pub(crate) segments: M::Memory,
-    pub(crate) matched: M::Memory,
+    pub(crate) messages: Buffer<M>,
+    pub(crate) receives: Buffer<M>,
+    opens: Buffer<M>,
+    pub(crate) segments: Buffer<M>,
+    pub(crate) matched: Buffer<M>,
     pub(crate) message_count: usize,
     pub(crate) receive_count: usize,
     pub(crate) wildcard_count: usize,
@@ -107,7 +108,32 @@ pub struct Loaded<M: Machine> {
     meeting: usize,
     /// Whether no receive is of two segments: what a ledger has room for.
     are_disjoint: bool,
-    ledger: Option<M::Memory>,
+    ledger: Buffer<M>,
+    /// Whether there is one of this batch: the memory may be of an earlier one.
+    has_ledger: bool,
+}
+
+impl<M: Machine> Default for Loaded<M> {
+    /// Nothing, and no memory for it.
+    fn default() -> Self {
+        Loaded {
+            layout: Layout::Packed,
+            messages: Buffer::default(),
+            receives: Buffer::default(),
+            opens: Buffer::default(),
+            segments: Buffer::default(),
+            matched: Buffer::default(),
+            message_count: 0,
+            receive_count: 0,
+            wildcard_count: 0,
+            segment_count: 0,
+            longest: 0,
+            meeting: 0,
+            are_disjoint: true,
+            ledger: Buffer::default(),
+            has_ledger: false,
+        }
+    }
 }
 
 impl<M: Machine> Loaded<M> {
@@ -117,8 +143,21 @@ impl<M: Machine> Loaded<M> {
     /// The machine failed, or has not enough memory.
     ///
     /// # Panics
-    /// A segment goes beyond the batch, or that has 2³¹ messages or receives: kernels count to twice as many.
+    /// As of [`load`](Self::load).
     pub fn new(machine: &M, batch: &Batch, segments: &[Segment]) -> Result<Self, M::Error> {
+        let mut loaded = Loaded::default();
+        loaded.load(machine, batch, segments)?;
+        Ok(loaded)
+    }
+
+    /// Copies another batch to the machine in place of what is there, into the same memory where it suffices.
+    ///
+    /// # Errors
+    /// The machine failed, or has not enough memory: nothing is there then that may be matched, until another batch is.
+    ///
+    /// # Panics
+    /// A segment goes beyond the batch, or that has 2³¹ messages or receives: kernels count to twice as many.
+    pub fn load(&mut self, machine: &M, batch: &Batch, segments: &[Segment]) -> Result<(), M::Error> {
         let (message_count, receive_count) = (batch.message_count(), batch.receive_count());
         assert!(
             can_be_counted(message_count.max(receive_count)),
@@ -129,26 +168,41 @@ impl<M: Machine> Loaded<M> {
             assert!(fits(segment.message, segment.message_end, message_count), "{segment:?}");
             assert!(fits(segment.receive, segment.receive_end, receive_count), "{segment:?}");
         }
+        // What fails halfway leaves no counts beyond the memory that is there.
+        (self.message_count, self.receive_count, self.wildcard_count) = (0, 0, 0);
+        (self.segment_count, self.has_ledger) = (0, false);
         let (messages, receives, opens) = batch.words();
-        let matched = vec![NONE; receive_count];
-        Ok(Loaded {
-            layout: batch.layout(),
-            messages: machine.copied(bytemuck::cast_slice(messages))?,
-            receives: machine.copied(bytemuck::cast_slice(receives))?,
-            opens: (batch.wildcards() > 0)
-                .then(|| machine.copied(bytemuck::cast_slice(opens)))
-                .transpose()?,
-            segments: machine.copied(bytemuck::cast_slice(segments))?,
-            matched: machine.copied(bytemuck::cast_slice(&matched))?,
-            message_count,
-            receive_count,
-            wildcard_count: batch.wildcards(),
-            segment_count: segments.len(),
-            longest: segments.iter().map(Segment::entries).max().unwrap_or(0),
-            meeting: segments.iter().map(Segment::meeting).max().unwrap_or(0),
-            are_disjoint: have_own_receives(segments),
-            ledger: None,
-        })
+        self.messages.fill(machine, bytemuck::cast_slice(messages))?;
+        self.receives.fill(machine, bytemuck::cast_slice(receives))?;
+        if batch.wildcards() > 0 {
+            self.opens.fill(machine, bytemuck::cast_slice(opens))?;
+        }
+        self.segments.fill(machine, bytemuck::cast_slice(segments))?;
+        self.matched.fill(machine, bytemuck::cast_slice(&vec![NONE; receive_count]))?;
+        self.layout = batch.layout();
+        (self.message_count, self.receive_count) = (message_count, receive_count);
+        self.wildcard_count = batch.wildcards();
+        self.segment_count = segments.len();
+        self.longest = segments.iter().map(Segment::entries).max().unwrap_or(0);
+        self.meeting = segments.iter().map(Segment::meeting).max().unwrap_or(0);
+        self.are_disjoint = have_own_receives(segments);
+        Ok(())
+    }
+
+    /// Whether any receive leaves anything open.
+    pub(crate) fn has_opens(&self) -> bool {
+        self.wildcard_count > 0
+    }
+
+    /// Where what receives leave open lies, as kernels read it: nowhere, if nothing is.
+    pub(crate) fn opens_at(&self) -> u64 {
+        if self.has_opens() { self.opens.address() } else { 0 }
+    }
+
+    /// Bytes that were asked of the machine.
+    pub(crate) fn bytes(&self) -> u64 {
+        let all = [&self.messages, &self.receives, &self.opens, &self.segments, &self.matched, &self.ledger];
+        all.into_iter().map(Buffer::bytes).sum()
     }
 
     /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers. Blocks have fewer threads than
@@ -167,19 +221,20 @@ impl<M: Machine> Loaded<M> {
         grid: Grid,
         seed: u64,
     ) -> Result<(), M::Error> {
-        assert!(algorithm != Algorithm::Hash || self.opens.is_none(), "hashing knows no wildcards");
+        assert!(algorithm != Algorithm::Hash || !self.has_opens(), "hashing knows no wildcards");
         let kernel = algorithm.kernel();
         let threads = kernel.threads_within(machine.shared_bytes_most(), grid.threads, self.layout);
         let grid = Grid { threads, ..grid };
         let is_long = self.meeting > LONG_PARTS * grid.threads as usize;
-        if algorithm == Algorithm::Ordered && is_long && self.opens.is_none() && self.ledger.is_none() {
+        if algorithm == Algorithm::Ordered && is_long && !self.has_opens() {
             // Two blocks would write into one part of it, and what one reads of the other leads beyond its end.
             assert!(self.are_disjoint, "segments have receives in common");
-            self.ledger = Some(machine.allocate(ledger_bytes(self.receive_count))?);
+            self.ledger.reserve(machine, ledger_bytes(self.receive_count))?;
+            self.has_ledger = true;
         }
         let arguments = self.arguments(seed);
-        // SAFETY: the struct is what the kernels that match are given; every address is of memory that this owns, as long
-        // as `new` made it, and segments are within it; `&mut self` says that nobody else uses it, and the machine runs
+        // SAFETY: the struct is what the kernels that match are given; every address is of memory that this owns, at
+        // least as long as `load` needed it, and segments are within it; `&mut self` says that nobody else uses it, and the machine runs
         // and reads in order.
         #[allow(unsafe_code)]
         unsafe {
@@ -191,13 +246,13 @@ impl<M: Machine> Loaded<M> {
         Arguments {
             messages: self.messages.address(),
             receives: self.receives.address(),
-            opens: self.opens.as_ref().map_or(0, Memory::address),
+            opens: self.opens_at(),
             segments: self.segments.address(),
             message_order: 0,
             receive_order: 0,
             matched: self.matched.address(),
             held: 0,
-            ledger: self.ledger.as_ref().map_or(0, Memory::address),
+            ledger: if self.has_ledger { self.ledger.address() } else { 0 },
             seed,
             segment_count: self.segment_count as u32,
             longest: self.longest as u32,
@@ -210,7 +265,7 @@ impl<M: Machine> Loaded<M> {
     /// The machine failed, or a kernel that was launched.
     pub fn matched(&self, machine: &M) -> Result<Vec<u32>, M::Error> {
         let mut matched = vec![NONE; self.receive_count];
-        machine.read(&self.matched, bytemuck::cast_slice_mut(&mut matched))?;
+        self.matched.read(machine, bytemuck::cast_slice_mut(&mut matched))?;
         Ok(matched)
     }
 }
@@ -232,47 +287,89 @@ fn have_own_receives(segments: &[Segment]) -> bool {
 /// Queues that sources are divided into at most: applications rarely have more than twenty or thirty peers (§VII-A).
 const QUEUES_MAX: usize = 32;
 
-/// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`]. What
-/// [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
+/// Matches a batch that lies on the host, by memory of the machine that is given back. Whoever has many keeps a [`Matcher`].
 ///
 /// # Errors
-/// The machine failed, or has not enough memory.
+/// As of [`Matcher::match_batch`].
 ///
 /// # Panics
-/// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
+/// As of that.
 pub fn match_batch<M: Machine>(
     machine: &M,
     algorithm: Algorithm,
     batch: &Batch,
     seed: u64,
 ) -> Result<Vec<u32>, M::Error> {
-    let (messages, receives) = (batch.message_count(), batch.receive_count());
-    let entries = messages.max(receives);
-    if algorithm == Algorithm::Partitioned {
-        // A warp for each queue, and no fewer entries for it than it has lanes.
-        let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
-        let partition = Partition::by_source(batch, queues).expect("every receive names its source");
-        let mut loaded = Loaded::new(machine, &partition.batch, &partition.segments)?;
-        loaded.launch(machine, algorithm, Grid { blocks: 1, threads: queues as u32 * WARP }, seed)?;
-        return Ok(partition.matched_before(&loaded.matched(machine)?));
+    Matcher::default().match_batch(machine, algorithm, batch, seed)
+}
+
+/// Matches batches one after the other in memory of one machine that it keeps.
+#[derive(Debug)]
+pub struct Matcher<M: Machine> {
+    loaded: Loaded<M>,
+    division: Division<M>,
+}
+
+impl<M: Machine> Default for Matcher<M> {
+    /// Without any memory.
+    fn default() -> Self {
+        Matcher { loaded: Loaded::default(), division: Division::default() }
     }
-    let mut loaded = Loaded::new(machine, batch, &[batch.whole()])?;
-    let mut by = algorithm;
-    if algorithm == Algorithm::Ordered {
-        let has_card = Division::fits(machine, batch.layout());
-        let block = Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
-        match Way::of(messages, receives, batch.wildcards(), block, has_card) {
-            Way::Numbers => {}
-            Way::Votes => by = Algorithm::Matrix,
-            Way::WholeCard => {
-                Division::new(machine, &loaded)?.launch(machine, &mut loaded, seed)?;
-                return loaded.matched(machine);
+}
+
+impl<M: Machine> Matcher<M> {
+    /// Matches a batch that lies on the host, divided as suits it and the algorithm: for each receive its message, or [`NONE`].
+    /// What [`Algorithm::Ordered`] is asked for is matched by votes or by the whole machine where that is expected to be faster.
+    /// The machine is the same each time.
+    ///
+    /// # Errors
+    /// The machine failed, or has not enough memory.
+    ///
+    /// # Panics
+    /// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
+    pub fn match_batch(
+        &mut self,
+        machine: &M,
+        algorithm: Algorithm,
+        batch: &Batch,
+        seed: u64,
+    ) -> Result<Vec<u32>, M::Error> {
+        let Matcher { loaded, division } = self;
+        let (messages, receives) = (batch.message_count(), batch.receive_count());
+        let entries = messages.max(receives);
+        if algorithm == Algorithm::Partitioned {
+            // A warp for each queue, and no fewer entries for it than it has lanes.
+            let queues = entries.div_ceil(WARP as usize).clamp(1, QUEUES_MAX);
+            let partition = Partition::by_source(batch, queues).expect("every receive names its source");
+            loaded.load(machine, &partition.batch, &partition.segments)?;
+            loaded.launch(machine, algorithm, Grid { blocks: 1, threads: queues as u32 * WARP }, seed)?;
+            return Ok(partition.matched_before(&loaded.matched(machine)?));
+        }
+        loaded.load(machine, batch, &[batch.whole()])?;
+        let mut by = algorithm;
+        if algorithm == Algorithm::Ordered {
+            let has_card = Division::fits(machine, batch.layout());
+            let block =
+                Kernel::MatchOrdered.threads_within(machine.shared_bytes_most(), 1024, batch.layout());
+            match Way::of(messages, receives, batch.wildcards(), block, has_card) {
+                Way::Numbers => {}
+                Way::Votes => by = Algorithm::Matrix,
+                Way::WholeCard => {
+                    division.fit(machine, loaded)?;
+                    division.launch(machine, loaded, seed)?;
+                    return loaded.matched(machine);
+                }
             }
         }
+        let voters = if by == Algorithm::Matrix { messages } else { entries };
+        loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
+        loaded.matched(machine)
     }
-    let voters = if by == Algorithm::Matrix { messages } else { entries };
-    loaded.launch(machine, by, Grid { blocks: 1, threads: by.threads(1, voters) }, seed)?;
-    loaded.matched(machine)
+
+    /// Bytes that were asked of the machine, and are kept.
+    pub fn bytes(&self) -> u64 {
+        self.loaded.bytes() + self.division.bytes()
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::batch::Segment;
+use crate::buffer::Buffer;
 use crate::kernels::{Kernel, WARP, window_max};
-use crate::machine::{Grid, Machine, Memory};
+use crate::machine::{Grid, Machine};
 use crate::matching::{Arguments, Loaded};
 
 /// Threads of the blocks that look for messages.
@@ -58,35 +59,56 @@ pub(crate) struct Parts {
 /// What wildcard receives need beside the batch and its parts: four bytes for each message.
 #[derive(Debug)]
 pub(crate) struct Wildcards<M: Machine> {
-    held: M::Memory,
-    oldest: M::Memory,
-    changed: M::Memory,
-    changed_in: M::Memory,
-    progress: M::Memory,
+    held: Buffer<M>,
+    oldest: Buffer<M>,
+    changed: Buffer<M>,
+    changed_in: Buffer<M>,
+    progress: Buffer<M>,
     count: u32,
     window: u32,
 }
 
-impl<M: Machine> Wildcards<M> {
-    /// For batches as large as this one, and as many parts: `None` if no receive leaves anything open.
-    pub fn new(machine: &M, batch: &Loaded<M>, parts: usize) -> Result<Option<Self>, M::Error> {
-        let count = batch.wildcard_count as u32;
-        if count == 0 {
-            return Ok(None);
+impl<M: Machine> Default for Wildcards<M> {
+    fn default() -> Self {
+        Wildcards {
+            held: Buffer::default(),
+            oldest: Buffer::default(),
+            changed: Buffer::default(),
+            changed_in: Buffer::default(),
+            progress: Buffer::default(),
+            count: 0,
+            window: 0,
         }
-        let window = count.next_power_of_two().clamp(WARP, window_max(batch.layout));
+    }
+}
+
+impl<M: Machine> Wildcards<M> {
+    /// For batches as large as this one, and as many parts: nothing is needed if no receive leaves anything open.
+    pub fn fit(&mut self, machine: &M, batch: &Loaded<M>, parts: usize) -> Result<(), M::Error> {
+        self.count = batch.wildcard_count as u32;
+        if self.count == 0 {
+            return Ok(());
+        }
+        let window = self.count.next_power_of_two().clamp(WARP, window_max(batch.layout));
         let most = machine.shared_bytes_most();
-        let window = Kernel::SettleWildcards.threads_within(most, window, batch.layout);
-        let words = |count: usize| machine.allocate(count * size_of::<u32>());
-        Ok(Some(Wildcards {
-            held: words(batch.message_count)?,
-            oldest: words(window as usize)?,
-            changed: machine.allocate(window as usize * size_of::<Segment>())?,
-            changed_in: words(parts)?,
-            progress: machine.allocate(size_of::<Progress>())?,
-            count,
-            window,
-        }))
+        self.window = Kernel::SettleWildcards.threads_within(most, window, batch.layout);
+        let window = self.window as usize;
+        self.held.reserve(machine, batch.message_count * size_of::<u32>())?;
+        self.oldest.reserve(machine, window * size_of::<u32>())?;
+        self.changed.reserve(machine, window * size_of::<Segment>())?;
+        self.changed_in.reserve(machine, parts * size_of::<u32>())?;
+        self.progress.reserve(machine, size_of::<Progress>())
+    }
+
+    /// How many receives it is for.
+    pub fn count(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Bytes that were asked of the machine.
+    pub fn bytes(&self) -> u64 {
+        let all = [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress];
+        all.into_iter().map(Buffer::bytes).sum()
     }
 
     /// Matches the parts with themselves and then the wildcard receives with what they may take. Waits for the machine.
@@ -97,7 +119,7 @@ impl<M: Machine> Wildcards<M> {
         let shape = Shape {
             messages: batch.messages.address(),
             receives: batch.receives.address(),
-            opens: batch.opens.as_ref().map_or(0, Memory::address),
+            opens: batch.opens_at(),
             held: self.held.address(),
             matched: batch.matched.address(),
             pending: parts.wildcards,
@@ -141,7 +163,7 @@ impl<M: Machine> Wildcards<M> {
                     machine.launch(Kernel::MatchHeld, layout, matching, &changed)?;
                 }
             }
-            machine.read(&self.progress, bytemuck::bytes_of_mut(&mut progress))?;
+            self.progress.read(machine, bytemuck::bytes_of_mut(&mut progress))?;
         }
         Ok(())
     }

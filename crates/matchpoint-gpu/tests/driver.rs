@@ -238,6 +238,38 @@ fn nothing_is_loaded_while_a_kernel_stays() {
     });
 }
 
+/// What has to be loaded for it waits for the end of the kernel that stays; the engine does not, and goes on with the card then.
+#[test]
+fn an_engine_matches_on_the_card_again_after_a_kernel_that_stays() {
+    played("an_engine_matches_on_the_card_again_after_a_kernel_that_stays", |driver| {
+        matchpoint::engines::extend(matchpoint_gpu::engines::SPECS);
+        let card = Card::open(0).unwrap();
+        let resident = Resident::start(&card, Layout::Packed, 1).unwrap();
+        assert!(matchpoint::engines::create("gpu_ordered").is_err());
+        let mut engine = matchpoint::engines::create("gpu_ordered:fallback=hybrid").unwrap();
+        let compiled = driver.calls("nvrtcCompileProgram");
+        let envelope = |tag| Envelope::new(ContextId(0), Rank(1), Tag(tag));
+        for tag in 0..3 {
+            let receive = Receive::new(RecvId(tag), Selector::exactly(&envelope(tag)));
+            assert_eq!((engine.post(receive), engine.substitute()), (Ok(None), None));
+        }
+        for tag in 0..2 {
+            let found = engine.arrive(Message::new(MsgId(tag), envelope(tag)));
+            assert_eq!((found, engine.substitute()), (Ok(Some(RecvId(tag))), Some("hybrid")));
+        }
+        assert_eq!(
+            driver.calls("nvrtcCompileProgram"),
+            compiled,
+            "nothing is compiled that cannot be loaded"
+        );
+        resident.stop().unwrap();
+        // Nothing is matched on this card.
+        assert_eq!(engine.arrive(Message::new(MsgId(2), envelope(2))), Ok(None));
+        assert_eq!((engine.substitute(), engine.posted_len(), engine.unexpected_len()), (None, 1, 1));
+        assert_eq!(driver.calls("nvrtcCompileProgram"), compiled + 1);
+    });
+}
+
 /// A thread that loads a kernel waits for long: launches of others do not.
 #[test]
 fn kernels_that_are_there_start_while_another_is_compiled() {

@@ -6,7 +6,7 @@ mod emulation;
 mod laws;
 
 use std::fmt::{self, Display};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use emulation::{Emulation, HostMemory, Stopped};
@@ -18,8 +18,8 @@ use matchpoint_conformance::{Options, check};
 use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::engine::{Fallback, listen};
 use matchpoint_gpu::kernels::Kernel;
-use matchpoint_gpu::machine::{Grid, Machine};
-use matchpoint_gpu::{Algorithm, KernelEngine, Loaded, Recorded};
+use matchpoint_gpu::machine::{Grid, Lasts, Machine};
+use matchpoint_gpu::{Algorithm, Batch, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
 /// Each of thousands of calls is a kernel, whose threads a host runs one by one: half a minute in all.
 fn options() -> Options {
@@ -52,18 +52,41 @@ fn numbers_within_envelopes_keep_the_laws() {
     keeps_the_laws(Algorithm::Ordered, 1000);
 }
 
-/// A machine that starts so many kernels, and fails from then on.
+/// A machine that starts so many kernels, and fails from then on; or does so while something else has it, some of the time.
 struct Failing {
     inner: Emulation,
     left: AtomicU32,
+    /// Whether something else has it now.
+    is_taken: AtomicBool,
+    /// Questions, and starts of kernels, after which something else gets it, and gives it back; 0: never by itself.
+    turns: AtomicU32,
+    asked: AtomicU32,
+    /// Bytes that it was asked for, each time.
+    asked_for: Mutex<Vec<usize>>,
+}
+
+impl Failing {
+    fn turn(&self) -> bool {
+        let turns = self.turns.load(Ordering::Relaxed);
+        if turns > 0 && self.asked.fetch_add(1, Ordering::Relaxed) % turns == turns - 1 {
+            self.is_taken.fetch_xor(true, Ordering::Relaxed);
+        }
+        self.is_taken.load(Ordering::Relaxed)
+    }
 }
 
 #[derive(Debug)]
-struct Failed;
+enum Failed {
+    Gone,
+    Taken,
+}
 
 impl Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the card fell off the bus")
+        f.write_str(match self {
+            Failed::Gone => "the card fell off the bus",
+            Failed::Taken => "something else has the card",
+        })
     }
 }
 
@@ -80,6 +103,7 @@ impl Machine for Failing {
     type Memory = HostMemory;
 
     fn allocate(&self, bytes: usize) -> Result<HostMemory, Failed> {
+        self.asked_for.lock().unwrap().push(bytes);
         Ok(self.inner.allocate(bytes)?)
     }
 
@@ -100,9 +124,20 @@ impl Machine for Failing {
         arguments: &A,
     ) -> Result<(), Failed> {
         let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-        left.map_err(|_| Failed)?;
+        left.map_err(|_| Failed::Gone)?;
+        if self.turn() {
+            return Err(Failed::Taken);
+        }
         // SAFETY: the caller's promise.
         Ok(unsafe { self.inner.launch(kernel, layout, grid, arguments) }?)
+    }
+
+    fn lasts(error: &Failed) -> Lasts {
+        if let Failed::Taken = error { Lasts::WhileOccupied } else { Lasts::ForGood }
+    }
+
+    fn is_occupied(&self) -> bool {
+        self.turn()
     }
 
     fn shared_bytes_most(&self) -> u32 {
@@ -126,7 +161,14 @@ fn failing(
 }
 
 fn machine() -> Option<Arc<Failing>> {
-    Some(Arc::new(Failing { inner: Emulation::built()?, left: AtomicU32::new(0) }))
+    Some(Arc::new(Failing {
+        inner: Emulation::built()?,
+        left: AtomicU32::new(0),
+        is_taken: AtomicBool::new(false),
+        turns: AtomicU32::new(0),
+        asked: AtomicU32::new(0),
+        asked_for: Mutex::default(),
+    }))
 }
 
 /// Whenever the machine fails, the laws hold: the other engine has all that was queued, in order, and every assertion.
@@ -139,6 +181,131 @@ fn another_engine_takes_over_with_all_that_is_queued() {
             let report = check(&|| failing(&machine, algorithm, kernels, Some(other)), &options);
             report.unwrap_or_else(|violation| panic!("{} {kernels}\n{violation}", algorithm.name()));
         }
+    }
+}
+
+/// Something else has the machine now and then: the laws hold whoever matches, and who does changes with all that is queued.
+#[test]
+fn a_machine_that_is_taken_for_a_while_matches_again() {
+    let Some(machine) = machine() else { return };
+    for (algorithm, other, turns) in [(Algorithm::Ordered, "hybrid", 5), (Algorithm::Hash, "list", 3)] {
+        machine.turns.store(turns, Ordering::Relaxed);
+        let report = check(&|| failing(&machine, algorithm, u32::MAX, Some(other)), &options());
+        let report = report.unwrap_or_else(|violation| panic!("{}\n{violation}", algorithm.name()));
+        let streams = report.substitute.unwrap().streams;
+        assert!(0 < streams && streams < report.streams, "{streams} of {}", report.streams);
+    }
+}
+
+#[test]
+fn the_next_call_after_something_else_had_the_machine_is_matched_by_it() {
+    let Some(machine) = machine() else { return };
+    let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, Some("list"));
+    let batches = |engine: &dyn Engine| engine.statistics()[0];
+    for tag in 0..20 {
+        engine.post(receive(tag, Wild::Is(Rank(1)), tag)).unwrap();
+    }
+    assert_eq!(engine.arrive(message(3, 3)), Ok(Some(RecvId(3))));
+    let held = engine.footprint().now_bytes();
+    machine.is_taken.store(true, Ordering::Relaxed);
+    assert_eq!(engine.arrive(message(4, 4)), Ok(Some(RecvId(4))));
+    assert_eq!(engine.arrive(message(30, 30)), Ok(None));
+    assert_eq!(engine.substitute(), Some("list"));
+    let hints = Hints { no_any_source: true, ..Hints::default() };
+    engine.set_hints(HERE, hints).unwrap();
+    let compared = engine.attempts();
+    assert!(compared.posted > 0);
+    assert!(engine.footprint().now_bytes() > held, "what waits for the machine keeps its memory");
+    let peak = engine.footprint().peak_bytes;
+    machine.is_taken.store(false, Ordering::Relaxed);
+    assert_eq!(engine.arrive(message(5, 5)), Ok(Some(RecvId(5))));
+    assert_eq!((engine.substitute(), batches(&*engine)), (None, ("batches_matched", 3.0)));
+    assert_eq!((engine.posted_len(), engine.unexpected_len()), (17, 1));
+    assert_eq!(engine.post(receive(40, Wild::Any, 30)), Err(Refused::Hint), "it was asserted meanwhile");
+    assert_eq!(engine.post(receive(40, Wild::Is(Rank(1)), 30)), Ok(Some(MsgId(30))));
+    assert_eq!((engine.attempts(), engine.footprint().peak_bytes >= peak), (compared, true));
+    // Once more, and what was forgotten meanwhile is.
+    machine.is_taken.store(true, Ordering::Relaxed);
+    assert_eq!(engine.arrive(message(6, 6)), Ok(Some(RecvId(6))));
+    engine.close(HERE, &mut matchpoint::Drained::default());
+    machine.is_taken.store(false, Ordering::Relaxed);
+    assert_eq!(engine.post(receive(41, Wild::Any, 30)), Ok(None));
+    assert_eq!(engine.substitute(), None);
+    assert!(engine.attempts().posted > compared.posted);
+}
+
+#[test]
+fn without_another_the_call_after_something_else_had_the_machine_is_matched() {
+    let Some(machine) = machine() else { return };
+    let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, None);
+    assert_eq!(engine.post(receive(1, Wild::Any, 7)), Ok(None));
+    machine.is_taken.store(true, Ordering::Relaxed);
+    assert_eq!(engine.arrive(message(1, 7)), Err(Refused::Full));
+    assert_eq!((engine.posted_len(), engine.unexpected_len()), (1, 0));
+    machine.is_taken.store(false, Ordering::Relaxed);
+    assert_eq!(engine.arrive(message(1, 7)), Ok(Some(RecvId(1))));
+}
+
+/// To ask a driver for memory takes as long as to match: nothing is asked for again, and what is kept is in the footprint.
+#[test]
+fn memory_of_the_machine_is_kept_and_counted() {
+    let Some(machine) = machine() else { return };
+    machine.left.store(u32::MAX, Ordering::Relaxed);
+    for algorithm in Algorithm::ALL {
+        let mut engine = KernelEngine::new(machine.clone(), algorithm);
+        let mut asked = |entries: u64| {
+            machine.asked_for.lock().unwrap().clear();
+            for id in 0..entries {
+                engine.post(receive(id, Wild::Is(Rank(1)), id)).unwrap();
+            }
+            let messages: Vec<Message> = (0..entries).map(|tag| message(tag, tag)).collect();
+            let before = engine.footprint().now_bytes();
+            let mut out = Vec::new();
+            engine.arrive_batch(&messages, &mut out).unwrap();
+            assert!(out.iter().all(Option::is_some), "{}", algorithm.name());
+            let more = engine.footprint().now_bytes() - before;
+            (machine.asked_for.lock().unwrap().clone(), more)
+        };
+        let (first, grown) = asked(100);
+        assert!(first.contains(&800) && grown == first.iter().sum::<usize>() as u64, "{first:?} {grown}");
+        for entries in [100, 7, 100] {
+            assert_eq!(asked(entries).0, Vec::<usize>::new(), "{}", algorithm.name());
+        }
+        // At least twice what there was.
+        let (second, _) = asked(101);
+        assert!(second.contains(&1600) && !second.contains(&808), "{second:?}");
+        // As many queues by source as of 101.
+        assert_eq!(asked(128).0, Vec::<usize>::new(), "{}", algorithm.name());
+        assert!(asked(1000).0.contains(&8000), "more than twice, if so much is needed");
+    }
+}
+
+/// What earlier batches left in memory that is kept, larger and smaller, in both layouts and every way, is seen by none.
+#[test]
+fn batches_in_memory_that_is_kept_are_matched_as_in_new() {
+    let Some(emulation) = Emulation::built() else { return };
+    let rng = &mut fastrand::Rng::with_seed(11);
+    let mut matcher = Matcher::default();
+    let mut bytes = 0;
+    for turn in 0..40 {
+        // The whole card, one block of several parts, and one.
+        let entries = [9000, 40, 2500, 3, 700][turn % 5] + rng.usize(..40);
+        let layout = Layout::ALL[rng.usize(..2)];
+        let has_wildcards = rng.bool();
+        let (mut envelopes, mut selectors) = (Vec::new(), Vec::new());
+        for _ in 0..entries {
+            let mut envelope = || Envelope::new(HERE, Rank(rng.u64(..40)), Tag(rng.u64(..200)));
+            envelopes.push(envelope());
+            let asked = envelope();
+            let source = if has_wildcards && rng.u32(..50) == 0 { Wild::Any } else { Wild::Is(asked.source) };
+            selectors.push(Selector::new(HERE, source, Wild::Is(asked.tag)));
+        }
+        let batch = Batch::in_layout(layout, &envelopes, &selectors).unwrap();
+        let algorithm = if turn % 7 == 6 { Algorithm::Matrix } else { Algorithm::Ordered };
+        let matched = matcher.match_batch(&emulation, algorithm, &batch, turn as u64).unwrap();
+        assert_eq!(Ok(matched), match_batch(&emulation, algorithm, &batch, turn as u64), "{turn}: {entries}");
+        assert!(matcher.bytes() >= bytes);
+        bytes = matcher.bytes();
     }
 }
 

@@ -104,6 +104,9 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::unexpected_len`]: exact while no other thread calls.
     fn unexpected_len(&self) -> usize;
 
+    /// As [`Engine::substitute`], of the first of the engines inside that has one.
+    fn substitute(&self) -> Option<String>;
+
     /// As [`Engine::footprint`], locks included.
     fn footprint(&self) -> Footprint;
 }

@@ -3,7 +3,7 @@
 mod apart;
 mod tell;
 
-use std::io::Write as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ use self::apart::Trail;
 use self::tell::{Finding, Findings};
 use crate::cli::Check;
 use crate::failure::Failure;
+use crate::format::{count, counted};
+use crate::lines::Lines;
 use crate::output::Outputs;
 
 const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}  {eta} left";
@@ -59,10 +61,11 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     let silent = arguments.json.is_some() && json.is_none();
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
+    let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
     for suspect in &suspects {
         let mut options = arguments.options(calls(&suspect.lacks));
         options.deep_may_fill = suspect.fixed_table;
-        let judged = judged(suspect, &options, &mut trail);
+        let judged = judged(suspect, &options, &mut trail, lines.as_mut());
         let finding = Finding::new(suspect, &judged);
         if let (Err(violation), Some(folder)) = (&judged, &arguments.save) {
             save(&mut outputs, folder, suspect, violation)?;
@@ -155,8 +158,14 @@ fn calls(lacks: &[Function]) -> Calls {
     }
 }
 
-fn judged(suspect: &Suspect, options: &Options, trail: &mut Trail) -> Result<Report, Box<Violation>> {
-    let bar = ProgressBar::new(options.streams_total());
+fn judged(
+    suspect: &Suspect,
+    options: &Options,
+    trail: &mut Trail,
+    mut lines: Option<&mut Lines>,
+) -> Result<Report, Box<Violation>> {
+    let total = options.streams_total();
+    let bar = ProgressBar::new(total);
     bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_message(suspect.title.clone());
     // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
@@ -164,6 +173,10 @@ fn judged(suspect: &Suspect, options: &Options, trail: &mut Trail) -> Result<Rep
     panic::set_hook(Box::new(|_| {}));
     let judged = check_watched(&*suspect.make, options, &mut |report, stream| {
         bar.set_position(report.streams);
+        if let Some(lines) = &mut lines {
+            let of = counted(total, "stream");
+            lines.tell(|| format!("{}: {} of {of}; next: {stream}", suspect.title, count(report.streams)));
+        }
         trail.note(stream);
     });
     panic::set_hook(hook);

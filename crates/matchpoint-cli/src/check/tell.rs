@@ -7,7 +7,7 @@ use matchpoint_conformance::{Report, Violation};
 use serde::Serialize;
 
 use super::Suspect;
-use crate::format::{count, counted};
+use crate::format::{count, counted, in_place};
 
 /// Lines of a script that are shown; `--save` keeps all.
 const SHOWN: usize = 60;
@@ -21,6 +21,10 @@ pub(super) const NOT_COVERED: &str = "not covered: calls of several threads, cal
 #[derive(Serialize)]
 pub(super) struct Finding {
     engine: String,
+    /// Who matched in its place, if anybody did.
+    substitute: Option<String>,
+    /// At the end of how many streams; none if a law is broken, which is of one.
+    substitute_streams: Option<u64>,
     law_broken: Option<LawBroken>,
     streams: u64,
     events: u64,
@@ -52,8 +56,15 @@ impl Finding {
             stream: violation.stream.clone(),
             script: script::print(&violation.events).lines().map(str::to_owned).collect(),
         });
+        let of_violation = judged.as_ref().err().and_then(|violation| violation.substitute.clone());
+        let (substitute, substitute_streams) = match report.substitute {
+            Some(of) => (Some(of.name), Some(of.streams)),
+            None => (of_violation, None),
+        };
         Finding {
             engine: suspect.title.clone(),
+            substitute,
+            substitute_streams,
             law_broken,
             streams: report.streams,
             events: report.events,
@@ -64,18 +75,21 @@ impl Finding {
 
     /// For people.
     pub(super) fn text(&self, violation: Option<&Violation>) -> String {
+        let engine = in_place(&self.engine, self.substitute.as_deref());
         let mut text = match violation {
-            Some(violation) => {
-                format!("{}: BREAKS A LAW\n{}", self.engine, shortened(&violation.to_string()))
-            }
+            Some(violation) => format!("{engine}: BREAKS A LAW\n{}", shortened(&violation.to_string())),
             None => format!(
-                "{}: {}, {}, {} matches: no law broken\n",
-                self.engine,
+                "{engine}: {}, {}, {} matches: no law broken\n",
                 counted(self.streams, "stream"),
                 counted(self.events, "event"),
                 count(self.matches)
             ),
         };
+        if let Some(streams) = self.substitute_streams.filter(|&streams| streams < self.streams) {
+            let all = counted(self.streams, "stream");
+            let _ =
+                writeln!(text, "  the other matched in its place at the end of {} of {all}", count(streams));
+        }
         if violation.is_none() && !self.not_checked.is_empty() {
             let names = self.not_checked.join(", ");
             let _ = writeln!(text, "  not checked, since the library has no such function: {names}");

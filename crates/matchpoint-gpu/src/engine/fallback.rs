@@ -1,4 +1,4 @@
-//! Engines of the processor in place of a machine that is not there, or fails.
+//! Engines of the processor in place of a machine that is not there, fails, or cannot match for now.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -31,24 +31,35 @@ fn tell(sentence: &str) {
 }
 
 /// An engine whose matching a machine does as long as it can, and then another engine, if there is one for that: with all that
-/// is queued. What the algorithm [demands](Engine::demands) it demands of both, so that an application need not know which it
+/// is queued. Where something else has the machine to itself, it is the other only until the first call after that. What the algorithm [demands](Engine::demands) it demands of both, so that an application need not know which it
 /// has.
 pub struct Fallback<M: Machine> {
     algorithm: Algorithm,
     now: Now<M>,
+    /// The engine that matches on the machine, with nothing queued, while the other does what it cannot for now.
+    waiting: Option<Box<KernelEngine<M>>>,
     /// The name of the other, and whether it counts what it compares.
     other: Option<String>,
     is_counting: bool,
     /// What the other compared while it took over what was queued: no call of the application's.
     taking_over: Attempts,
+    /// What others compared that the machine has matched after again.
+    counted: Attempts,
+    /// The most bytes held until then.
+    peak_bytes: u64,
 }
 
 enum Now<M: Machine> {
-    Machine(KernelEngine<M>),
+    Machine(Box<KernelEngine<M>>),
     Other(Box<dyn Engine>),
 }
 
 impl<M: Machine + Send + Sync + 'static> Fallback<M> {
+    fn of(algorithm: Algorithm, now: Now<M>, other: Option<String>, is_counting: bool) -> Self {
+        let (counted, taking_over) = (Attempts::default(), Attempts::default());
+        Fallback { algorithm, now, waiting: None, other, is_counting, counted, taking_over, peak_bytes: 0 }
+    }
+
     /// Begins with the machine. `other` is the name of an engine: without one, what a machine that failed would have to
     /// match is refused.
     ///
@@ -57,8 +68,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     pub fn new(engine: KernelEngine<M>, other: Option<&str>, is_counting: bool) -> Result<Self, NameError> {
         other.map(engines::create).transpose()?;
         let (algorithm, other) = (engine.algorithm, other.map(str::to_owned));
-        let now = Now::Machine(engine);
-        Ok(Fallback { algorithm, now, other, is_counting, taking_over: Attempts::default() })
+        let now = Now::Machine(Box::new(engine));
+        Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
     /// Begins with the other, for there is no machine, and says why.
@@ -74,19 +85,19 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
         let now = Now::Other(made(other, is_counting)?);
         tell(&format!("{other} takes the place of {}: {why}", algorithm.name()));
         let other = Some(other.to_owned());
-        Ok(Fallback { algorithm, now, other, is_counting, taking_over: Attempts::default() })
+        Ok(Fallback::of(algorithm, now, other, is_counting))
     }
 
     fn engine(&self) -> &dyn Engine {
         match &self.now {
-            Now::Machine(engine) => engine,
+            Now::Machine(engine) => &**engine,
             Now::Other(engine) => &**engine,
         }
     }
 
     fn engine_mut(&mut self) -> &mut dyn Engine {
         match &mut self.now {
-            Now::Machine(engine) => engine,
+            Now::Machine(engine) => &mut **engine,
             Now::Other(engine) => &mut **engine,
         }
     }
@@ -94,31 +105,66 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
     /// Makes a call that the machine may be needed for, and if it failed, the same again on the other engine.
     #[inline]
     fn call<T>(&mut self, mut call: impl FnMut(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, Refused> {
+        if self.waiting.is_some() {
+            self.return_if_free();
+        }
         let engine = match &mut self.now {
             Now::Other(engine) => return call(&mut **engine),
             Now::Machine(engine) => engine,
         };
-        let answer = call(engine);
+        let answer = call(&mut **engine);
         if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
     }
 
-    /// Whether the machine has failed, and another engine has taken over by now.
+    /// Whether the machine has failed, or cannot for now, and another engine has taken over by now.
     fn goes_on(&mut self) -> Result<bool, Refused> {
         let Now::Machine(engine) = &self.now else { return Ok(false) };
-        let Some(failure) = engine.failure() else { return Ok(false) };
+        let is_over = engine.failure().is_some();
+        let Some(why) = engine.failure().or(engine.hindrance()) else { return Ok(false) };
         let name = self.algorithm.name();
         let Some(other) = &self.other else {
+            let what = if is_over {
+                "matches nothing any more, and refuses all that would have to be"
+            } else {
+                "refuses what it cannot match for now"
+            };
             tell(&format!(
-                "{name} matches nothing any more, and refuses all that would have to be: {failure}; with \
-                 fallback=hybrid an engine of the processor would have gone on"
+                "{name} {what}: {why}; with fallback=hybrid an engine of the processor would have gone on"
             ));
             return Ok(false);
         };
         let taken_over = taken_over(engine, other, self.is_counting)?;
         self.taking_over = taken_over.attempts();
-        tell(&format!("{other} goes on in the place of {name}: {failure}"));
-        self.now = Now::Other(taken_over);
+        // Both hold all that is queued now.
+        let both = self.footprint().now_bytes() + taken_over.footprint().now_bytes();
+        self.peak_bytes = both.max(self.peak_bytes);
+        let for_now = if is_over { "" } else { " for now" };
+        tell(&format!("{other} goes on in the place of {name}{for_now}: {why}"));
+        let before = std::mem::replace(&mut self.now, Now::Other(taken_over));
+        if let (Now::Machine(mut engine), false) = (before, is_over) {
+            engine.clear();
+            self.waiting = Some(engine);
+        }
         Ok(true)
+    }
+
+    /// Goes on with the machine, and all that is queued, if nothing has it to itself any more. If there is no memory for that, a
+    /// later call tries again.
+    #[cold]
+    fn return_if_free(&mut self) {
+        if self.waiting.as_ref().is_none_or(|engine| engine.machine.is_occupied()) {
+            return;
+        }
+        let peak_bytes = self.footprint().peak_bytes;
+        let Some(mut engine) = self.waiting.take() else { return };
+        if engine.take_over(self.engine()).is_err() {
+            self.waiting = Some(engine);
+            return;
+        }
+        self.peak_bytes = peak_bytes;
+        (self.counted, self.taking_over) = (self.attempts(), Attempts::default());
+        self.now = Now::Machine(engine);
+        tell(&format!("{} matches again", self.algorithm.name()));
     }
 
     fn admit(&self, selector: &Selector) -> Result<(), Refused> {
@@ -175,11 +221,19 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
-        self.engine_mut().set_hints(context, hints)
+        if let Some(waiting) = &mut self.waiting {
+            waiting.hints.reserve()?;
+        }
+        self.engine_mut().set_hints(context, hints)?;
+        // It has nothing queued that could break them.
+        self.waiting.as_mut().map_or(Ok(()), |waiting| waiting.hints.set(context, hints))
     }
 
     fn close(&mut self, context: ContextId, drained: &mut Drained) {
         self.engine_mut().close(context, drained);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.hints.forget(context);
+        }
     }
 
     fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
@@ -231,18 +285,21 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
     fn attempts(&self) -> Attempts {
         let all = self.engine().attempts();
         Attempts {
-            posted: all.posted - self.taking_over.posted,
-            unexpected: all.unexpected - self.taking_over.unexpected,
+            posted: self.counted.posted + all.posted - self.taking_over.posted,
+            unexpected: self.counted.unexpected + all.unexpected - self.taking_over.unexpected,
         }
     }
 
     fn footprint(&self) -> Footprint {
         let inner = self.engine().footprint();
-        let own = match &self.now {
-            Now::Machine(engine) => size_of::<Self>() - size_of_val(engine),
-            Now::Other(_) => size_of::<Self>(),
-        } as u64;
-        Footprint { fixed_bytes: inner.fixed_bytes + own, peak_bytes: inner.peak_bytes + own, ..inner }
+        let own = size_of::<Self>() as u64;
+        let waits = self.waiting.as_ref().map_or(Footprint::default(), |engine| engine.footprint());
+        Footprint {
+            fixed_bytes: inner.fixed_bytes + own + waits.fixed_bytes,
+            entries_bytes: inner.entries_bytes + waits.entries_bytes,
+            peak_bytes: self.peak_bytes.max(inner.peak_bytes + own + waits.now_bytes()),
+            ..inner
+        }
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

@@ -3,8 +3,9 @@
 //! The queues lie on the host, in the order in which entries came. A call that has to find something makes a [`Batch`] of what
 //! it brings and of the queue that it meets, as far as it is of the same context, and a kernel says who gets whom: messages of
 //! [`Engine::arrive_batch`] go together, any other call is a batch of one. Where the queue that is met is empty, nothing is
-//! started. So what a call costs is memory of the machine, a copy of that queue to it, and a start, none of which was measured on a
-//! card; what many messages at once cost beside that is what [`crate::measure`] measures. Calls that nobody waits for (cancel, close and
+//! started. So what a call costs is a copy of that queue to the machine, and a start, none of which was measured on a card; what many
+//! messages at once cost beside that is what [`crate::measure`] measures. An engine keeps the memory of the machine that its largest
+//! batch took, and up to as much again: it is part of the footprint. Calls that nobody waits for (cancel, close and
 //! the like) are answered by the host: O(entries queued).
 //!
 //! Memory for the queues that cannot be had is refused as the contract says, and so is memory of the machine; what a batch takes on
@@ -26,13 +27,14 @@ use matchpoint::{
 
 use self::queue::Queue;
 use crate::batch::{Batch, NONE};
-use crate::machine::Machine;
-use crate::matching::{Algorithm, match_batch};
+use crate::machine::{Lasts, Machine};
+use crate::matching::{Algorithm, Matcher};
 
 pub use self::fallback::{Fallback, listen};
 
 /// An engine whose matching a machine does. Once that has failed, all that would need it is refused as
-/// [`Refused::Full`], for which callers go on with another engine, and probes are answered by the host.
+/// [`Refused::Full`], for which callers go on with another engine, and probes are answered by the host. As long as something else
+/// [has the machine to itself](Machine::is_occupied), so is what cannot be matched meanwhile; the next call tries again.
 pub struct KernelEngine<M: Machine> {
     machine: Arc<M>,
     algorithm: Algorithm,
@@ -44,6 +46,8 @@ pub struct KernelEngine<M: Machine> {
     batches: u64,
     copied: u64,
     failure: Option<M::Error>,
+    hindrance: Option<M::Error>,
+    matcher: Matcher<M>,
 }
 
 impl<M: Machine> KernelEngine<M> {
@@ -59,12 +63,44 @@ impl<M: Machine> KernelEngine<M> {
             batches: 0,
             copied: 0,
             failure: None,
+            hindrance: None,
+            matcher: Matcher::default(),
         }
     }
 
     /// Why the machine can match no more.
     pub fn failure(&self) -> Option<&M::Error> {
         self.failure.as_ref()
+    }
+
+    /// Why it could not match when it was last asked to, though it will again.
+    pub fn hindrance(&self) -> Option<&M::Error> {
+        self.hindrance.as_ref()
+    }
+
+    /// Forgets all that is queued, and what was in the way; no assertion.
+    fn clear(&mut self) {
+        (self.posted, self.unexpected, self.hindrance) = (Queue::default(), Queue::default(), None);
+    }
+
+    /// Queues all that another engine has queued, none of which meets any other, where nothing is queued yet: no batch.
+    ///
+    /// # Errors
+    /// There is no memory for it: nothing is queued.
+    fn take_over(&mut self, from: &dyn Engine) -> Result<(), Refused> {
+        let mut queued = Ok(());
+        for queue in [matchpoint::Queue::Posted, matchpoint::Queue::Unexpected] {
+            from.visit(queue, &mut |entry| {
+                queued = queued.and_then(|()| match entry {
+                    Entry::Receive(receive) => self.posted.push(receive),
+                    Entry::Message(message) => self.unexpected.push(message),
+                });
+            });
+        }
+        if queued.is_err() {
+            self.clear();
+        }
+        queued
     }
 
     fn admit(&self, selector: &Selector) -> Result<(), Refused> {
@@ -85,12 +121,18 @@ impl<M: Machine> KernelEngine<M> {
         self.batches += 1;
         self.copied += (envelopes.len() + selectors.len()) as u64;
         let batch = Batch::of(envelopes, selectors);
-        match_batch(&*self.machine, algorithm, &batch, self.seed).map_err(|error| {
-            if M::may_do_later(&error) {
-                return Refused::Memory;
+        self.hindrance = None;
+        let matched = self.matcher.match_batch(&*self.machine, algorithm, &batch, self.seed);
+        matched.map_err(|error| match M::lasts(&error) {
+            Lasts::UntilMemory => Refused::Memory,
+            Lasts::WhileOccupied => {
+                self.hindrance = Some(error);
+                Refused::Full
             }
-            self.failure = Some(error);
-            Refused::Full
+            Lasts::ForGood => {
+                self.failure = Some(error);
+                Refused::Full
+            }
         })
     }
 
@@ -289,8 +331,8 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
 
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
-        let entries_bytes = self.posted.bytes() + self.unexpected.bytes();
-        // Queues keep the room that they had, and a machine's memory is given back after each batch.
+        let entries_bytes = self.posted.bytes() + self.unexpected.bytes() + self.matcher.bytes();
+        // Queues keep the room that they had, and so does what batches are matched in.
         Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
     }
 

@@ -89,6 +89,10 @@ impl Concurrent for Locked {
         self.lock().unexpected_len()
     }
 
+    fn substitute(&self) -> Option<String> {
+        self.lock().substitute().map(str::to_owned)
+    }
+
     fn footprint(&self) -> Footprint {
         let inside = self.lock().footprint();
         let own = size_of::<Self>() as u64;

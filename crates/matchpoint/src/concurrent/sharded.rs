@@ -413,6 +413,12 @@ impl Concurrent for Sharded {
         (0..self.shards.len()).map(of).sum()
     }
 
+    fn substitute(&self) -> Option<String> {
+        self.lock_all()
+            .iter_mut()
+            .find_map(|inside| inside.engines().find_map(|engine| engine.substitute().map(str::to_owned)))
+    }
+
     fn footprint(&self) -> Footprint {
         let mut sum = Footprint {
             fixed_bytes: (size_of::<Self>()

@@ -331,6 +331,10 @@ impl<R: Rules> Concurrent for Split<R> {
         self.at_home(|home| home.unexpected_len())
     }
 
+    fn substitute(&self) -> Option<String> {
+        self.at_home(|home| home.substitute())
+    }
+
     fn footprint(&self) -> Footprint {
         let inside = self.at_home(|home| home.footprint());
         let own = size_of::<Self>() as u64;

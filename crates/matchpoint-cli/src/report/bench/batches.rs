@@ -6,7 +6,7 @@ use matchpoint_bench::batches::{BatchRate, BatchRates, Posts};
 use serde_json::json;
 
 use super::json::SCHEMA;
-use crate::format::digits;
+use crate::format::{digits, in_place};
 use crate::report::terminal::layout::Page;
 
 /// The whole text, on a terminal of so many columns.
@@ -34,19 +34,27 @@ fn row(rate: &BatchRate) -> Vec<String> {
         None => ["", "", "none"].map(str::to_owned),
     };
     let speed = format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75));
-    vec![rate.engine.clone(), rate.callers.to_string(), speed, median, p99, timed]
+    vec![
+        in_place(&rate.engine, rate.substitute.as_deref()),
+        rate.callers.to_string(),
+        speed,
+        median,
+        p99,
+        timed,
+    ]
 }
 
 /// Writes all of it as JSON.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(rates: &BatchRates, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &BatchRate| {
         json!({
             "posts": rate.posts.name(),
             "callers": rate.callers,
             "engine": rate.engine,
+            "substitute": rate.substitute,
             "rate_millions_per_s": rate.median,
             "rate_p25": rate.p25,
             "rate_p75": rate.p75,
@@ -60,6 +68,7 @@ pub fn json(rates: &BatchRates, out: &mut dyn Write) -> io::Result<()> {
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "processors": rates.processors,
         "batch": rates.options.batch,
         "batches": rates.options.batches,
@@ -81,6 +90,7 @@ mod tests {
             posts,
             callers,
             engine: "split:engine=list".to_owned(),
+            substitute: None,
             median: 2.5,
             p25: 1.5,
             p75: 3.5,
@@ -119,13 +129,14 @@ mod tests {
     #[test]
     fn the_members_are_those_of_the_manual() {
         let mut out = Vec::new();
-        json(&rates(), &mut out).unwrap();
+        json(&rates(), Some(0.5), &mut out).unwrap();
         let document: serde_json::Value = serde_json::from_slice(&out).unwrap();
         let of = |member: &str| document[member].as_u64();
+        assert_eq!(document["load"], 0.5);
         assert_eq!(["processors", "batch", "batches", "repetitions"].map(of), [2, 64, 50, 7].map(Some));
         let [timed, none] = [0, 1].map(|number| &document["beside_batches"][number]);
         let told = json!({
-            "posts": "same_envelopes", "callers": 3, "engine": "split:engine=list", "rate_millions_per_s": 2.5,
+            "posts": "same_envelopes", "callers": 3, "engine": "split:engine=list", "substitute": null, "rate_millions_per_s": 2.5,
             "rate_p25": 1.5, "rate_p75": 3.5, "post_ns_median": 41.0, "post_ns_p99": 407.0, "posts_timed": 1234,
             "right": true,
         });

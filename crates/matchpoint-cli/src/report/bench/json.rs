@@ -9,21 +9,22 @@ use serde_json::{Value, json};
 /// Raised when a member changes its meaning.
 pub const SCHEMA: u32 = 1;
 
-/// Writes all results.
+/// Writes all results, and the load of the machine before they were measured, where it is known.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(results: &Results, out: &mut dyn Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, &document(results))?;
+pub fn write(results: &Results, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &document(results, load))?;
     out.write_all(b"\n")
 }
 
 /// The same as a value.
-pub fn document(results: &Results) -> Value {
+pub fn document(results: &Results, load: Option<f64>) -> Value {
     json!({
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "cold": results.is_cold,
         "reference_ns": rounded(results.reference_ns),
         "reference_ns_min": rounded(results.reference_range_ns.0),
@@ -39,6 +40,7 @@ fn cell(cell: &Cell) -> Value {
         "workload": cell.workload,
         "n": cell.n,
         "engine": cell.engine,
+        "substitute": cell.substitute,
         "ns_median": Value::Null,
         "ns_min": Value::Null,
         "attempts_mean": cell.attempts_mean.map(rounded),
@@ -74,17 +76,19 @@ fn cell(cell: &Cell) -> Value {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write_latency(latencies: &Latencies, out: &mut dyn Write) -> io::Result<()> {
+pub fn write_latency(latencies: &Latencies, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let document = json!({
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "entries": latencies.entries,
         "repetitions": latencies.repetitions,
         "clock_ns": latencies.clock_ns,
         "nothing": percentiles(&latencies.nothing),
         "engines": latencies.engines.iter().map(|engine| json!({
             "engine": engine.engine,
+            "substitute": engine.substitute,
             "all": percentiles(&engine.all),
             "stages": engine.stages.iter().map(stage).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),

@@ -7,7 +7,8 @@ use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
-use crate::format::digits;
+use super::tables::substitute;
+use crate::format::{digits, in_place};
 use crate::report::terminal::layout::Page;
 
 /// The whole text, on a terminal of so many columns.
@@ -45,6 +46,15 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
             page.item(&what, &counted.join(", "));
         }
     }
+    let mut told: Vec<String> = Vec::new();
+    for rate in &rates.rates {
+        if let Some(sentence) = substitute(&rate.engine, rate.substitute.as_deref()) {
+            if !told.contains(&sentence) {
+                page.item("Substitute", &format!("{sentence}."));
+                told.push(sentence);
+            }
+        }
+    }
     page.heading("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
     let rows: Vec<Vec<String>> = published::LINES
         .iter()
@@ -76,9 +86,10 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
     page.into_text()
 }
 
-/// An engine and its threads.
+/// An engine, who matched in its place, and its threads.
 pub(super) fn label(rate: &Rate) -> String {
-    rate.threads.map_or_else(|| rate.engine.clone(), |threads| format!("{} ×{threads}", rate.engine))
+    let name = in_place(&rate.engine, rate.substitute.as_deref());
+    rate.threads.map_or_else(|| name.clone(), |threads| format!("{name} ×{threads}"))
 }
 
 /// Windows, each with each amount of work.
@@ -101,7 +112,9 @@ fn table(rates: &Rates, window: usize, work_ns: u32, text: fn(&Rate) -> String) 
             .scenarios
             .iter()
             .map(|&scenario| of(scenario).nth(at).map(text).unwrap_or_default());
-        [label(rate)].into_iter().chain(cells).collect()
+        let same = rates.options.scenarios.iter().filter_map(|&scenario| of(scenario).nth(at));
+        let named = same.into_iter().find(|rate| rate.substitute.is_some()).unwrap_or(rate);
+        [label(named)].into_iter().chain(cells).collect()
     };
     of(first).enumerate().map(row).collect()
 }
@@ -135,6 +148,7 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
         "rate_p25",
         "rate_p75",
         "samples",
+        "substitute",
     ];
     let of_each: Vec<String> = counts.iter().map(|name| format!("{name}_per_message")).collect();
     table.write_record(fixed.into_iter().chain(of_each.iter().map(String::as_str)))?;
@@ -149,6 +163,7 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
             format!("{:.4}", rate.p25),
             format!("{:.4}", rate.p75),
             rate.samples.to_string(),
+            rate.substitute.clone().unwrap_or_default(),
         ];
         for name in &counts {
             let count = rate.counted.iter().find(|(of, _)| of == name);
@@ -163,12 +178,13 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
+pub fn json(rates: &Rates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let options = &rates.options;
     let document = json!({
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "processors": rates.processors,
         "messages": options.messages,
         "repeats": options.repeats,
@@ -190,6 +206,7 @@ fn rate(rate: &Rate) -> Value {
         "work_ns": rate.work_ns,
         "scenario": rate.scenario.name(),
         "engine": rate.engine,
+        "substitute": rate.substitute,
         "threads": rate.threads,
         "rate_millions_per_s": rate.median,
         "rate_p25": rate.p25,

@@ -2,7 +2,7 @@
 
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use crate::format::{bytes, digits};
+use crate::format::{bytes, digits, in_place};
 
 /// The cells of one workload, engine by engine.
 pub fn rows(results: &Results) -> Vec<&[Cell]> {
@@ -47,11 +47,44 @@ pub fn memory(cell: &Cell, leanest: Option<u64>) -> String {
     }
 }
 
+/// The cells of each engine that another engine matched in the place of it: the other's figures.
+fn substituted(results: &Results) -> Vec<Vec<&Cell>> {
+    let rows = rows(results);
+    let of = |at: usize| {
+        rows.iter().filter_map(|row| row.get(at)).filter(|cell| cell.substitute.is_some()).collect()
+    };
+    (0..results.engines.len()).map(of).collect()
+}
+
+/// What columns and lines are called: engines as given, and before them who matched in their place anywhere.
+pub fn names(results: &Results) -> Vec<String> {
+    let name = |(engine, cells): (&String, Vec<&Cell>)| {
+        in_place(engine, cells.first().and_then(|cell| cell.substitute.as_deref()))
+    };
+    results.engines.iter().zip(substituted(results)).map(name).collect()
+}
+
+/// Who matched in the place of whom, and on which workloads if not on all: a sentence for each engine of which that is so.
+pub fn substitutes(results: &Results) -> Vec<String> {
+    let all = rows(results).len();
+    let sentence = |cells: Vec<&Cell>| {
+        let first = cells.first()?;
+        let which: Vec<String> = cells.iter().map(|cell| label(cell)).collect();
+        let on = if cells.len() == all { String::new() } else { format!(" on {}", which.join(", ")) };
+        Some(format!("{}{on}", substitute(&first.engine, first.substitute.as_deref())?))
+    };
+    substituted(results).into_iter().filter_map(sentence).collect()
+}
+
+/// Who matched in the place of an engine, if anybody did.
+pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
+    Some(format!("`{}` matched in the place of `{engine}`", substitute?))
+}
+
 /// Of each engine, the workload on which it is furthest behind the best, in words.
 pub fn losses(results: &Results) -> Vec<(String, String)> {
     let rows = rows(results);
-    let of = |(at, engine): (usize, &String)| (engine.clone(), loss(&rows, at));
-    results.engines.iter().enumerate().map(of).collect()
+    names(results).into_iter().enumerate().map(|(at, name)| (name, loss(&rows, at))).collect()
 }
 
 fn loss(rows: &[&[Cell]], engine: usize) -> String {

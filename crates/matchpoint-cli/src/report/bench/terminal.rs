@@ -4,7 +4,7 @@ use matchpoint_bench::latency::{Latencies, Percentiles};
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::tables::{self, best, rows, time};
-use crate::format::{count, digits, duration_ns};
+use crate::format::{count, digits, duration_ns, in_place};
 use crate::report::terminal::layout::Page;
 
 /// The whole text, on a terminal of so many columns.
@@ -38,13 +38,16 @@ pub fn render(results: &Results, width: usize) -> String {
         losses(results, &mut page);
     }
     unfinished(results, &mut page);
+    for sentence in tables::substitutes(results) {
+        page.item("Substitute", &format!("{sentence}."));
+    }
     page.item("Reference", &tables::reference(results));
     page.into_text()
 }
 
 fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
-    let header: Vec<&str> =
-        ["workload"].into_iter().chain(results.engines.iter().map(String::as_str)).collect();
+    let names = tables::names(results);
+    let header: Vec<&str> = ["workload"].into_iter().chain(names.iter().map(String::as_str)).collect();
     page.wide_table(&header, rows);
 }
 
@@ -132,8 +135,8 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
     let mut rows = Vec::new();
     for engine in &latencies.engines {
         let is_whole = engine.stages.iter().all(|stage| stage.given_up.is_none());
-        let name =
-            if is_whole { engine.engine.clone() } else { format!("{}, as far as it came", engine.engine) };
+        let name = in_place(&engine.engine, engine.substitute.as_deref());
+        let name = if is_whole { name } else { format!("{name}, as far as it came") };
         rows.push(percentiles(&name, &engine.all));
         let stages = engine.stages.iter();
         rows.extend(stages.map(|stage| percentiles(&format!("  {}", stage.what), &stage.percentiles)));
@@ -144,6 +147,11 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
         for stage in &engine.stages {
             let Some(why) = &stage.given_up else { continue };
             page.item("Given up", &format!("{}, {}: {why}", engine.engine, stage.what));
+        }
+    }
+    for of in &latencies.engines {
+        if let Some(sentence) = tables::substitute(&of.engine, of.substitute.as_deref()) {
+            page.item("Substitute", &format!("{sentence}."));
         }
     }
     let clock = format!(

@@ -7,7 +7,7 @@ use matchpoint_bench::offload::{Cost, OffloadCost, OffloadOptions};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
-use crate::format::digits;
+use crate::format::{counted, digits, in_place};
 use crate::report::terminal::layout::Page;
 
 /// The whole text, on a terminal of so many columns.
@@ -22,13 +22,14 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
             }
         ));
         let counts: Vec<String> =
-            rates.options.callers.iter().map(|callers| format!("{callers} callers")).collect();
+            rates.options.callers.iter().map(|&callers| counted(callers as u64, "caller")).collect();
         let header: Vec<&str> = ["engine"].into_iter().chain(counts.iter().map(String::as_str)).collect();
         let row = |name: &String| {
             let cells = rates.rates.iter().filter(|rate| rate.sharing == sharing && rate.engine == *name);
+            let substitute = cells.clone().find_map(|rate| rate.substitute.as_deref());
             let text = cells
                 .map(|rate| format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)));
-            [name.clone()].into_iter().chain(text).collect()
+            [in_place(name, substitute)].into_iter().chain(text).collect()
         };
         let rows: Vec<Vec<String>> = rates.options.engines.iter().map(row).collect();
         page.wide_table(&header, &rows);
@@ -45,12 +46,13 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
 ///
 /// # Errors
 /// Those of `out`.
-pub fn callers_json(rates: &CallerRates, out: &mut dyn Write) -> io::Result<()> {
+pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
         json!({
             "sharing": rate.sharing.name(),
             "callers": rate.callers,
             "engine": rate.engine,
+            "substitute": rate.substitute,
             "rate_millions_per_s": rate.median,
             "rate_p25": rate.p25,
             "rate_p75": rate.p75,
@@ -61,6 +63,7 @@ pub fn callers_json(rates: &CallerRates, out: &mut dyn Write) -> io::Result<()> 
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "processors": rates.processors,
         "burst": rates.options.burst,
         "bursts": rates.options.bursts,
@@ -78,7 +81,8 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
     let text =
         |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
     let row = |cost: &OffloadCost| {
-        let name = if cost.fell_back { format!("{}, fell back", cost.engine) } else { cost.engine.clone() };
+        let name = in_place(&cost.engine, cost.substitute.as_deref());
+        let name = if cost.fell_back { format!("{name}, fell back") } else { name };
         vec![
             name,
             text(&cost.post),
@@ -106,13 +110,19 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
 ///
 /// # Errors
 /// Those of `out`.
-pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], out: &mut dyn Write) -> io::Result<()> {
+pub fn offload_json(
+    options: &OffloadOptions,
+    costs: &[OffloadCost],
+    load: Option<f64>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let of = |cost: &Cost| -> Value {
         json!({ "median_ns": cost.median_ns, "p25_ns": cost.p25_ns, "p75_ns": cost.p75_ns })
     };
     let each = |cost: &OffloadCost| {
         json!({
             "engine": cost.engine,
+            "substitute": cost.substitute,
             "post": of(&cost.post),
             "post_offloaded": of(&cost.post_offloaded),
             "arrive": of(&cost.arrive),
@@ -125,6 +135,7 @@ pub fn offload_json(options: &OffloadOptions, costs: &[OffloadCost], out: &mut d
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "messages": options.messages,
         "depth": options.depth,
         "budget_bytes": options.budget_bytes,

@@ -378,6 +378,12 @@ impl<R: Rules> Home<'_, R> {
         self.kept.unexpected.unexpected_len() + self.kept.batch.messages.len()
     }
 
+    /// Who matches in the place of one of its engines.
+    pub(super) fn substitute(&self) -> Option<String> {
+        let substitute = self.posted.substitute().or_else(|| self.kept.unexpected.substitute());
+        substitute.map(str::to_owned)
+    }
+
     /// Without what it lies in.
     pub(super) fn footprint(&self) -> Footprint {
         let Kept { pended, batch, hints, unexpected, .. } = &*self.kept;

@@ -253,7 +253,12 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(card: &Description, measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()> {
+pub fn json(
+    card: &Description,
+    measured: &[(&Job, Measured)],
+    load: Option<f64>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let published: serde_json::Map<String, Value> = Figure::ALL
         .iter()
         .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
@@ -262,6 +267,7 @@ pub fn json(card: &Description, measured: &[(&Job, Measured)], out: &mut dyn Wri
         "schema": SCHEMA,
         "matchpoint": env!("CARGO_PKG_VERSION"),
         "host": matchpoint_replay::host::host(),
+        "load": load,
         "card": {
             "name": card.name,
             "compute_capability": format!("{}.{}", card.compute_capability.0, card.compute_capability.1),
@@ -361,7 +367,7 @@ mod tests {
         let mut rows = csv::Reader::from_reader(&table[..]);
         let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
         let mut document = Vec::new();
-        json(&card(), &measured, &mut document).unwrap();
+        json(&card(), &measured, Some(0.25), &mut document).unwrap();
         let document: Value = serde_json::from_slice(&document).unwrap();
         let results = document["results"].as_array().unwrap();
         assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
@@ -381,7 +387,7 @@ mod tests {
         let jobs = jobs();
         let before = measured(&jobs);
         let mut document = Vec::new();
-        json(&card(), &before, &mut document).unwrap();
+        json(&card(), &before, Some(0.25), &mut document).unwrap();
         let mut document: Value = serde_json::from_slice(&document).unwrap();
         assert_eq!(read(&document, &jobs), Ok((card(), before)));
         document["results"] = json!([]);
@@ -393,7 +399,7 @@ mod tests {
     fn a_damaged_result_is_named() {
         let jobs = jobs();
         let mut document = Vec::new();
-        json(&card(), &measured(&jobs), &mut document).unwrap();
+        json(&card(), &measured(&jobs), Some(0.25), &mut document).unwrap();
         let document: Value = serde_json::from_slice(&document).unwrap();
         let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
         let number = fed + 1;

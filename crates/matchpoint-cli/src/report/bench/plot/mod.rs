@@ -15,7 +15,7 @@ use std::path::Path;
 
 use matchpoint_bench::{Cell, Results};
 
-use super::tables::{best, label, losses, reference, rows, time};
+use super::tables::{best, label, losses, names, reference, rows, substitutes, time};
 use crate::report::html::escape::escape;
 use chart::{HEIGHT, Scale, WIDTH, chart};
 use document::document;
@@ -83,23 +83,25 @@ fn series(results: &Results) -> Vec<(&str, Vec<&[Cell]>)> {
 }
 
 fn svg(results: &Results) -> String {
-    let series = series(results);
+    let (series, names) = (series(results), names(results));
     let scale = Scale::of(&results.cells);
-    let drawn: Vec<String> =
-        series.iter().map(|(name, rows)| chart(name, rows, &results.engines, &scale)).collect();
+    let drawn: Vec<String> = series.iter().map(|(name, rows)| chart(name, rows, &names, &scale)).collect();
     let label = "Time per matched message against size, both logarithmic";
     grid(&drawn, (WIDTH, HEIGHT), label, "No workload was measured at several sizes.")
 }
 
 fn page(results: &Results) -> String {
-    let mut losing = String::new();
+    let (mut losing, mut substituted) = (String::new(), String::new());
     for (engine, text) in losses(results) {
         let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
+    }
+    for sentence in substitutes(results) {
+        let _ = writeln!(substituted, "<p>{}.</p>", escape(&sentence));
     }
     let caches = if results.is_cold { ", each call from cold caches" } else { "" };
     let body = format!(
         "<h1>What matching costs, engine by engine</h1>\n\
-         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.</p>\n{}\n\
+         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.</p>\n{substituted}{}\n\
          <h2>Every workload</h2>\n<div class=\"scroll\">{}</div>\n<h2>Where each engine loses</h2>\n<ul>{losing}</ul>\n\
          <p>Reference: {}</p>",
         escape(&matchpoint_replay::host::host()),
@@ -112,7 +114,7 @@ fn page(results: &Results) -> String {
 
 fn table(results: &Results) -> String {
     let mut html = "<table><thead><tr><th scope=\"col\">workload</th>".to_owned();
-    for engine in &results.engines {
+    for engine in &names(results) {
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(engine));
     }
     html.push_str("</tr></thead><tbody>");

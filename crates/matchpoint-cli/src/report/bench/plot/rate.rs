@@ -6,6 +6,7 @@ use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use super::Form;
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
+use crate::format::in_place;
 use crate::report::bench::rate::{charts, label};
 use crate::report::html::escape::escape;
 
@@ -48,7 +49,8 @@ fn lines(rates: &Rates, window: usize, work_ns: u32) -> Vec<Line> {
             continue;
         };
         let bare = rate.engine.split(':').next().unwrap_or_default();
-        add(&mut lines, format!("{}: {bare}", rate.scenario.title()), (threads, rate.median));
+        let name = in_place(bare, rate.substitute.as_deref());
+        add(&mut lines, format!("{}: {name}", rate.scenario.title()), (threads, rate.median));
     }
     for (at, line) in lines.iter_mut().enumerate() {
         line.points.sort_by_key(|point| point.0);

@@ -1,0 +1,74 @@
+//! Whether something else runs on the machine while it is measured: that is in the figures, too.
+
+use std::fs;
+
+use crate::format::{counted, digits};
+
+/// How busy the machine is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Load {
+    /// Threads that ran or waited to, on average over the last minute.
+    pub average: f64,
+    /// Cores of the machine, whichever of them this process may use: the average is of all.
+    cores: u64,
+}
+
+impl Load {
+    /// As Linux tells it; none elsewhere.
+    pub fn now() -> Option<Load> {
+        Load::of(&fs::read_to_string("/proc/loadavg").ok()?, &fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    fn of(loadavg: &str, stat: &str) -> Option<Load> {
+        let is_core = |line: &&str| {
+            line.strip_prefix("cpu")
+                .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+        };
+        let average = loadavg.split_whitespace().next()?.parse().ok()?;
+        Some(Load { average, cores: stat.lines().filter(is_core).count() as u64 })
+    }
+
+    /// What is wrong with it, if more runs than has room beside a measurement of one thread.
+    pub fn warning(self) -> Option<String> {
+        let idle = self.cores.saturating_sub(1);
+        // A tenth is what a machine has that does nothing.
+        let is_busy = self.average >= idle as f64 + 0.1;
+        is_busy.then(|| {
+            format!(
+                "the machine is busy: its load average is {}, where a measurement leaves {} idle; what runs beside it is \
+                 in the figures",
+                digits(self.average),
+                counted(idle, "core")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  4 0 2 9\ncpu0 2 0 1 4\ncpu1 2 0 1 5\nctxt 7\ncpufreq 1\n";
+
+    #[test]
+    fn it_is_read_as_linux_writes_it() {
+        assert_eq!(Load::of("1.25 2.63 1.72 7/139 16950\n", STAT), Some(Load { average: 1.25, cores: 2 }));
+        assert_eq!(Load::of("", STAT), None);
+        assert_eq!(Load::of("busy", STAT), None);
+    }
+
+    #[test]
+    fn more_than_fits_beside_a_measurement_is_busy() {
+        let warning = |average: f64, cores: u64| Load { average, cores }.warning();
+        for (average, cores) in [(0.0, 1), (0.09, 1), (1.0, 2), (1.05, 2), (63.0, 64)] {
+            assert_eq!(warning(average, cores), None, "{average} {cores}");
+        }
+        assert!(
+            warning(0.5, 1).unwrap().contains("load average is 0.500, where a measurement leaves 0 cores")
+        );
+        assert!(
+            warning(1.2, 2).unwrap().contains("load average is 1.20, where a measurement leaves 1 core idle")
+        );
+        assert!(warning(70.0, 64).is_some());
+    }
+}
