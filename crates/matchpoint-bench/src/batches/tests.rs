@@ -144,6 +144,10 @@ impl Concurrent for Bent {
         unreachable!("nobody looks")
     }
 
+    fn substitute(&self) -> Option<String> {
+        self.inside.substitute()
+    }
+
     fn footprint(&self) -> Footprint {
         unreachable!("nobody asks")
     }
