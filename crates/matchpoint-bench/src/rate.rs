@@ -181,6 +181,10 @@ pub type Progress<'a> = &'a mut dyn FnMut(usize, usize, &str) -> bool;
 /// Sequences before those that are timed: an engine that chooses how it works has chosen by then.
 pub(crate) const WARM: usize = 100;
 
+/// So long sequences are played at the beginning of each turn that are not timed: threads of the engine before go to sleep meanwhile,
+/// and those of this one wake.
+const SETTLE: Duration = Duration::from_millis(3);
+
 /// Measures; `None` if it was stopped.
 ///
 /// # Errors
@@ -259,7 +263,6 @@ impl Cell<'_> {
             (0..WARM).for_each(|_| {
                 contestant.sequence(self);
             });
-            contestant.begin();
         }
         for repetition in 0..self.options.repetitions {
             for turn in 0..contestants.len() {
@@ -284,7 +287,8 @@ struct Contestant {
     out: Vec<Option<RecvId>>,
     /// Million messages per second.
     samples: Vec<f64>,
-    before: Vec<(&'static str, f64)>,
+    /// Of the sequences that were timed.
+    counts: Vec<(&'static str, f64)>,
     wrong: Option<String>,
 }
 
@@ -313,13 +317,9 @@ impl Contestant {
             steps,
             out: Vec::with_capacity(cell.options.messages_in(cell.window)),
             samples: Vec::new(),
-            before: Vec::new(),
+            counts: Vec::new(),
             wrong,
         })
-    }
-
-    fn begin(&mut self) {
-        self.before = self.counted();
     }
 
     fn counted(&self) -> Vec<(&'static str, f64)> {
@@ -328,10 +328,24 @@ impl Contestant {
     }
 
     fn repeat(&mut self, cell: &mut Cell<'_>) {
+        let began = Instant::now();
+        while began.elapsed() < SETTLE {
+            self.sequence(cell);
+        }
+        let before = self.counted();
         let repeats = cell.options.repeats_in(cell.window);
         let took: Duration = (0..repeats).map(|_| self.sequence(cell)).sum();
+        self.count(&before);
         let messages = (repeats * self.messages.len()) as f64;
         self.samples.push(messages / (took.as_nanos().max(1) as f64 / 1e3));
+    }
+
+    fn count(&mut self, before: &[(&'static str, f64)]) {
+        let after = self.counted();
+        self.counts.resize_with(after.len(), || ("", 0.0));
+        for ((sum, (name, after)), (_, before)) in self.counts.iter_mut().zip(after).zip(before) {
+            *sum = (name, sum.1 + after - before);
+        }
     }
 
     /// Posts, and what it takes from the first message handed in until all are delivered.
@@ -364,13 +378,12 @@ impl Contestant {
     }
 
     fn rate(mut self, cell: &Cell<'_>) -> Rate {
-        let after = self.counted();
         let sequences = cell.options.repetitions * cell.options.repeats_in(cell.window);
         let messages = (sequences * self.messages.len()) as f64;
-        let counted = after
+        let counted = self
+            .counts
             .iter()
-            .zip(&self.before)
-            .map(|((name, after), (_, before))| (*name, (after - before) / messages))
+            .map(|(name, count)| (*name, count / messages))
             // How many there are is in the row, and no count.
             .filter(|(name, _)| *name != "threads");
         Rate {

@@ -123,7 +123,11 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             _ => Who::One,
         };
         let threads = several.crew.threads();
-        let is_complete = who == Who::One || several.crew.muster() == threads;
+        let is_settled = match who {
+            // Who still looks for a job takes power and caches from a caller who gives none.
+            Who::One => lap.is_timed() && several.crew.is_asleep(),
+            _ => several.crew.muster() == threads,
+        };
         let mut learned = None;
         match who {
             Who::One => self.alone(piece, out),
@@ -137,7 +141,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             let Habit { pace, ratio } = several.habit(is_exact, &piece);
             // One that was interrupted meanwhile is not to decide.
             *ratio += (learned.unwrap_or(*ratio) - *ratio) / 4.0;
-            pace.stop(&lap, ways.len(), messages.len(), is_complete);
+            pace.stop(&lap, ways.len(), messages.len(), is_settled);
         }
         Ok(())
     }

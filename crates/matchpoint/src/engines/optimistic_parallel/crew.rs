@@ -358,6 +358,11 @@ impl Crew {
         1 + awake
     }
 
+    /// Whether all workers sleep, or are about to.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.desk.asleep.load(Ordering::Relaxed) == self.workers.len()
+    }
+
     /// Does a job: what `lead` gives to others, and what it does itself. Those who take part were [mustered](Crew::muster).
     pub(super) fn run<A>(&mut self, job: &dyn Job, lead: impl FnOnce(&mut Hands<'_>) -> A) -> A {
         self.jobs += 1;

@@ -3,16 +3,17 @@
 //!
 //! Now and then there is a trial: batches are matched each way in turn, some rounds of it, so that what disturbs one of them disturbs
 //! no way alone; and some are timed, once all workers take part. The way with the least median is taken until the next trial, unless
-//! the one that was taken until then is nearly as fast. A trial comes when trials are a fiftieth of the time that batches take, later
-//! where the last ones found the same; and earlier if batches, of which some are timed, take much longer or shorter than in the trial:
-//! but not before it was a tenth of that time. What the application does between two batches is no part of it.
+//! the one that was taken until then is nearly as fast. A trial costs what its batches took beyond what they would have taken in the
+//! way that is taken. The next one comes when that is a fiftieth of the time that batches take, later where the last ones found the
+//! same; and earlier if batches, of which some are timed, take much longer or shorter than in the trial: but not before the trial was a
+//! tenth of that time. What the application does between two batches is no part of it.
 
 use std::time::{Duration, Instant};
 
 /// Ways to choose from, at most.
 const WAYS: usize = 3;
 
-/// So long a way waits for workers who sleep, before it is timed without them.
+/// So long a way waits for workers who sleep, or to sleep, before it is timed as it is.
 const WARM: Duration = Duration::from_millis(1);
 
 /// Rounds of a trial. Who interrupts a thread does so for longer than a way's turn takes.
@@ -27,11 +28,11 @@ const TIMED: usize = 3;
 /// Batches timed of each way.
 const SAMPLES: usize = ROUNDS * TIMED;
 
-/// Of so much time a trial takes one part.
+/// Of so much time a trial costs one part.
 const SHARE: u64 = 50;
 
-/// The same, of one after which things have changed.
-const SURPRISED_SHARE: u64 = 10;
+/// Of so much time a trial is one part at most, whatever it costs.
+const WHOLE_SHARE: u64 = 10;
 
 /// Batches between two trials, at least.
 const LEAST: u64 = 64;
@@ -66,16 +67,30 @@ pub(super) struct Pace {
 
 #[derive(Clone, Copy)]
 struct Trial {
-    /// By all of its batches.
-    took: Duration,
+    /// Of all of its batches, by way: what they took, and their messages.
+    took: [Duration; WAYS],
+    messages: [u64; WAYS],
     round: usize,
     way: usize,
     /// When its turn began.
     turn_began: Instant,
-    /// Batches of it so far with all workers there, and those that were timed.
+    /// Batches of it so far with all workers there, or asleep if it needs none; and those that were timed.
     batches: usize,
     timed: usize,
     samples_ps: [[u64; SAMPLES]; WAYS],
+}
+
+impl Trial {
+    /// What its batches took.
+    fn whole_ps(&self) -> u64 {
+        ps(self.took.iter().sum())
+    }
+
+    /// What they took beyond so much for each message, in those ways that take longer.
+    fn cost_ps(&self, best_ps: u64) -> u64 {
+        let each = self.took.iter().zip(&self.messages);
+        each.map(|(&took, messages)| ps(took).saturating_sub(best_ps.saturating_mul(*messages))).sum()
+    }
 }
 
 /// A batch under way.
@@ -104,7 +119,8 @@ impl Pace {
         }
         let now = Instant::now();
         let blank = || Trial {
-            took: Duration::ZERO,
+            took: [Duration::ZERO; WAYS],
+            messages: [0; WAYS],
             round: 0,
             way: 0,
             turn_began: now,
@@ -115,18 +131,20 @@ impl Pace {
         Lap { way: self.trial.get_or_insert_with(blank).way, started: Some(now) }
     }
 
-    /// So many messages were matched that way. Whether all workers who should have taken part did.
-    pub(super) fn stop(&mut self, lap: &Lap, ways: usize, messages: usize, is_complete: bool) {
+    /// So many messages were matched that way. Whether all was as it will be once that way is taken: all workers took part who
+    /// should have, or slept.
+    pub(super) fn stop(&mut self, lap: &Lap, ways: usize, messages: usize, is_settled: bool) {
         if let Some(started) = lap.started {
-            self.learn(started, Instant::now(), ways, messages, is_complete);
+            self.learn(started, Instant::now(), ways, messages, is_settled);
         }
     }
 
-    fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_complete: bool) {
+    fn learn(&mut self, started: Instant, ended: Instant, ways: usize, messages: usize, is_settled: bool) {
         let took_ps = ps(ended - started) / messages.max(1) as u64;
         let Some(trial) = &mut self.trial else { return self.watch(took_ps) };
-        trial.took += ended - started;
-        trial.batches += usize::from(is_complete || ended - trial.turn_began >= WARM);
+        trial.took[trial.way] += ended - started;
+        trial.messages[trial.way] += messages as u64;
+        trial.batches += usize::from(is_settled || ended - trial.turn_began >= WARM);
         if trial.batches <= FIRST {
             return;
         }
@@ -147,12 +165,12 @@ impl Pace {
             samples.sort_unstable();
             samples[SAMPLES / 2]
         });
-        let trial_ps = ps(trial.took);
+        let trial = *trial;
         self.trial = None;
-        self.decide(&medians[..ways], trial_ps, messages);
+        self.decide(&medians[..ways], &trial, messages);
     }
 
-    fn decide(&mut self, medians: &[u64], trial_ps: u64, messages: usize) {
+    fn decide(&mut self, medians: &[u64], trial: &Trial, messages: usize) {
         let best = (0..medians.len()).min_by_key(|&way| medians[way]).unwrap_or(0);
         let is_better = self.calm == 0
             || medians[best].saturating_mul(100) < medians[self.best].saturating_mul(HYSTERESIS);
@@ -162,10 +180,12 @@ impl Pace {
             self.calm = (2 * self.calm).min(CALM);
         }
         (self.best_ps, self.surprises) = (medians[self.best], 0);
+        let (whole, cost) = (trial.whole_ps(), trial.cost_ps(self.best_ps));
         let batch_ps = self.best_ps.saturating_mul(messages as u64).max(1);
-        let batches = |share: u64| (share.saturating_mul(trial_ps) / batch_ps).max(LEAST);
-        self.rest = batches(self.calm * SHARE);
-        self.hasty = self.rest - batches(SURPRISED_SHARE);
+        let batches = |ps: u64| (ps / batch_ps).max(LEAST);
+        let least = WHOLE_SHARE.saturating_mul(whole);
+        self.rest = batches(self.calm.saturating_mul(SHARE.saturating_mul(cost).max(least)));
+        self.hasty = self.rest - batches(least);
     }
 
     /// A batch between two trials.
@@ -198,9 +218,9 @@ mod tests {
         pace: &mut Pace,
         now: &mut Instant,
         took: [Duration; 2],
-        is_complete: impl Fn(usize) -> bool,
+        is_settled: impl Fn(usize) -> bool,
     ) -> usize {
-        disturbed(pace, now, |way, _| took[way], is_complete)
+        disturbed(pace, now, |way, _| took[way], is_settled)
     }
 
     /// The same, where a batch's time hangs on how many came before it as well.
@@ -208,7 +228,7 @@ mod tests {
         pace: &mut Pace,
         now: &mut Instant,
         took: impl Fn(usize, usize) -> Duration,
-        is_complete: impl Fn(usize) -> bool,
+        is_settled: impl Fn(usize) -> bool,
     ) -> usize {
         let mut batches = 0;
         (pace.rest, pace.trial) = (0, None);
@@ -217,21 +237,35 @@ mod tests {
         trial.turn_began = *now;
         while let Some(trial) = pace.trial {
             let ended = *now + took(trial.way, batches);
-            pace.learn(*now, ended, 2, 10, is_complete(batches));
+            pace.learn(*now, ended, 2, 10, is_settled(batches));
             (*now, batches) = (ended, batches + 1);
         }
         batches
     }
 
+    /// Batches of each way.
+    const OF_EACH: u64 = (BATCHES / 2) as u64;
+
     #[test]
-    fn the_way_that_is_faster_is_taken_for_fifty_times_the_trial() {
+    fn the_way_that_is_faster_is_taken_for_fifty_times_what_the_trial_cost() {
         let (mut pace, mut now) = (Pace::default(), Instant::now());
         for (took, best) in [([20 * US, 4 * US], 1), ([4 * US, 20 * US], 0)] {
-            let began = now;
             assert_eq!(tried(&mut pace, &mut now, took, |_| true), BATCHES);
-            assert_eq!((pace.best, pace.rest), (best, 50 * (now - began).as_nanos() as u64 / 4000));
+            assert_eq!((pace.best, pace.rest), (best, 50 * OF_EACH * (20 - 4) / 4));
             assert_eq!(pace.start(2).way, best);
         }
+    }
+
+    #[test]
+    fn a_trial_that_cost_nothing_is_a_tenth_of_the_time() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        tried(&mut pace, &mut now, [4 * US, 4 * US], |_| true);
+        assert_eq!(pace.rest, 10 * 2 * OF_EACH);
+        // Waiting for workers takes time, but batches go on meanwhile.
+        (pace, now) = (Pace::default(), Instant::now());
+        let batches = tried(&mut pace, &mut now, [4 * US, 4 * US], |batch| batch >= 1000);
+        assert!(batches > 500);
+        assert_eq!(pace.rest, 10 * batches as u64);
     }
 
     #[test]
