@@ -289,6 +289,8 @@ impl<R: Rules> Home<'_, R> {
     }
 
     pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> Result<bool, Refused> {
+        // The message may be one that a batch left and that has no place yet.
+        self.settle().map_err(|_| Refused::Memory)?;
         let mut waits = None;
         self.kept.unexpected.visit(Queue::Unexpected, &mut |entry| match entry {
             Entry::Message(message) if message.id == id => waits = Some(message),
@@ -298,10 +300,6 @@ impl<R: Rules> Home<'_, R> {
             return Ok(false);
         };
         let named = Envelope { source, ..message.envelope };
-        let is_pended = |receive: &Receive| receive.selector.matches(&named);
-        if self.kept.pended.iter().any(is_pended) {
-            return Ok(false);
-        }
         // Whether a receive accepts it under that name only the engine that has them can tell, of a message that waits there.
         if self.posted.posted_len() > 0 {
             let taken = self.posted.arrive(message)?;

@@ -371,3 +371,19 @@ fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     split.close(ContextId(0), &mut drained);
     assert_eq!(drained.messages, [5, 6, 7, 13].map(MsgId));
 }
+
+#[test]
+fn a_message_that_there_is_no_room_for_is_named_once_there_is() {
+    let (split, [_, unexpected_is_full]) = crowded();
+    assert_eq!(split.post(receive(1, 1)), Ok(None));
+    let nameless = message(2, Rank::UNKNOWN.0);
+    let out = beside(&split, &[message(1, 1), nameless, message(3, 2)], || {
+        unexpected_is_full.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(out, [Some(RecvId(1)), None, None]);
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Memory));
+    assert_eq!(all(&split, Queue::Unexpected), [2, 3]);
+    unexpected_is_full.store(false, Ordering::Relaxed);
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(true));
+    assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(2))), "at its age");
+}
