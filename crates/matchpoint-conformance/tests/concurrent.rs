@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Event, Footprint, Hints, Message, MsgId, Outcome, Queue,
-    Rank, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
+    Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Choices, Options, check};
 
@@ -82,7 +82,7 @@ impl Engine for OneThread {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.engine.readdress(message, source)
     }
 
@@ -409,7 +409,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
             if choices.below(shape.rare) == 0 {
                 return rare(choices, context, shape);
             }
-            Asked::Event(match choices.below(22) {
+            Asked::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
                 8..14 => Event::Arrive(message(choices, id(thread, number), shape)),
                 14..18 => {
@@ -421,7 +421,8 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
                 19 => Event::MatchedProbe(selector),
                 // What any of the threads may have.
                 20 => Event::Cancel(RecvId(of_any(choices))),
-                _ => Event::Retract(MsgId(of_any(choices))),
+                21 => Event::Retract(MsgId(of_any(choices))),
+                _ => Event::Readdress(MsgId(of_any(choices)), Rank(choices.below(2))),
             })
         })
         .collect()

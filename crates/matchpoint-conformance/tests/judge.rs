@@ -1,7 +1,7 @@
 //! The judge, told outcomes that no engine here gives.
 
 use matchpoint::event::script;
-use matchpoint::{MsgId, Order, Outcome};
+use matchpoint::{MsgId, Order, Outcome, Readdressed};
 use matchpoint_conformance::{Judge, Law};
 
 const QUEUED: Outcome = Outcome::Arrived(Ok(None));
@@ -56,7 +56,7 @@ fn nameless_messages_keep_their_order_among_themselves() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
     // Named, it is the earliest of its source: it kept its age.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 3\n post r1 0/*/7";
-    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(true)), posted(id)];
+    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::Named)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
     assert_eq!([1, 2].map(taking), [None, Some(Law::Post)]);
 }

@@ -10,8 +10,8 @@ use alone::Alone;
 use cap::Cap;
 use matchpoint::event::Outcome;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
-    Refused, Selector, Tag, Wild, concurrent, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector, Tag, Wild, concurrent, engines,
 };
 use matchpoint_conformance::{Choices, Judge, generate};
 
@@ -287,9 +287,9 @@ fn found_by_its_source_without_memory() {
     for at in (100..3000).rev() {
         let event = Event::Readdress(MsgId(at), Rank(2));
         match starved(&mut *engine, &event, 0) {
-            Outcome::Readdressed(Ok(true)) => named += 1,
+            Outcome::Readdressed(Ok(Readdressed::Named)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
-                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(true)));
+                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::Named)));
             }
             outcome => panic!("{at}: {outcome:?}"),
         }
@@ -313,7 +313,7 @@ fn named_where_a_batch_left_it(name: &str) {
             let event = Event::Readdress(MsgId(at), Rank(3));
             if starved(&mut *engine, &event, 0) == Outcome::Readdressed(Err(Refused::Memory)) {
                 refusals += 1;
-                let named = Outcome::Readdressed(Ok(true));
+                let named = Outcome::Readdressed(Ok(Readdressed::Named));
                 assert_eq!(event.play(&mut *engine), named, "{name}: {event}, of a batch with {bytes} bytes");
             }
         }

@@ -25,6 +25,7 @@ use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
 use crate::object::{self, Object};
 use crate::patch::{Patch, owner_at};
+use crate::peer::owner::Owner;
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
@@ -56,6 +57,9 @@ pub struct Queue {
     /// Whose receives complete here, and how often they have told of themselves.
     endpoints: Vec<*const dyn Tell>,
     told: u32,
+    /// The owners among them, and whether one owes messages their names.
+    owners: Vec<*mut Owner>,
+    owes_names: bool,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -163,6 +167,8 @@ impl Queue {
                 has_others: false,
                 room: ptr::null_mut(),
                 endpoints: Vec::new(),
+                owners: Vec::new(),
+                owes_names: false,
                 told: dump::asked(),
                 ops,
                 fid_ops,
@@ -209,6 +215,21 @@ impl Queue {
     /// Not any more.
     pub fn remove_endpoint(&mut self, endpoint: *const dyn Tell) {
         self.endpoints.retain(|&other| !ptr::addr_eq(other, endpoint));
+    }
+
+    /// The receives of this owner complete here.
+    pub fn add_owner(&mut self, owner: *mut Owner) {
+        self.owners.push(owner);
+    }
+
+    /// Not any more.
+    pub fn remove_owner(&mut self, owner: *mut Owner) {
+        self.owners.retain(|&other| other != owner);
+    }
+
+    /// One of these owners has messages that it owes their names.
+    pub fn owe_names(&mut self) {
+        self.owes_names = true;
     }
 
     /// Operations with contexts in this range are this front end's, and complete here or in `other`. Once, if both directions
@@ -259,7 +280,7 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told || !queue.now.is_empty() {
+        if dump::asked() != queue.told || !queue.now.is_empty() || queue.owes_names {
             // SAFETY: as above.
             if let Some(read) = unsafe { Queue::read_ours(fid, buf, count, sources) } {
                 return read;
@@ -297,6 +318,14 @@ impl Queue {
             queue.told = dump::asked();
             dump::write(&queue.endpoints);
         }
+        if std::mem::take(&mut queue.owes_names) {
+            for at in 0..queue.owners.len() {
+                // SAFETY: an owner takes itself off before it goes. It may push here, and the core call back: nothing is borrowed.
+                unsafe { Owner::name_owed(Queue::of(fid).owners[at]) };
+            }
+        }
+        // SAFETY: as above.
+        let queue = unsafe { Queue::of(fid) };
         let mut room = queue.room(buf, count, sources);
         (count > 0 && !queue.now.is_empty()).then(|| queue.take_now(&mut room))
     }
@@ -384,7 +413,10 @@ impl Queue {
     /// Nobody here has anything to say or to do.
     #[inline]
     fn is_idle(&self) -> bool {
-        self.now.is_empty() && self.late.is_empty() && !self.has_front_end_that(FrontEnd::is_due)
+        self.now.is_empty()
+            && self.late.is_empty()
+            && !self.owes_names
+            && !self.has_front_end_that(FrontEnd::is_due)
     }
 
     #[inline]

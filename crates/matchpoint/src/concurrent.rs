@@ -22,7 +22,7 @@ pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 pub use self::split::Split;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused, one_by_one,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Rank, Selector};
@@ -80,8 +80,12 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::retract`].
     fn retract(&self, message: MsgId) -> bool;
 
-    /// As [`Engine::readdress`].
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused>;
+    /// As [`Engine::readdress`]: the message is named, and matched if it is wanted, at one moment. No lock is needed around it;
+    /// [`NotNameless`](Readdressed::NotNameless) may come before the thread whose call took the message is answered.
+    ///
+    /// # Errors
+    /// As there.
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
     ///

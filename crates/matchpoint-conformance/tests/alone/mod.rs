@@ -2,8 +2,8 @@
 
 use matchpoint::concurrent::Concurrent;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
-    Refused, Selector,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector,
 };
 
 pub struct Alone(pub Box<dyn Concurrent>);
@@ -37,7 +37,7 @@ impl Engine for Alone {
         self.0.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.0.readdress(message, source)
     }
 

@@ -265,7 +265,7 @@ impl Engine for Crowded {
         self.list.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.list.readdress(message, source)
     }
 
@@ -384,6 +384,6 @@ fn a_message_that_there_is_no_room_for_is_named_once_there_is() {
     assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Memory));
     assert_eq!(all(&split, Queue::Unexpected), [2, 3]);
     unexpected_is_full.store(false, Ordering::Relaxed);
-    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(true));
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(Readdressed::Named));
     assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(2))), "at its age");
 }
