@@ -13,7 +13,7 @@ use matchpoint::{
     Refused, Selector, Tag, TagMask, Wild,
 };
 
-use crate::abi::{ADDR_UNSPEC, Addr};
+use crate::abi::{ADDR_UNSPEC, Addr, errno};
 use crate::arrivals::Arrivals;
 use crate::short::{Item, Short};
 use crate::tally::Tally;
@@ -89,9 +89,12 @@ impl Matching {
     /// Posts a receive. The message that it takes, or `None` once it is queued.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
+        if self.owes_names {
+            return Err(Refused::Memory);
+        }
         let started = self.tally.begin();
         if self.is_short {
             self.lately.0 &= asked.ignore;
@@ -194,8 +197,11 @@ impl Matching {
     /// The message that such a receive would take now: left in place, or taken.
     ///
     /// # Errors
-    /// There is no memory.
+    /// As [`post`](Matching::post).
     pub fn probe(&mut self, asked: Asked, take: bool, known: &impl Remember) -> Result<Option<u64>, Refused> {
+        if self.owes_names {
+            return Err(Refused::Memory);
+        }
         self.tally.probes += 1;
         let found = match self.is_short.then(|| self.short.probe(asked, take)) {
             Some(Ok(found)) => found,
@@ -268,10 +274,16 @@ impl Matching {
         Ok(receive)
     }
 
-    /// Messages wait nameless whose source is known. What arrives meanwhile is nameless, too, so that it does not overtake them:
-    /// a receive that names a source waits for the next [`name_owed`](Matching::name_owed).
+    /// Messages wait nameless whose source is known. What arrives meanwhile is nameless, too, so that it does not overtake them;
+    /// and receives and probes are refused, so that they take nothing that one posted before asks for by name.
     pub fn owes_names(&self) -> bool {
         self.owes_names
+    }
+
+    /// What an application is told whose receive or probe was refused: to try again after progress, which may pay what is owed.
+    #[cold]
+    pub fn refusal(&self) -> isize {
+        -((if self.owes_names { errno::EAGAIN } else { errno::ENOMEM }) as isize)
     }
 
     /// Gives messages the names that they are owed, oldest first, up to one that takes a receive: it, and the receive. `None`: none

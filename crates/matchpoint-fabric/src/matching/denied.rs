@@ -120,10 +120,14 @@ fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
     is_denied.store(true, Ordering::Relaxed);
     assert_eq!(matching.name_owed(&known), None);
     assert!(matching.owes_names(), "there is no memory yet");
+    assert_eq!(matching.post(15, asked(ADDR_UNSPEC), &known), Err(Refused::Memory), "1 is for 11");
+    assert_eq!(matching.probe(asked(ADDR_UNSPEC), true, &known), Err(Refused::Memory));
+    assert_eq!(matching.refusal(), -(errno::EAGAIN as isize));
     is_denied.store(false, Ordering::Relaxed);
     assert_eq!(matching.name_owed(&known), Some((1, 11)));
     assert_eq!(matching.name_owed(&known), None);
     assert!(!matching.owes_names());
+    assert_eq!(matching.refusal(), -(errno::ENOMEM as isize));
     assert_eq!([12, 13].map(|id| matching.post(id, asked(5), &known)), [Ok(Some(3)), Ok(Some(4))]);
     assert_eq!(matching.post(14, asked(ADDR_UNSPEC), &known), Ok(Some(2)));
     assert_eq!((matching.tally.posted_now, matching.tally.unexpected_now), (0, 0));
