@@ -14,7 +14,8 @@ use crate::library::{Functions, Library};
 use crate::symbols::Function;
 use crate::types::{
     Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED,
-    MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome, Selector,
+    MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome,
+    Selector,
 };
 
 /// See the [module's documentation](self).

@@ -5,6 +5,7 @@
 //! ([`layered`](crate::layered)) what it reports is either the application's own, or an operation of ours, which may
 //! complete one of the application's.
 
+mod room;
 mod sleep;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
+use self::room::Room;
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
@@ -82,44 +84,6 @@ impl Entries {
             [const { MaybeUninit::uninit() }; AT_ONCE],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
         )
-    }
-}
-
-/// Where the application wants entries, and how many have been put there.
-struct Room {
-    buf: *mut u8,
-    sources: *mut Addr,
-    count: usize,
-    taken: usize,
-    entry_bytes: usize,
-}
-
-impl Room {
-    /// Puts an entry there, if there is room.
-    #[inline]
-    fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
-        if self.taken == self.count {
-            return false;
-        }
-        // SAFETY: the application gave room for `count` entries of the queue's format, which is a beginning of the
-        // longest, and for as many sources if it wants them.
-        unsafe {
-            let to = self.buf.add(self.taken * self.entry_bytes);
-            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
-            if !self.sources.is_null() {
-                *self.sources.add(self.taken) = source;
-            }
-        }
-        self.taken += 1;
-        true
-    }
-
-    /// Puts ours there, up to the first error.
-    fn put_all(&mut self, from: &mut VecDeque<Completion>) {
-        while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
-            let Some(next) = from.pop_front() else { break };
-            self.put(&next.entry, next.source);
-        }
     }
 }
 

@@ -8,6 +8,11 @@
 //! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
 //! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
 //!
+//! For want of memory some calls abort the process that could not refuse: what [`Concurrent::close`] and
+//! [`Concurrent::fail_source`] list grows under the lock, and how long it becomes nobody can say before, as others post meanwhile.
+//! `sharded` also allocates a list of its locks where it takes all: in `set_hints`, `close`, `visit`, `substitute` and `footprint`,
+//! and in the arrival with which a context stops being spread, for which it makes an engine besides. `substitute` makes a text. No other call does.
+//!
 //! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
 //! may take effect between them.
 //!

@@ -16,7 +16,8 @@
 //!   by others; no [`Order`] but `None` relaxes this.
 //! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
 //! * A [`Refused`] call leaves the engine as it was (of a batch, as the last message before it left it). No call aborts
-//!   for want of memory.
+//!   for want of memory, but for what [`Engine::statistics`] lists, and [`Engine::close`] and [`Engine::fail_source`] where
+//!   the caller has not [reserved room](Drained). Of engines that several threads call see [there](crate::concurrent).
 //! * Persistent receives (MPI-4.1 §3.9) are posted at each `MPI_Start`; partitioned ones (§4) match once, in a
 //!   context of their own, unseen by probes of the communicator's.
 //! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.

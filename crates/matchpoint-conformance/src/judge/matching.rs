@@ -59,8 +59,8 @@ impl Judge {
         }
     }
 
-    /// Whether a call that would have queued something may be refused like this.
-    fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
+    /// Whether a call that would have queued or moved something may be refused like this.
+    pub(super) fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
         require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
     }

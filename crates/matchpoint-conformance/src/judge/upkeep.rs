@@ -41,6 +41,9 @@ impl Judge {
             (None, Ok(Readdressed::NotNameless)) => return Ok(()),
             (Some(message), Ok(Readdressed::Named)) => Some((message, None)),
             (Some(message), Ok(Readdressed::Matched(receive))) => Some((message, Some(receive))),
+            (Some(_), Err(why)) => {
+                return self.may_refuse(why, || format!("Readdressing m{} to {}", id.0, source.0));
+            }
             _ => None,
         };
         let Some((message, receive)) = found else {
