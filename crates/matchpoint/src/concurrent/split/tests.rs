@@ -417,10 +417,12 @@ fn a_message_is_nameless_until_it_is_named_or_gone() {
         assert_eq!(split.post(any(8)), Ok(Some(MsgId(6))));
     });
     assert_eq!(out, [Some(RecvId(7)), None]);
+    assert_eq!(split.post(receive(9, 3)), Ok(None));
     assert_eq!([1, 2, 3, 4, 5, 6, 9, 99].map(name), [Ok(Readdressed::NotNameless); 8]);
     split.close(ContextId(0), &mut Drained::default());
+    assert_eq!(split.post(receive(10, 3)), Ok(None));
     assert_eq!(name(7), Ok(Readdressed::NotNameless));
     assert_eq!(split.arrive(message(7, 5)), Ok(None));
     assert_eq!(name(7), Ok(Readdressed::NotNameless), "another of that name, from somebody");
-    assert_eq!(all(&split, Queue::Unexpected), [7]);
+    assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![10], vec![7]));
 }
