@@ -5,14 +5,17 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 
-use matchpoint::{ContextId, Drained, Engine, Hints, MsgId, Order, Queue, Rank, Receive, RecvId, Refused};
+use matchpoint::{
+    ContextId, Drained, Engine, Hints, MsgId, Order, Queue, Rank, Readdressed, Receive, RecvId, Refused,
+};
 
 use crate::convert;
 use crate::library::{Functions, Library};
 use crate::symbols::Function;
 use crate::types::{
     Entry, Footprint, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED,
-    MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome, Selector,
+    MP_NAMED, MP_NONE, MP_OK, MP_QUEUE_POSTED, MP_QUEUE_UNEXPECTED, MP_QUEUED, Message, Opaque, Outcome,
+    Selector,
 };
 
 /// See the [module's documentation](self).
@@ -185,12 +188,14 @@ impl Engine for Foreign {
         yes("mp_engine_retract", unsafe { call(self.engine.as_ptr(), message.0) })
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         let call = there(self.functions().readdress, Function::Readdress);
+        let mut receive = u64::MAX;
         // SAFETY: an engine of this library.
-        match unsafe { call(self.engine.as_ptr(), message.0, source.0) } {
-            MP_FOUND => Ok(true),
-            MP_NONE => Ok(false),
+        match unsafe { call(self.engine.as_ptr(), message.0, source.0, &mut receive) } {
+            MP_NAMED => Ok(Readdressed::Named),
+            MP_MATCHED => Ok(Readdressed::Matched(RecvId(receive))),
+            MP_NONE => Ok(Readdressed::NotNameless),
             status => Err(refused("mp_engine_readdress", status)),
         }
     }

@@ -25,7 +25,7 @@ pub type Withdraw = unsafe extern "C" fn(*mut Opaque, u64) -> i32;
 /// `mp_engine_posted_len`, `mp_engine_unexpected_len`.
 pub type Length = unsafe extern "C" fn(*const Opaque) -> i64;
 /// `mp_engine_readdress`.
-pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, u64) -> i32;
+pub type Readdress = unsafe extern "C" fn(*mut Opaque, u64, u64, *mut u64) -> i32;
 /// `mp_engine_set_hints`.
 pub type SetHints = unsafe extern "C" fn(*mut Opaque, u32, u32) -> i32;
 /// `mp_engine_hints`.

@@ -15,10 +15,12 @@ pub const MP_OK: i32 = 0;
 pub const MP_QUEUED: i32 = 0;
 /// Status of a probe, a withdrawal, a readdressing: there is no such message, or receive.
 pub const MP_NONE: i32 = 0;
-/// Status of a post or an arrival: it matched, and the id of what it matched was written.
+/// Status of a post, an arrival, a readdressing: it matched, and the id of what it matched was written.
 pub const MP_MATCHED: i32 = 1;
-/// Status of a probe, a withdrawal, a readdressing: there was such a message, or receive.
+/// Status of a probe, a withdrawal: there was such a message, or receive.
 pub const MP_FOUND: i32 = 1;
+/// Status of a readdressing: no receive that is posted accepts the message, which has its source now and waits on.
+pub const MP_NAMED: i32 = 2;
 /// Status: refused, since it breaks an assertion made by `mp_engine_set_hints`. The engine is as it was.
 pub const MP_REFUSED_HINT: i32 = -1;
 /// Status: refused, since a table of fixed size is full: fall back to another engine. The engine is as it was.

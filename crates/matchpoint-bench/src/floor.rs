@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
-    Refused, Selector,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector,
 };
 
 use crate::player;
@@ -44,8 +44,8 @@ impl Engine for Floor {
         false
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<bool, Refused> {
-        Ok(false)
+    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
+        Ok(Readdressed::NotNameless)
     }
 
     fn set_hints(&mut self, _: ContextId, _: Hints) -> Result<(), Refused> {

@@ -6,8 +6,8 @@
  * 2. An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected queue.
  * 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
  *
- * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
- * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
+ * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out, 2 for
+ * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
  * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
  * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
@@ -46,14 +46,19 @@
 #define MP_NONE 0
 
 /**
- * Status of a post or an arrival: it matched, and the id of what it matched was written.
+ * Status of a post, an arrival, a readdressing: it matched, and the id of what it matched was written.
  */
 #define MP_MATCHED 1
 
 /**
- * Status of a probe, a withdrawal, a readdressing: there was such a message, or receive.
+ * Status of a probe, a withdrawal: there was such a message, or receive.
  */
 #define MP_FOUND 1
+
+/**
+ * Status of a readdressing: no receive that is posted accepts the message, which has its source now and waits on.
+ */
+#define MP_NAMED 2
 
 /**
  * Status: refused, since it breaks an assertion made by `mp_engine_set_hints`. The engine is as it was.
@@ -657,20 +662,26 @@ int32_t mp_engine_retract(struct mp_engine *engine,
                           uint64_t message);
 
 /**
- * Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE. It keeps its age.
+ * Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE: it takes the earliest posted receive that
+ * it matches under that name; if none, it waits on, at its age.
  *
- * Returns MP_FOUND: it was waiting nameless and now has `source`. MP_NONE, and nothing changed: it is not queued, its
- * source is known, `source` is MP_UNKNOWN_SOURCE, or a receive that is posted already would accept it under that name;
- * the caller then retracts it and lets it arrive anew, and it takes that receive. MP_REFUSED_MEMORY, and nothing
- * changed: it waits, nameless, at its age, and the call may be tried again; let to arrive anew it would lose its place.
- * Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued).
+ * Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an older
+ * one.
+ *
+ * Returns MP_NAMED: no receive that is posted accepts it; it has `source` now, and waits on. MP_MATCHED, and writes the
+ * receive that it took to `*receive`: neither is queued any more. MP_NONE, and nothing changed: no message of that name
+ * waits nameless (it was taken, withdrawn or named before, or never came), or `source` is MP_UNKNOWN_SOURCE, which is no
+ * name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
+ * tried again; let to arrive anew it would lose its place. Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued)
+ * unless the engine says better.
  *
  * What the caller sees to:
  * As `mp_engine_post`.
  */
 int32_t mp_engine_readdress(struct mp_engine *engine,
                             uint64_t message,
-                            uint64_t source);
+                            uint64_t source,
+                            uint64_t *receive);
 
 /**
  * Replaces the assertions on a context by `hints`: the sum of some of MP_HINT_..., 0 for MPI's full semantics
@@ -970,14 +981,19 @@ int32_t mp_concurrent_cancel(struct mp_concurrent *engine,
 int32_t mp_concurrent_retract(struct mp_concurrent *engine, uint64_t message);
 
 /**
- * As `mp_engine_readdress`, from any thread at any time.
+ * As `mp_engine_readdress`, from any thread at any time. The message is named, and matched if it is wanted, at one moment: no
+ * lock is needed, and of several threads that name it at once one is told MP_NAMED or MP_MATCHED. MP_NONE may come before the
+ * thread whose call matched the message is answered.
  *
  * Returns as `mp_engine_readdress`.
  *
  * What the caller sees to:
  * As `mp_concurrent_post`.
  */
-int32_t mp_concurrent_readdress(struct mp_concurrent *engine, uint64_t message, uint64_t source);
+int32_t mp_concurrent_readdress(struct mp_concurrent *engine,
+                                uint64_t message,
+                                uint64_t source,
+                                uint64_t *receive);
 
 /**
  * As `mp_engine_set_hints`, from any thread at any time.

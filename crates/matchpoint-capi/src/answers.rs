@@ -3,11 +3,11 @@
 
 use std::ffi::c_void;
 
-use matchpoint::{Drained, MsgId, RecvId, Refused};
+use matchpoint::{Drained, MsgId, Readdressed, RecvId, Refused};
 use matchpoint_abi::convert::refusal_status;
 use matchpoint_abi::types::{
-    DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED, MP_NONE,
-    MP_OK, MP_QUEUED, Outcome,
+    DrainFn, MP_DRAINED_MESSAGE, MP_DRAINED_PENDING, MP_DRAINED_RECEIVE, MP_FOUND, MP_MATCHED, MP_NAMED,
+    MP_NONE, MP_OK, MP_QUEUED, Outcome,
 };
 
 /// A name that the caller chose.
@@ -57,6 +57,23 @@ pub(crate) unsafe fn seen(answer: Option<MsgId>, room: *mut u64) -> i32 {
         unsafe { room.write(found.0) };
         MP_FOUND
     })
+}
+
+/// The status of a readdressing; the receive that the message took is written.
+///
+/// # Safety
+/// As [`matched`].
+pub(crate) unsafe fn readdressed(answer: Result<Readdressed, Refused>, room: *mut u64) -> i32 {
+    match answer {
+        Ok(Readdressed::Named) => MP_NAMED,
+        Ok(Readdressed::Matched(receive)) => {
+            // SAFETY: the caller's promise.
+            unsafe { room.write(receive.0) };
+            MP_MATCHED
+        }
+        Ok(Readdressed::NotNameless) => MP_NONE,
+        Err(refused) => refusal_status(refused),
+    }
 }
 
 /// The status of a call that looks for something.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 
 use matchpoint::concurrent;
 use matchpoint::{ContextId, Drained, MsgId, Rank, Receive, RecvId, Refused};
-use matchpoint_abi::convert::{self, refusal_status};
+use matchpoint_abi::convert;
 use matchpoint_abi::types::{
     DeliverFn, DrainFn, Entry, Envelope, Footprint, MP_INVALID, MP_OK, MP_UNKNOWN_SOURCE, Message,
     OpaqueConcurrent, Outcome, Selector, VisitFn,
@@ -239,7 +239,9 @@ pub unsafe extern "C" fn mp_concurrent_retract(engine: *mut OpaqueConcurrent, me
     unsafe { shared::with(engine, |shared| found(shared.engine().retract(MsgId(message)))) }
 }
 
-/// As `mp_engine_readdress`, from any thread at any time.
+/// As `mp_engine_readdress`, from any thread at any time. The message is named, and matched if it is wanted, at one moment: no
+/// lock is needed, and of several threads that name it at once one is told MP_NAMED or MP_MATCHED. MP_NONE may come before the
+/// thread whose call matched the message is answered.
 ///
 /// Returns as `mp_engine_readdress`.
 ///
@@ -250,12 +252,16 @@ pub unsafe extern "C" fn mp_concurrent_readdress(
     engine: *mut OpaqueConcurrent,
     message: u64,
     source: u64,
+    receive: *mut u64,
 ) -> i32 {
+    if receive.is_null() {
+        return MP_INVALID;
+    }
     let (message, source) = (MsgId(message), Rank(source));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller's promise; `receive` is not NULL.
     unsafe {
         shared::with(engine, |shared| {
-            shared.engine().readdress(message, source).map_or_else(refusal_status, found)
+            answers::readdressed(shared.engine().readdress(message, source), receive)
         })
     }
 }

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char};
 use matchpoint::Hashes;
 use matchpoint::engines::{REGISTRY, Spec};
 use matchpoint_abi::types::{
-    EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_OK, MP_PANICKED,
+    EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_NAMED, MP_OK, MP_PANICKED,
     MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
 };
 
@@ -31,6 +31,7 @@ pub extern "C" fn mp_status_text(status: i32) -> *const c_char {
     let text = match status {
         MP_OK => c"done: nothing matched, nothing to hand out",
         MP_MATCHED => c"done: matched, or found",
+        MP_NAMED => c"done: the message waits on under its name",
         MP_REFUSED_HINT => c"refused: it breaks an assertion made on this context",
         MP_REFUSED_FULL => c"refused: the engine's table is full",
         MP_REFUSED_MEMORY => c"refused: out of memory",

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 
 use matchpoint::{ContextId, Drained, MsgId, Rank, RecvId};
-use matchpoint_abi::convert::{self, refusal_status};
+use matchpoint_abi::convert;
 use matchpoint_abi::types::{
     DrainFn, HintsFn, MP_INVALID, MP_OK, MP_REFUSED_MEMORY, MP_UNKNOWN_SOURCE, Opaque,
 };
@@ -42,23 +42,35 @@ pub unsafe extern "C" fn mp_engine_retract(engine: *mut Opaque, message: u64) ->
     unsafe { handle::with(engine, |held| found(held.engine.retract(MsgId(message)))) }
 }
 
-/// Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE. It keeps its age.
+/// Names the source of an unexpected message that arrived with MP_UNKNOWN_SOURCE: it takes the earliest posted receive that
+/// it matches under that name; if none, it waits on, at its age.
 ///
-/// Returns MP_FOUND: it was waiting nameless and now has `source`. MP_NONE, and nothing changed: it is not queued, its
-/// source is known, `source` is MP_UNKNOWN_SOURCE, or a receive that is posted already would accept it under that name;
-/// the caller then retracts it and lets it arrive anew, and it takes that receive. MP_REFUSED_MEMORY, and nothing
-/// changed: it waits, nameless, at its age, and the call may be tried again; let to arrive anew it would lose its place.
-/// Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued).
+/// Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an older
+/// one.
+///
+/// Returns MP_NAMED: no receive that is posted accepts it; it has `source` now, and waits on. MP_MATCHED, and writes the
+/// receive that it took to `*receive`: neither is queued any more. MP_NONE, and nothing changed: no message of that name
+/// waits nameless (it was taken, withdrawn or named before, or never came), or `source` is MP_UNKNOWN_SOURCE, which is no
+/// name. MP_REFUSED_MEMORY or MP_REFUSED_FULL, and nothing changed: it waits, nameless, at its age, and the call may be
+/// tried again; let to arrive anew it would lose its place. Else MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued)
+/// unless the engine says better.
 ///
 /// # Safety
 /// As `mp_engine_post`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mp_engine_readdress(engine: *mut Opaque, message: u64, source: u64) -> i32 {
-    // SAFETY: the caller's promise.
+pub unsafe extern "C" fn mp_engine_readdress(
+    engine: *mut Opaque,
+    message: u64,
+    source: u64,
+    receive: *mut u64,
+) -> i32 {
+    if receive.is_null() {
+        return MP_INVALID;
+    }
+    let (message, source) = (MsgId(message), Rank(source));
+    // SAFETY: the caller's promise; `receive` is not NULL.
     unsafe {
-        handle::with(engine, |held| {
-            held.engine.readdress(MsgId(message), Rank(source)).map_or_else(refusal_status, found)
-        })
+        handle::with(engine, |held| answers::readdressed(held.engine.readdress(message, source), receive))
     }
 }
 

@@ -47,8 +47,8 @@ const TOP: &str = "\
  * 2. An arriving message takes the earliest posted receive it matches; if none, it joins the unexpected queue.
  * 3. A posted receive takes the earliest unexpected message it matches; if none, it joins the posted queue.
  *
- * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out. No
- * function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
+ * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out, 2 for
+ * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
  * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
  * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where

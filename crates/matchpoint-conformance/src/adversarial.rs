@@ -243,7 +243,9 @@ fn negative_tags(script: &mut Script, n: u64) {
 fn sources_learned_late(script: &mut Script, n: u64) {
     let ids: Vec<_> =
         (0..n).map(|at| script.arrive(0, if at % 3 == 0 { at % 2 } else { u64::MAX }, at % 2)).collect();
-    script.post(0, from(9), ANY_TAG);
+    for at in 0..=n / 8 {
+        script.post(0, from(9), if at % 2 == 0 { ANY_TAG } else { tagged(at / 2 % 2) });
+    }
     for (at, &id) in ids.iter().enumerate().rev() {
         script.events.push(Event::Readdress(id, Rank([0, 1, 9, u64::MAX][at % 4])));
     }

@@ -81,7 +81,7 @@ impl Judge {
         &self.terms
     }
 
-    /// Messages matched with receives so far, by posts, arrivals and matched probes.
+    /// Messages matched with receives so far, by posts, arrivals, matched probes and sources learned late.
     pub fn matches(&self) -> u64 {
         self.matches
     }

@@ -59,8 +59,8 @@ impl Law {
             Law::Cancel => "Cancel is true if the receive was still posted, and then it no longer is.",
             Law::Retract => "Retract is true if the message was still queued, and then it no longer is.",
             Law::Readdress => {
-                "Readdress names the source of a message that waits nameless, unless a posted receive would then \
-                 accept it; the message keeps its age."
+                "Readdress names the source of a message that waits nameless: it takes the earliest posted receive it then \
+                 matches; if none, it waits on at its age."
             }
             Law::Hints => {
                 "Assertions are refused if what is queued breaks them, and forgotten when their context is \

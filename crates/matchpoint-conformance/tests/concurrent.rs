@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Event, Footprint, Hints, Message, MsgId, Outcome, Queue,
-    Rank, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
+    Rank, Readdressed, Receive, RecvId, Refused, Selector, Tag, Wild, engines,
 };
 use matchpoint_conformance::{Choices, Options, check};
 
@@ -82,7 +82,7 @@ impl Engine for OneThread {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.engine.readdress(message, source)
     }
 
@@ -409,7 +409,7 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
             if choices.below(shape.rare) == 0 {
                 return rare(choices, context, shape);
             }
-            Asked::Event(match choices.below(22) {
+            Asked::Event(match choices.below(25) {
                 0..8 => Event::Post(Receive::new(RecvId(id(thread, number)), selector)),
                 8..14 => Event::Arrive(message(choices, id(thread, number), shape)),
                 14..18 => {
@@ -421,7 +421,8 @@ fn events(choices: &mut Choices<'_>, thread: u64, shape: Shape) -> Vec<Asked> {
                 19 => Event::MatchedProbe(selector),
                 // What any of the threads may have.
                 20 => Event::Cancel(RecvId(of_any(choices))),
-                _ => Event::Retract(MsgId(of_any(choices))),
+                21 => Event::Retract(MsgId(of_any(choices))),
+                _ => Event::Readdress(MsgId(of_any(choices)), Rank(choices.below(2))),
             })
         })
         .collect()
@@ -480,31 +481,36 @@ fn histories(name: &str, seeds: std::ops::Range<u64>, shape: Shape, budget: u64)
     let mut searched = 0;
     for seed in seeds {
         let mut choices = Choices::Seed(seed);
-        let engine: Arc<dyn Concurrent> = Arc::from(made(name));
         let shape = Shape { is_hinted: seed % 2 == 0, ..shape };
         let mut before = Vec::new();
         if shape.is_hinted {
             before.extend((0..2).map(|context| Asked::Event(Event::SetHints(ContextId(context), spread))));
         }
         before.extend(events(&mut choices, 9, Shape { calls: 4, rare: u64::MAX, ..shape }));
-        let before: Vec<Call> =
-            before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
         let mut of_threads: Vec<_> = (0..3).map(|thread| events(&mut choices, thread, shape)).collect();
         if shape.is_hinted && seed % 8 == 0 {
             // While others call, a context stops being spread.
             of_threads[0].insert(2, Asked::Event(Event::SetHints(ContextId(0), Hints::default())));
         }
-        let mut calls = record(&engine, of_threads);
-        // What is left says which order it was.
-        for queue in [Queue::Posted, Queue::Unexpected] {
-            calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
-        }
-        match Search::new(name, &before, &calls, budget).run() {
-            Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
-            found => searched += u64::from(found.is_some()),
-        }
+        searched += u64::from(is_searched(name, seed, &before, of_threads, budget));
     }
     searched
+}
+
+/// Has threads call at once, after the calls `before`, and searches for their order. False: not to the end.
+fn is_searched(name: &str, seed: u64, before: &[Asked], of_threads: Vec<Vec<Asked>>, budget: u64) -> bool {
+    let engine: Arc<dyn Concurrent> = Arc::from(made(name));
+    let before: Vec<Call> =
+        before.iter().flat_map(|asked| play(asked, &*engine, &AtomicU64::new(0))).collect();
+    let mut calls = record(&engine, of_threads);
+    // What is left says which order it was.
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        calls.extend(play(&Asked::Visit(queue), &*engine, &AtomicU64::new(u64::MAX - 2)));
+    }
+    match Search::new(name, &before, &calls, budget).run() {
+        Some(false) => panic!("{name}, history {seed}: {before:#?}, then {calls:#?}"),
+        found => found.is_some(),
+    }
 }
 
 #[test]
@@ -526,6 +532,42 @@ fn long_histories_of_several_threads_are_linearizable() {
     for name in NAMES {
         let searched = histories(name, 0..seeds, shape, 100_000);
         assert!(searched * 20 >= seeds * 19, "{name}: only {searched} of {seeds} searched to the end");
+    }
+}
+
+/// Calls of one thread where sources are learned late: names, and what comes and goes of the receives that ask for them.
+fn names(choices: &mut Choices<'_>, thread: u64) -> Vec<Asked> {
+    let call = |number| {
+        let (id, some) = (100 * (thread + 1) + number, 1 + choices.below(4));
+        let source = Rank(choices.below(2));
+        Asked::Event(match choices.below(8) {
+            0..4 => Event::Readdress(MsgId(some), source),
+            4 => Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, Tag(0)))),
+            5 => Event::Post(asks_for(id, source)),
+            6 => Event::Cancel(RecvId(some)),
+            _ => Event::Retract(MsgId(some)),
+        })
+    };
+    (0..4).map(call).collect()
+}
+
+fn asks_for(id: u64, source: Rank) -> Receive {
+    Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Is(source), Wild::Any))
+}
+
+#[test]
+fn a_name_is_given_and_a_receive_taken_at_one_moment() {
+    let seeds = if cfg!(miri) { 2 } else { 600 };
+    let nameless = |id| Message::new(MsgId(id), Envelope::new(ContextId(0), Rank::UNKNOWN, Tag(0)));
+    let messages = (1..=4).map(|id| Asked::Event(Event::Arrive(nameless(id))));
+    let receives = (1..=4).map(|id| Asked::Event(Event::Post(asks_for(id, Rank(id % 2)))));
+    let before: Vec<Asked> = messages.chain(receives).collect();
+    for name in NAMES {
+        for seed in 0..seeds {
+            let mut choices = Choices::Seed(seed);
+            let of_threads = (0..3).map(|thread| names(&mut choices, thread)).collect();
+            assert!(is_searched(name, seed, &before, of_threads, 1_000_000), "{name}: it is short enough");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The judge, told outcomes that no engine here gives.
 
 use matchpoint::event::script;
-use matchpoint::{MsgId, Order, Outcome};
+use matchpoint::{MsgId, Order, Outcome, Readdressed, RecvId, Refused};
 use matchpoint_conformance::{Judge, Law};
 
 const QUEUED: Outcome = Outcome::Arrived(Ok(None));
@@ -56,9 +56,25 @@ fn nameless_messages_keep_their_order_among_themselves() {
     assert_eq!([1, 2, 3].map(|id| taking(Order::PerSource, id)), [None, None, Some(Law::Post)]);
     // Named, it is the earliest of its source: it kept its age.
     let text = "arrive m1 0/?/7\n arrive m2 0/3/7\n readdress m1 3\n post r1 0/*/7";
-    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(true)), posted(id)];
+    let outcomes = |id| [QUEUED, QUEUED, Outcome::Readdressed(Ok(Readdressed::Named)), posted(id)];
     let taking = |id| verdict(Order::PerSource, text, &outcomes(id));
     assert_eq!([1, 2].map(taking), [None, Some(Law::Post)]);
+}
+
+#[test]
+fn a_name_learned_late_takes_the_earliest_receive_that_asks_for_it() {
+    let text = "arrive m1 0/?/7\n post r1 0/3/*\n post r2 0/3/7\n readdress m1 3";
+    let queued = Outcome::Posted(Ok(None));
+    let saying = |said| {
+        let outcomes = [QUEUED, queued.clone(), queued.clone(), Outcome::Readdressed(said)];
+        verdict(Order::Total, text, &outcomes)
+    };
+    let matched = |id| Ok(Readdressed::Matched(RecvId(id)));
+    assert_eq!([1, 2, 9].map(|id| saying(matched(id))), [None, Some(Law::Readdress), Some(Law::Readdress)]);
+    let others = [Ok(Readdressed::Named), Ok(Readdressed::NotNameless)];
+    assert_eq!(others.map(saying), [Some(Law::Readdress); 2]);
+    // Of a table that is not said to be of fixed size, and of memory where there is plenty.
+    assert_eq!([Refused::Full, Refused::Memory].map(|why| saying(Err(why))), [Some(Law::Refusal); 2]);
 }
 
 #[test]

@@ -2,13 +2,16 @@
 //! after some at random, in the midst of a call. A program of its own, without the usual harness: the limit holds for all
 //! threads, and one of the harness's would meet it.
 
+mod alone;
+
 use std::alloc::System;
 
+use alone::Alone;
 use cap::Cap;
 use matchpoint::event::Outcome;
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Receive, RecvId,
-    Refused, Selector, Tag, Wild, engines,
+    ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector, Tag, Wild, concurrent, engines,
 };
 use matchpoint_conformance::{Choices, Judge, generate};
 
@@ -62,10 +65,25 @@ fn queued(engine: &dyn Engine) -> Vec<Entry> {
     let mut entries = Vec::with_capacity(engine.posted_len() + engine.unexpected_len());
     MEMORY.set_limit(MEMORY.allocated()).expect("a limit that is kept as yet");
     for queue in [Queue::Posted, Queue::Unexpected] {
-        engine.visit(queue, &mut |entry| entries.push(entry));
+        engine.visit(queue, &mut |entry| {
+            entries.push(match entry {
+                // An engine may drop them at any time.
+                Entry::Message(message) => Entry::Message(Message::new(message.id, message.envelope)),
+                receive => receive,
+            });
+        });
     }
     MEMORY.set_limit(usize::MAX).expect("no limit is always kept");
     entries
+}
+
+/// The engine of that name; a concurrent one is called by one thread.
+fn made(name: &str) -> Box<dyn Engine> {
+    match name.split_once(":engine=") {
+        Some(_) => concurrent::create(name).map(|engine| Box::new(Alone(engine)) as Box<dyn Engine>),
+        None => engines::create(name),
+    }
+    .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Plays a stream, each event first without memory and then, if that was refused, with it. Returns the refusals.
@@ -78,9 +96,12 @@ fn play(engine: &mut dyn Engine, name: &str, events: &[Event]) -> usize {
         }
         let before = queued(engine);
         let mut outcome = starved(engine, event, 0);
-        if let Outcome::ArrivedBatch(_, Err(Refused::Memory)) = outcome {
+        if let (Event::ArriveBatch(messages), Outcome::ArrivedBatch(out, result)) = (event, &mut outcome)
+            && *result == Err(Refused::Memory)
+        {
             // What arrived before the one refused did arrive.
-            return refusals + 1;
+            refusals += 1;
+            *result = engine.arrive_batch(&messages[out.len()..], out);
         }
         if is_refused(&outcome) {
             refusals += 1;
@@ -100,18 +121,49 @@ fn budget(choices: &mut Choices<'_>, before: usize) -> usize {
     before + (1 << choices.below(13)) + choices.below(100) as usize
 }
 
+/// A batch with a little memory, then what is left of it with a little more. Adds the refusals.
+fn batch_denied_at_random(
+    engine: &mut dyn Engine,
+    name: &str,
+    messages: &[Message],
+    choices: &mut Choices<'_>,
+    refusals: &mut usize,
+) -> Outcome {
+    let (mut all, mut bytes) = (Vec::with_capacity(messages.len()), 0);
+    loop {
+        let before = queued(engine);
+        let rest = Event::ArriveBatch(messages[all.len()..].to_vec());
+        let Outcome::ArrivedBatch(out, result) = starved(engine, &rest, bytes) else { unreachable!() };
+        if result != Err(Refused::Memory) {
+            all.extend(out);
+            return Outcome::ArrivedBatch(all, result);
+        }
+        *refusals += 1;
+        if out.is_empty() {
+            assert_eq!(queued(engine), before, "{name}: {rest} with {bytes} bytes was refused");
+        }
+        assert!(bytes < 1 << 20, "{name}: {rest} is refused with {bytes} bytes");
+        all.extend(out);
+        bytes = budget(choices, bytes);
+    }
+}
+
 /// Plays a stream beside `list`, each event with a little memory, then a little more. Returns the refusals.
 fn denied_at_random(name: &str, events: &[Event], mut choices: Choices<'_>) -> usize {
-    let mut engines = [name, "list"].map(|name| engines::create(name).unwrap());
+    let mut engines = [name, "list"].map(made);
     let mut judge = Judge::new(engines[0].order(), false);
     let mut refusals = 0;
-    for event in events.iter().filter(|event| !matches!(event, Event::ArriveBatch(_))) {
+    for event in events {
         if !judge.admits(event) {
             continue;
         }
         let (before, mut bytes) = (queued(&*engines[0]), 0);
         let right = event.play(&mut *engines[1]);
         let ours = loop {
+            if let Event::ArriveBatch(messages) = event {
+                let engine = &mut *engines[0];
+                break batch_denied_at_random(engine, name, messages, &mut choices, &mut refusals);
+            }
             let outcome = starved(&mut *engines[0], event, bytes);
             if !is_refused(&outcome) {
                 break outcome;
@@ -235,9 +287,9 @@ fn found_by_its_source_without_memory() {
     for at in (100..3000).rev() {
         let event = Event::Readdress(MsgId(at), Rank(2));
         match starved(&mut *engine, &event, 0) {
-            Outcome::Readdressed(Ok(true)) => named += 1,
+            Outcome::Readdressed(Ok(Readdressed::Named)) => named += 1,
             Outcome::Readdressed(Err(Refused::Memory)) => {
-                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(true)));
+                assert_eq!(event.play(&mut *engine), Outcome::Readdressed(Ok(Readdressed::Named)));
             }
             outcome => panic!("{at}: {outcome:?}"),
         }
@@ -246,7 +298,37 @@ fn found_by_its_source_without_memory() {
     assert!(named > 2000, "{named} had room");
 }
 
+/// What a batch left, with no room to file it, gets its source at its age once there is memory.
+fn named_where_a_batch_left_it(name: &str) {
+    let envelope = |source| Envelope::new(ContextId(0), source, Tag(100));
+    let messages: Vec<Message> = (0..64).map(|at| Message::new(MsgId(at), envelope(Rank::UNKNOWN))).collect();
+    let mut refusals = 0;
+    for bytes in (0..1 << 17).step_by(997) {
+        let mut engine = made(name);
+        let posted = Receive::new(RecvId(0), Selector::exactly(&envelope(Rank(9))));
+        assert_eq!(engine.post(posted), Ok(None));
+        let batch = Event::ArriveBatch(messages.clone());
+        let Outcome::ArrivedBatch(out, _) = starved(&mut *engine, &batch, bytes) else { unreachable!() };
+        for at in 0..out.len() as u64 {
+            let event = Event::Readdress(MsgId(at), Rank(3));
+            if starved(&mut *engine, &event, 0) == Outcome::Readdressed(Err(Refused::Memory)) {
+                refusals += 1;
+                let named = Outcome::Readdressed(Ok(Readdressed::Named));
+                assert_eq!(event.play(&mut *engine), named, "{name}: {event}, of a batch with {bytes} bytes");
+            }
+        }
+        for at in 0..out.len() as u64 {
+            let receive = Receive::new(RecvId(1 + at), Selector::exactly(&envelope(Rank(3))));
+            assert_eq!(engine.post(receive), Ok(Some(MsgId(at))), "{name}: of a batch with {bytes} bytes");
+        }
+    }
+    assert!(refusals > 0, "{name} had memory: the test shows nothing");
+}
+
 fn main() {
+    for name in ["split:engine=list", "split:engine=hybrid"] {
+        named_where_a_batch_left_it(name);
+    }
     named_once_there_is_memory();
     found_by_its_source_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
@@ -255,17 +337,18 @@ fn main() {
     let profiled =
         concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners");
     let roomy = engines::variants().filter(|variant| !variant.tight).map(|variant| variant.name);
-    for ref name in roomy.chain([profiled.to_owned()]) {
+    let concurrent = ["locked:engine=hybrid", "split:engine=list", "split:engine=hybrid"].map(str::to_owned);
+    for ref name in roomy.chain([profiled.to_owned()]).chain(concurrent) {
         let mut refusals = 0;
         for (seed, (_, shape)) in (1..).zip(generate::SHAPES) {
             for stream in 0..4 {
                 let events = generate::stream(*shape, Choices::Seed(seed * 100 + stream), 300);
-                let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
+                let mut engine = made(name);
                 refusals += play(&mut *engine, name, &events);
                 refusals += denied_at_random(name, &events, Choices::Seed(seed + stream));
             }
         }
-        let mut engine = engines::create(name).unwrap_or_else(|error| panic!("{error}"));
+        let mut engine = made(name);
         drained(&mut *engine, name);
         assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");
     }

@@ -1,8 +1,8 @@
 //! What an engine behind another interface may lack: not asked for, and everything else is.
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank, Receive, RecvId,
-    Refused, Selector, engines,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue, Rank, Readdressed,
+    Receive, RecvId, Refused, Selector, engines,
 };
 use matchpoint_conformance::{Calls, Law, Options, check};
 
@@ -34,7 +34,7 @@ impl Engine for Bare {
         panic!("no retract")
     }
 
-    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
         panic!("no readdress")
     }
 

@@ -83,6 +83,15 @@ impl Arrivals {
         }
     }
 
+    /// The source of a message that waited is known: the receive that it has.
+    #[cold]
+    pub fn named(&mut self, message: u64, receive: u64) {
+        let arrived = self.arrived.remove(&message);
+        if let (Some(posted), Some(arrived)) = (self.posted.remove(&receive), arrived) {
+            self.write(posted, arrived);
+        }
+    }
+
     /// What was queued is not any more, and has nothing.
     #[cold]
     pub fn withdrawn(&mut self, id: u64) {
@@ -123,16 +132,19 @@ mod tests {
         log.arrived(4, Some(1));
         log.posted(5, None);
         log.withdrawn(5);
+        log.arrived(8, None);
+        log.posted(7, None);
+        log.named(8, 7);
         log.posted(6, None);
         drop(log);
         let bytes = std::fs::read(&path).expect("it was written");
         std::fs::remove_file(&path).expect("it is ours");
         let numbers: Vec<u64> =
             bytes[16..].chunks(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap())).collect();
-        let [late, unexpected, early, expected, _, NEVER, _, NEVER] = numbers[..] else {
-            panic!("two matches, and two receives without: {numbers:?}")
+        let [late, unexpected, early, expected, _, NEVER, wanted, nameless, _, NEVER] = numbers[..] else {
+            panic!("three matches, and two receives without: {numbers:?}")
         };
         assert_eq!(bytes[..8], *b"MPar\x01\0\0\0");
-        assert!(early < unexpected && unexpected < late && late < expected);
+        assert!(early < unexpected && unexpected < late && late < expected && nameless < wanted);
     }
 }

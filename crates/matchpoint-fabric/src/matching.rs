@@ -9,11 +9,11 @@
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused,
-    Selector, Tag, TagMask, Wild,
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Readdressed, Receive, RecvId,
+    Refused, Selector, Tag, TagMask, Wild,
 };
 
-use crate::abi::{ADDR_UNSPEC, Addr};
+use crate::abi::{ADDR_UNSPEC, Addr, errno};
 use crate::arrivals::Arrivals;
 use crate::short::{Item, Short};
 use crate::tally::Tally;
@@ -43,6 +43,8 @@ pub trait Remember {
     fn asked(&self, receive: u64) -> Asked;
     /// The tag of an unexpected message, all of it.
     fn tag(&self, message: u64) -> u64;
+    /// Who it is from, as far as that is known.
+    fn source(&self, message: u64) -> Addr;
 }
 
 /// An engine, and what is learned about the masks it is asked with.
@@ -59,6 +61,8 @@ pub struct Matching {
     pub tally: Tally,
     /// Its table was full, and `hybrid` has taken over.
     pub fell_back: bool,
+    /// Messages wait nameless whose source is known: there was no memory to name them.
+    owes_names: bool,
     /// Where it is asked for when messages arrived.
     arrivals: Option<Box<Arrivals>>,
 }
@@ -77,6 +81,7 @@ impl Matching {
             lately: (u64::MAX, 0),
             tally: Tally::default(),
             fell_back: false,
+            owes_names: false,
             arrivals: Arrivals::begin(),
         })
     }
@@ -84,9 +89,12 @@ impl Matching {
     /// Posts a receive. The message that it takes, or `None` once it is queued.
     ///
     /// # Errors
-    /// There is no memory.
+    /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
+        if self.owes_names {
+            return Err(Refused::Memory);
+        }
         let started = self.tally.begin();
         if self.is_short {
             self.lately.0 &= asked.ignore;
@@ -152,6 +160,8 @@ impl Matching {
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
         let started = self.tally.begin();
+        // Nothing overtakes those that are to be named.
+        let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
         if self.is_short {
             if let Ok(outcome) = self.short.arrive(id, addr, tag) {
                 self.arrived(started, id, outcome);
@@ -187,8 +197,11 @@ impl Matching {
     /// The message that such a receive would take now: left in place, or taken.
     ///
     /// # Errors
-    /// There is no memory.
+    /// As [`post`](Matching::post).
     pub fn probe(&mut self, asked: Asked, take: bool, known: &impl Remember) -> Result<Option<u64>, Refused> {
+        if self.owes_names {
+            return Err(Refused::Memory);
+        }
         self.tally.probes += 1;
         let found = match self.is_short.then(|| self.short.probe(asked, take)) {
             Some(Ok(found)) => found,
@@ -232,17 +245,79 @@ impl Matching {
         }
     }
 
-    /// The source of an unexpected message is known now. True: noted. False: a receive that names it is posted already;
-    /// the caller retracts the message, and lets it arrive anew.
-    ///
-    /// # Errors
-    /// No memory; nothing has changed. Arriving anew, the message would be behind younger ones.
-    pub fn readdress(&mut self, id: u64, addr: Addr) -> Result<bool, Refused> {
-        if self.is_short {
-            Ok(self.short.readdress(id, addr))
-        } else {
-            self.engine.readdress(MsgId(id), Rank(addr))
+    /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
+    /// Without memory it is [owed](Matching::owes_names) its name, and so are all that are named after it.
+    pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
+        if self.owes_names {
+            return None;
         }
+        self.name(id, addr).unwrap_or_else(|_| {
+            self.owes_names = true;
+            None
+        })
+    }
+
+    fn name(&mut self, id: u64, addr: Addr) -> Result<Option<u64>, Refused> {
+        let receive = match self.is_short {
+            true => self.short.readdress(id, addr),
+            false => match self.engine.readdress(MsgId(id), Rank(addr))? {
+                Readdressed::Matched(receive) => Some(receive.0),
+                Readdressed::Named | Readdressed::NotNameless => None,
+            },
+        };
+        if let Some(receive) = receive {
+            self.tally.named();
+            if let Some(arrivals) = &mut self.arrivals {
+                arrivals.named(id, receive);
+            }
+        }
+        Ok(receive)
+    }
+
+    /// Messages wait nameless whose source is known. What arrives meanwhile is nameless, too, so that it does not overtake them;
+    /// and receives and probes are refused, so that they take nothing that one posted before asks for by name.
+    pub fn owes_names(&self) -> bool {
+        self.owes_names
+    }
+
+    /// What an application is told whose receive or probe was refused: to try again after progress, which may pay what is owed.
+    #[cold]
+    pub fn refusal(&self) -> isize {
+        -((if self.owes_names { errno::EAGAIN } else { errno::ENOMEM }) as isize)
+    }
+
+    /// Gives messages the names that they are owed, oldest first, up to one that takes a receive: it, and the receive. `None`: none
+    /// is owed any more, or there still is no memory. Every call looks at all that waits.
+    pub fn name_owed(&mut self, known: &impl Remember) -> Option<(u64, u64)> {
+        while self.owes_names {
+            let Some((message, addr)) = self.eldest_owed(known) else {
+                self.owes_names = false;
+                break;
+            };
+            match self.name(message, addr) {
+                Ok(None) => {}
+                Ok(Some(receive)) => return Some((message, receive)),
+                Err(_) => break,
+            }
+        }
+        None
+    }
+
+    /// The oldest message that waits nameless, and whose source is known.
+    fn eldest_owed(&self, known: &impl Remember) -> Option<(u64, Addr)> {
+        let mut eldest = None;
+        let mut look = |id: u64, addr: Addr| {
+            if addr == ADDR_UNSPEC && eldest.is_none() {
+                eldest = Some((id, known.source(id))).filter(|&(_, source)| source != ADDR_UNSPEC);
+            }
+        };
+        self.short.unexpected().iter().for_each(|item| look(item.id, item.asked.addr));
+        self.engine.visit(Queue::Unexpected, &mut |entry| {
+            if let Entry::Message(message) = entry {
+                look(message.id.0, message.envelope.source.0);
+            }
+        });
+        eldest
     }
 
     /// Calls `each` for what is queued, oldest first.
@@ -429,5 +504,7 @@ impl Matching {
     }
 }
 
+#[cfg(test)]
+mod denied;
 #[cfg(test)]
 mod tests;

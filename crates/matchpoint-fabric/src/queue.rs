@@ -5,6 +5,7 @@
 //! ([`layered`](crate::layered)) what it reports is either the application's own, or an operation of ours, which may
 //! complete one of the application's.
 
+mod room;
 mod sleep;
 
 use std::collections::VecDeque;
@@ -15,6 +16,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
+use self::room::Room;
 use crate::abi::{
     ADDR_UNSPEC, Addr, CQ_FORMAT_CONTEXT, CQ_FORMAT_DATA, CQ_FORMAT_MSG, CqErrEntry, CqTaggedEntry, FidCq,
     Ops, OpsCq, errno,
@@ -25,6 +27,7 @@ use crate::layered::{Arena, FrontEnd};
 use crate::lock::{self, Lock};
 use crate::object::{self, Object};
 use crate::patch::{Patch, owner_at};
+use crate::peer::owner::Owner;
 
 /// Entries that are taken from the core at once, where they are looked at one by one.
 const AT_ONCE: usize = 16;
@@ -56,6 +59,9 @@ pub struct Queue {
     /// Whose receives complete here, and how often they have told of themselves.
     endpoints: Vec<*const dyn Tell>,
     told: u32,
+    /// The owners among them, and whether one owes messages their names.
+    owners: Vec<*mut Owner>,
+    owes_names: bool,
     ops: Patch<OpsCq>,
     fid_ops: Patch<Ops>,
 }
@@ -78,44 +84,6 @@ impl Entries {
             [const { MaybeUninit::uninit() }; AT_ONCE],
             [const { MaybeUninit::new(ADDR_UNSPEC) }; AT_ONCE],
         )
-    }
-}
-
-/// Where the application wants entries, and how many have been put there.
-struct Room {
-    buf: *mut u8,
-    sources: *mut Addr,
-    count: usize,
-    taken: usize,
-    entry_bytes: usize,
-}
-
-impl Room {
-    /// Puts an entry there, if there is room.
-    #[inline]
-    fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
-        if self.taken == self.count {
-            return false;
-        }
-        // SAFETY: the application gave room for `count` entries of the queue's format, which is a beginning of the
-        // longest, and for as many sources if it wants them.
-        unsafe {
-            let to = self.buf.add(self.taken * self.entry_bytes);
-            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
-            if !self.sources.is_null() {
-                *self.sources.add(self.taken) = source;
-            }
-        }
-        self.taken += 1;
-        true
-    }
-
-    /// Puts ours there, up to the first error.
-    fn put_all(&mut self, from: &mut VecDeque<Completion>) {
-        while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
-            let Some(next) = from.pop_front() else { break };
-            self.put(&next.entry, next.source);
-        }
     }
 }
 
@@ -163,6 +131,8 @@ impl Queue {
                 has_others: false,
                 room: ptr::null_mut(),
                 endpoints: Vec::new(),
+                owners: Vec::new(),
+                owes_names: false,
                 told: dump::asked(),
                 ops,
                 fid_ops,
@@ -209,6 +179,21 @@ impl Queue {
     /// Not any more.
     pub fn remove_endpoint(&mut self, endpoint: *const dyn Tell) {
         self.endpoints.retain(|&other| !ptr::addr_eq(other, endpoint));
+    }
+
+    /// The receives of this owner complete here.
+    pub fn add_owner(&mut self, owner: *mut Owner) {
+        self.owners.push(owner);
+    }
+
+    /// Not any more.
+    pub fn remove_owner(&mut self, owner: *mut Owner) {
+        self.owners.retain(|&other| other != owner);
+    }
+
+    /// One of these owners has messages that it owes their names.
+    pub fn owe_names(&mut self) {
+        self.owes_names = true;
     }
 
     /// Operations with contexts in this range are this front end's, and complete here or in `other`. Once, if both directions
@@ -259,7 +244,7 @@ impl Queue {
     unsafe fn read(fid: *mut FidCq, buf: *mut c_void, count: usize, sources: *mut Addr) -> isize {
         // SAFETY: the application's call on an open queue.
         let queue = unsafe { Queue::of(fid) };
-        if dump::asked() != queue.told || !queue.now.is_empty() {
+        if dump::asked() != queue.told || !queue.now.is_empty() || queue.owes_names {
             // SAFETY: as above.
             if let Some(read) = unsafe { Queue::read_ours(fid, buf, count, sources) } {
                 return read;
@@ -297,6 +282,14 @@ impl Queue {
             queue.told = dump::asked();
             dump::write(&queue.endpoints);
         }
+        if std::mem::take(&mut queue.owes_names) {
+            for at in 0..queue.owners.len() {
+                // SAFETY: an owner takes itself off before it goes. It may push here, and the core call back: nothing is borrowed.
+                unsafe { Owner::name_owed(Queue::of(fid).owners[at]) };
+            }
+        }
+        // SAFETY: as above.
+        let queue = unsafe { Queue::of(fid) };
         let mut room = queue.room(buf, count, sources);
         (count > 0 && !queue.now.is_empty()).then(|| queue.take_now(&mut room))
     }
@@ -384,7 +377,10 @@ impl Queue {
     /// Nobody here has anything to say or to do.
     #[inline]
     fn is_idle(&self) -> bool {
-        self.now.is_empty() && self.late.is_empty() && !self.has_front_end_that(FrontEnd::is_due)
+        self.now.is_empty()
+            && self.late.is_empty()
+            && !self.owes_names
+            && !self.has_front_end_that(FrontEnd::is_due)
     }
 
     #[inline]

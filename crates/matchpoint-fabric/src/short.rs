@@ -159,18 +159,18 @@ impl Short {
     }
 
     /// As [`Matching::readdress`](crate::matching::Matching::readdress).
-    pub fn readdress(&mut self, id: u64, addr: Addr) -> bool {
-        let (head, tail) = (self.unexpected.head, self.unexpected.tail);
-        let Some(item) = self.unexpected.items[head..tail].iter_mut().find(|item| item.id == id) else {
-            return false;
-        };
+    pub fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
+        let is_it = |item: &Item| item.id == id && item.asked.addr == ADDR_UNSPEC;
+        let at = self.unexpected.items().iter().position(is_it).filter(|_| addr != ADDR_UNSPEC)?;
+        let item = &mut self.unexpected.items[self.unexpected.head + at];
         let named = Asked { addr, ..item.asked };
-        let is_waited_for = self.posted.items().iter().any(|receive| accepts(&receive.asked, &named));
-        if item.asked.addr != ADDR_UNSPEC || addr == ADDR_UNSPEC || is_waited_for {
-            return false;
-        }
-        item.asked = named;
-        true
+        let waits = self.posted.items().iter().position(|receive| accepts(&receive.asked, &named));
+        let Some(receive) = waits else {
+            item.asked = named;
+            return None;
+        };
+        self.unexpected.remove(at);
+        Some(self.posted.remove(receive))
     }
 
     /// Receives that are posted, oldest first.

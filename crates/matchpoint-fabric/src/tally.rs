@@ -72,6 +72,12 @@ impl Tally {
         }
     }
 
+    /// A message that waited took a receive once its source was known.
+    pub fn named(&mut self) {
+        self.unexpected_now -= 1;
+        self.posted_now -= 1;
+    }
+
     /// A message arrived.
     #[inline]
     pub fn arrived(&mut self, started: u64, hit: bool) {

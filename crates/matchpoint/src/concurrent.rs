@@ -8,6 +8,11 @@
 //! different sources sent or are to send is not kept, as nothing there depends on it. So [`Concurrent::visit`] and the lists
 //! of [`Drained`] are in order source by source; everywhere else they are as the contract says, context by context.
 //!
+//! For want of memory some calls abort the process that could not refuse: what [`Concurrent::close`] and
+//! [`Concurrent::fail_source`] list grows under the lock, and how long it becomes nobody can say before, as others post meanwhile.
+//! `sharded` also allocates a list of its locks where it takes all: in `set_hints`, `close`, `visit`, `substitute` and `footprint`,
+//! and in the arrival with which a context stops being spread, for which it makes an engine besides. `substitute` makes a text. No other call does.
+//!
 //! A batch is its messages: each arrives at a moment of its own, in their order, before it is delivered; calls of other threads
 //! may take effect between them.
 //!
@@ -22,7 +27,7 @@ pub use self::locked::Locked;
 pub use self::sharded::Sharded;
 pub use self::split::Split;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused, one_by_one,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Rank, Selector};
@@ -80,8 +85,12 @@ pub trait Concurrent: Send + Sync {
     /// As [`Engine::retract`].
     fn retract(&self, message: MsgId) -> bool;
 
-    /// As [`Engine::readdress`].
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused>;
+    /// As [`Engine::readdress`]: the message is named, and matched if it is wanted, at one moment. No lock is needed around it;
+    /// [`NotNameless`](Readdressed::NotNameless) may come before the thread whose call took the message is answered.
+    ///
+    /// # Errors
+    /// As there.
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused>;
 
     /// As [`Engine::set_hints`].
     ///

@@ -16,7 +16,8 @@
 //!   by others; no [`Order`] but `None` relaxes this.
 //! * After [`Engine::close`] nothing of that context can match, its hints are forgotten, and its id may be reused.
 //! * A [`Refused`] call leaves the engine as it was (of a batch, as the last message before it left it). No call aborts
-//!   for want of memory.
+//!   for want of memory, but for what [`Engine::statistics`] lists, and [`Engine::close`] and [`Engine::fail_source`] where
+//!   the caller has not [reserved room](Drained). Of engines that several threads call see [there](crate::concurrent).
 //! * Persistent receives (MPI-4.1 §3.9) are posted at each `MPI_Start`; partitioned ones (§4) match once, in a
 //!   context of their own, unseen by probes of the communicator's.
 //! * The length of a message never affects matching: truncation (§3.2.5) is the caller's to find.
@@ -132,6 +133,18 @@ impl std::fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
+/// What [`Engine::readdress`] came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Readdressed {
+    /// No receive that is posted accepts the message under its name: it has that now, and waits on at its age.
+    Named,
+    /// This receive, the earliest posted that accepts it under its name, has taken it: neither is queued any more.
+    Matched(RecvId),
+    /// Nothing changed. No message of that id waits nameless: it was taken, withdrawn or named before, or never came; or
+    /// the name given is [`Rank::UNKNOWN`], which is none.
+    NotNameless,
+}
+
 /// One of the two queues.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Queue {
@@ -230,16 +243,16 @@ pub trait Engine: Send {
     /// Withdraws an unexpected message. True: it was still queued, and no longer is.
     fn retract(&mut self, message: MsgId) -> bool;
 
-    /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It keeps its age.
+    /// Names the source of an unexpected message that arrived with [`Rank::UNKNOWN`]. It takes the earliest posted receive
+    /// that it matches under that name (rule 2); if none, it waits on, at its age.
     ///
-    /// True: it was waiting nameless and now has `source`. False, and nothing changed: it is not queued, its source
-    /// is known, `source` is [`Rank::UNKNOWN`], or a receive that is posted already would accept it under that name;
-    /// the caller then retracts it and lets it arrive anew, and it takes that receive.
+    /// Who learns the source of several messages at once names the oldest first, or a younger one takes the receive of an
+    /// older one.
     ///
     /// # Errors
-    /// [`Refused::Memory`], and nothing changed: the message waits, nameless, at its age, and the call may be tried again.
-    /// Let to arrive anew it would lose its place.
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused>;
+    /// [`Refused::Memory`], or [`Refused::Full`] if the engine's own numbering of entries has come to its end. The message
+    /// waits, nameless, at its age, and the call may be tried again: let to arrive anew it would lose its place.
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused>;
 
     /// Replaces the assertions on a context.
     ///

@@ -19,7 +19,7 @@
 pub mod script;
 
 use crate::concurrent::Concurrent;
-use crate::engine::{Drained, Engine, Message, MsgId, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Message, MsgId, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::hints::Hints;
 
@@ -62,7 +62,7 @@ pub enum Outcome {
     /// Of [`Event::Cancel`] and [`Event::Retract`].
     Done(bool),
     /// Of [`Event::Readdress`].
-    Readdressed(Result<bool, Refused>),
+    Readdressed(Result<Readdressed, Refused>),
     /// Of [`Event::SetHints`].
     Hinted(Result<(), Refused>),
     /// Of [`Event::Close`] and [`Event::FailSource`].

@@ -40,7 +40,9 @@ pub mod wrap;
 
 pub use concurrent::Concurrent;
 pub use effort::Attempts;
-pub use engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+pub use engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+};
 pub use envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
 pub use event::{Event, Outcome};
 pub use footprint::Footprint;

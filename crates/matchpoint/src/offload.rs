@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::engines::{self, NameError};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
@@ -492,7 +492,7 @@ impl Engine for Offloaded {
         self.offload.with_engine(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.offload.with_engine(|engine| engine.readdress(message, source))
     }
 

@@ -2,7 +2,7 @@
 
 use crate::blocks::{Blocks, Found, Keys, Place, Wanted};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::HintTable;
@@ -200,7 +200,14 @@ impl<S: Scheme, E: Effort> Engine for Scanning<S, E> {
         Ok(None)
     }
 
-    upkeep::provided!(probe matched_probe readdress set_hints);
+    upkeep::provided!(probe matched_probe set_hints);
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let readdressed = upkeep::readdress(self, message, source);
+        self.posted.settle(&self.scheme);
+        self.unexpected.settle(&self.scheme);
+        readdressed
+    }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
         let cancelled = upkeep::cancel(self, receive);

@@ -1,7 +1,7 @@
 //! The calls of the contract that nobody waits for, the same in every engine: all of them follow from what is queued,
 //! how old it is, and how to take it out. An engine that can do better does so in its own file.
 
-use crate::engine::{Drained, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Wild};
 use crate::hints::{HintTable, Hints};
 
@@ -85,7 +85,7 @@ macro_rules! provided {
             &mut self,
             message: $crate::MsgId,
             source: $crate::Rank,
-        ) -> Result<bool, $crate::Refused> {
+        ) -> Result<$crate::Readdressed, $crate::Refused> {
             $crate::upkeep::readdress(self, message, source)
         }
     };
@@ -175,16 +175,26 @@ pub(crate) fn retract<Q: Queues>(queues: &mut Q, message: MsgId) -> bool {
 }
 
 /// [`Engine::readdress`](crate::Engine::readdress). O(entries queued), and what renaming costs.
-pub(crate) fn readdress<Q: Queues>(queues: &mut Q, message: MsgId, source: Rank) -> Result<bool, Refused> {
+pub(crate) fn readdress<Q: Queues>(
+    queues: &mut Q,
+    message: MsgId,
+    source: Rank,
+) -> Result<Readdressed, Refused> {
     let found = queues.unexpected().map(|(_, at)| at).find(|&at| queues.message(at).id == message);
-    let Some(at) = found else { return Ok(false) };
+    let Some(at) = found else { return Ok(Readdressed::NotNameless) };
     let nameless = queues.message(at).envelope;
-    let named = Envelope { source, ..nameless };
-    let wanted = |(_, at): (_, Q::Posted)| queues.receive(at).selector.matches(&named);
-    if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || queues.posted().any(wanted) {
-        return Ok(false);
+    if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+        return Ok(Readdressed::NotNameless);
     }
-    queues.rename(at, named).map(|()| true)
+    let named = Envelope { source, ..nameless };
+    let accepts = |&(_, at): &(_, Q::Posted)| queues.receive(at).selector.matches(&named);
+    let Some((_, earliest)) = queues.posted().filter(accepts).min_by_key(|&(age, _)| age) else {
+        return queues.rename(at, named).map(|()| Readdressed::Named);
+    };
+    let id = queues.receive(earliest).id;
+    queues.take_posted(earliest);
+    queues.take_unexpected(at);
+    Ok(Readdressed::Matched(id))
 }
 
 /// [`Engine::set_hints`](crate::Engine::set_hints). O(entries queued).

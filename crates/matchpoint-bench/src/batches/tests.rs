@@ -3,8 +3,8 @@ use std::thread;
 
 use matchpoint::concurrent::{Concurrent, create};
 use matchpoint::{
-    ContextId, Drained, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId, Refused,
-    Selector,
+    ContextId, Drained, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive, RecvId,
+    Refused, Selector,
 };
 
 use super::*;
@@ -124,7 +124,7 @@ impl Concurrent for Bent {
         unreachable!("nobody retracts")
     }
 
-    fn readdress(&self, _: MsgId, _: Rank) -> Result<bool, Refused> {
+    fn readdress(&self, _: MsgId, _: Rank) -> Result<Readdressed, Refused> {
         unreachable!("all sources are known")
     }
 

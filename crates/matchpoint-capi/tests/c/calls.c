@@ -89,7 +89,7 @@ static void null_is_refused(void) {
     CHECK(mp_engine_matched_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_cancel(NULL, 1) == MP_INVALID);
     CHECK(mp_engine_retract(NULL, 1) == MP_INVALID);
-    CHECK(mp_engine_readdress(NULL, 1, 1) == MP_INVALID);
+    CHECK(mp_engine_readdress(NULL, 1, 1, &found) == MP_INVALID);
     CHECK(mp_engine_set_hints(NULL, 0, 0) == MP_INVALID);
     CHECK(mp_engine_hints(NULL, NULL, NULL) == MP_INVALID);
     CHECK(mp_engine_close(NULL, 0, NULL, NULL) == MP_INVALID);
@@ -214,9 +214,14 @@ static void withdrawing_and_naming(mp_engine *engine) {
 
     CHECK(mp_engine_arrive(engine, 1, &nameless, &found) == MP_QUEUED);
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_NONE);
-    CHECK(mp_engine_readdress(engine, 1, 9) == MP_FOUND && mp_engine_readdress(engine, 1, 9) == MP_NONE);
+    CHECK(mp_engine_readdress(engine, 1, 9, NULL) == MP_INVALID);
+    CHECK(mp_engine_readdress(engine, 1, 9, &found) == MP_NAMED && mp_engine_readdress(engine, 1, 9, &found) == MP_NONE);
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_FOUND && found == 1);
     CHECK(mp_engine_retract(engine, 1) == MP_FOUND && mp_engine_retract(engine, 1) == MP_NONE);
+    CHECK(mp_engine_arrive(engine, 1, &nameless, &found) == MP_QUEUED);
+    CHECK(mp_engine_post(engine, 7, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_readdress(engine, 1, 9, &found) == MP_MATCHED && found == 7);
+    CHECK(mp_engine_cancel(engine, 7) == MP_NONE && mp_engine_retract(engine, 1) == MP_NONE);
     CHECK(mp_engine_post(engine, 2, &selector, &found) == MP_QUEUED);
     CHECK(mp_engine_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
     CHECK(mp_engine_post(engine, 3, &ANY, &found) == MP_REFUSED_HINT);

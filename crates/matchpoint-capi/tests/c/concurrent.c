@@ -83,7 +83,7 @@ static void null_is_refused(void) {
     CHECK(mp_concurrent_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_concurrent_matched_probe(NULL, &selector, &found) == MP_INVALID);
     CHECK(mp_concurrent_cancel(NULL, 1) == MP_INVALID && mp_concurrent_retract(NULL, 1) == MP_INVALID);
-    CHECK(mp_concurrent_readdress(NULL, 1, 1) == MP_INVALID);
+    CHECK(mp_concurrent_readdress(NULL, 1, 1, &found) == MP_INVALID);
     CHECK(mp_concurrent_set_hints(NULL, 0, 0) == MP_INVALID);
     CHECK(mp_concurrent_close(NULL, 0, NULL, NULL) == MP_INVALID);
     CHECK(mp_concurrent_fail_source(NULL, 0, 1, NULL, NULL) == MP_INVALID);
@@ -158,7 +158,7 @@ static void bad_arguments_change_nothing(mp_concurrent *engine) {
 }
 
 static void one_after_the_other(mp_concurrent *engine) {
-    mp_selector selector = asks(1, 1), any_tag = asks(1, 0);
+    mp_selector selector = asks(1, 1), any_tag = asks(1, 0), named = asks(3, 5);
     mp_envelope envelope = says(1, 1), other = says(2, 2), nobody = says(MP_UNKNOWN_SOURCE, 5);
     mp_footprint footprint = {0, 0, 0, 0};
     uint64_t found = 0;
@@ -177,12 +177,18 @@ static void one_after_the_other(mp_concurrent *engine) {
     CHECK(mp_concurrent_arrive(engine, 23, &envelope, &found) == MP_QUEUED && mp_concurrent_unexpected_len(engine) == 1);
     CHECK(mp_concurrent_retract(engine, 23) == MP_FOUND && mp_concurrent_retract(engine, 23) == MP_NONE);
     CHECK(mp_concurrent_arrive(engine, 24, &nobody, &found) == MP_QUEUED);
-    CHECK(mp_concurrent_readdress(engine, 24, 3) == MP_FOUND && mp_concurrent_readdress(engine, 24, 3) == MP_NONE);
+    CHECK(mp_concurrent_readdress(engine, 24, 3, NULL) == MP_INVALID);
+    CHECK(mp_concurrent_readdress(engine, 24, 3, &found) == MP_NAMED);
+    CHECK(mp_concurrent_readdress(engine, 24, 3, &found) == MP_NONE);
     CHECK(mp_concurrent_set_hints(engine, 0, MP_HINT_NO_UNEXPECTED) == MP_REFUSED_HINT);
     CHECK(mp_concurrent_retract(engine, 24) == MP_FOUND);
     CHECK(mp_concurrent_set_hints(engine, 0, MP_HINT_NO_ANY_SOURCE) == MP_OK);
     CHECK(mp_concurrent_post(engine, 13, &ANY, &found) == MP_REFUSED_HINT);
     CHECK(mp_concurrent_set_hints(engine, 0, 0) == MP_OK);
+    CHECK(mp_concurrent_arrive(engine, 25, &nobody, &found) == MP_QUEUED);
+    CHECK(mp_concurrent_post(engine, 14, &named, &found) == MP_QUEUED);
+    CHECK(mp_concurrent_readdress(engine, 25, 3, &found) == MP_MATCHED && found == 14);
+    CHECK(mp_concurrent_posted_len(engine) == 0 && mp_concurrent_unexpected_len(engine) == 0);
     CHECK(mp_concurrent_footprint(engine, &footprint, sizeof footprint) == MP_OK);
     CHECK(footprint.fixed_bytes > 0 && footprint.peak_bytes >= footprint.fixed_bytes);
 }

@@ -59,13 +59,13 @@ impl Judge {
         }
     }
 
-    /// Whether a call that would have queued something may be refused like this.
-    fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
+    /// Whether a call that would have queued or moved something may be refused like this.
+    pub(super) fn may_refuse(&self, why: Refused, call: impl FnOnce() -> String) -> Verdict {
         let full = why == Refused::Full && self.terms.fixed_table;
         require(full, Law::Refusal, || format!("{} was refused: {why}.", call()))
     }
 
-    fn take_unexpected(&mut self, id: MsgId) {
+    pub(super) fn take_unexpected(&mut self, id: MsgId) {
         self.unexpected.remove(id.0);
         self.matches += 1;
     }
@@ -95,7 +95,8 @@ impl Judge {
         Ok(())
     }
 
-    fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
+    /// Whether a message with that envelope, arrived or just named, may take `found`.
+    pub(super) fn may_serve(&self, envelope: &Envelope, found: Option<RecvId>, law: Law) -> Verdict {
         let first = self.posted.first_for(envelope);
         let (Some(id), Some(first)) = (found, first) else {
             let first = first.map(|receive| receive.id);

@@ -1,8 +1,10 @@
 //! The other laws: withdrawing, readdressing, hints, closing, failures.
 
-use matchpoint::{ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, RecvId, Refused, Wild};
+use matchpoint::{
+    ContextId, Drained, Envelope, Hints, Message, MsgId, Rank, Readdressed, RecvId, Refused, Wild,
+};
 
-use super::{Judge, Verdict, require};
+use super::{Judge, Verdict, broken, require};
 use crate::law::Law;
 
 /// Receives, messages and pending receives, in one line.
@@ -25,16 +27,39 @@ impl Judge {
         require(done == waits, Law::Retract, || format!("Retracting m{} returned {done}.", id.0))
     }
 
-    pub(super) fn readdress(&mut self, id: MsgId, source: Rank, result: Result<bool, Refused>) -> Verdict {
-        let nameless = |message: &&Message| message.envelope.source == Rank::UNKNOWN;
+    pub(super) fn readdress(
+        &mut self,
+        id: MsgId,
+        source: Rank,
+        result: Result<Readdressed, Refused>,
+    ) -> Verdict {
+        let nameless =
+            |message: &&Message| message.envelope.source == Rank::UNKNOWN && source != Rank::UNKNOWN;
         let waiting = self.unexpected.get(id.0).filter(nameless);
         let named = waiting.map(|message| Message::new(id, Envelope { source, ..message.envelope }));
-        let named = named
-            .filter(|message| source != Rank::UNKNOWN && self.posted.first_for(&message.envelope).is_none());
-        require(result == Ok(named.is_some()), Law::Readdress, || {
-            format!("Readdressing m{} to {} returned {result:?}.", id.0, source.0)
-        })?;
-        named.into_iter().for_each(|message| self.unexpected.replace(id.0, message));
+        let found = match (named, result) {
+            (None, Ok(Readdressed::NotNameless)) => return Ok(()),
+            (Some(message), Ok(Readdressed::Named)) => Some((message, None)),
+            (Some(message), Ok(Readdressed::Matched(receive))) => Some((message, Some(receive))),
+            (Some(_), Err(why)) => {
+                return self.may_refuse(why, || format!("Readdressing m{} to {}", id.0, source.0));
+            }
+            _ => None,
+        };
+        let Some((message, receive)) = found else {
+            return broken(
+                Law::Readdress,
+                format!("Readdressing m{} to {} returned {result:?}.", id.0, source.0),
+            );
+        };
+        self.may_serve(&message.envelope, receive, Law::Readdress)?;
+        match receive {
+            Some(receive) => {
+                self.posted.remove(receive.0);
+                self.take_unexpected(id);
+            }
+            None => self.unexpected.replace(id.0, message),
+        }
         Ok(())
     }
 

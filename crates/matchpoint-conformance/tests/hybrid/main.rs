@@ -1,8 +1,8 @@
 //! `hybrid`: counted work that does not grow, memory that comes back, and streams long enough for its tables to grow.
 
 use matchpoint::{
-    ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Receive, RecvId, Selector,
-    Tag, TagMask, Wild, engines,
+    ContextId, Drained, Engine, Envelope, Event, Message, MsgId, Outcome, Rank, Readdressed, Receive, RecvId,
+    Selector, Tag, TagMask, Wild, engines,
 };
 use matchpoint_conformance::{Choices, generate};
 
@@ -226,7 +226,9 @@ fn a_message_that_was_readdressed_keeps_its_name() {
         for id in 0..n {
             assert_eq!(arrive(&mut *engine, id, Rank::UNKNOWN.0, id), None);
         }
-        (0..n).for_each(|id| assert_eq!(engine.readdress(MsgId(id), Rank(id % 9)), Ok(true), "{id} of {n}"));
+        (0..n).for_each(|id| {
+            assert_eq!(engine.readdress(MsgId(id), Rank(id % 9)), Ok(Readdressed::Named), "{id} of {n}")
+        });
         (0..n).for_each(|id| assert!(engine.retract(MsgId(id)), "{id} of {n}"));
         assert_eq!(engine.unexpected_len(), 0);
     }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use matchpoint::hints::HintTable;
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Queue, Rank,
-    Receive, RecvId, Refused, Selector, Tag, TagMask, Wild,
+    Readdressed, Receive, RecvId, Refused, Selector, Tag, TagMask, Wild,
 };
 
 pub use self::faults::{DEEP_FAULTS, FAULTS, Fault};
@@ -329,24 +329,40 @@ impl Engine for Mutant {
         true
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         let message = MsgId(self.kept(message.0));
         let Some(at) = self.unexpected.iter().position(|waiting| waiting.id == message) else {
-            return Ok(false);
+            return Ok(Readdressed::NotNameless);
         };
         let old = self.unexpected[at].envelope;
         let named = Envelope { source, ..old };
         let nameless = old.source == Rank::UNKNOWN || self.has(Fault::ReaddressRenamesTheNamed);
-        let accepted = self.posted.iter().any(|receive| receive.selector.matches(&named))
-            && !self.has(Fault::ReaddressIgnoresPosted);
-        if !nameless || source == Rank::UNKNOWN || accepted {
-            return Ok(false);
+        if !nameless || source == Rank::UNKNOWN {
+            return Ok(Readdressed::NotNameless);
+        }
+        let accepts = |receive: &Receive| receive.selector.matches(&named);
+        let accepted = match self.fault {
+            Some(Fault::ReaddressIgnoresPosted) => None,
+            Some(Fault::ReaddressTakesTheYoungest) => self.posted.iter().rposition(accepts),
+            _ => self.posted.iter().position(accepts),
+        };
+        if let Some(receive) = accepted {
+            if self.has(Fault::ReaddressRefusesTheWanted) {
+                return Ok(Readdressed::NotNameless);
+            }
+            if !self.has(Fault::ReaddressLeavesTheMessage) {
+                self.unexpected.remove(at);
+            }
+            if self.has(Fault::ReaddressLeavesTheReceive) {
+                return Ok(Readdressed::Matched(self.posted[receive].id));
+            }
+            return Ok(Readdressed::Matched(self.take_posted(receive)));
         }
         self.unexpected[at].envelope = named;
         if self.has(Fault::ReaddressMovesToTheTail) {
             self.unexpected.make_contiguous()[at..].rotate_left(1);
         }
-        Ok(true)
+        Ok(Readdressed::Named)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use matchpoint::{
-    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Receive, RecvId,
-    Refused, Selector,
+    ContextId, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Queue, Rank, Readdressed, Receive,
+    RecvId, Refused, Selector,
 };
 
 use super::Mutant;
@@ -94,7 +94,7 @@ impl Engine for Sharing {
         self.own().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.own().readdress(message, source)
     }
 

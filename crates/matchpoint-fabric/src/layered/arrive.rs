@@ -154,34 +154,28 @@ impl FrontEnd {
             if entry.state != State::Unexpected {
                 continue;
             }
-            // One at a time: what does not take the receive that was posted stays where it is in the queue.
-            match self.matching.readdress(message as u64, addr) {
-                Ok(true) => {}
-                Ok(false) => self.arrive_anew(message),
-                Err(_) => {
-                    self.matching.retract(message as u64);
-                    self.lose(entry.tag, 0, errno::ENOMEM);
-                }
+            // One at a time: what takes no receive that was posted stays where it is in the queue.
+            if let Some(receive) = self.matching.readdress(message as u64, addr) {
+                self.hand_over(receive as *mut Entry, message);
             }
         }
     }
 
-    /// A message that waits has a sender now, whom a receive has asked for already.
-    fn arrive_anew(&mut self, message: *mut Entry) {
-        self.matching.retract(message as u64);
-        // SAFETY: an entry that is in no queue.
-        let (addr, tag) = unsafe { ((*message).addr, (*message).tag) };
-        match self.matching.arrive(message as u64, addr, tag, &ByAddress) {
-            // SAFETY: what the engine gives is the address of an entry that was posted; it is in no queue any more.
-            Ok(Some(receive)) => unsafe {
-                let receive = receive as *mut Entry;
-                (*message).buffers_of(&*receive);
-                self.pool.give_back(receive);
-                self.take(message);
-            },
-            Ok(None) => {}
-            Err(_) => self.lose(tag, 0, errno::ENOMEM),
+    /// Gives messages the names that there was no memory for.
+    pub(super) fn name_owed(&mut self) {
+        while let Some((message, receive)) = self.matching.name_owed(&ByAddress) {
+            self.hand_over(receive as *mut Entry, message as *mut Entry);
         }
+    }
+
+    /// A message that waited takes a receive that was posted.
+    fn hand_over(&mut self, receive: *mut Entry, message: *mut Entry) {
+        // SAFETY: what the engine gives are the addresses of entries; neither is in a queue any more.
+        unsafe {
+            (*message).buffers_of(&*receive);
+            self.pool.give_back(receive);
+        }
+        self.take(message);
     }
 
     /// The application has taken a peer out of the vector; its number may become another's.

@@ -192,4 +192,9 @@ impl Remember for ByAddress {
         // SAFETY: as above.
         unsafe { &*(message as *const Entry) }.tag
     }
+
+    fn source(&self, message: u64) -> Addr {
+        // SAFETY: as above.
+        unsafe { &*(message as *const Entry) }.addr
+    }
 }

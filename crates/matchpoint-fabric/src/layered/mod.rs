@@ -351,7 +351,10 @@ impl FrontEnd {
 
     /// Something is to be tried again, of which nobody says when.
     pub fn is_waiting(&self) -> bool {
-        !self.deferred.is_empty() || !self.parked.is_empty() || !self.waiting.is_empty()
+        !self.deferred.is_empty()
+            || !self.parked.is_empty()
+            || !self.waiting.is_empty()
+            || self.matching.owes_names()
     }
 
     /// Something is to be done though the core has nothing to say.
@@ -368,6 +371,7 @@ impl FrontEnd {
 
     #[cold]
     unsafe fn catch_up(&mut self) {
+        self.name_owed();
         self.send_deferred();
         let limit = settings().kept_bytes;
         if self.kept_bytes <= limit / 2 || self.kept_bytes <= limit && self.parked.len() < BOUNCES {

@@ -60,7 +60,7 @@ impl FrontEnd {
                 }
                 0
             }
-            Err(_) => -(errno::ENOMEM as isize),
+            Err(_) => self.matching.refusal(),
         }
     }
 
@@ -114,7 +114,7 @@ impl FrontEnd {
     fn peek(&mut self, call: &Call) -> isize {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.asked, takes, &ByAddress);
-        let Ok(found) = found else { return -(errno::ENOMEM as isize) };
+        let Ok(found) = found else { return self.matching.refusal() };
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
         let Some(message) = found else {
             done.entry.tag = call.asked.tag;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// The front end's memory: what each receive asks for, and each message's tag.
+/// The front end's memory: what each receive asks for, and each message's source and tag.
 #[derive(Default)]
 struct Book {
     receives: HashMap<u64, Asked>,
-    messages: HashMap<u64, u64>,
+    messages: HashMap<u64, (Addr, u64)>,
 }
 
 impl Remember for Book {
@@ -17,7 +17,11 @@ impl Remember for Book {
     }
 
     fn tag(&self, message: u64) -> u64 {
-        self.messages[&message]
+        self.messages[&message].1
+    }
+
+    fn source(&self, message: u64) -> Addr {
+        self.messages[&message].0
     }
 }
 
@@ -55,6 +59,18 @@ impl Plain {
             self.posted.push((id, asked));
         }
         found
+    }
+
+    fn readdress(&mut self, id: u64, addr: Addr) -> Option<u64> {
+        let at = self.unexpected.iter().position(|&(of, ..)| of == id)?;
+        let tag = self.unexpected[at].2;
+        let wants = self.posted.iter().position(|(_, asked)| Self::accepts(asked, addr, tag));
+        let Some(receive) = wants else {
+            self.unexpected[at].1 = addr;
+            return None;
+        };
+        self.unexpected.remove(at);
+        Some(self.posted.remove(receive).0)
     }
 
     fn arrive(&mut self, id: u64, addr: Addr, tag: u64) -> Option<u64> {
@@ -98,6 +114,12 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
             let (gone, _) = plain.posted.remove(at);
             assert!(matching.cancel(gone), "{engine}, seed {seed}, event {id}");
             assert!(!matching.cancel(gone), "a second time");
+        } else if dice.below(20) == 0 {
+            let nameless = |&&(_, from, _): &&(u64, Addr, u64)| from == ADDR_UNSPEC;
+            let Some(&(message, _, tag)) = plain.unexpected.iter().find(nameless) else { continue };
+            book.messages.insert(message, (addr, tag));
+            let expected = plain.readdress(message, addr);
+            assert_eq!(matching.readdress(message, addr), expected, "{engine}, seed {seed}, event {id}");
         } else if dice.below(10) < leaning {
             let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
             let asked = Asked { addr, tag, ignore: mask(&mut dice) };
@@ -105,7 +127,8 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
             let expected = plain.post(id, asked);
             assert_eq!(matching.post(id, asked, &book), Ok(expected), "{engine}, seed {seed}, event {id}");
         } else {
-            book.messages.insert(id, tag);
+            let addr = if dice.below(8) == 0 { ADDR_UNSPEC } else { addr };
+            book.messages.insert(id, (addr, tag));
             let expected = plain.arrive(id, addr, tag);
             assert_eq!(
                 matching.arrive(id, addr, tag, &book),
@@ -159,7 +182,7 @@ fn long() -> (Matching, Book) {
 fn short_queues_come_back_after_a_burst() {
     let (mut matching, mut book) = long();
     for id in 0..100 {
-        book.messages.insert(id, id);
+        book.messages.insert(id, (0, id));
         assert_eq!(matching.arrive(id, 0, id, &book), Ok(Some(id)));
     }
     for id in 0..2 * PATIENCE {
@@ -183,7 +206,7 @@ fn a_burst_after_many_probes_is_kept() {
         assert_eq!(matching.probe(nothing, false, &book), Ok(None));
     }
     for id in 0..200 {
-        book.messages.insert(id, id);
+        book.messages.insert(id, (0, id));
         assert_eq!(matching.arrive(id, 0, id, &book), Ok(None));
     }
     for id in 0..200 {

@@ -6,6 +6,7 @@ use std::ptr;
 
 use libc::iovec;
 
+use crate::abi::Addr;
 use crate::abi::peer::PeerRxEntry;
 use crate::matching::{Asked, Remember};
 use crate::pool::Slot;
@@ -125,5 +126,10 @@ impl Remember for ByAddress {
     fn tag(&self, message: u64) -> u64 {
         // SAFETY: as above.
         unsafe { &*(message as *const Entry) }.peer.tag
+    }
+
+    fn source(&self, message: u64) -> Addr {
+        // SAFETY: as above.
+        unsafe { &*(message as *const Entry) }.peer.addr
     }
 }

@@ -201,7 +201,11 @@ impl FrontEnd {
         self.report.enabled(&self.owner.matching);
         if !self.owner.cq.is_null() {
             // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
-            unsafe { Queue::of(self.owner.cq).add_endpoint(ptr::from_ref(&self.owner)) };
+            unsafe {
+                let queue = Queue::of(self.owner.cq);
+                queue.add_endpoint(ptr::from_ref(&self.owner));
+                queue.add_owner(&raw mut self.owner);
+            }
         }
         Ok(())
     }
@@ -287,7 +291,9 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             return rc;
         }
         if !(*this).owner.cq.is_null() {
-            Queue::of((*this).owner.cq).remove_endpoint(&raw const (*this).owner);
+            let queue = Queue::of((*this).owner.cq);
+            queue.remove_endpoint(&raw const (*this).owner);
+            queue.remove_owner(&raw mut (*this).owner);
         }
         let srx = (*this).core_srx;
         if let Some(close) = (*(*srx).fid.ops).close {

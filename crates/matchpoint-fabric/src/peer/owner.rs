@@ -228,6 +228,8 @@ impl Owner {
                 unsafe { Owner::proceed(this, next) };
             }
         }
+        // SAFETY: the caller's.
+        unsafe { (*this).ask_for_progress() };
     }
 
     fn name_source(&mut self, message: *mut Entry, addr: Addr) -> Next {
@@ -242,32 +244,32 @@ impl Owner {
             return self.name_untagged(message, addr);
         }
         match self.matching.readdress(message as u64, addr) {
-            Ok(true) => return Next::Done,
-            Ok(false) => {}
-            Err(_) => {
-                self.matching.retract(message as u64);
-                return self.lose(message);
-            }
-        }
-        // A receive that names this source is posted already.
-        self.matching.retract(message as u64);
-        match self.matching.arrive(message as u64, addr, entry.peer.tag, &ByAddress) {
-            Ok(Some(receive)) => self.hand_over(receive as *mut Entry, message),
-            Ok(None) => Next::Done,
-            Err(_) => self.lose(message),
+            Some(receive) => self.hand_over(receive as *mut Entry, message),
+            None => Next::Done,
         }
     }
 
-    /// There is no memory for a message that waited, and is in no queue any more: better an error than a receive that never
-    /// ends.
-    fn lose(&mut self, message: *mut Entry) -> Next {
-        let mut lost = Completion::new(std::ptr::null_mut(), flags::TAGGED | flags::RECV);
-        // SAFETY: the entry is ours until the core has discarded it; the endpoint is bound to this queue.
+    /// Gives messages the names that there was no memory for.
+    ///
+    /// # Safety
+    /// As [`Owner::name_sources`].
+    pub unsafe fn name_owed(this: *mut Owner) {
+        // SAFETY: the caller's; what is borrowed is done with before the core is called.
         unsafe {
-            (lost.entry.tag, lost.error) = ((*message).peer.tag, errno::ENOMEM);
-            Queue::of(self.cq).push_late(lost);
+            while let Some((message, receive)) = (*this).matching.name_owed(&ByAddress) {
+                let next = (*this).hand_over(receive as *mut Entry, message as *mut Entry);
+                Owner::proceed(this, next);
+            }
+            (*this).ask_for_progress();
         }
-        Next::Discard(message)
+    }
+
+    /// Names that are owed are tried again when the application next looks for completions.
+    fn ask_for_progress(&self) {
+        if self.matching.owes_names() && !self.cq.is_null() {
+            // SAFETY: the endpoint is bound to this queue.
+            unsafe { Queue::of(self.cq) }.owe_names();
+        }
     }
 
     /// A message that waited takes a posted receive: its entry gets the receive's buffers.

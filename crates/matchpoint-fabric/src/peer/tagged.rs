@@ -23,7 +23,7 @@ impl Owner {
             (*fresh).ignore = call.asked.ignore;
         }
         let taken = self.matching.post(fresh as u64, call.asked, &ByAddress);
-        match taken.map_err(|_| -(errno::ENOMEM as isize))? {
+        match taken.map_err(|_| self.matching.refusal())? {
             Some(message) => {
                 let message = message as *mut Entry;
                 // SAFETY: what the engine gives is an entry that waited; the buffers are the caller's.
@@ -56,7 +56,7 @@ impl Owner {
         let takes = call.flags & (flags::CLAIM | flags::DISCARD) != 0;
         let found = self.matching.probe(call.asked, takes, &ByAddress);
         let mut done = Completion::new(call.context, flags::TAGGED | flags::RECV);
-        let Some(message) = found.map_err(|_| -(errno::ENOMEM as isize))? else {
+        let Some(message) = found.map_err(|_| self.matching.refusal())? else {
             done.entry.tag = call.asked.tag;
             done.error = errno::ENOMSG;
             // SAFETY: the endpoint is bound to this queue.

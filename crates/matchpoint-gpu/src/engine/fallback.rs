@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use matchpoint::engines::{self, NameError};
 use matchpoint::{
     Attempts, ContextId, Deliver, Drained, Engine, Entry, Footprint, Hints, Message, MsgId, Order, Queue,
-    Rank, Receive, RecvId, Refused, Selector, take_over,
+    Rank, Readdressed, Receive, RecvId, Refused, Selector, take_over,
 };
 
 use super::KernelEngine;
@@ -216,7 +216,7 @@ impl<M: Machine + Send + Sync + 'static> Engine for Fallback<M> {
         self.engine_mut().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.engine_mut().readdress(message, source)
     }
 

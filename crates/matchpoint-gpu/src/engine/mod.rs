@@ -22,7 +22,7 @@ use std::sync::Arc;
 use matchpoint::hints::HintTable;
 use matchpoint::{
     ContextId, Deliver, Drained, Engine, Entry, Envelope, Footprint, Hints, Message, MsgId, Order, Rank,
-    Receive, RecvId, Refused, Selector, Wild,
+    Readdressed, Receive, RecvId, Refused, Selector, Wild,
 };
 
 use self::queue::Queue;
@@ -234,18 +234,21 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
         self.unexpected.drain(|unexpected| unexpected.id == message).next().is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
-        let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
-            return Ok(false);
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let is_it = |unexpected: &Message| {
+            unexpected.id == message && unexpected.envelope.source == Rank::UNKNOWN && source != Rank::UNKNOWN
+        };
+        let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| is_it(unexpected)) else {
+            return Ok(Readdressed::NotNameless);
         };
         let named = Envelope { source, ..waiting.envelope };
-        let changes = waiting.envelope.source == Rank::UNKNOWN
-            && source != Rank::UNKNOWN
-            && !self.posted.iter().any(|(_, receive)| receive.selector.matches(&named));
-        if changes {
+        let earliest = self.posted.iter().find(|(_, receive)| receive.selector.matches(&named));
+        let Some((place, _)) = earliest else {
             waiting.envelope = named;
-        }
-        Ok(changes)
+            return Ok(Readdressed::Named);
+        };
+        self.unexpected.drain(|unexpected| unexpected.id == message).next();
+        Ok(Readdressed::Matched(self.posted.take(place).id))
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

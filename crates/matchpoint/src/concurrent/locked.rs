@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Concurrent;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
@@ -61,7 +63,7 @@ impl Concurrent for Locked {
         self.lock().retract(message)
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.lock().readdress(message, source)
     }
 

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Concurrent;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::engines;
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
@@ -335,13 +335,13 @@ impl Concurrent for Sharded {
         })
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         // What is nameless waits in a context that is not spread.
-        let result = Cell::new(Ok(false));
+        let result = Cell::new(Ok(Readdressed::NotNameless));
         self.anywhere(|inside| {
             inside.engines().any(|engine| {
                 result.set(engine.readdress(message, source));
-                result.get() != Ok(false)
+                result.get() != Ok(Readdressed::NotNameless)
             })
         });
         result.get()

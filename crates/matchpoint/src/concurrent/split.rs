@@ -53,7 +53,8 @@
 //!
 //! Post, arrive and probes cost those of the engine inside and a lock; an arrival that waits is filed twice if receives are posted,
 //! and each message of a batch is copied (40 bytes). Beside a batch an exact selector costs a look at its hash, or a comparison with up to
-//! 1024 messages where that is among the batch's, as every wildcard does. `readdress` searches what waits.
+//! 1024 messages where that is among the batch's, as every wildcard does. What waits nameless is noted (40 bytes, at least), so that
+//! `readdress` costs what an arrival does, and the renaming.
 //!
 //! It loses where messages come one by one, to the engine that it has inside, and gains nothing where one thread does all.
 
@@ -72,7 +73,7 @@ use self::batch::BATCH;
 use self::inside::{Begun, Home, Inside, Kept};
 use super::Concurrent;
 use crate::engine::{
-    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused, one_by_one,
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused, one_by_one,
 };
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
@@ -303,7 +304,7 @@ impl<R: Rules> Concurrent for Split<R> {
         self.beside(|kept| kept.retract(message), |home| home.retract(message))
     }
 
-    fn readdress(&self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.at_home(|home| home.readdress(message, source))
     }
 

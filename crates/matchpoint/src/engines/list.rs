@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::Spec;
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
@@ -109,18 +109,22 @@ impl<E: Effort> Engine for List<E> {
         at.and_then(|at| self.unexpected.remove(at)).is_some()
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
-        let Some(waiting) = self.unexpected.iter_mut().find(|unexpected| unexpected.id == message) else {
-            return Ok(false);
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let Some(at) = self.unexpected.iter().position(|unexpected| unexpected.id == message) else {
+            return Ok(Readdressed::NotNameless);
         };
-        let named = Envelope { source, ..waiting.envelope };
-        let changes = waiting.envelope.source == Rank::UNKNOWN
-            && source != Rank::UNKNOWN
-            && !self.posted.iter().any(|receive| receive.selector.matches(&named));
-        if changes {
-            waiting.envelope = named;
+        let nameless = self.unexpected[at].envelope;
+        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Ok(Readdressed::NotNameless);
         }
-        Ok(changes)
+        let named = Envelope { source, ..nameless };
+        let earliest = self.posted.iter().position(|receive| receive.selector.matches(&named));
+        if let Some(receive) = earliest.and_then(|earliest| self.posted.remove(earliest)) {
+            self.unexpected.remove(at);
+            return Ok(Readdressed::Matched(receive.id));
+        }
+        self.unexpected[at].envelope = named;
+        Ok(Readdressed::Named)
     }
 
     fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -10,7 +10,9 @@
 //!   memory because the other is in use: once warm, nothing is allocated, as often as it falls back and returns.
 
 use crate::effort::Attempts;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+};
 use crate::engines::{self, Arguments, Built, Parameter};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
@@ -188,7 +190,7 @@ impl<E: Tables> Engine for Backed<E> {
         self.call(|engine| engine.retract(message))
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.call(|engine| engine.readdress(message, source))
     }
 

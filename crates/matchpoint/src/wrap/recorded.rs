@@ -1,7 +1,9 @@
 //! `Recorded`: an engine around any engine, which writes down every call: a run that went wrong becomes a script.
 
 use crate::effort::Attempts;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::event::Event;
 use crate::footprint::Footprint;
@@ -61,7 +63,7 @@ impl Engine for Recorded {
         self.engine.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.events.push(Event::Readdress(message, source));
         self.engine.readdress(message, source)
     }

@@ -1,12 +1,13 @@
 //! What the lock of [`split`](super) guards, and what calls do with it: beside a batch ([`Kept`]), and when none goes on
 //! ([`Home`]).
 
+use std::collections::HashMap;
 use std::marker::PhantomData;
 use std::task::Poll;
 
 use super::Rules;
 use super::batch::Batch;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
@@ -37,6 +38,8 @@ pub(super) enum Begun {
 pub(super) struct Kept<R> {
     /// The messages that wait.
     unexpected: Box<dyn Engine>,
+    /// Those of them whose source is not known yet: an engine does not tell what it knows of one message.
+    nameless: HashMap<MsgId, Envelope>,
     /// Receives posted while a batch went on; after it, those for which the engine had no room.
     pended: Vec<Receive>,
     /// The batch; after it, of its messages those that wait, but for which the engine had no room.
@@ -56,8 +59,9 @@ pub(super) struct Home<'a, R> {
 impl<R: Rules> Inside<R> {
     pub(super) fn new(posted: Box<dyn Engine>, unexpected: Box<dyn Engine>) -> Self {
         let demands = posted.demands();
-        let (pended, hints) = Default::default();
-        let kept = Kept { unexpected, pended, batch: Batch::new(), hints, demands, rules: PhantomData };
+        let (nameless, pended, hints) = Default::default();
+        let batch = Batch::new();
+        let kept = Kept { unexpected, nameless, pended, batch, hints, demands, rules: PhantomData };
         Inside { posted: Some(posted), kept, waiting: 0, tickets: 0, turns: 0 }
     }
 
@@ -163,7 +167,7 @@ impl<R: Rules> Kept<R> {
     }
 
     pub(super) fn matched_probe(&mut self, selector: &Selector) -> Poll<Option<MsgId>> {
-        let found = self.unexpected.matched_probe(selector);
+        let found = self.take(selector);
         self.found(found, selector)
     }
 
@@ -178,7 +182,7 @@ impl<R: Rules> Kept<R> {
     }
 
     pub(super) fn retract(&mut self, message: MsgId) -> Poll<bool> {
-        let was_there = self.unexpected.retract(message);
+        let was_there = self.withdraw(message);
         if was_there || !self.batch.has(message) { Poll::Ready(was_there) } else { Poll::Pending }
     }
 
@@ -205,9 +209,52 @@ impl<R: Rules> Kept<R> {
 
     /// Files what is left of the last batch, if there is room now.
     fn file(&mut self) -> Result<(), Refused> {
-        let Kept { unexpected, batch, .. } = self;
-        all_go(&mut batch.messages, |message| unexpected.arrive(message).map(drop))
+        let Kept { unexpected, nameless, batch, .. } = self;
+        all_go(&mut batch.messages, |message| keep(&mut **unexpected, nameless, message))
     }
+
+    /// Files a message that waits.
+    fn keep(&mut self, message: Message) -> Result<(), Refused> {
+        keep(&mut *self.unexpected, &mut self.nameless, message)
+    }
+
+    /// Takes a message that is filed.
+    fn take(&mut self, selector: &Selector) -> Option<MsgId> {
+        let taken = self.unexpected.matched_probe(selector);
+        taken.into_iter().for_each(|id| self.has_left(id));
+        taken
+    }
+
+    /// Takes it by its name, if it is there.
+    fn withdraw(&mut self, message: MsgId) -> bool {
+        let was_there = self.unexpected.retract(message);
+        if was_there {
+            self.has_left(message);
+        }
+        was_there
+    }
+
+    fn has_left(&mut self, message: MsgId) {
+        // Mostly there are none, and nothing is hashed.
+        if !self.nameless.is_empty() {
+            self.nameless.remove(&message);
+        }
+    }
+}
+
+/// Files a message, noted if its source is not known.
+fn keep(
+    unexpected: &mut dyn Engine,
+    nameless: &mut HashMap<MsgId, Envelope>,
+    message: Message,
+) -> Result<(), Refused> {
+    if message.envelope.source != Rank::UNKNOWN {
+        return unexpected.arrive(message).map(drop);
+    }
+    nameless.try_reserve(1).map_err(|_| Refused::Memory)?;
+    unexpected.arrive(message)?;
+    nameless.insert(message.id, message.envelope);
+    Ok(())
 }
 
 /// Hands these over in order, until one is refused.
@@ -259,7 +306,7 @@ impl<R: Rules> Home<'_, R> {
             return Ok(Some(self.kept.pended.remove(at).id));
         }
         self.kept.file()?;
-        self.kept.unexpected.arrive(message)
+        self.kept.keep(message).map(|()| None)
     }
 
     pub(super) fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
@@ -268,7 +315,7 @@ impl<R: Rules> Home<'_, R> {
     }
 
     pub(super) fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
-        let found = self.kept.unexpected.matched_probe(selector);
+        let found = self.kept.take(selector);
         found.or_else(|| {
             let at = self.kept.first_left(selector)?;
             Some(self.kept.batch.messages.remove(at).id)
@@ -280,39 +327,30 @@ impl<R: Rules> Home<'_, R> {
     }
 
     pub(super) fn retract(&mut self, message: MsgId) -> bool {
-        let Kept { unexpected, batch, .. } = &mut *self.kept;
-        let left = &mut batch.messages;
-        unexpected.retract(message) || {
+        self.kept.withdraw(message) || {
+            let left = &mut self.kept.batch.messages;
             let at = left.iter().position(|of| of.id == message);
             at.map(|at| left.remove(at)).is_some()
         }
     }
 
-    pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> Result<bool, Refused> {
-        let mut waits = None;
-        self.kept.unexpected.visit(Queue::Unexpected, &mut |entry| match entry {
-            Entry::Message(message) if message.id == id => waits = Some(message),
-            _ => {}
-        });
-        let Some(message) = waits.filter(|message| message.envelope.source == Rank::UNKNOWN) else {
-            return Ok(false);
+    pub(super) fn readdress(&mut self, id: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        // The message may be one that a batch left and that has no place yet.
+        self.settle().map_err(|_| Refused::Memory)?;
+        let Some(&nameless) = self.kept.nameless.get(&id).filter(|_| source != Rank::UNKNOWN) else {
+            return Ok(Readdressed::NotNameless);
         };
-        let named = Envelope { source, ..message.envelope };
-        let is_pended = |receive: &Receive| receive.selector.matches(&named);
-        if self.kept.pended.iter().any(is_pended) {
-            return Ok(false);
-        }
-        // Whether a receive accepts it under that name only the engine that has them can tell, of a message that waits there.
+        // Which receive accepts it only the engine that has them can tell, of a message that arrives there.
         if self.posted.posted_len() > 0 {
-            let taken = self.posted.arrive(message)?;
-            debug_assert_eq!(taken, None, "a receive that accepts it nameless would have taken it");
-            let readdressed = self.posted.readdress(id, source);
-            self.posted.retract(id);
-            if readdressed != Ok(true) {
-                return readdressed;
+            if let Some(receive) = self.posted.arrive(Message::new(id, Envelope { source, ..nameless }))? {
+                self.kept.withdraw(id);
+                return Ok(Readdressed::Matched(receive));
             }
+            self.posted.retract(id);
         }
-        self.kept.unexpected.readdress(id, source)
+        let readdressed = self.kept.unexpected.readdress(id, source)?;
+        self.kept.has_left(id);
+        Ok(readdressed)
     }
 
     pub(super) fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
@@ -337,6 +375,7 @@ impl<R: Rules> Home<'_, R> {
             stays
         });
         self.kept.unexpected.close(context, drained);
+        self.kept.nameless.retain(|_, envelope| envelope.context != context);
         self.kept.batch.messages.retain(|message| {
             let stays = message.envelope.context != context;
             drained.messages.extend((!stays).then_some(message.id));
@@ -386,9 +425,11 @@ impl<R: Rules> Home<'_, R> {
 
     /// Without what it lies in.
     pub(super) fn footprint(&self) -> Footprint {
-        let Kept { pended, batch, hints, unexpected, .. } = &*self.kept;
+        let Kept { pended, batch, hints, unexpected, nameless, .. } = &*self.kept;
         let (posted, unexpected) = (self.posted.footprint(), unexpected.footprint());
-        let own = batch.bytes() + hints.bytes() + (pended.capacity() * size_of::<Receive>()) as u64;
+        let nameless = nameless.capacity() * size_of::<(MsgId, Envelope)>();
+        let pended = pended.capacity() * size_of::<Receive>();
+        let own = batch.bytes() + hints.bytes() + (pended + nameless) as u64;
         Footprint {
             fixed_bytes: posted.fixed_bytes + unexpected.fixed_bytes,
             peers_bytes: posted.peers_bytes + unexpected.peers_bytes,

@@ -265,7 +265,8 @@ impl Engine for Crowded {
         self.list.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        self.room(Queue::Unexpected)?;
         self.list.readdress(message, source)
     }
 
@@ -370,4 +371,58 @@ fn messages_that_there_is_no_room_for_are_found_where_they_are() {
     let mut drained = Drained::default();
     split.close(ContextId(0), &mut drained);
     assert_eq!(drained.messages, [5, 6, 7, 13].map(MsgId));
+}
+
+#[test]
+fn a_message_that_there_is_no_room_for_is_named_once_there_is() {
+    let (split, [_, unexpected_is_full]) = crowded();
+    assert_eq!(split.post(receive(1, 1)), Ok(None));
+    let nameless = message(2, Rank::UNKNOWN.0);
+    let out = beside(&split, &[message(1, 1), nameless, message(3, 2)], || {
+        unexpected_is_full.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(out, [Some(RecvId(1)), None, None]);
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Memory), "it has no place yet");
+    assert_eq!(all(&split, Queue::Unexpected), [2, 3]);
+    unexpected_is_full.store(false, Ordering::Relaxed);
+    assert_eq!(split.arrive(message(4, 5)), Ok(None), "and now it has");
+    unexpected_is_full.store(true, Ordering::Relaxed);
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Err(Refused::Full), "as the engine says");
+    assert_eq!((all(&split, Queue::Unexpected), split.posted_len()), (vec![2, 3, 4], 0));
+    unexpected_is_full.store(false, Ordering::Relaxed);
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(Readdressed::Named));
+    assert_eq!(split.readdress(MsgId(2), Rank(2)), Ok(Readdressed::NotNameless));
+    assert_eq!(split.post(receive(2, 2)), Ok(Some(MsgId(2))), "at its age");
+}
+
+#[test]
+fn a_message_is_nameless_until_it_is_named_or_gone() {
+    let split = split();
+    let nameless = |id| message(id, Rank::UNKNOWN.0);
+    let any = |id| Receive::new(RecvId(id), Selector::new(ContextId(0), Wild::Any, Wild::Any));
+    let name = |id| split.readdress(MsgId(id), Rank(3));
+    for id in 1..=7 {
+        assert_eq!(split.arrive(nameless(id)), Ok(None));
+    }
+    assert_eq!(split.readdress(MsgId(7), Rank::UNKNOWN), Ok(Readdressed::NotNameless));
+    assert_eq!(split.post(any(1)), Ok(Some(MsgId(1))));
+    assert_eq!(split.matched_probe(&any(2).selector), Some(MsgId(2)));
+    assert!(split.retract(MsgId(3)));
+    assert_eq!(name(4), Ok(Readdressed::Named));
+    assert_eq!(split.post(receive(5, 3)), Ok(Some(MsgId(4))));
+    assert_eq!((split.post(receive(6, 3)), split.post(receive(7, 3))), (Ok(None), Ok(None)));
+    assert_eq!(name(5), Ok(Readdressed::Matched(RecvId(6))), "the earliest");
+    // Beside a batch, too, messages go.
+    let out = beside(&split, &[message(8, 3), message(9, 4)], || {
+        assert_eq!(split.post(any(8)), Ok(Some(MsgId(6))));
+    });
+    assert_eq!(out, [Some(RecvId(7)), None]);
+    assert_eq!(split.post(receive(9, 3)), Ok(None));
+    assert_eq!([1, 2, 3, 4, 5, 6, 9, 99].map(name), [Ok(Readdressed::NotNameless); 8]);
+    split.close(ContextId(0), &mut Drained::default());
+    assert_eq!(split.post(receive(10, 3)), Ok(None));
+    assert_eq!(name(7), Ok(Readdressed::NotNameless));
+    assert_eq!(split.arrive(message(7, 5)), Ok(None));
+    assert_eq!(name(7), Ok(Readdressed::NotNameless), "another of that name, from somebody");
+    assert_eq!((all(&split, Queue::Posted), all(&split, Queue::Unexpected)), (vec![10], vec![7]));
 }

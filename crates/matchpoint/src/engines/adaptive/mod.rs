@@ -25,7 +25,7 @@ mod structure;
 use self::structure::Structure;
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::Hints;
@@ -215,7 +215,7 @@ impl Engine for Adaptive {
         self.structure.engine_mut().retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.structure.engine_mut().readdress(message, source)
     }
 

@@ -15,7 +15,7 @@ use super::key::Key;
 use super::short::{NoPlace, Posted, Short, Waiting};
 use super::{BUSY, SHORT};
 use crate::effort::Effort;
-use crate::engine::{Drained, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
 use crate::hints::Hints;
 
@@ -153,18 +153,23 @@ impl Front {
         found.map(|place| self.waiting.remove(place)).is_some()
     }
 
-    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0);
         let Some((place, nameless)) = found.map(|(place, waiting)| (place, waiting.envelope())) else {
-            return Ok(false);
+            return Ok(Readdressed::NotNameless);
         };
+        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
+            return Ok(Readdressed::NotNameless);
+        }
         let named = Envelope { source, ..nameless };
-        let is_wanted = self.posted.oldest(|posted| posted.matches(&named), &mut 0).is_some();
-        if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN || is_wanted {
-            return Ok(false);
+        let earliest = self.posted.oldest(|posted| posted.matches(&named), &mut 0);
+        if let Some((posted, id)) = earliest.map(|(posted, receive)| (posted, RecvId(receive.id))) {
+            self.posted.remove(posted);
+            self.waiting.remove(place);
+            return Ok(Readdressed::Matched(id));
         }
         self.waiting.get_mut(place).set_source(source);
-        Ok(true)
+        Ok(Readdressed::Named)
     }
 
     /// Whether what is queued keeps the assertions.

@@ -90,7 +90,7 @@ mod table;
 
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::{Attempts, Effort};
-use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
@@ -368,11 +368,13 @@ impl<E: Effort> Engine for Hybrid<E> {
         retracted
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
-        if self.gate & SHORT != 0 {
-            return self.front.readdress(message, source);
-        }
-        let readdressed = self.readdress_named(message, source);
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let is_short = self.gate & SHORT != 0;
+        let readdressed = if is_short {
+            self.front.readdress(message, source)
+        } else {
+            self.readdress_named(message, source)
+        };
         self.set_gate();
         readdressed
     }

@@ -8,7 +8,7 @@ use super::ids::{Ids, MAIN, Named, STEP};
 use super::key::Key;
 use super::table::Table;
 use crate::effort::Effort;
-use crate::engine::{Drained, Message, MsgId, Receive, RecvId, Refused};
+use crate::engine::{Drained, Message, MsgId, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::hints::HintTable;
 use crate::upkeep::{Oldest, Queues};
@@ -149,33 +149,42 @@ impl<E: Effort> Hybrid<E> {
         })
     }
 
-    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
-        let Some(at) = self.message_named(message) else { return Ok(false) };
+    pub(super) fn readdress_named(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let Some(at) = self.message_named(message) else { return Ok(Readdressed::NotNameless) };
         let nameless = self.message(at).envelope;
         if nameless.source != Rank::UNKNOWN || source == Rank::UNKNOWN {
-            return Ok(false);
+            return Ok(Readdressed::NotNameless);
         }
         let named = Envelope { source, ..nameless };
-        if self.is_wanted(&Key::of(&named)) {
-            return Ok(false);
+        if let Some(id) = self.take_posted_for(&Key::of(&named)) {
+            self.take_unexpected(at);
+            return Ok(Readdressed::Matched(id));
         }
         // It may move to where all are noted already, and the first of its new queue may become the second.
         let Self { messages, table, hashing, .. } = self;
-        let Some(ids) = messages else { return Ok(false) };
+        let Some(ids) = messages else { return Ok(Readdressed::NotNameless) };
         let spot = hashing.spot(&Key::of(&named));
         let eldest = table.find(&Key::of(&named), spot, &mut 0).map(|at| table.head(at));
         ids.keep(message.0, at, hashing)?;
         if let Some(Head { id, seq, .. }) = eldest {
             ids.keep(id, Named { class: MAIN, entry: Ref::inline(spot), seq }, hashing)?;
         }
-        Queues::rename(self, at, named).map(|()| true)
+        Queues::rename(self, at, named).map(|()| Readdressed::Named)
     }
 
-    /// Whether a message with that key would find a receive.
-    fn is_wanted(&self, key: &Key) -> bool {
-        let exact = self.table.find(key, self.hashing.spot(key), &mut 0);
-        exact.is_some_and(|at| self.table.head(at).kind == Kind::Posted)
-            || self.find_posted_open(key, &mut 0).is_some()
+    /// Takes the receive that a message with that key finds.
+    fn take_posted_for(&mut self, key: &Key) -> Option<RecvId> {
+        let id = match self.find_posted_open(key, &mut 0) {
+            Some((class, found)) => self.classes.take(class, found),
+            None => {
+                let exact = self.table.find(key, self.hashing.spot(key), &mut 0);
+                let at = exact.filter(|&at| self.table.head(at).kind == Kind::Posted)?;
+                self.table.remove(Found::first(at)).id
+            }
+        };
+        self.contexts.remove(key.pair);
+        self.unname_receive(id);
+        Some(RecvId(id))
     }
 }
 

@@ -52,7 +52,9 @@ use super::optimistic::{Counts, Optimistic, Tally};
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::effort::Attempts;
-use crate::engine::{Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Receive, RecvId, Refused};
+use crate::engine::{
+    Deliver, Drained, Engine, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused,
+};
 use crate::envelope::{ContextId, Rank, Selector};
 use crate::footprint::Footprint;
 use crate::hashes;
@@ -291,7 +293,7 @@ impl<T: Tally + Sync> Engine for OptimisticParallel<T> {
         self.tables.retract(message)
     }
 
-    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<bool, Refused> {
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
         self.tables.readdress(message, source)
     }
 

@@ -1,0 +1,134 @@
+//! Names that there is no memory for are owed, and nothing overtakes the messages meanwhile.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use matchpoint::{Footprint, Hints};
+
+use super::*;
+
+/// An engine that has no memory for names while it is told so.
+struct Denied {
+    engine: Box<dyn Engine>,
+    is_denied: Arc<AtomicBool>,
+}
+
+impl Engine for Denied {
+    fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
+        self.engine.post(receive)
+    }
+
+    fn arrive(&mut self, message: Message) -> Result<Option<RecvId>, Refused> {
+        self.engine.arrive(message)
+    }
+
+    fn probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.engine.probe(selector)
+    }
+
+    fn matched_probe(&mut self, selector: &Selector) -> Option<MsgId> {
+        self.engine.matched_probe(selector)
+    }
+
+    fn cancel(&mut self, receive: RecvId) -> bool {
+        self.engine.cancel(receive)
+    }
+
+    fn retract(&mut self, message: MsgId) -> bool {
+        self.engine.retract(message)
+    }
+
+    fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        if self.is_denied.load(Ordering::Relaxed) {
+            return Err(Refused::Memory);
+        }
+        self.engine.readdress(message, source)
+    }
+
+    fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {
+        self.engine.set_hints(context, hints)
+    }
+
+    fn close(&mut self, context: ContextId, drained: &mut Drained) {
+        self.engine.close(context, drained);
+    }
+
+    fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
+        self.engine.fail_source(context, source, drained);
+    }
+
+    fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
+        self.engine.visit(queue, each);
+    }
+
+    fn posted_len(&self) -> usize {
+        self.engine.posted_len()
+    }
+
+    fn unexpected_len(&self) -> usize {
+        self.engine.unexpected_len()
+    }
+
+    fn footprint(&self) -> Footprint {
+        self.engine.footprint()
+    }
+}
+
+/// Who messages are from, once that is known. All have one tag.
+#[derive(Default)]
+struct Sources(HashMap<u64, Addr>);
+
+impl Remember for Sources {
+    fn asked(&self, _: u64) -> Asked {
+        asked(ADDR_UNSPEC)
+    }
+
+    fn tag(&self, _: u64) -> u64 {
+        7
+    }
+
+    fn source(&self, message: u64) -> Addr {
+        self.0.get(&message).copied().unwrap_or(ADDR_UNSPEC)
+    }
+}
+
+fn asked(addr: Addr) -> Asked {
+    Asked { addr, tag: 7, ignore: 0 }
+}
+
+#[test]
+fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
+    let (mut matching, mut known) = (Matching::new("hybrid").expect("it is one"), Sources::default());
+    let is_denied = Arc::new(AtomicBool::new(true));
+    let engine = engines::create("list").expect("it is one");
+    matching.engine = Box::new(Denied { engine, is_denied: Arc::clone(&is_denied) });
+    matching.lengthen().expect("nothing is queued");
+    for message in [1, 2, 3] {
+        assert_eq!(matching.arrive(message, ADDR_UNSPEC, 7, &known), Ok(None));
+    }
+    assert_eq!(matching.post(11, asked(5), &known), Ok(None));
+    // The second stays a stranger's.
+    for message in [1, 3] {
+        known.0.insert(message, 5);
+        assert_eq!(matching.readdress(message, 5), None);
+        is_denied.store(false, Ordering::Relaxed);
+    }
+    assert!(matching.owes_names());
+    known.0.insert(4, 5);
+    assert_eq!(matching.arrive(4, 5, 7, &known), Ok(None), "it is behind those");
+    is_denied.store(true, Ordering::Relaxed);
+    assert_eq!(matching.name_owed(&known), None);
+    assert!(matching.owes_names(), "there is no memory yet");
+    assert_eq!(matching.post(15, asked(ADDR_UNSPEC), &known), Err(Refused::Memory), "1 is for 11");
+    assert_eq!(matching.probe(asked(ADDR_UNSPEC), true, &known), Err(Refused::Memory));
+    assert_eq!(matching.refusal(), -(errno::EAGAIN as isize));
+    is_denied.store(false, Ordering::Relaxed);
+    assert_eq!(matching.name_owed(&known), Some((1, 11)));
+    assert_eq!(matching.name_owed(&known), None);
+    assert!(!matching.owes_names());
+    assert_eq!(matching.refusal(), -(errno::ENOMEM as isize));
+    assert_eq!([12, 13].map(|id| matching.post(id, asked(5), &known)), [Ok(Some(3)), Ok(Some(4))]);
+    assert_eq!(matching.post(14, asked(ADDR_UNSPEC), &known), Ok(Some(2)));
+    assert_eq!((matching.tally.posted_now, matching.tally.unexpected_now), (0, 0));
+}

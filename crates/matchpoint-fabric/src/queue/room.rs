@@ -1,0 +1,45 @@
+//! The room that the application gives when it reads.
+
+use std::collections::VecDeque;
+use std::ptr;
+
+use crate::abi::{Addr, CqTaggedEntry};
+use crate::completion::Completion;
+
+/// Where the application wants entries, and how many have been put there.
+pub(super) struct Room {
+    pub(super) buf: *mut u8,
+    pub(super) sources: *mut Addr,
+    pub(super) count: usize,
+    pub(super) taken: usize,
+    pub(super) entry_bytes: usize,
+}
+
+impl Room {
+    /// Puts an entry there, if there is room.
+    #[inline]
+    pub(super) fn put(&mut self, entry: &CqTaggedEntry, source: Addr) -> bool {
+        if self.taken == self.count {
+            return false;
+        }
+        // SAFETY: the application gave room for `count` entries of the queue's format, which is a beginning of the
+        // longest, and for as many sources if it wants them.
+        unsafe {
+            let to = self.buf.add(self.taken * self.entry_bytes);
+            ptr::copy_nonoverlapping(ptr::from_ref(entry).cast(), to, self.entry_bytes);
+            if !self.sources.is_null() {
+                *self.sources.add(self.taken) = source;
+            }
+        }
+        self.taken += 1;
+        true
+    }
+
+    /// Puts ours there, up to the first error.
+    pub(super) fn put_all(&mut self, from: &mut VecDeque<Completion>) {
+        while self.taken < self.count && from.front().is_some_and(|next| next.error == 0) {
+            let Some(next) = from.pop_front() else { break };
+            self.put(&next.entry, next.source);
+        }
+    }
+}
