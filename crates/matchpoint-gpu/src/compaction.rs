@@ -38,6 +38,12 @@ pub struct Compaction<M: Machine> {
     receives: M::Memory,
     opens: M::Memory,
     segments: M::Memory,
+    /// Messages, receives and segments of the batches that it is for.
+    counts: [usize; 3],
+}
+
+fn counts<M: Machine>(batch: &Loaded<M>) -> [usize; 3] {
+    [batch.message_count, batch.receive_count, batch.segment_count]
 }
 
 impl<M: Machine> Compaction<M> {
@@ -53,6 +59,7 @@ impl<M: Machine> Compaction<M> {
             receives: machine.allocate(batch.receive_count * envelope)?,
             opens: machine.allocate(batch.receive_count * 8 * batch.layout.open_words())?,
             segments: machine.allocate(batch.segment_count * size_of::<Segment>())?,
+            counts: counts(batch),
         })
     }
 
@@ -61,6 +68,9 @@ impl<M: Machine> Compaction<M> {
     ///
     /// # Errors
     /// The machine failed.
+    ///
+    /// # Panics
+    /// The batch is larger or smaller than those that this is for.
     pub fn launch(
         &mut self,
         machine: &M,
@@ -68,6 +78,7 @@ impl<M: Machine> Compaction<M> {
         are_short: bool,
         grid: Grid,
     ) -> Result<(), M::Error> {
+        assert_eq!(self.counts, counts(batch), "made for another batch");
         let kernel = if are_short { Kernel::CompactByWarps } else { Kernel::Compact };
         let has_opens = batch.has_opens();
         let shape = Shape {
@@ -89,7 +100,11 @@ impl<M: Machine> Compaction<M> {
     ///
     /// # Errors
     /// The machine failed.
+    ///
+    /// # Panics
+    /// The batch is larger or smaller than those that this is for.
     pub fn left(&self, machine: &M, batch: &Loaded<M>) -> Result<Left, M::Error> {
+        assert_eq!(self.counts, counts(batch), "made for another batch");
         let width = batch.layout.envelope_words();
         let mut messages = vec![0u64; batch.message_count * width];
         let mut receives = vec![0u64; batch.receive_count * width];

@@ -19,7 +19,7 @@ use matchpoint_gpu::batch::{Layout, NONE};
 use matchpoint_gpu::engine::{Fallback, listen};
 use matchpoint_gpu::kernels::Kernel;
 use matchpoint_gpu::machine::{Grid, Lasts, Machine};
-use matchpoint_gpu::{Algorithm, Batch, KernelEngine, Loaded, Matcher, Recorded, match_batch};
+use matchpoint_gpu::{Algorithm, Batch, Division, KernelEngine, Loaded, Matcher, Recorded, match_batch};
 
 /// Each of thousands of calls is a kernel, whose threads a host runs one by one: half a minute in all.
 fn options() -> Options {
@@ -246,6 +246,24 @@ fn without_another_the_call_after_something_else_had_the_machine_is_matched() {
     assert_eq!(engine.arrive(message(1, 7)), Ok(Some(RecvId(1))));
 }
 
+/// A probe is answered without the machine; that it was in the way then is no reason for what is refused later.
+#[test]
+fn what_was_in_the_way_of_a_probe_is_not_in_the_way_of_what_follows() {
+    let Some(machine) = machine() else { return };
+    let mut engine = failing(&machine, Algorithm::Ordered, u32::MAX, Some("list"));
+    let elsewhere = ContextId(4);
+    let hints = Hints { no_unexpected: true, ..Hints::default() };
+    engine.set_hints(elsewhere, hints).unwrap();
+    assert_eq!(engine.arrive(message(1, 1)), Ok(None));
+    machine.is_taken.store(true, Ordering::Relaxed);
+    assert_eq!(engine.probe(&receive(0, Wild::Any, 1).selector), Some(MsgId(1)));
+    machine.is_taken.store(false, Ordering::Relaxed);
+    let refused = Message::new(MsgId(3), Envelope::new(elsewhere, Rank(1), Tag(2)));
+    let mut out = Vec::new();
+    assert_eq!(engine.arrive_batch(&[message(2, 2), refused], &mut out), Err(Refused::Hint));
+    assert_eq!((out, engine.unexpected_len(), engine.substitute()), (vec![None], 2, None));
+}
+
 /// To ask a driver for memory takes as long as to match: nothing is asked for again, and what is kept is in the footprint.
 #[test]
 fn memory_of_the_machine_is_kept_and_counted() {
@@ -306,6 +324,29 @@ fn batches_in_memory_that_is_kept_are_matched_as_in_new() {
         assert_eq!(Ok(matched), match_batch(&emulation, algorithm, &batch, turn as u64), "{turn}: {entries}");
         assert!(matcher.bytes() >= bytes);
         bytes = matcher.bytes();
+    }
+}
+
+/// Where a side of a batch is empty, nothing is left there of the batch before.
+#[test]
+fn what_is_divided_after_another_batch_may_have_an_empty_side() {
+    let Some(emulation) = Emulation::built() else { return };
+    let envelopes: Vec<Envelope> =
+        (0..2000).map(|tag| Envelope::new(HERE, Rank(tag % 7), Tag(tag))).collect();
+    let selectors: Vec<Selector> = envelopes.iter().map(Selector::exactly).collect();
+    let load = |messages: usize, receives: usize| {
+        let batch = Batch::in_layout(Layout::Packed, &envelopes[..messages], &selectors[..receives]).unwrap();
+        Loaded::new(&emulation, &batch, &[]).unwrap()
+    };
+    let mut first = load(2000, 2000);
+    let mut division = Division::new(&emulation, &first).unwrap();
+    division.launch(&emulation, &mut first, 5).unwrap();
+    assert!(first.matched(&emulation).unwrap().iter().all(|&message| message != NONE));
+    for (messages, receives) in [(0, 2000), (2000, 0), (0, 0)] {
+        let mut batch = load(messages, receives);
+        division.fit(&emulation, &batch).unwrap();
+        division.launch(&emulation, &mut batch, 5).unwrap();
+        assert_eq!(batch.matched(&emulation).unwrap(), vec![NONE; receives], "{messages}, {receives}");
     }
 }
 

@@ -112,6 +112,8 @@ impl<M: Machine + Send + Sync + 'static> Fallback<M> {
             Now::Other(engine) => return call(&mut **engine),
             Now::Machine(engine) => engine,
         };
+        // What was in the way of a probe, which was answered without the machine, is no reason why this call is refused.
+        engine.hindrance = None;
         let answer = call(&mut **engine);
         if answer.is_err() && self.goes_on()? { call(self.engine_mut()) } else { answer }
     }
