@@ -9,9 +9,6 @@ use super::{BATCH, By, Habit, OptimisticParallel, Outcomes, Piece, Several, Shap
 use crate::engine::{Deliver, Engine, Message, RecvId, Refused};
 use crate::engines::optimistic::Tally;
 
-/// Messages that one thread matches before it delivers them: a few, as each is delivered as soon as it may be.
-const AT_ONCE: usize = 16;
-
 impl<T: Tally + Sync> OptimisticParallel<T> {
     pub(super) fn new(shape: Shape) -> Self {
         OptimisticParallel { tables: shape.tables(), several: None, shape, counts: Work::default() }
@@ -198,20 +195,19 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         ratio
     }
 
-    /// One thread matches and delivers.
+    /// One thread matches and delivers, in turn: a processor matches the next message while it still delivers the last.
     fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
         let begin = out.len();
-        let mut stream = self.tables.stream(&piece.messages[0].envelope);
-        for (number, messages) in piece.messages.chunks(AT_ONCE).enumerate() {
-            let from = out.len();
-            match &mut stream {
-                Some(stream) => out.extend(messages.iter().map(|message| stream.take(&message.envelope))),
-                None => out.extend(messages.iter().map(|_| None)),
-            }
-            piece.delivery.all(piece.first + number * AT_ONCE, &out[from..]);
+        let Piece { messages, first, delivery } = piece;
+        match self.tables.stream(&messages[0].envelope) {
+            Some(mut stream) => delivery.in_turn(first, messages, |message| {
+                let found = stream.take(&message.envelope);
+                out.push(found);
+                found
+            }),
+            None => out.extend(messages.iter().map(|_| None)),
         }
-        drop(stream);
-        self.file(piece.messages, &out[begin..]);
+        self.file(messages, &out[begin..]);
     }
 
     /// Has those of the messages wait that found nothing.

@@ -59,14 +59,26 @@ impl<'a> Delivery<'a> {
     /// These are the outcomes of messages, the first of which has that number.
     #[inline]
     pub(super) fn all(&self, first: usize, outcomes: &[Option<RecvId>]) {
-        let Some(deliver) = self.deliver else { return };
+        if self.is_asked() {
+            self.in_turn(first, outcomes, |outcome| *outcome);
+        }
+    }
+
+    /// Finds what each of these messages comes to, the first of which has that number, and delivers it before the next.
+    #[inline]
+    pub(super) fn in_turn<T>(
+        &self,
+        first: usize,
+        messages: &[T],
+        mut outcome: impl FnMut(&T) -> Option<RecvId>,
+    ) {
         let next = Cell::new(0);
         // To catch costs as much as to match a message may: once, unless there is something to be caught.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(outcome) = outcomes.get(next.get()) {
+            while let Some(message) = messages.get(next.get()) {
                 let number = first + next.get();
                 next.set(next.get() + 1);
-                if let Some(receive) = *outcome {
+                if let (Some(receive), Some(deliver)) = (outcome(message), self.deliver) {
                     deliver(number, receive);
                 }
             }
