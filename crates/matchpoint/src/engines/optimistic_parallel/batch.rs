@@ -14,6 +14,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
         OptimisticParallel { tables: shape.tables(), several: None, shape, counts: Work::default() }
     }
 
+    #[inline]
     pub(super) fn batch(
         &mut self,
         messages: &[Message],
@@ -29,6 +30,17 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             }
             return Ok(());
         }
+        self.pieces(messages, out, deliver)
+    }
+
+    /// A batch that has room in `out`. By itself, so that one of a single message has none of this one's stack to set up.
+    #[inline(never)]
+    fn pieces(
+        &mut self,
+        messages: &[Message],
+        out: &mut Outcomes,
+        deliver: Option<&Deliver<'_>>,
+    ) -> Result<(), Refused> {
         let panicked = Panicked::default();
         let delivery = Delivery::new(deliver, &panicked);
         let mut matched = Ok(());
