@@ -492,6 +492,10 @@ fn options_go_with_what_they_are_for() {
     for wrong in [
         &["--csv", "x.csv"][..],
         &["--card", "1"],
+        &["--threads", "2"],
+        &["-w", "last:8", "--threads", "2"],
+        &["-w", "last:8", "--windows", "128"],
+        &["-w", "last:8", "--work-ns", "50"],
         &["--gpu", "--message-rate"],
         &["--gpu", "-e", "list"],
         &["--from", "x.json"],

@@ -100,17 +100,17 @@ pub struct Bench {
 
     /// With --message-rate: threads, of engines that have several
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
-        requires = "message_rate", value_parser = clap::value_parser!(u32).range(1..=64))]
+        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages handed in at once
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", value_parser = clap::value_parser!(u32).range(1..=65536))]
+        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub windows: Vec<u32>,
 
     /// With --message-rate: protocol work for each message, in nanoseconds
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub work_ns: Vec<u32>,
 
     /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
