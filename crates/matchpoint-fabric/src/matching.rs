@@ -61,7 +61,8 @@ pub struct Matching {
     pub tally: Tally,
     /// Its table was full, and `hybrid` has taken over.
     pub fell_back: bool,
-    /// Messages wait nameless whose source is known: there was no memory to name them.
+    /// Messages wait nameless whose source is known: the engine had no memory to name them. Queues are not short then, nor become
+    /// so: that is asked in calls of the engine alone.
     owes_names: bool,
     /// Where it is asked for when messages arrived.
     arrivals: Option<Box<Arrivals>>,
@@ -92,9 +93,6 @@ impl Matching {
     /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        if self.owes_names {
-            return Err(Refused::Memory);
-        }
         let started = self.tally.begin();
         if self.is_short {
             self.lately.0 &= asked.ignore;
@@ -114,6 +112,9 @@ impl Matching {
         started: u64,
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
+        if self.owes_names {
+            return Err(Refused::Memory);
+        }
         let is_calm = self.need_engine(asked.ignore, known)?;
         let receive = Receive::new(RecvId(id), self.selector(asked));
         let outcome = match self.engine.post(receive) {
@@ -160,8 +161,6 @@ impl Matching {
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
         let started = self.tally.begin();
-        // Nothing overtakes those that are to be named.
-        let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
         if self.is_short {
             if let Ok(outcome) = self.short.arrive(id, addr, tag) {
                 self.arrived(started, id, outcome);
@@ -181,6 +180,8 @@ impl Matching {
         started: u64,
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
+        // Nothing overtakes those that are to be named.
+        let addr = if self.owes_names { ADDR_UNSPEC } else { addr };
         let message = self.message(id, addr, tag);
         let outcome = match self.engine.arrive(message) {
             Err(Refused::Full) => {
