@@ -18,8 +18,9 @@ use matchpoint_gpu::card::{Card, CardError};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
+use crate::absent::tell_missing;
 use crate::analyze::stop_on_interrupt;
-use crate::cli::{Bench, TRACE};
+use crate::cli::{Bench, TRACE, each_once};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::load::Load;
@@ -85,7 +86,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let rated = || RATED.iter().map(|&name| name.to_owned()).collect();
     let options = RateOptions {
-        engines: if arguments.engines.is_empty() { rated() } else { arguments.engines.clone() },
+        engines: if arguments.engines.is_empty() { rated() } else { each_once(&arguments.engines) },
         threads: many(&arguments.threads),
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
@@ -375,7 +376,7 @@ fn unknown_form(path: &Path) -> Failure {
 
 fn engines(arguments: &Bench) -> Vec<String> {
     let all = || matchpoint::engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
-    if arguments.engines.is_empty() { all() } else { arguments.engines.clone() }
+    if arguments.engines.is_empty() { all() } else { each_once(&arguments.engines) }
 }
 
 fn measure(arguments: &Bench, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
@@ -396,7 +397,7 @@ fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies,
 
 fn jobs(arguments: &Bench, progress: &Progress) -> Result<Vec<Job>, Failure> {
     let mut jobs = Vec::new();
-    for name in &arguments.workloads {
+    for name in &each_once(&arguments.workloads) {
         match name.strip_prefix(TRACE) {
             Some(path) => jobs.push(recorded(name, &PathBuf::from(path), progress)?),
             None => jobs.extend(workloads::parse(name).map_err(Failure::Message)?),
@@ -424,6 +425,7 @@ fn events_of(
     progress: &Progress,
 ) -> Result<Vec<Vec<(Event, matchpoint::Outcome)>>, Failure> {
     let read = matchpoint_trace::open(path)?;
+    tell_missing(&format!("{name}: "), read.description(), "what they sent and received is not played");
     let (ranks, has_more) =
         events(read.as_ref(), Arrivals::default(), LogGp::default(), EVENTS_MAX, progress)?;
     if has_more {

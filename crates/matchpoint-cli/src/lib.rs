@@ -3,6 +3,7 @@
 //! Measurements come from the replay; [`verdict`] and [`advice`] judge them, and [`report`] writes them down, one
 //! file per format. All three are pure, so that tests render what the command renders.
 
+pub mod absent;
 pub mod advice;
 pub mod analyze;
 pub mod bench;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use matchpoint_replay::Progress;
 
+use crate::absent::tell_missing;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::Profile;
 use crate::delivery::is_stdout;
@@ -37,6 +38,11 @@ pub fn run(arguments: &Profile) -> Result<(), Failure> {
     if progress.stopped() {
         return Err(Failure::Interrupted);
     }
+    tell_missing(
+        "",
+        trace.description(),
+        "they have no part in the profile, and what they sent is not counted",
+    );
     for path in outputs.commit()? {
         anstream::eprintln!("matchpoint: wrote {}", path.display());
     }

@@ -138,3 +138,34 @@ fn it_goes_to_standard_output_or_nowhere() {
     let output = matchpoint(&["profile", "x", "-o", &file]);
     assert!(output.stderr.starts_with(b"matchpoint: error: cannot write"), "before the trace is read");
 }
+
+#[test]
+fn ranks_that_a_trace_lacks_are_told() {
+    let folder = tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    fs::create_dir(&trace).unwrap();
+    for file in fs::read_dir(bundled("npb-is-16")).unwrap() {
+        let file = file.unwrap();
+        if !file.file_name().to_string_lossy().ends_with("-0003.bin") {
+            fs::copy(file.path(), trace.join(file.file_name())).unwrap();
+        }
+    }
+    let trace = trace.display().to_string();
+    let workload = format!("trace:{trace}");
+    let file = folder.path().join("app.partners").display().to_string();
+    let table = folder.path().join("calls.csv").display().to_string();
+    for arguments in [
+        &["profile", &trace, "-o", &file][..],
+        &["bench", "-w", &workload, "-e", "list", "--budget", "0.001"],
+        &["convert", &trace, "-o", &table],
+    ] {
+        let output = matchpoint(arguments);
+        let told = str::from_utf8(&output.stderr).unwrap();
+        assert!(output.status.success(), "{arguments:?}: {told}");
+        assert_eq!(
+            told.matches("note: 1 of 16 ranks is missing from the trace: ").count(),
+            1,
+            "{arguments:?}: {told}"
+        );
+    }
+}

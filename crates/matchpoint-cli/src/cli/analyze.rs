@@ -73,7 +73,8 @@ impl Analyze {
     /// The engines, the first first: that which stands for the trace's library, if none is named. `all` stands for every
     /// engine of the registry that is not named.
     fn named(&self, library: Option<&str>) -> Vec<String> {
-        let mut names: Vec<String> = self.engines.iter().filter(|name| *name != ALL).cloned().collect();
+        let mut names = super::each_once(&self.engines);
+        names.retain(|name| name != ALL);
         if names.is_empty() {
             names.push(stand_in(library).to_owned());
         }
@@ -125,6 +126,7 @@ mod tests {
             (open_mpi, &["-e", "all"], "rank_array"),
             (open_mpi, &["-e", "list", "-e", "all"], "list"),
             (open_mpi, &["-e", "all", "-e", "bins"], "bins"),
+            (None, &["-e", "bins", "-e", "all", "-e", "bins"], "bins"),
         ] {
             let mut names = engines(library, arguments);
             assert_eq!(names[0], first, "{library:?} {arguments:?}");

@@ -98,6 +98,12 @@ pub fn parse() -> Cli {
     })
 }
 
+/// What is named, each once, in the order of their first mention: who names something twice means it once.
+pub fn each_once(names: &[String]) -> Vec<String> {
+    let is_first = |(at, name): &(usize, &String)| !names[..*at].contains(name);
+    names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
+}
+
 fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }

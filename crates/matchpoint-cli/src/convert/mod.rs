@@ -17,6 +17,7 @@ use matchpoint_trace::{Trace, TraceError};
 
 use self::folder::Folder;
 use self::origin::Origin;
+use crate::absent::tell_missing;
 use crate::analyze::{open, stop_on_interrupt};
 use crate::cli::{Convert, Format};
 use crate::delivery::is_stdout;
@@ -107,16 +108,13 @@ fn failed(progress: &Progress, error: &io::Error, writing: impl Fn(&io::Error) -
 
 fn tell(trace: &dyn Trace, output: &Path, written: &Written) {
     let ranks = trace.present().len();
-    let missing = trace.description().missing.len();
     let name = if is_stdout(output) { "standard output".to_owned() } else { output.display().to_string() };
     anstream::eprintln!(
         "matchpoint: wrote {} calls of {ranks} rank{} to {name}",
         format::count(written.calls),
         if ranks == 1 { "" } else { "s" }
     );
-    if missing > 0 {
-        anstream::eprintln!("matchpoint: note: the trace has no calls of {missing} other ranks.");
-    }
+    tell_missing("", trace.description(), "what is written lacks them, too");
     // What is written has no place for them, and they are as true of it.
     for note in &trace.description().notes {
         anstream::eprintln!("matchpoint: note: of the original: {note}");

@@ -98,6 +98,12 @@ impl<'a> Arguments<'a> {
                     spec.keys(),
                 ));
             }
+            if given.iter().any(|&(of, _)| of == key) {
+                return Err(NameError::new(
+                    format!("engine `{}` is given `{key}` twice", spec.name),
+                    "give each parameter once".to_owned(),
+                ));
+            }
             given.push((key, value));
         }
         Ok(Arguments { spec, given })
@@ -113,8 +119,7 @@ impl<'a> Arguments<'a> {
     pub fn get<T: FromStr>(&self, key: &str) -> Result<T, NameError> {
         let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
         let default = default.expect("an engine reads only the parameters it lists");
-        let text =
-            self.given.iter().rev().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
+        let text = self.given.iter().find(|(of, _)| *of == key).map_or(default.default, |(_, value)| value);
         text.parse().map_err(|_| self.invalid(key, text, default.meaning))
     }
 
@@ -229,6 +234,13 @@ pub fn create_counting(name: &str) -> Built {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_is_given_once() {
+        let told = create("bins:n=3,n=4").err().map(|error| error.to_string());
+        assert_eq!(told.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
+        assert!(create("optimistic:bins=4,capacity=4").is_ok());
+    }
 
     #[test]
     fn a_name_is_completed_where_the_engine_wants_it() {
