@@ -38,6 +38,15 @@ pub const MP_BUSY: i32 = -6;
 /// Status of making an engine: the name is not understood, or cannot be had: there is no such engine, it does not take
 /// such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
 pub const MP_UNKNOWN_NAME: i32 = -7;
+/// Status of handing something to an `mp_offload` or an `mp_wire`: a ring is full. Nothing was done: poll, then try again.
+pub const MP_AGAIN: i32 = -8;
+
+/// Kind of a completion: the receive has the message.
+pub const MP_COMPLETION_MATCHED: i32 = 0;
+/// Kind of a completion: the receive was not posted; its status says why.
+pub const MP_COMPLETION_RECEIVE_REFUSED: i32 = 1;
+/// Kind of a completion: the message was not taken; its status says why.
+pub const MP_COMPLETION_MESSAGE_REFUSED: i32 = 2;
 
 /// As the `source` of a selector: any source (MPI_ANY_SOURCE).
 pub const MP_ANY_SOURCE: u64 = u64::MAX;
@@ -96,6 +105,20 @@ pub struct OpaqueConcurrent {
     _private: [u8; 0],
 }
 
+/// The application's side of an engine that works in a thread of its own.
+///
+/// Opaque. One thread at a time may call it, as an `mp_engine`.
+pub struct OpaqueOffload {
+    _private: [u8; 0],
+}
+
+/// The side of an `mp_offload` from which messages come.
+///
+/// Opaque. One thread at a time may call it: another than calls the `mp_offload`, at the same time, or the same.
+pub struct OpaqueWire {
+    _private: [u8; 0],
+}
+
 /// What a receive or a probe asks for. It matches an envelope with the same context, with the same source unless it is
 /// MP_ANY_SOURCE, and with the same tag but for the bits set in `ignore`.
 #[repr(C)]
@@ -149,6 +172,20 @@ pub struct Outcome {
     pub status: i32,
     /// 0.
     pub reserved: u32,
+}
+
+/// What came of something that was handed to an `mp_offload`, or to its `mp_wire`.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Completion {
+    /// The receive; 0 if a message was not taken.
+    pub receive: u64,
+    /// The message; 0 if a receive was not taken.
+    pub message: u64,
+    /// MP_COMPLETION_...
+    pub kind: i32,
+    /// MP_MATCHED, or why it was not taken: MP_REFUSED_...
+    pub status: i32,
 }
 
 /// What waits in a queue.

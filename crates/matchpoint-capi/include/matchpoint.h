@@ -8,8 +8,8 @@
  *
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out, 2 for
  * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
- * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
- * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
+ * numbers of the caller's. Functions that take an mp_engine, an mp_offload or an mp_wire: one thread at a time for each, any
+ * number of them at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
  * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
  * searches by wildcards are rare).
  *
@@ -97,6 +97,26 @@
  * such a parameter or value, or it needs what this machine has not (an instruction set, a file). Nothing was made.
  */
 #define MP_UNKNOWN_NAME (-7)
+
+/**
+ * Status of handing something to an `mp_offload` or an `mp_wire`: a ring is full. Nothing was done: poll, then try again.
+ */
+#define MP_AGAIN (-8)
+
+/**
+ * Kind of a completion: the receive has the message.
+ */
+#define MP_COMPLETION_MATCHED 0
+
+/**
+ * Kind of a completion: the receive was not posted; its status says why.
+ */
+#define MP_COMPLETION_RECEIVE_REFUSED 1
+
+/**
+ * Kind of a completion: the message was not taken; its status says why.
+ */
+#define MP_COMPLETION_MESSAGE_REFUSED 2
 
 /**
  * As the `source` of a selector: any source (MPI_ANY_SOURCE).
@@ -197,6 +217,20 @@ typedef struct mp_engine mp_engine;
  * they would return one after the other, in the order of some moments between the beginning and the end of each.
  */
 typedef struct mp_concurrent mp_concurrent;
+
+/**
+ * The application's side of an engine that works in a thread of its own.
+ *
+ * Opaque. One thread at a time may call it, as an `mp_engine`.
+ */
+typedef struct mp_offload mp_offload;
+
+/**
+ * The side of an `mp_offload` from which messages come.
+ *
+ * Opaque. One thread at a time may call it: another than calls the `mp_offload`, at the same time, or the same.
+ */
+typedef struct mp_wire mp_wire;
 
 /**
  * What there is to know of an engine before one is made. The texts are the library's, and last as long as it is
@@ -421,6 +455,28 @@ typedef struct mp_attempts {
  * see `mp_drain_fn`.
  */
 typedef void (*mp_statistic_fn)(void *user, const char *name, double value);
+
+/**
+ * What came of something that was handed to an `mp_offload`, or to its `mp_wire`.
+ */
+typedef struct mp_completion {
+  /**
+   * The receive; 0 if a message was not taken.
+   */
+  uint64_t receive;
+  /**
+   * The message; 0 if a receive was not taken.
+   */
+  uint64_t message;
+  /**
+   * MP_COMPLETION_...
+   */
+  int32_t kind;
+  /**
+   * MP_MATCHED, or why it was not taken: MP_REFUSED_...
+   */
+  int32_t status;
+} mp_completion;
 
 #ifdef __cplusplus
 extern "C" {
@@ -1077,6 +1133,207 @@ int64_t mp_concurrent_unexpected_len(const struct mp_concurrent *engine);
 int32_t mp_concurrent_footprint(const struct mp_concurrent *engine,
                                 struct mp_footprint *footprint,
                                 size_t size);
+
+/**
+ * Has the engine called `name` work in a thread of its own: "offload:budget_kib=4608,ring=1024,engine=NAME", where NAME is as of
+ * `mp_engine_create` and comes last; NULL and "" are "offload:engine=hybrid". When engine and rings hold more than `budget_kib`
+ * the application falls back: the same engine goes on where it was, in the thread that posts and polls (docs/offload.md). The
+ * caller ends both sides, by `mp_offload_destroy` and `mp_wire_destroy`.
+ *
+ * Returns as `mp_engine_create`; `*wire` is written as `*offload` is. MP_UNKNOWN_NAME also if no thread can be had. It may abort
+ * the process if no memory is left.
+ *
+ * What the caller sees to:
+ * `name` is NULL or a C string, `offload` and `wire` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.
+ */
+int32_t mp_offload_create(const char *name,
+                          struct mp_offload **offload,
+                          struct mp_wire **wire,
+                          char *error,
+                          size_t error_size);
+
+/**
+ * Ends the application's side, the engine and its thread; what is queued or on its way is forgotten. NULL is MP_OK. A wire that is
+ * left takes messages until its ring is full.
+ *
+ * Returns MP_OK; or MP_BUSY if a callback of one of its calls asked.
+ *
+ * What the caller sees to:
+ * `offload` is NULL, or was made by `mp_offload_create` and not destroyed.
+ */
+int32_t mp_offload_destroy(struct mp_offload *offload);
+
+/**
+ * Ends the side of the network. NULL is MP_OK. What was handed in is still taken.
+ *
+ * Returns MP_OK.
+ *
+ * What the caller sees to:
+ * `wire` is NULL, or was made by `mp_offload_create` and not destroyed.
+ */
+int32_t mp_wire_destroy(struct mp_wire *wire);
+
+/**
+ * Hands in receive number `receive`, and does not wait. Receives are taken in the order in which they were handed in.
+ *
+ * Returns MP_OK: a completion will tell what came of it, unless it is cancelled. MP_AGAIN: the ring is full, poll first. MP_INVALID,
+ * MP_PANICKED, MP_BUSY. Time: O(1), a store; after the fall-back that of the engine.
+ *
+ * What the caller sees to:
+ * `offload` is NULL, or was made by `mp_offload_create` and not destroyed, and no other thread is in a call on it. The other
+ * pointers are NULL or point to what their type says. So it is in every function below.
+ */
+int32_t mp_offload_post(struct mp_offload *offload,
+                        uint64_t receive,
+                        const struct mp_selector *selector);
+
+/**
+ * Hands in message number `message`, and does not wait. Messages are taken in the order in which they were handed in; those and
+ * receives that are handed in at the same time may pass each other.
+ *
+ * Returns MP_OK: it arrives. MP_AGAIN: the ring is full; it has room again once the application has polled. MP_INVALID, MP_PANICKED.
+ * Time: O(1), a store.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`, of `wire`: any thread may be in a call on the `mp_offload`.
+ */
+int32_t mp_wire_arrive(struct mp_wire *wire,
+                       uint64_t message,
+                       const struct mp_envelope *envelope);
+
+/**
+ * Writes what came of what was handed in to `completions`, `room` of them at most, oldest first, and does not wait. Each match is
+ * told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
+ *
+ * Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
+ * load; after the fall-back that of the engine for what was handed in.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`; `completions` is NULL or has room for `room` elements.
+ */
+int64_t mp_offload_poll(struct mp_offload *offload,
+                        struct mp_completion *completions,
+                        size_t room);
+
+/**
+ * Whether the budget was exhausted, so that matching is done in calls of the application's.
+ *
+ * Returns 1 or 0; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_fell_back(const struct mp_offload *offload);
+
+/**
+ * As `mp_engine_cancel`, whether or not the engine has come to the receive. It, and every call below, waits for the engine's thread
+ * and for all receives handed in before to be taken; messages that were handed in and not taken have not arrived yet.
+ *
+ * Returns MP_FOUND: it was posted, and no completion will tell of it. MP_NONE: it was not; a completion told of it, or will.
+ * MP_INVALID, MP_PANICKED, MP_BUSY.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_cancel(struct mp_offload *offload,
+                          uint64_t receive);
+
+/**
+ * As `mp_engine_retract`, of a message that has arrived.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_retract(struct mp_offload *offload, uint64_t message);
+
+/**
+ * As `mp_engine_probe`, of the messages that have arrived.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_probe(struct mp_offload *offload, const struct mp_selector *selector, uint64_t *message);
+
+/**
+ * As `mp_engine_matched_probe`, of the messages that have arrived. No completion will tell of the message.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_matched_probe(struct mp_offload *offload,
+                                 const struct mp_selector *selector,
+                                 uint64_t *message);
+
+/**
+ * As `mp_engine_readdress`, of a message that has arrived. A match is told here alone, by no completion.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_readdress(struct mp_offload *offload,
+                             uint64_t message,
+                             uint64_t source,
+                             uint64_t *receive);
+
+/**
+ * As `mp_engine_set_hints`.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int32_t mp_offload_set_hints(struct mp_offload *offload, uint32_t context, uint32_t hints);
+
+/**
+ * As `mp_engine_close`. It may abort the process if there is no memory to list what is taken out.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`; `each` is as `mp_drain_fn` says, where the engine is the `mp_offload`.
+ */
+int32_t mp_offload_close(struct mp_offload *offload, uint32_t context, mp_drain_fn each, void *user);
+
+/**
+ * As `mp_engine_fail_source`. It may abort the process if there is no memory to list what is taken out.
+ *
+ * What the caller sees to:
+ * As `mp_offload_close`.
+ */
+int32_t mp_offload_fail_source(struct mp_offload *offload,
+                               uint32_t context,
+                               uint64_t source,
+                               mp_drain_fn each,
+                               void *user);
+
+/**
+ * As `mp_engine_visit`. The engine's thread waits until `each` has seen the last.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`; `each` is as `mp_visit_fn` says, where the engine is the `mp_offload`.
+ */
+int32_t mp_offload_visit(const struct mp_offload *offload, int32_t queue, mp_visit_fn each, void *user);
+
+/**
+ * As `mp_engine_posted_len`.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int64_t mp_offload_posted_len(const struct mp_offload *offload);
+
+/**
+ * As `mp_engine_unexpected_len`, of the messages that have arrived.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`.
+ */
+int64_t mp_offload_unexpected_len(const struct mp_offload *offload);
+
+/**
+ * As `mp_engine_footprint`, of the engine, rings left out.
+ *
+ * What the caller sees to:
+ * As `mp_offload_post`; `footprint` is NULL or room for `size` bytes.
+ */
+int32_t mp_offload_footprint(const struct mp_offload *offload, struct mp_footprint *footprint, size_t size);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -1,4 +1,5 @@
-//! What an `mp_engine *` points to, and the one way in: NULL, panics and calls from within a call end here.
+//! What the pointers point to that one thread at a time may use (`mp_engine *`, `mp_offload *`, `mp_wire *`), and the one way in:
+//! NULL, panics and calls from within a call end here.
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
@@ -6,8 +7,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use matchpoint::hints::HintTable;
+use matchpoint::offload::{Offload, Wire};
 use matchpoint::{Drained, Engine, Message, RecvId};
-use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque};
+use matchpoint_abi::types::{MP_BUSY, MP_INVALID, MP_OK, MP_PANICKED, Opaque, OpaqueOffload, OpaqueWire};
+
+/// What C's type of a pointer says it points to.
+pub(crate) trait Points {
+    type To;
+}
+
+impl Points for Opaque {
+    type To = Held;
+}
+
+impl Points for OpaqueOffload {
+    type To = Offload;
+}
+
+impl Points for OpaqueWire {
+    type To = Wire;
+}
 
 /// Nobody is in a call.
 const READY: u8 = 0;
@@ -16,17 +35,17 @@ const BUSY: u8 = 1;
 /// A call panicked.
 const PANICKED: u8 = 2;
 
-/// An engine, and whether it can be called.
+/// An engine, or what leads to one, and whether it can be called.
 ///
 /// The state turns away callbacks that call the engine they were called by, and all calls after a panic. It is no lock:
 /// read and written apart, since an exchange made a call 6 ns slower, where a post or an arrival at its best takes 8;
 /// as it is the state, with the catching of panics, costs 0.7 ns.
-pub(crate) struct Handle {
+pub(crate) struct Handle<H> {
     state: AtomicU8,
-    held: UnsafeCell<Held>,
+    held: UnsafeCell<H>,
 }
 
-/// What a call may use.
+/// What a call of an `mp_engine` may use.
 pub(crate) struct Held {
     pub(crate) engine: Box<dyn Engine>,
     /// The assertions made on it, to be told again.
@@ -37,16 +56,17 @@ pub(crate) struct Held {
     pub(crate) drained: Drained,
 }
 
-impl Handle {
+impl Held {
     pub(crate) fn new(engine: Box<dyn Engine>) -> Self {
         let (hints, messages, outcomes, drained) = Default::default();
-        let held = UnsafeCell::new(Held { engine, hints, messages, outcomes, drained });
-        Handle { state: AtomicU8::new(READY), held }
+        Held { engine, hints, messages, outcomes, drained }
     }
+}
 
+impl<H> Handle<H> {
     /// Makes a call, unless the engine is in one or has panicked. A panic leaves it of no further use.
     #[inline]
-    fn enter<S: From<i32>>(&self, call: impl FnOnce(&mut Held) -> S) -> S {
+    fn enter<S: From<i32>>(&self, call: impl FnOnce(&mut H) -> S) -> S {
         match self.state.load(Relaxed) {
             READY => {}
             PANICKED => return S::from(MP_PANICKED),
@@ -76,9 +96,12 @@ impl Handle {
 /// # Safety
 /// `engine` is NULL, or came from [`give_out`] and was not [taken back](take_back); no other thread uses it.
 #[inline]
-pub(crate) unsafe fn with<S: From<i32>>(engine: *const Opaque, call: impl FnOnce(&mut Held) -> S) -> S {
+pub(crate) unsafe fn with<P: Points, S: From<i32>>(
+    engine: *const P,
+    call: impl FnOnce(&mut P::To) -> S,
+) -> S {
     // SAFETY: the caller's promise.
-    match unsafe { engine.cast::<Handle>().as_ref() } {
+    match unsafe { engine.cast::<Handle<P::To>>().as_ref() } {
         Some(handle) => handle.enter(call),
         None => S::from(MP_INVALID),
     }
@@ -86,15 +109,20 @@ pub(crate) unsafe fn with<S: From<i32>>(engine: *const Opaque, call: impl FnOnce
 
 /// Makes an engine the C program's.
 pub(crate) fn give_out(engine: Box<dyn Engine>) -> *mut Opaque {
-    Box::into_raw(Box::new(Handle::new(engine))).cast()
+    give(Held::new(engine))
+}
+
+/// Makes something that one thread at a time may use the C program's.
+pub(crate) fn give<P: Points>(held: P::To) -> *mut P {
+    Box::into_raw(Box::new(Handle { state: AtomicU8::new(READY), held: UnsafeCell::new(held) })).cast()
 }
 
 /// Ends an engine. NULL is none.
 ///
 /// # Safety
 /// As [`with`]; unless this returns MP_BUSY nobody uses the pointer after it.
-pub(crate) unsafe fn take_back(engine: *mut Opaque) -> i32 {
-    let handle = engine.cast::<Handle>();
+pub(crate) unsafe fn take_back<P: Points>(engine: *mut P) -> i32 {
+    let handle = engine.cast::<Handle<P::To>>();
     // SAFETY: the caller's promise.
     match unsafe { handle.as_ref() } {
         None => return MP_OK,
@@ -129,7 +157,7 @@ mod tests {
         unsafe {
             assert_eq!(with(engine, |_| -> i32 { panic!("as the test wants it") }), MP_PANICKED);
             assert_eq!(with(engine, |_| MP_OK), MP_PANICKED);
-            assert_eq!(with::<i64>(engine, |_| 3), i64::from(MP_PANICKED));
+            assert_eq!(with(engine, |_| 3_i64), i64::from(MP_PANICKED));
             assert_eq!(take_back(engine), MP_OK);
         }
     }
@@ -154,8 +182,8 @@ mod tests {
     fn null_is_no_engine() {
         // SAFETY: NULL is allowed.
         unsafe {
-            assert_eq!(with(std::ptr::null(), |_| MP_OK), MP_INVALID);
-            assert_eq!(take_back(std::ptr::null_mut()), MP_OK);
+            assert_eq!(with(std::ptr::null::<Opaque>(), |_| MP_OK), MP_INVALID);
+            assert_eq!(take_back(std::ptr::null_mut::<Opaque>()), MP_OK);
         }
     }
 }

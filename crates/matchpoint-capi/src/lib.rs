@@ -1,9 +1,10 @@
 //! `libmatchpoint`: the engines behind the C interface that `include/matchpoint.h` declares. That header is generated
 //! from these files and from `matchpoint_abi::types`; the comments in it are theirs.
 //!
-//! Every function that is handed an engine goes through [`handle`], or through [`shared`] if any thread may call that engine:
-//! there a panic ends, and a call from within a call is turned away. Both kinds read what is handed in by [`arguments`] and tell
-//! what comes of it by [`answers`]. Nothing here knows an engine by name, but for the defaults (`life.rs`, `concurrent.rs`).
+//! Every function that is handed an engine, or a side of one that works elsewhere, goes through [`handle`], or through [`shared`]
+//! if any thread may call that engine: there a panic ends, and a call from within a call is turned away. All read what is handed in
+//! by [`arguments`] and tell what comes of it by [`answers`]. Nothing here knows an engine by name, but for the defaults
+//! (`life.rs`, `concurrent.rs`, `offload.rs`).
 
 mod answers;
 mod arguments;
@@ -12,6 +13,7 @@ mod handle;
 mod library;
 mod life;
 mod matching;
+mod offload;
 mod shared;
 mod tell;
 mod upkeep;

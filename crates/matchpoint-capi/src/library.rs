@@ -6,8 +6,8 @@ use std::ffi::{CStr, c_char};
 use matchpoint::Hashes;
 use matchpoint::engines::{REGISTRY, Spec};
 use matchpoint_abi::types::{
-    EngineInfo, Envelope, MP_ABI_VERSION, MP_BUSY, MP_INVALID, MP_MATCHED, MP_NAMED, MP_OK, MP_PANICKED,
-    MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
+    EngineInfo, Envelope, MP_ABI_VERSION, MP_AGAIN, MP_BUSY, MP_INVALID, MP_MATCHED, MP_NAMED, MP_OK,
+    MP_PANICKED, MP_REFUSED_FULL, MP_REFUSED_HINT, MP_REFUSED_MEMORY, MP_UNKNOWN_NAME, ParameterInfo,
 };
 
 use crate::tell::hand_out;
@@ -39,6 +39,7 @@ pub extern "C" fn mp_status_text(status: i32) -> *const c_char {
         MP_PANICKED => c"the engine has a bug, and is of no further use",
         MP_BUSY => c"the engine is in another call",
         MP_UNKNOWN_NAME => c"there is no such engine, or not with such parameters",
+        MP_AGAIN => c"a ring is full: poll, then try again",
         _ => c"no status of this library",
     };
     text.as_ptr()

@@ -8,7 +8,7 @@ use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Styl
 use matchpoint_abi::types::MP_ABI_VERSION;
 
 /// In the order of the header.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "../matchpoint-abi/src/types.rs",
     "src/library.rs",
     "src/life.rs",
@@ -16,12 +16,16 @@ const SOURCES: [&str; 7] = [
     "src/upkeep.rs",
     "src/tell.rs",
     "src/concurrent.rs",
+    "src/offload.rs",
 ];
 
 /// Rust's names, and C's.
-const NAMES: [(&str, &str); 16] = [
+const NAMES: [(&str, &str); 19] = [
     ("Opaque", "mp_engine"),
     ("OpaqueConcurrent", "mp_concurrent"),
+    ("OpaqueOffload", "mp_offload"),
+    ("OpaqueWire", "mp_wire"),
+    ("Completion", "mp_completion"),
     ("Selector", "mp_selector"),
     ("Envelope", "mp_envelope"),
     ("Message", "mp_message"),
@@ -49,8 +53,8 @@ const TOP: &str = "\
  *
  * Statuses are negative for what was not done, 0 for done and nothing to hand out, 1 for done and handed out, 2 for
  * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
- * numbers of the caller's. Functions that take an mp_engine: one thread at a time for each engine, any number of engines
- * at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
+ * numbers of the caller's. Functions that take an mp_engine, an mp_offload or an mp_wire: one thread at a time for each, any
+ * number of them at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
  * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
  * searches by wildcards are rare).
  *

@@ -8,7 +8,7 @@ use std::path::Path;
 use installed::{Installed, has, output, root, stdout};
 use matchpoint::engines::REGISTRY;
 use matchpoint_abi::types::{
-    Attempts, EngineInfo, Entry, Envelope, Footprint, Message, Outcome, ParameterInfo, Selector,
+    Attempts, Completion, EngineInfo, Entry, Envelope, Footprint, Message, Outcome, ParameterInfo, Selector,
 };
 
 fn tools() -> bool {
@@ -161,6 +161,42 @@ fn every_function_of_concurrent_engines_does_what_the_header_says() {
     }
 }
 
+/// With engines of one thread and of several inside, and with so little memory that the application falls back at once, or on the
+/// way.
+const OFFLOADED: [&str; 5] = [
+    "offload:engine=hybrid",
+    "offload:ring=8,engine=list",
+    "offload:engine=optimistic_parallel:threads=2",
+    "offload:budget_kib=0,engine=hybrid",
+    "offload:budget_kib=240,engine=bins",
+];
+
+#[test]
+fn the_example_of_offloading_runs() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c_with_threads(&root().join("examples/c/offload.c"));
+    for name in OFFLOADED {
+        let said = stdout(here.run(&program).arg(name));
+        assert!(said.contains("3200 messages, all as it should be"), "{name}: {said}");
+        assert!(said.contains("falling back") || !name.contains("budget_kib=0"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn every_function_of_offloading_does_what_the_header_says() {
+    if !tools() {
+        return;
+    }
+    let here = Installed::get();
+    let program = here.c(&source("offload.c"));
+    for name in OFFLOADED {
+        output(here.run(&program).arg(name));
+    }
+}
+
 /// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.
 #[cfg(target_env = "gnu")]
 #[test]
@@ -186,13 +222,15 @@ fn layouts_are_those_of_the_version() {
         ("mp_envelope", size_of::<Envelope>(), offset_of!(Envelope, context)),
         ("mp_message", size_of::<Message>(), offset_of!(Message, envelope)),
         ("mp_outcome", size_of::<Outcome>(), offset_of!(Outcome, status)),
+        ("mp_completion", size_of::<Completion>(), offset_of!(Completion, kind)),
         ("mp_entry", size_of::<Entry>(), offset_of!(Entry, queue)),
         ("mp_footprint", size_of::<Footprint>(), offset_of!(Footprint, peak_bytes)),
         ("mp_attempts", size_of::<Attempts>(), offset_of!(Attempts, unexpected)),
         ("mp_engine_info", size_of::<EngineInfo>(), offset_of!(EngineInfo, parameters)),
         ("mp_parameter_info", size_of::<ParameterInfo>(), offset_of!(ParameterInfo, meaning)),
     ];
-    let given_out = [(32, 24), (32, 24), (40, 8), (16, 8), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
+    let given_out =
+        [(32, 24), (32, 24), (40, 8), (16, 8), (24, 16), (40, 36), (32, 24), (16, 8), (24, 16), (24, 16)];
     for ((name, size, place), (size_1, place_1)) in rust.into_iter().zip(given_out) {
         assert_eq!((size, place), (size_1, place_1), "{name}");
     }

@@ -419,6 +419,15 @@ pub struct Offloaded {
 /// # Errors
 /// It is not called so, or what is inside is no engine.
 pub fn create(name: &str) -> Result<Offloaded, NameError> {
+    let (offload, wire) = start(name)?;
+    Ok(Offloaded { offload, wire })
+}
+
+/// Has the engine of such a name work in a thread of its own.
+///
+/// # Errors
+/// As [`create`].
+pub fn start(name: &str) -> Result<(Offload, Wire), NameError> {
     let (bare, rest) = name.split_once(':').unwrap_or((name, ""));
     let (own, inside) = rest.split_once("engine=").unwrap_or((rest, "hybrid"));
     let wrong = |what: String| NameError::new(what, "it is offload:budget_kib=4608,ring=1024,engine=NAME");
@@ -435,9 +444,8 @@ pub fn create(name: &str) -> Result<Offloaded, NameError> {
         }
     }
     let engine = engines::create(inside)?;
-    let (offload, wire) = Offload::start(engine, settings)
-        .map_err(|refused| wrong(format!("engine `offload` cannot be started: {refused}")))?;
-    Ok(Offloaded { offload, wire })
+    Offload::start(engine, settings)
+        .map_err(|refused| wrong(format!("engine `offload` cannot be started: {refused}")))
 }
 
 impl Offloaded {

@@ -10,6 +10,7 @@ int main(void) {
     TELL(mp_envelope, context);
     TELL(mp_message, envelope);
     TELL(mp_outcome, status);
+    TELL(mp_completion, kind);
     TELL(mp_entry, queue);
     TELL(mp_footprint, peak_bytes);
     TELL(mp_attempts, unexpected);
