@@ -60,7 +60,7 @@ impl Sequence {
 
     fn post(&mut self) -> Result<(), &'static str> {
         self.outcomes.clear();
-        let right = self.scenario.post(&mut *self.engine, self.messages.len());
+        let right = self.scenario.post(&mut *self.engine, self.messages.len()) == Ok(true);
         if right { Ok(()) } else { Err("a receive did not wait as it should") }
     }
 

@@ -9,7 +9,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use matchpoint::engines::{self, NameError, REGISTRY};
-use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
+};
 
 use crate::cold::Flush;
 use crate::statistics::{median, percentile};
@@ -73,18 +75,21 @@ impl Scenario {
     }
 
     /// Posts so many receives; whether the engine answered rightly.
-    pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> bool {
+    ///
+    /// # Errors
+    /// The engine refused one.
+    pub(crate) fn post(self, engine: &mut dyn Engine, count: usize) -> Result<bool, Refused> {
         let mut right = true;
         for number in 0..count {
             let receive = Receive::new(RecvId(number as u64), self.selector(number));
-            right &= engine.post(receive) == Ok(None);
+            right &= engine.post(receive)?.is_none();
             if self == Scenario::SlowPath {
                 let between = Envelope::new(CONTEXT, Rank(7), Tag(8));
-                right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between))) == Ok(None);
-                right &= engine.arrive(Message::new(MsgId(u64::MAX), between)) == Ok(Some(BETWEEN));
+                right &= engine.post(Receive::new(BETWEEN, Selector::exactly(&between)))?.is_none();
+                right &= engine.arrive(Message::new(MsgId(u64::MAX), between))? == Some(BETWEEN);
             }
         }
-        right
+        Ok(right)
     }
 }
 
@@ -171,6 +176,8 @@ pub struct Rate {
     pub samples: usize,
     /// What an engine with threads counts, for each message of the timed sequences.
     pub counted: Vec<(&'static str, f64)>,
+    /// Its table of fixed size was full, in words: nothing was measured, and a caller would fall back to another engine.
+    pub full: Option<String>,
     /// The first wrong answer.
     pub wrong: Option<String>,
 }
@@ -289,6 +296,7 @@ struct Contestant {
     samples: Vec<f64>,
     /// Of the sequences that were timed.
     counts: Vec<(&'static str, f64)>,
+    full: Option<String>,
     wrong: Option<String>,
 }
 
@@ -298,18 +306,8 @@ impl Contestant {
             NO_MATCHING => None,
             name => Some(engines::create(&with_threads(name, threads))?),
         };
-        let mut wrong = None;
-        if let Some(engine) = &mut engine {
-            for number in 0..cell.options.depth {
-                let (source, tag) = (Wild::Is(Rank((1 << 20) + number as u64)), Wild::Is(Tag(number as u64)));
-                let receive =
-                    Receive::new(RecvId(STANDING + number as u64), Selector::new(CONTEXT, source, tag));
-                if let Err(refused) = engine.post(receive) {
-                    wrong.get_or_insert(format!("a receive was refused: {refused}"));
-                }
-            }
-        }
-        Ok(Contestant {
+        let stood = engine.as_mut().map_or(Ok(()), |engine| stand(&mut **engine, cell.options.depth));
+        let mut contestant = Contestant {
             name,
             threads,
             engine,
@@ -318,8 +316,22 @@ impl Contestant {
             out: Vec::with_capacity(cell.options.messages_in(cell.window)),
             samples: Vec::new(),
             counts: Vec::new(),
-            wrong,
-        })
+            full: None,
+            wrong: None,
+        };
+        if let Err(refused) = stood {
+            contestant.refuse(refused);
+        }
+        Ok(contestant)
+    }
+
+    /// It goes no further.
+    fn refuse(&mut self, refused: Refused) {
+        let what = match refused {
+            Refused::Full => &mut self.full,
+            Refused::Hint | Refused::Memory => &mut self.wrong,
+        };
+        what.get_or_insert(format!("a call was refused: {refused}"));
     }
 
     fn counted(&self) -> Vec<(&'static str, f64)> {
@@ -329,8 +341,11 @@ impl Contestant {
 
     fn repeat(&mut self, cell: &mut Cell<'_>) {
         let began = Instant::now();
-        while began.elapsed() < SETTLE {
+        while began.elapsed() < SETTLE && self.full.is_none() {
             self.sequence(cell);
+        }
+        if self.full.is_some() {
+            return;
         }
         let before = self.counted();
         let repeats = cell.options.repeats_in(cell.window);
@@ -362,15 +377,25 @@ impl Contestant {
             }
             return started.elapsed();
         };
-        let mut right = cell.scenario.post(&mut **engine, self.messages.len());
+        let posted = cell.scenario.post(&mut **engine, self.messages.len());
         self.out.clear();
         flush(cell);
         let started = Instant::now();
-        for window in self.messages.chunks(cell.window) {
-            right &= engine.deliver_batch(window, &mut self.out, &deliver).is_ok();
-        }
+        let windows = self.messages.chunks(cell.window);
+        let delivered = posted.and_then(|right| {
+            for window in windows {
+                engine.deliver_batch(window, &mut self.out, &deliver)?;
+            }
+            Ok(right)
+        });
         let took = started.elapsed();
-        right &= is_in_order(&self.out, self.messages.len());
+        let right = match delivered {
+            Ok(right) => right && is_in_order(&self.out, self.messages.len()),
+            Err(refused) => {
+                self.refuse(refused);
+                return took;
+            }
+        };
         if !right {
             self.wrong.get_or_insert(format!("not message by message the receives in order: {:?}", self.out));
         }
@@ -399,9 +424,19 @@ impl Contestant {
             substitute: self.engine.as_ref().and_then(|engine| engine.substitute()).map(str::to_owned),
             threads: self.threads,
             counted: counted.collect(),
+            full: self.full,
             wrong: self.wrong,
         }
     }
+}
+
+/// Posts so many receives that nothing matches.
+fn stand(engine: &mut dyn Engine, depth: usize) -> Result<(), Refused> {
+    for number in 0..depth as u64 {
+        let (source, tag) = (Wild::Is(Rank((1 << 20) + number)), Wild::Is(Tag(number)));
+        engine.post(Receive::new(RecvId(STANDING + number), Selector::new(CONTEXT, source, tag)))?;
+    }
+    Ok(())
 }
 
 /// Whether so many messages took the receives in order.

@@ -272,16 +272,27 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
     assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
     let page = fs::read_to_string(page).unwrap();
-    // A chart for each window and amount of work, and what was published.
-    assert_eq!(page.matches("class=\"title\"").count(), 2 * 2 + 1);
+    // A chart for each scenario, window and amount of work, and what was published.
+    assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
+    assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
     assert!(page.contains("published, other hardware: not comparable"));
 }
 
 #[test]
-fn an_engine_that_refuses_does_not_measure_well() {
+fn an_engine_whose_table_is_full_has_no_rate() {
     let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
-    let output = bench(&[&["--message-rate"][..], &few, &["-e", "optimistic:capacity=3"]].concat());
-    assert!(!output.status.success() && text(&output.stderr).contains("answers wrongly"));
+    for (engine, depth) in [("optimistic:capacity=3", "0"), ("optimistic", "9000")] {
+        let asked = [&["--message-rate"][..], &few, &["-e", engine, "-e", "list", "--depth", depth]].concat();
+        let output = bench(&asked);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let table = text(&output.stdout);
+        assert!(!table.contains("WRONG") && table.contains("full"), "{table}");
+        let rates = json(&asked);
+        let rates = rates["rates"].as_array().unwrap();
+        let (full, measured): (Vec<_>, Vec<_>) = rates.iter().partition(|rate| rate["engine"] == engine);
+        assert!(full.iter().all(|rate| rate["full"].is_string() && rate["rate_millions_per_s"].is_null()));
+        assert!(measured.iter().all(|rate| rate["full"].is_null() && rate["rate_p25"].is_number()));
+    }
 }
 
 #[test]

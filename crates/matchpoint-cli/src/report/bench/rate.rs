@@ -120,8 +120,10 @@ fn table(rates: &Rates, window: usize, work_ns: u32, text: fn(&Rate) -> String) 
 }
 
 fn text(rate: &Rate) -> String {
-    if rate.wrong.is_some() {
-        return "WRONG".to_owned();
+    match rate {
+        Rate { wrong: Some(_), .. } => return "WRONG".to_owned(),
+        Rate { full: Some(_), .. } => return "full".to_owned(),
+        _ => {}
     }
     format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75))
 }
@@ -159,9 +161,9 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
             rate.scenario.name().to_owned(),
             rate.engine.clone(),
             rate.threads.map(|threads| threads.to_string()).unwrap_or_default(),
-            format!("{:.4}", rate.median),
-            format!("{:.4}", rate.p25),
-            format!("{:.4}", rate.p75),
+            figure(rate, rate.median),
+            figure(rate, rate.p25),
+            figure(rate, rate.p75),
             rate.samples.to_string(),
             rate.substitute.clone().unwrap_or_default(),
         ];
@@ -172,6 +174,11 @@ pub fn csv(rates: &Rates, out: &mut dyn Write) -> io::Result<()> {
         table.write_record(row)?;
     }
     table.flush()
+}
+
+/// What was measured; nothing, of an engine whose table was full.
+fn figure(rate: &Rate, of: f64) -> String {
+    rate.full.as_ref().map_or_else(|| format!("{of:.4}"), |_| String::new())
 }
 
 /// Writes all of it as JSON.
@@ -191,15 +198,33 @@ pub fn json(rates: &Rates, load: Option<f64>, out: &mut dyn Write) -> io::Result
         "repetitions": options.repetitions,
         "depth": options.depth,
         "cold": options.cold,
+        "published": published_rates(),
         "rates": rates.rates.iter().map(rate).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")
 }
 
+/// What the paper published, in million messages per second: other hardware, not to be compared in absolute terms.
+fn published_rates() -> Value {
+    let lines = published::LINES.iter().map(|(scenario, points)| {
+        let points =
+            points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
+        json!({"scenario": scenario, "points": points.collect::<Vec<_>>()})
+    });
+    let controls = published::CONTROLS.iter();
+    let controls = controls.map(|(name, rate)| json!({"control": name, "rate_millions_per_s": rate}));
+    json!({
+        "hardware": "BlueField-3 under RDMA traffic, window 128: not comparable in absolute terms",
+        "lines": lines.collect::<Vec<_>>(),
+        "controls": controls.collect::<Vec<_>>(),
+    })
+}
+
 fn rate(rate: &Rate) -> Value {
     let counted: serde_json::Map<String, Value> =
         rate.counted.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
+    let measured = |of: f64| rate.full.is_none().then_some(of);
     let mut value = json!({
         "window": rate.window,
         "messages": rate.messages,
@@ -208,12 +233,15 @@ fn rate(rate: &Rate) -> Value {
         "engine": rate.engine,
         "substitute": rate.substitute,
         "threads": rate.threads,
-        "rate_millions_per_s": rate.median,
-        "rate_p25": rate.p25,
-        "rate_p75": rate.p75,
+        "rate_millions_per_s": measured(rate.median),
+        "rate_p25": measured(rate.p25),
+        "rate_p75": measured(rate.p75),
         "samples": rate.samples,
         "per_message": counted,
     });
+    if let Some(full) = &rate.full {
+        value["full"] = json!(full);
+    }
     if let Some(wrong) = &rate.wrong {
         value["wrong"] = json!(wrong);
     }

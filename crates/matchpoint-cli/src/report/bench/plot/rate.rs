@@ -1,5 +1,5 @@
-//! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each window and each
-//! amount of protocol work, and what was published beside them, on a scale of its own.
+//! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each scenario, each window
+//! and each amount of protocol work, and what was published beside them, on a scale of its own.
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
@@ -19,9 +19,11 @@ pub fn render(rates: &Rates, form: Form) -> String {
 }
 
 fn svg(rates: &Rates) -> String {
-    let drawn = charts(rates).into_iter().map(|(window, work_ns)| {
-        let title = format!("window {window}, {work_ns} ns of work each");
-        Chart { title, lines: lines(rates, window, work_ns), ..chart() }
+    let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
+        charts(rates).into_iter().map(move |(window, work_ns)| {
+            let title = format!("{}; window {window}, {work_ns} ns of work each", scenario.title());
+            Chart { title, lines: lines(rates, scenario, window, work_ns), ..chart() }
+        })
     });
     let title = "published, other hardware: not comparable".to_owned();
     let beside = Chart { title, lines: published(), ..chart() };
@@ -33,30 +35,45 @@ fn chart() -> Chart {
     Chart { axes: "threads; million messages per second", ..Chart::default() }
 }
 
-/// Engines with threads: a line for each scenario. Others: a level, where there is no conflict.
-fn lines(rates: &Rates, window: usize, work_ns: u32) -> Vec<Line> {
-    let here = |rate: &&Rate| rate.window == window && rate.work_ns == work_ns;
+/// Engines with threads: a line. Others: a level.
+fn lines(rates: &Rates, scenario: Scenario, window: usize, work_ns: u32) -> Vec<Line> {
+    let here = |rate: &&Rate| (rate.scenario, rate.window, rate.work_ns) == (scenario, window, work_ns);
     let threads: Vec<usize> = rates.rates.iter().filter_map(|rate| rate.threads).collect();
     let (least, most) =
         (threads.iter().min().copied().unwrap_or(1), threads.iter().max().copied().unwrap_or(1));
     let mut lines: Vec<Line> = Vec::new();
-    for rate in rates.rates.iter().filter(here) {
-        let Some(threads) = rate.threads else {
-            if rate.scenario == Scenario::NoConflict {
+    for rate in rates.rates.iter().filter(here).filter(|rate| rate.full.is_none()) {
+        let name = in_place(&short(&rates.options.engines, &rate.engine), rate.substitute.as_deref());
+        match rate.threads {
+            Some(threads) => add(&mut lines, name, (threads, rate.median)),
+            None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                lines.push(Line { name: label(rate), points, style: 0, is_level: false });
+                lines.push(Line { name, points, style: 0, is_level: true });
             }
-            continue;
-        };
-        let bare = rate.engine.split(':').next().unwrap_or_default();
-        let name = in_place(bare, rate.substitute.as_deref());
-        add(&mut lines, format!("{}: {name}", rate.scenario.title()), (threads, rate.median));
+        }
     }
     for (at, line) in lines.iter_mut().enumerate() {
         line.points.sort_by_key(|point| point.0);
         line.style = at % 12;
     }
     lines
+}
+
+/// An engine's name without its arguments; of those that another of that name has not, if there are several.
+fn short(engines: &[String], name: &str) -> String {
+    let (bare, given) = name.split_once(':').unwrap_or((name, ""));
+    let is_same = |other: &&String| *other != name && other.split(':').next() == Some(bare);
+    let others: Vec<&String> = engines.iter().filter(is_same).collect();
+    let is_own = |part: &&str| {
+        let has = |other: &&String| other.split([':', ',']).any(|of| of == *part);
+        !others.is_empty() && !others.iter().all(|other| has(other))
+    };
+    let own: Vec<&str> = given.split(',').filter(|part| !part.is_empty()).filter(is_own).collect();
+    if own.is_empty() {
+        bare.to_owned()
+    } else {
+        format!("{}…:{}", &bare[..bare.len().min(4)], own.join(","))
+    }
 }
 
 fn published() -> Vec<Line> {
@@ -103,4 +120,17 @@ fn row(rate: &Rate) -> String {
         rate.p25,
         rate.p75
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn engines_of_one_name_are_told_apart_by_what_differs() {
+        let named = ["list", "parallel:bins=4", "parallel:bins=4,by=optimism", "bins:n=3", "bins:n=4"];
+        let named = named.map(str::to_owned);
+        let told: Vec<String> = named.iter().map(|name| short(&named, name)).collect();
+        assert_eq!(told, ["list", "parallel", "para…:by=optimism", "bins…:n=3", "bins…:n=4"]);
+    }
 }
