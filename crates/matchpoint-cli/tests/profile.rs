@@ -169,3 +169,26 @@ fn ranks_that_a_trace_lacks_are_told() {
         );
     }
 }
+
+/// What engines tell of themselves is told by whoever measures them.
+#[test]
+fn levels_and_partners_are_in_the_report() {
+    let trace = bundled("fillboundary-27").display().to_string();
+    let asked = ["analyze", &trace, "-e", "list", "-e", "partner:threshold=4", "-e", "optimistic"];
+    let report = matchpoint(&asked);
+    let told = str::from_utf8(&report.stdout).unwrap();
+    let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("posted partners ") && words.contains("run length mean "), "{told}");
+    let json = matchpoint(&[&asked[..], &["--json", "-"]].concat());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["engines"][0]["statistics"].as_array().unwrap().len(), 0, "a list has nothing to tell");
+    let statistic = |engine: usize, name: &str| {
+        let all = json["engines"][engine]["statistics"].as_array().unwrap();
+        let of = all.iter().find(|of| of["name"] == name).unwrap_or_else(|| panic!("{name}: {all:?}"));
+        [&of["mean"], &of["max"]].map(|value| value.as_f64().unwrap())
+    };
+    let [mean, max] = statistic(1, "posted_partners");
+    assert!(0.0 < mean && mean <= max && max <= 27.0, "{mean} {max}");
+    let [mean, max] = statistic(2, "empty_bins_no_wildcard_percent");
+    assert!(0.0 < mean && mean <= max && max <= 100.0, "{mean} {max}");
+}

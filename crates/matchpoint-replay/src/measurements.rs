@@ -353,12 +353,25 @@ pub struct EngineMeasurements {
     pub posted: QueueMeasurements,
     /// The unexpected queue.
     pub unexpected: QueueMeasurements,
+    /// What it tells of itself ([`Engine::statistics`](matchpoint::Engine::statistics)), over the ranks where it was played.
+    pub statistics: Vec<Statistic>,
     /// Largest footprint of one rank's engine, in bytes.
     pub bytes_max: u64,
     /// Sum of all ranks' engines' footprints, in bytes.
     pub bytes_sum: u64,
     /// Per rank, as in [`Measurements::ranks`].
     pub ranks: Vec<EngineAtRank>,
+}
+
+/// What engines tell of themselves at the end: one thing, over the ranks where one was played.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Statistic {
+    /// Its name, as the page of the engine explains it.
+    pub name: &'static str,
+    /// Mean over these ranks.
+    pub mean: f64,
+    /// The largest.
+    pub max: f64,
 }
 
 /// One engine at one rank.

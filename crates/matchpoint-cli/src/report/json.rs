@@ -182,8 +182,16 @@ struct Engine<'a> {
     disagreements: u64,
     posted: Queue<'a>,
     unexpected: Queue<'a>,
+    statistics: Vec<Statistic>,
     bytes_max: u64,
     bytes_sum: u64,
+}
+
+#[derive(Serialize)]
+struct Statistic {
+    name: &'static str,
+    mean: f64,
+    max: f64,
 }
 
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use matchpoint_replay::measurements::{
     ArrivalFacts, CommunicationMatrix, CommunicatorFacts, Compared, EngineAtRank, EngineMeasurements,
     Measurements, OddTimes, PlaceMeasurements, PostedThere, QueueMeasurements, RankMeasurements, RankQueue,
-    Timings, Totals, TraceFacts, Wildcards,
+    Statistic, Timings, Totals, TraceFacts, Wildcards,
 };
 use matchpoint_replay::{Arrivals, LogGp};
 use matchpoint_trace::Function;
@@ -252,6 +252,8 @@ fn engine(name: &str, factor: f64, all: &[RankMeasurements]) -> EngineMeasuremen
         disagreements: 0,
         posted: searches(messages, factor, 3, all.iter().map(|rank| rank.posted.length_max).max()),
         unexpected: searches(messages, factor, 1, all.iter().map(|rank| rank.unexpected.length_max).max()),
+        // As JSON has them; the terminal has room for one screen.
+        statistics: vec![Statistic { name: "nothing", mean: 0.0, max: 0.0 }],
         bytes_max: 4096 + (ranks.len() as f64 * 32.0 / factor) as u64,
         bytes_sum: ranks.iter().map(|at| at.bytes).sum(),
         ranks,

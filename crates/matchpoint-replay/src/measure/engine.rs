@@ -12,7 +12,9 @@ use super::cold::{Phases, Sample, Surcharge};
 use super::play::{Answered, answer, counting_ns, expected, time, time_counted};
 use super::warm::{Timing, Usual};
 use crate::budget::{self, Stopped};
-use crate::measurements::{Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Substitute};
+use crate::measurements::{
+    Compared, EngineAtRank, EngineMeasurements, QueueMeasurements, Statistic, Substitute,
+};
 use crate::observer::{Observer, Searched};
 use crate::step::{Kind, Step};
 
@@ -90,6 +92,7 @@ struct AtRank {
     live: Option<Live>,
     /// What remains of it once the engine was stopped.
     counts: Option<Box<Counts>>,
+    statistics: Vec<(&'static str, f64)>,
     substitute: Option<String>,
     bytes: u64,
     held_bytes: u64,
@@ -406,10 +409,25 @@ impl MeasuredEngine {
             disagreements: self.disagreements,
             posted,
             unexpected,
+            statistics: self.statistics(),
             bytes_max: ranks.iter().map(|rank| rank.bytes).max().unwrap_or(0),
             bytes_sum: ranks.iter().map(|rank| rank.bytes).sum(),
             ranks,
         }
+    }
+
+    fn statistics(&self) -> Vec<Statistic> {
+        let mut all: Vec<(Statistic, u32)> = Vec::new();
+        for (name, value) in self.ranks.iter().flat_map(AtRank::statistics) {
+            match all.iter_mut().find(|(of, _)| of.name == name) {
+                // A sum, so far.
+                Some((of, ranks)) => {
+                    (of.mean, of.max, *ranks) = (of.mean + value, of.max.max(value), *ranks + 1);
+                }
+                None => all.push((Statistic { name, mean: value, max: value }, 1)),
+            }
+        }
+        all.into_iter().map(|(of, ranks)| Statistic { mean: of.mean / f64::from(ranks), ..of }).collect()
     }
 
     fn unmatched(&self, observers: &[Observer]) -> (u64, u64) {
@@ -483,12 +501,17 @@ impl AtRank {
         self.live.as_ref().map_or(self.substitute.as_deref(), Live::substitute)
     }
 
+    fn statistics(&self) -> Vec<(&'static str, f64)> {
+        self.live.as_ref().map_or_else(|| self.statistics.clone(), |live| live.counted.statistics())
+    }
+
     fn was_played(&self) -> bool {
         self.live.is_some() || self.counts.is_some()
     }
 
     fn retire(&mut self) {
         self.substitute = self.substitute().map(str::to_owned);
+        self.statistics = self.statistics();
         (self.counts, self.bytes, self.live) = (Some(Box::new(self.counts())), self.peak_bytes(), None);
     }
 

@@ -11,8 +11,8 @@ use matchpoint_trace::{Class, Function};
 
 use super::{
     Advice, Calls, Communicator, CompatibleRuns, Conflicts, Counts, Document, Engine, EngineAtRank,
-    HeaderBits, Messages, Missing, Other, Peers, Place, Probes, Queue, Rank, RankQueue, Replay, SCHEMA, Tags,
-    Timings, Trace, Verdict, Wildcards,
+    HeaderBits, Messages, Missing, Other, Peers, Place, Probes, Queue, Rank, RankQueue, Replay, SCHEMA,
+    Statistic, Tags, Timings, Trace, Verdict, Wildcards,
 };
 use crate::advice::Kind;
 use crate::derived;
@@ -186,9 +186,14 @@ fn engine(of: &EngineMeasurements) -> Engine<'_> {
         disagreements: of.disagreements,
         posted: queue(&of.posted),
         unexpected: queue(&of.unexpected),
+        statistics: of.statistics.iter().map(statistic).collect(),
         bytes_max: of.bytes_max,
         bytes_sum: of.bytes_sum,
     }
+}
+
+fn statistic(of: &measurements::Statistic) -> Statistic {
+    Statistic { name: of.name, mean: of.mean, max: of.max }
 }
 
 fn queue(of: &QueueMeasurements) -> Queue<'_> {

@@ -1,5 +1,6 @@
 //! Queues, search depths, engines, worst ranks.
 
+use matchpoint::engines::REGISTRY;
 use matchpoint_replay::measurements::{
     EngineMeasurements, PlaceMeasurements, QueueMeasurements, RankMeasurements, RankQueue,
 };
@@ -152,6 +153,25 @@ fn engines(report: &Report<'_>, page: &mut Page) {
     let estimated =
         if engines.iter().any(|engine| engine.sampled < 1.0) { "; ≈ is an estimate" } else { "" };
     page.footnote(&format!("{}; memory is the largest of one rank{estimated}.", ways.join(", ")));
+    // Who named engines wants to know more of them; of all of them it would be a page.
+    let told: Vec<_> = engines.iter().filter_map(|of| Some((of, statistics(of)?))).collect();
+    if !told.is_empty() && engines.len() < REGISTRY.len() {
+        for (engine, text) in told {
+            page.item(&format!("`{}`, at one rank", engine.name), &text);
+        }
+        page.blank();
+    }
+}
+
+/// What an engine tells of itself: the mean over ranks, and the largest where that is another.
+fn statistics(engine: &EngineMeasurements) -> Option<String> {
+    let told = engine.statistics.iter().filter(|of| of.max > 0.0).map(|of| {
+        let (mean, max) = (digits(of.mean), digits(of.max));
+        let largest = if mean == max { String::new() } else { format!(" (at most {max})") };
+        format!("{} {mean}{largest}", of.name.replace('_', " "))
+    });
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
 }
 
 fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {
