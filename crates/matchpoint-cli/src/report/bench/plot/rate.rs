@@ -32,7 +32,7 @@ fn svg(rates: &Rates) -> String {
 }
 
 fn chart() -> Chart {
-    Chart { axes: "threads; million messages per second", ..Chart::default() }
+    Chart { axes: "→ threads   ↑ million messages per second", ..Chart::default() }
 }
 
 /// Engines with threads: a line. Others: a level.
