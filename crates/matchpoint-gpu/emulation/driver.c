@@ -81,12 +81,26 @@ static atomic_bool sleeps;
 /* What kernels that stay die of, which every later call about their stream says. */
 static atomic_int fault;
 static atomic_int staying;
+/* Kernels that run for long are ended, says the card. */
+static atomic_bool watches;
+/* Kernels that feed one that stays do not end, and feed nothing. */
+static atomic_bool feeds_never;
 /* The compiler does not come to an end as long as this is true. */
 static atomic_bool never_compiles;
 
 void played_sleep(int is_asleep)
 {
     sleeps = is_asleep;
+}
+
+void played_watchdog(int is_there)
+{
+    watches = is_there;
+}
+
+void played_feeder(int never)
+{
+    feeds_never = never;
 }
 
 void played_compiler(int never)
@@ -152,6 +166,9 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     switch (attribute) {
     case 16: /* multiprocessors */
         *value = 2;
+        break;
+    case 17: /* whether kernels that run for long are ended */
+        *value = watches;
         break;
     case 75: /* compute capability */
         *value = 9;
@@ -406,6 +423,8 @@ int cuLaunchKernel(const char *function, unsigned x, unsigned y, unsigned z, uns
     (void)x, (void)y, (void)z, (void)threads_x, (void)threads_y, (void)threads_z, (void)shared, (void)extra;
     CALLED;
     const int failure = called(function);
+    if (!failure && !strcmp(function, "feed_resident"))
+        stream->is_busy = feeds_never;
     if (failure || strcmp(function, "match_resident"))
         return failure;
     struct Staying *kernel = kernels;

@@ -10,7 +10,7 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// Launches of which the median counts.
+/// Launches, or passes, of which the median counts.
 const LAUNCHES: usize = 7;
 
 /// The engine of the processor beside a kernel that is fed.
@@ -157,7 +157,7 @@ impl Job {
         Ok(match &self.what {
             What::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
             What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
-            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE)?),
+            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE, LAUNCHES)?),
             What::Recorded { algorithm, batches, .. } => {
                 Measured::Rate(rate_of_recorded(card, *algorithm, batches, LAUNCHES)?)
             }

@@ -15,7 +15,7 @@ use cases::{
 use emulation::Emulation;
 use fastrand::Rng;
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::resident::fed_at_once;
+use matchpoint_gpu::resident::{fed_at_once, fed_by_itself};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
@@ -114,6 +114,19 @@ fn a_kernel_that_stays_matches_as_mpi_does() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
     compare(&[REPEATED, FOREIGN], 3, resident);
     compare(LONG, 1, resident);
+}
+
+/// Whoever feeds it: a kernel of the same machine, too.
+#[test]
+fn a_kernel_that_stays_is_fed_by_another() {
+    let Some(emulation) = Emulation::built() else { return };
+    for (batches, entries) in [(1, 1), (3, 100), (8, 7), (8, 64)] {
+        let (stream, _) = matchpoint_gpu::measure::Mix::of(entries).stream(batches, 3);
+        for seed in [1, 5] {
+            let last = fed_by_itself(&emulation, 64, &stream, entries, seed);
+            assert_eq!(last, Ok(entries), "{batches} batches of {entries}");
+        }
+    }
 }
 
 #[test]
