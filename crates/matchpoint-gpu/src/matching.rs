@@ -318,14 +318,14 @@ pub fn match_batch<M: Machine>(
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
-    /// The most bytes of the machine that it had at once.
-    peak_bytes: u64,
+    /// The most bytes of the machine that it had at once for the last batch.
+    last_bytes: u64,
 }
 
 impl<M: Machine> Default for Matcher<M> {
     /// Without any memory.
     fn default() -> Self {
-        Matcher { loaded: Loaded::default(), division: Division::default(), peak_bytes: 0 }
+        Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
     }
 }
 
@@ -349,7 +349,7 @@ impl<M: Machine> Matcher<M> {
     ) -> Result<Vec<u32>, M::Error> {
         let matched = self.matched(machine, algorithm, batch, seed);
         // Buffers grow one after the other: whoever came to none has no more than before.
-        self.peak_bytes = self.peak_bytes.max(self.buffers().map(Buffer::most_bytes).sum());
+        self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
         let is_refused = matched.is_err();
         self.buffers_mut().for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
         matched
@@ -407,9 +407,9 @@ impl<M: Machine> Matcher<M> {
         self.buffers().map(Buffer::bytes).sum()
     }
 
-    /// The most bytes of the machine that it had at once, also for a batch that was refused.
-    pub fn peak_bytes(&self) -> u64 {
-        self.peak_bytes
+    /// The most bytes of the machine that it had at once for the last batch, also if that was refused.
+    pub fn last_bytes(&self) -> u64 {
+        self.last_bytes
     }
 }
 
