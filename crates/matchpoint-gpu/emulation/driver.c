@@ -122,6 +122,14 @@ int played_staying(void)
 int cuInit(unsigned flags)
 {
     (void)flags;
+    /* For a program that cannot ask: PLAYED_FAILURE=NAME:ERROR. */
+    const char *const given = getenv("PLAYED_FAILURE"), *const code = given ? strchr(given, ':') : NULL;
+    char name[64];
+    if (code && (size_t)(code - given) < sizeof name) {
+        memcpy(name, given, (size_t)(code - given));
+        name[code - given] = 0;
+        played_failure(name, atoi(code + 1));
+    }
     CALLED;
     return SUCCESS;
 }

@@ -98,9 +98,22 @@ impl std::error::Error for CardError {}
 
 impl CardError {
     /// Whether what is asked of the card next is in vain, or cannot be trusted: the driver has failed, or a kernel was given up that has
-    /// a multiprocessor.
+    /// a multiprocessor; or no kernel is to be had at all.
     pub fn is_of_the_card(&self) -> bool {
-        matches!(self, CardError::NoDriver | CardError::NoCard(..) | CardError::Driver(..))
+        match self {
+            CardError::NoDriver
+            | CardError::NoCard(..)
+            | CardError::Driver(..)
+            | CardError::Unloadable(..)
+            | CardError::Compile(CompileError::Missing) => true,
+            CardError::Memory(..)
+            | CardError::Compile(CompileError::Refused(_))
+            | CardError::IsBlocking
+            | CardError::IsWatched
+            | CardError::IsStaying(_)
+            | CardError::Wrong(..)
+            | CardError::SharedMemory(..) => false,
+        }
     }
 }
 

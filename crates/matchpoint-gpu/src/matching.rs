@@ -351,7 +351,8 @@ impl<M: Machine> Matcher<M> {
         // Buffers grow one after the other: whoever came to none has no more than before.
         self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
         let is_refused = matched.is_err();
-        self.buffers_mut().for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
+        self.buffers_mut()
+            .for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
         matched
     }
 

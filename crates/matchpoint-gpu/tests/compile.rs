@@ -64,7 +64,8 @@ fn words_of_a_ring_are_moved_whole_and_in_order() {
     if let Err(CompileError::Missing) = compile(Program::Resident, Layout::Packed, "sm_70") {
         return assert!(!is_required);
     }
-    for (arch, layout) in ARCHITECTURES.into_iter().flat_map(|arch| Layout::ALL.map(|layout| (arch, layout))) {
+    for (arch, layout) in ARCHITECTURES.into_iter().flat_map(|arch| Layout::ALL.map(|layout| (arch, layout)))
+    {
         // Of an architecture of its own, NVRTC gives the text that instructions are made of.
         let arch = format!("--gpu-architecture={}", arch.replace("sm", "compute"));
         let options = CompileOptions { options: vec!["--std=c++17".to_owned(), arch], ..Default::default() };

@@ -15,15 +15,72 @@ use super::json::SCHEMA;
 use crate::format::digits;
 use crate::report::terminal::layout::Page;
 
-pub use self::read::{OnCard, read};
+pub use self::read::read;
+
+/// A card, and what it did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OnCard<'a> {
+    /// Which.
+    pub card: Description,
+    /// What was measured.
+    pub measured: Vec<(&'a Job, Measured)>,
+    /// What was not, and why.
+    pub lacking: Vec<Lacking<'a>>,
+    /// Of an earlier result, what it has and nobody asked for.
+    pub others: Vec<String>,
+}
+
+/// A measurement that there is not.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lacking<'a> {
+    /// Which.
+    pub job: &'a Job,
+    /// Why.
+    pub why: String,
+    /// Whether it failed; otherwise an earlier result has none of that name.
+    pub has_failed: bool,
+}
+
+impl OnCard<'_> {
+    /// Where not all is there: how much is not, and of which figures.
+    pub fn missing(&self) -> Option<String> {
+        let first = self.lacking.first()?;
+        let (lacking, all) = (self.lacking.len(), self.lacking.len() + self.measured.len());
+        let of = |figure: &Figure| self.lacking.iter().filter(|one| one.job.figure == *figure).count();
+        let figures = Figure::ALL.iter().filter(|figure| of(figure) > 0);
+        let figures: Vec<String> = figures.map(|figure| format!("{figure:?} {}", of(figure))).collect();
+        let verb = if lacking == 1 { "is" } else { "are" };
+        Some(format!(
+            "{lacking} of {all} measurements {verb} missing ({}); the first, `{}`: {}",
+            figures.join(", "),
+            first.job.label,
+            first.why
+        ))
+    }
+
+    /// Whether a measurement failed.
+    pub fn has_failed(&self) -> bool {
+        self.lacking.iter().any(|lacking| lacking.has_failed)
+    }
+
+    /// Whether all of a figure's measurements are there.
+    pub(super) fn is_whole(&self, figure: Figure) -> bool {
+        self.lacking.iter().all(|lacking| lacking.job.figure != figure)
+    }
+}
 
 /// The whole text, on a terminal of so many columns.
-pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
+pub fn terminal(on_card: &OnCard<'_>, width: usize) -> String {
+    let OnCard { card, measured, .. } = on_card;
     let mut page = Page::of_width(width);
     page.item("Card", &described(card));
+    if let Some(missing) = on_card.missing() {
+        page.item("Only a part", &missing);
+    }
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
     for figure in Figure::ALL.into_iter().filter(is_measured) {
-        page.heading(figure.title());
+        let part = if on_card.is_whole(figure) { "" } else { ", in part" };
+        page.heading(&format!("{}{part}", figure.title()));
         if let Some(published) = figure.published() {
             page.item(
                 "Published",
@@ -36,6 +93,9 @@ pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize)
             let rows: Vec<Vec<String>> =
                 here().filter_map(|(job, measured)| Some(fed_row(job, fed(measured)?))).collect();
             page.wide_table(&header, &rows);
+            page.footnote(
+                "Medians of several passes, with the slowest and the fastest where there are some.",
+            );
         } else {
             let header = ["", "million matches/s", "slowest–fastest launch"];
             let rows: Vec<Vec<String>> =
@@ -123,11 +183,20 @@ fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
     let microseconds = |nanoseconds: f64| digits(nanoseconds / 1e3);
     vec![
         job.label.clone(),
-        digits(fed.by_host / 1e6),
-        digits(fed.by_card / 1e6),
+        of_passes(&fed.by_host, fed.passes),
+        of_passes(&fed.by_card, fed.passes),
         format!("{} ({})", microseconds(fed.latency_ns.0), microseconds(fed.latency_ns.1)),
-        digits(fed.engine.1 / 1e6),
+        of_passes(&fed.engine.1, fed.passes),
     ]
+}
+
+/// Millions per second: the median, and between what all of several passes are.
+pub(super) fn of_passes(rate: &Rate, passes: usize) -> String {
+    let millions = |rate: f64| digits(rate / 1e6);
+    match passes {
+        0 | 1 => millions(rate.median),
+        _ => format!("{} ({}–{})", millions(rate.median), millions(rate.least), millions(rate.most)),
+    }
 }
 
 /// What is measured, in columns. What an application did has shares of its own in place of those that were asked for.
@@ -191,11 +260,11 @@ fn posted(posted: Posted) -> &'static str {
     }
 }
 
-/// Writes a row for each measurement; rates are matches per second.
+/// Writes a row for each measurement, also if there is none; rates are matches per second.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()> {
+pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Writer::from_writer(out);
     table.write_record([
         "figure",
@@ -217,8 +286,18 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
         "latency_ns",
         "latency_p99_ns",
         "hybrid",
+        "passes",
+        "by_host_least",
+        "by_host_most",
+        "by_card_least",
+        "by_card_most",
+        "hybrid_least",
+        "hybrid_most",
+        "missing",
     ])?;
-    for (job, measured) in measured {
+    let measured = on_card.measured.iter().map(|(job, measured)| (*job, Some(measured), ""));
+    let lacking = on_card.lacking.iter().map(|lacking| (lacking.job, None, &*lacking.why));
+    for (job, measured, missing) in measured.chain(lacking) {
         let of = columns(job);
         let mut row = vec![
             format!("{:?}", job.figure),
@@ -233,17 +312,24 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
             of.wildcard_percent.to_string(),
             of.compacts.to_string(),
         ];
-        let figures = match measured {
-            Measured::Rate(rate) => {
-                [Some(rate.median), Some(rate.least), Some(rate.most), None, None, None, None, None]
+        let mut figures = [None; 15];
+        match measured {
+            Some(Measured::Rate(rate)) => {
+                figures[..3].copy_from_slice(&[rate.median, rate.least, rate.most].map(Some));
             }
-            Measured::Fed(fed) => {
-                let (median, p99) = fed.latency_ns;
-                let fed = [fed.by_host, fed.by_card, median, p99, fed.engine.1].map(Some);
-                [None, None, None, fed[0], fed[1], fed[2], fed[3], fed[4]]
+            Some(Measured::Fed(fed)) => {
+                let ((median, p99), engine) = (fed.latency_ns, &fed.engine.1);
+                let (host, by_card) = (&fed.by_host, &fed.by_card);
+                let medians = [host.median, by_card.median, median, p99, engine.median];
+                let ends = [host.least, host.most, by_card.least, by_card.most, engine.least, engine.most];
+                figures[3..8].copy_from_slice(&medians.map(Some));
+                figures[8] = Some(fed.passes as f64);
+                figures[9..].copy_from_slice(&ends.map(Some));
             }
-        };
+            None => {}
+        }
         row.extend(figures.map(|figure| figure.map(|figure| format!("{figure:.0}")).unwrap_or_default()));
+        row.push(missing.to_owned());
         table.write_record(row)?;
     }
     table.flush()
@@ -253,12 +339,11 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(
-    card: &Description,
-    measured: &[(&Job, Measured)],
-    load: Option<f64>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub fn json(on_card: &OnCard<'_>, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+    let OnCard { card, measured, lacking, .. } = on_card;
+    let results = measured.iter().map(|(job, measured)| result(job, Some(measured), None));
+    let results = results.chain(lacking.iter().map(|one| result(one.job, None, Some(&one.why))));
+    let results: Vec<Value> = results.collect();
     let published: serde_json::Map<String, Value> = Figure::ALL
         .iter()
         .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
@@ -279,13 +364,15 @@ pub fn json(
             "driver_version": card.driver_version,
         },
         "published_gtx_1080": published,
-        "results": measured.iter().map(|(job, measured)| result(job, measured)).collect::<Vec<_>>(),
+        "measurements": results.len(),
+        "missing": lacking.len(),
+        "results": results,
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")
 }
 
-fn result(job: &Job, measured: &Measured) -> Value {
+fn result(job: &Job, measured: Option<&Measured>, missing: Option<&str>) -> Value {
     let of = columns(job);
     let mut value = json!({
         "figure": format!("{:?}", job.figure),
@@ -299,21 +386,29 @@ fn result(job: &Job, measured: &Measured) -> Value {
         "matched_percent": of.matched_percent,
         "wildcard_percent": of.wildcard_percent,
         "compacted": of.compacts,
+        "missing": missing,
     });
     match measured {
-        Measured::Rate(rate) => {
+        Some(Measured::Rate(rate)) => {
             value["rate"] = json!(rate.median);
             value["rate_least"] = json!(rate.least);
             value["rate_most"] = json!(rate.most);
             value["matches"] = json!(rate.matches);
         }
-        Measured::Fed(fed) => {
-            value["by_host"] = json!(fed.by_host);
-            value["by_card"] = json!(fed.by_card);
+        Some(Measured::Fed(fed)) => {
+            value["passes"] = json!(fed.passes);
+            for (key, rate) in
+                [("by_host", &fed.by_host), ("by_card", &fed.by_card), ("hybrid", &fed.engine.1)]
+            {
+                value[key] = json!(rate.median);
+                value[format!("{key}_least")] = json!(rate.least);
+                value[format!("{key}_most")] = json!(rate.most);
+            }
+            value["matches"] = json!(fed.by_host.matches);
             value["latency_ns"] = json!(fed.latency_ns.0);
             value["latency_p99_ns"] = json!(fed.latency_ns.1);
-            value["hybrid"] = json!(fed.engine.1);
         }
+        None => value["rate"] = Value::Null,
     }
     value
 }
@@ -339,18 +434,43 @@ mod tests {
     }
 
     /// Every job, as if it had been measured.
-    fn measured(jobs: &[Job]) -> Vec<(&Job, Measured)> {
+    fn measured(jobs: &[Job]) -> OnCard<'_> {
+        let rate = |median: f64| Rate { median, least: 0.9 * median, most: 1.1 * median, matches: 1024 };
         let of = |job: &Job| match job.what {
             What::Fed(entries) => Measured::Fed(Fed {
                 entries,
-                by_host: 1e6,
-                by_card: 2e6,
+                passes: 7,
+                by_host: rate(1e6),
+                by_card: rate(2e6),
                 latency_ns: (13_000.0, 15_000.0),
-                engine: ("hybrid".to_owned(), 3e7),
+                engine: ("hybrid".to_owned(), rate(3e7)),
             }),
-            _ => Measured::Rate(Rate { median: 4.5e8, least: 4e8, most: 5e8, matches: 1024 }),
+            _ => Measured::Rate(rate(4.5e8)),
         };
-        jobs.iter().map(|job| (job, of(job))).collect()
+        let measured = jobs.iter().map(|job| (job, of(job))).collect();
+        OnCard { card: card(), measured, lacking: Vec::new(), others: Vec::new() }
+    }
+
+    /// The same, where those of a figure failed.
+    fn in_part(jobs: &[Job], figure: Figure) -> OnCard<'_> {
+        let mut on_card = measured(jobs);
+        on_card.measured.retain(|(job, _)| job.figure != figure);
+        let lacking = jobs.iter().filter(|job| job.figure == figure);
+        let why = || "it fell off the bus".to_owned();
+        on_card.lacking = lacking.map(|job| Lacking { job, why: why(), has_failed: true }).collect();
+        on_card
+    }
+
+    fn written(on_card: &OnCard<'_>) -> Value {
+        let mut document = Vec::new();
+        json(on_card, Some(0.25), &mut document).unwrap();
+        serde_json::from_slice(&document).unwrap()
+    }
+
+    fn table(on_card: &OnCard<'_>) -> Vec<csv::StringRecord> {
+        let mut table = Vec::new();
+        csv(on_card, &mut table).unwrap();
+        csv::Reader::from_reader(&table[..]).records().map(Result::unwrap).collect()
     }
 
     #[test]
@@ -358,17 +478,12 @@ mod tests {
         let mut jobs = jobs();
         let events = script::parse("post r1 0/*/1\npost r2 0/3/1\narrive m1 0/3/1").unwrap();
         jobs.extend(recorded_jobs("trace:x", &[events]).unwrap());
-        let measured = measured(&jobs);
-        let page = terminal(&card(), &measured, 100);
+        let on_card = measured(&jobs);
+        let page = terminal(&on_card, 100);
         assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
-        assert!(page.contains("CUDA 13.1"), "{page}");
-        let mut table = Vec::new();
-        csv(&measured, &mut table).unwrap();
-        let mut rows = csv::Reader::from_reader(&table[..]);
-        let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
-        let mut document = Vec::new();
-        json(&card(), &measured, Some(0.25), &mut document).unwrap();
-        let document: Value = serde_json::from_slice(&document).unwrap();
+        assert!(page.contains("CUDA 13.1") && page.contains("1.00 (0.900–1.10)"), "{page}");
+        assert!(!page.contains("part"), "{page}");
+        let (rows, document) = (table(&on_card), written(&on_card));
         let results = document["results"].as_array().unwrap();
         assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
         for ((job, row), result) in jobs.iter().zip(&rows).zip(results) {
@@ -379,6 +494,32 @@ mod tests {
             }
             let is_fed = job.figure == Figure::Fed;
             assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
+            assert_eq!((row[20].is_empty(), &row[26], &result["missing"]), (!is_fed, "", &Value::Null));
+        }
+    }
+
+    /// No form has a part for the whole: each says what is missing, and why.
+    #[test]
+    fn what_failed_is_in_every_form() {
+        let jobs = jobs();
+        for figure in [Figure::Hash, Figure::Fed] {
+            let on_card = in_part(&jobs, figure);
+            let count = on_card.lacking.len();
+            let missing = format!("{count} of {} measurements are missing ({figure:?} {count})", jobs.len());
+            let said = on_card.missing().unwrap();
+            assert!(said.starts_with(&missing) && said.ends_with(": it fell off the bus"), "{said}");
+            let page = terminal(&on_card, 1000);
+            assert!(page.contains(&missing), "{page}");
+            let (rows, document) = (table(&on_card), written(&on_card));
+            assert_eq!((rows.len(), &document["measurements"]), (jobs.len(), &json!(jobs.len())));
+            assert_eq!(document["missing"], count);
+            let why = "it fell off the bus";
+            let is_empty = |row: &&csv::StringRecord| row.iter().skip(11).take(15).all(str::is_empty);
+            assert_eq!(rows.iter().filter(|row| &row[26] == why).filter(is_empty).count(), count);
+            let of = |result: &&Value| result["missing"] == why && result["rate"].is_null();
+            assert_eq!(document["results"].as_array().unwrap().iter().filter(of).count(), count);
+            // Told again, it is as little the whole.
+            assert_eq!(read(&document, &jobs), Ok(on_card));
         }
     }
 
@@ -386,21 +527,64 @@ mod tests {
     fn what_was_written_is_read_again() {
         let jobs = jobs();
         let before = measured(&jobs);
-        let mut document = Vec::new();
-        json(&card(), &before, Some(0.25), &mut document).unwrap();
-        let mut document: Value = serde_json::from_slice(&document).unwrap();
-        assert_eq!(read(&document, &jobs), Ok((card(), before)));
+        let mut document = written(&before);
+        assert_eq!(read(&document, &jobs), Ok(before));
+        // What is cut off at the end, whatever cut it.
+        document["results"].as_array_mut().unwrap().truncate(100);
+        let error = read(&document, &jobs).unwrap_err();
+        assert_eq!(error, format!("it has 100 of its {} results", jobs.len()));
+        // Of a program that said nothing of how many there are.
+        document.as_object_mut().unwrap().remove("measurements");
+        let on_card = read(&document, &jobs).unwrap();
+        assert_eq!((on_card.measured.len(), on_card.lacking.len()), (100, jobs.len() - 100));
+        assert!(
+            !on_card.has_failed()
+                && on_card.missing().unwrap().ends_with("this result has none of that name")
+        );
+        let on_card = read(&document, &jobs[..10]).unwrap();
+        assert_eq!((on_card.others.len(), on_card.missing()), (90, None));
+        let error = read(&document, &jobs[100..]).unwrap_err();
+        assert!(error.contains("100 others, as Matrix, `64 entries`"), "{error}");
         document["results"] = json!([]);
         assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
+    }
+
+    /// What one pass gave has no slowest and no fastest.
+    #[test]
+    fn rates_of_a_single_pass_are_read_as_such() {
+        let jobs = jobs();
+        let mut document = written(&measured(&jobs));
+        let results = document["results"].as_array_mut().unwrap();
+        let fed =
+            results.iter_mut().find(|result| result["figure"] == "Fed").unwrap().as_object_mut().unwrap();
+        for key in ["passes", "by_host_least", "by_host_most", "by_card_least", "hybrid_most", "matches"] {
+            fed.remove(key).unwrap();
+        }
+        let page = terminal(&read(&document, &jobs).unwrap(), 100);
+        let row = page.lines().find(|line| line.starts_with("batches of 1 ")).unwrap();
+        assert!(row.contains("1.00") && !row.contains("–"), "{row}");
+    }
+
+    /// Blocks that share a multiprocessor are the paper's, and none of ours: each has one to itself, and labels say how many.
+    #[test]
+    fn figures_of_one_multiprocessor_are_of_one_block() {
+        for job in jobs() {
+            let What::Stream(run) = job.what else { continue };
+            let words = format!(", {} multiprocessors", run.blocks);
+            assert_eq!(job.label.contains("multiprocessor"), run.blocks != 1, "{}", job.label);
+            assert!(run.blocks == 1 || job.label.ends_with(&words), "{}", job.label);
+            assert_eq!((job.fits(run.blocks), job.fits(run.blocks - 1)), (true, run.blocks == 1));
+        }
+        for figure in [Figure::Partitioned, Figure::Hash] {
+            assert!(figure.title().contains("one block to a multiprocessor"), "{}", figure.title());
+        }
     }
 
     /// One that is damaged is named, whether it is drawn or not.
     #[test]
     fn a_damaged_result_is_named() {
         let jobs = jobs();
-        let mut document = Vec::new();
-        json(&card(), &measured(&jobs), Some(0.25), &mut document).unwrap();
-        let document: Value = serde_json::from_slice(&document).unwrap();
+        let document = written(&measured(&jobs));
         let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
         let number = fed + 1;
         for (at, key, value, says) in [
