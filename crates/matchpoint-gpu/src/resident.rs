@@ -553,14 +553,12 @@ pub fn fed_by_card(
     let feeds = Grid { blocks: 1, threads: 1024 };
     // SAFETY: the same.
     let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
-    let ended = fed.and_then(|()| feeding.ends_within(patience, "feeding a kernel that stays"));
-    let told = match &ended {
+    let told = match &fed {
         // Nobody else tells it to stop.
-        Err(_) if feeding.has_ended() == Ok(true) => {
-            feeding.write_beside(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes())
-        }
-        _ => Ok(()),
+        Err(_) => feeding.write_beside(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
+        Ok(()) => Ok(()),
     };
+    let ended = fed.and_then(|()| feeding.ends_within(patience, "feeding a kernel that stays"));
     // Asked, and not told by an event, which waits for ever. What was not told to end is not waited for.
     let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
     let patience = if is_told { patience } else { Duration::ZERO };

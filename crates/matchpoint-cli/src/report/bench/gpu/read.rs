@@ -11,6 +11,7 @@ use super::{Lacking, OnCard};
 
 /// What others write, by a member that they alone have.
 const KINDS: [(&str, &str); 9] = [
+    ("processes", "run --json"),
     ("verdict", "analyze --json"),
     ("reference_ns", "bench --json"),
     ("clock_ns", "bench --latency --json"),
@@ -18,8 +19,7 @@ const KINDS: [(&str, &str); 9] = [
     ("callers", "bench --callers --json"),
     ("beside_batches", "bench --callers --batches --json"),
     ("offload", "bench --offload --json"),
-    ("predicted", "predict --json"),
-    ("processes", "run --json"),
+    ("queue_search", "predict --json"),
 ];
 
 /// The card, and what it did of `jobs`: those that the document knows by figure and label. Of the others only the names are kept, but
