@@ -60,6 +60,7 @@ fn the_answer_follows_from_the_share() {
 #[test]
 fn sentences_name_who_matched_in_the_place_of_a_card() {
     const CARD: &str = "gpu_ordered:fallback=";
+    const BINS: usize = 2;
     let in_place = |at: usize, by: &str, ranks: u32| {
         let mut measurements = costing(0.2);
         let engine = &mut measurements.engines[at];
@@ -74,15 +75,15 @@ fn sentences_name_who_matched_in_the_place_of_a_card() {
     let text = verdict(&in_place(0, "hybrid", 3));
     let opening = "Yes: with engine `gpu_ordered:fallback=hybrid` (`hybrid` in its place at 3 of 8 ranks), matching costs";
     assert!(text.starts_with(opening), "{text}");
-    let measurements = in_place(1, "hybrid", 8);
+    let measurements = in_place(BINS, "hybrid", 8);
     let who = "`hybrid` (in the place of `gpu_ordered:fallback=hybrid`)";
     let text = verdict(&measurements);
     assert!(text.contains(&format!("; with {who} ")), "{text}");
     let advice = find(&measurements, "Another engine would help").unwrap().text;
     assert!(advice.starts_with(&format!("At rank 3 {who} spends ")), "{advice}");
     let wrong = with(|measurements| {
-        *measurements = in_place(1, "hybrid", 8);
-        measurements.engines[1].disagreements = 1;
+        *measurements = in_place(BINS, "hybrid", 8);
+        measurements.engines[BINS].disagreements = 1;
     });
     let advice = find(&wrong, "An engine is wrong").unwrap().text;
     assert!(advice.starts_with(who) && advice.contains(&format!("under {who})")), "{advice}");

@@ -193,6 +193,19 @@ int cuDeviceGetAttribute(int *value, int attribute, int device)
     return SUCCESS;
 }
 
+int cuDeviceGetName(char *name, int bytes, int device)
+{
+    (void)device;
+    snprintf(name, (size_t)bytes, "a played card");
+    return SUCCESS;
+}
+
+int cuMemGetInfo_v2(size_t *left, size_t *all)
+{
+    *left = *all = (size_t)1 << 30;
+    return SUCCESS;
+}
+
 static int the_context;
 static _Thread_local void *current;
 
