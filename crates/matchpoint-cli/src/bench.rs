@@ -188,16 +188,29 @@ const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let jobs = jobs_on_card(arguments, progress)?;
-    let ((description, results), load) = match &arguments.from {
+    let (on_card, load) = match &arguments.from {
         Some(path) => measured_before(path, &jobs)?,
         None => measured_now(arguments.card, &jobs, progress)?,
     };
-    files.write_json(|out| gpu::json(&description, &results, load, out))?;
-    files.write_csv(|out| gpu::csv(&results, out))?;
-    files.draw(|form| plot::gpu::render(&description, &results, form))?;
-    files.finish(&gpu::terminal(&description, &results, columns()), |out| {
-        gpu::json(&description, &results, load, out)
-    })
+    files.write_json(|out| gpu::json(&on_card, load, out))?;
+    files.write_csv(|out| gpu::csv(&on_card, out))?;
+    files.draw(|form| plot::gpu::render(&on_card, form))?;
+    files.finish(&gpu::terminal(&on_card, columns()), |out| gpu::json(&on_card, load, out))?;
+    let others = on_card.others.len();
+    if let Some(first) = on_card.others.first() {
+        anstream::eprintln!("matchpoint: {others} other measurements of that file are not told, as {first}");
+    }
+    match on_card.missing() {
+        // What was measured is written all the same.
+        Some(missing) if on_card.has_failed() => {
+            Err(Failure::Message(format!("only a part was measured: {missing}")))
+        }
+        Some(missing) => {
+            anstream::eprintln!("matchpoint: only a part: {missing}");
+            Ok(())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Of the paper's distributions, or of the traces that are named.
@@ -232,6 +245,10 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     Ok(jobs)
 }
 
+/// What fails is left out, and all that follows it where the card itself has failed.
+///
+/// # Errors
+/// There is no card, or nothing could be measured.
 fn measured_now<'a>(
     ordinal: usize,
     jobs: &'a [figures::Job],
@@ -240,17 +257,39 @@ fn measured_now<'a>(
     let failed = |error: CardError| Failure::Message(error.to_string());
     let card = Card::open(ordinal).map_err(failed)?;
     let description = card.description().map_err(failed)?;
-    let (results, load) = measured(progress, |tell| -> Result<_, CardError> {
-        let mut results = Vec::with_capacity(jobs.len());
-        for (done, job) in jobs.iter().enumerate() {
+    let jobs: Vec<&figures::Job> = jobs.iter().filter(|job| job.fits(description.multiprocessors)).collect();
+    let (on_card, load) = measured(progress, |tell| -> Result<_, CardError> {
+        let (measured, lacking, others) = (Vec::with_capacity(jobs.len()), Vec::new(), Vec::new());
+        let mut on_card = gpu::OnCard { card: description, measured, lacking, others };
+        let (mut is_over, mut first) = (None, None);
+        for (done, &job) in jobs.iter().enumerate() {
             if !tell(done, jobs.len(), &job.label) {
                 return Ok(None);
             }
-            results.push((job, job.measure(&card)?));
+            let why = match &is_over {
+                Some(before) => format!("not tried after {before}"),
+                None => match job.measure(&card) {
+                    Ok(measured) => {
+                        on_card.measured.push((job, measured));
+                        continue;
+                    }
+                    Err(error) => {
+                        if first.is_none() {
+                            first = Some(error.clone());
+                        }
+                        is_over = error.is_of_the_card().then(|| format!("`{}` failed", job.label));
+                        error.to_string()
+                    }
+                },
+            };
+            on_card.lacking.push(gpu::Lacking { job, why, has_failed: true });
         }
-        Ok(Some(results))
+        match first.filter(|_| on_card.measured.is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(Some(on_card)),
+        }
     })?;
-    Ok(((description, results), load))
+    Ok((on_card, load))
 }
 
 /// The load is that of then.
@@ -261,13 +300,12 @@ fn measured_before<'a>(
     let unread = |why: String| {
         let path = path.display();
         Failure::Message(format!(
-            "cannot read {path}: {why}; it is to be what `matchpoint bench --gpu --json` wrote, whole: write it again, or take \
-             another copy"
+            "cannot read {path}: {why}; --from takes what `matchpoint bench --gpu --json` wrote, whole"
         ))
     };
     let text = std::fs::read_to_string(path).map_err(|error| unread(error.to_string()))?;
-    let document: serde_json::Value =
-        serde_json::from_str(&text).map_err(|error| unread(error.to_string()))?;
+    let document: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| unread(format!("it is not JSON, or cut off ({error})")))?;
     let load = document["load"].as_f64();
     Ok((gpu::read(&document, jobs).map_err(unread)?, load))
 }

@@ -4,8 +4,27 @@ use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements, Totals};
 use matchpoint_trace::{Class, Function};
 
+use crate::format::at_ranks;
+
 /// Bits of the headers that today's networks match on.
 pub const HEADER_BITS: u32 = 64;
+
+/// Whose way of matching an engine's figures are of: its own, or that of who matched in its place at all ranks.
+pub fn matched_by(engine: &EngineMeasurements) -> &str {
+    let everywhere = engine.substitute.as_ref().filter(|of| of.ranks == of.of_ranks);
+    everywhere.map_or(&engine.name, |of| &of.name)
+}
+
+/// Who matched, in a sentence: an engine by its name, or who did in its place.
+pub fn who(engine: &EngineMeasurements) -> String {
+    match &engine.substitute {
+        None => format!("`{}`", engine.name),
+        Some(of) if of.ranks == of.of_ranks => format!("`{}` (in the place of `{}`)", of.name, engine.name),
+        Some(of) => {
+            format!("`{}` (`{}` in its place{})", engine.name, of.name, at_ranks(of.ranks, of.of_ranks))
+        }
+    }
+}
 
 /// Calls of one class.
 pub fn calls_of(measurements: &Measurements, class: Class) -> u64 {

@@ -2,7 +2,7 @@
 
 use matchpoint_replay::Measurements;
 
-use crate::derived::times_slower;
+use crate::derived::{times_slower, who};
 use crate::format;
 use crate::verdict::{Answer, NEGLIGIBLE, SLOWER, Verdict, WORTHWHILE, part_of_replay, setup_left_out};
 
@@ -34,7 +34,7 @@ pub fn doubt(measurements: &Measurements, verdict: &Verdict) -> Option<Doubt> {
 fn full(measurements: &Measurements) -> Option<Doubt> {
     let engine = measurements.engines.first().filter(|engine| engine.full)?;
     Some(Doubt {
-        why: format!("the table of `{}` was full, so that only part of the replay was timed.", engine.name),
+        why: format!("the table of {} was full, so that only part of the replay was timed.", who(engine)),
         decides: "A larger table, or another engine, would decide.".to_owned(),
     })
 }

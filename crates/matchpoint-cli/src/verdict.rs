@@ -10,7 +10,7 @@
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
-use crate::derived::{between, cost_ns, times_slower};
+use crate::derived::{between, cost_ns, matched_by, times_slower, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
 
@@ -113,6 +113,8 @@ impl Answer {
 pub struct Other {
     /// Which.
     pub name: String,
+    /// Who it is in a sentence.
+    pub who: String,
     /// Share of the run time of the rank that the verdict is about.
     pub share: f64,
 }
@@ -135,7 +137,7 @@ pub fn stand_in(library: Option<&str>) -> &'static str {
 /// Said where the engine stands for another library than the trace's.
 fn of_another(measurements: &Measurements, engine: &EngineMeasurements) -> String {
     let library = measurements.trace.library.as_deref();
-    let (of_engine, of_trace) = (stands_for(&engine.name), stands_for(stand_in(library)));
+    let (of_engine, of_trace) = (stands_for(matched_by(engine)), stands_for(stand_in(library)));
     match of_trace.filter(|_| library.is_some() && of_engine.is_some() && of_engine != of_trace) {
         Some(of_trace) => format!(" (the trace is of one that searches as {of_trace} does)"),
         None => String::new(),
@@ -234,7 +236,8 @@ fn others(measurements: &Measurements, worst: &Worst<'_>) -> Vec<Other> {
     };
     let sound =
         measurements.engines.iter().skip(1).filter(|engine| engine.disagreements == 0 && !engine.full);
-    let others = sound.map(|engine| Other { name: engine.name.clone(), share: share(engine) });
+    let others =
+        sound.map(|engine| Other { name: engine.name.clone(), who: who(engine), share: share(engine) });
     let others: Vec<Other> = others.filter(|other| other.share.is_finite() && other.share > 0.0).collect();
     let cheapest = others.iter().min_by(|a, b| a.share.total_cmp(&b.share));
     let reference = others.iter().find(|other| other.name.split(':').next() == Some(REFERENCE));
@@ -253,16 +256,17 @@ fn text(
     let share = format::share(verdict.share);
     let range = format::share_range(verdict.low, verdict.high);
     let range = if range == share { String::new() } else { format!(" ({range})") };
-    let way = stands_for(&engine.name).map_or(String::new(), |of| format!(", which searches as {of} does"));
+    let way =
+        stands_for(matched_by(engine)).map_or(String::new(), |of| format!(", which searches as {of} does"));
     let way = way + &of_another(measurements, engine);
     let why = doubt.map_or(String::new(), |doubt| format!("{} ", doubt.why));
     let with = if why.is_empty() { "with" } else { "With" };
     let decides = doubt.map_or(String::new(), |doubt| format!(" {}", doubt.decides));
     format!(
-        "{}: {why}{with} engine `{}`{way}, matching costs {share}{range} of the run time of the worst rank, \
+        "{}: {why}{with} engine {}{way}, matching costs {share}{range} of the run time of the worst rank, \
          {}{}{}.{decides}{}{}",
         verdict.answer.word(),
-        engine.name,
+        who(engine),
         worst.rank.rank,
         instead(verdict),
         longest_search(worst.rank),
@@ -303,7 +307,7 @@ fn instead(verdict: &Verdict) -> String {
     let matters = verdict.high >= NEGLIGIBLE / 10.0;
     let is_reference = |other: &&Other| other.name.split(':').next() == Some(REFERENCE);
     let named = verdict.others.iter().filter(|other| matters || is_reference(other));
-    let named = named.map(|other| format!("`{}` {}", other.name, format::share(other.share)));
+    let named = named.map(|other| format!("{} {}", other.who, format::share(other.share)));
     let named: Vec<_> = named.collect();
     if named.is_empty() { String::new() } else { format!("; with {}", named.join(", with ")) }
 }

@@ -1,5 +1,8 @@
 //! `matchpoint bench` as a user meets it.
 
+#[path = "bench/cards.rs"]
+mod cards;
+
 use std::fs;
 use std::process::{Command, Output};
 
@@ -444,58 +447,6 @@ fn every_measurement_says_how_busy_the_machine_is() {
         let is_busy = load.is_some_and(|load| load >= cores as f64 - 0.9);
         assert_eq!(text(&output.stderr).lines().any(is_warning), is_busy, "{load:?}, {cores} cores");
     }
-}
-
-/// Where there is no card this is all that can be seen; with one, that takes half a minute.
-#[test]
-fn without_a_card_the_command_says_what_is_missing() {
-    let output = bench(&["--gpu"]);
-    if output.status.success() {
-        return;
-    }
-    let said = text(&output.stderr);
-    assert!(said.contains("card") || said.contains("libnvrtc"), "{said}");
-    assert_eq!((text(&output.stdout), said.lines().count()), ("", 1), "{said}");
-}
-
-/// What was measured on a card, told again where there is none: every measurement, and the paper's figures drawn.
-#[test]
-fn an_earlier_measurement_is_told_and_drawn() {
-    let folder = tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/records/2026-11-22-gpu-h200.json");
-    let (csv, svg, page) = (path("gpu.csv"), path("gpu.svg"), path("gpu.html"));
-    for plot in [&svg, &page] {
-        let output = bench(&["--gpu", "--from", record, "--csv", &csv, "--plot", plot]);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        assert!(text(&output.stdout).contains("NVIDIA H200"), "{}", text(&output.stdout));
-        let drawn = fs::read_to_string(plot).unwrap();
-        for word in [
-            "Figure 4: the matrix",
-            "Figure 5: queues by source",
-            "Figure 6b: hashing without order",
-            "published: GTX 1080",
-            "16Mi",
-        ] {
-            assert!(drawn.contains(word), "{plot} has no {word}");
-        }
-        assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{plot}");
-        assert_eq!(drawn.contains("Table II"), *plot == page);
-    }
-    let record: Value = serde_json::from_str(&fs::read_to_string(record).unwrap()).unwrap();
-    let rows = fs::read_to_string(&csv).unwrap();
-    assert_eq!(rows.lines().count(), 1 + record["results"].as_array().unwrap().len());
-
-    let output = bench(&["--gpu", "--from", &csv]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("it is to be what"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn a_card_is_given_batches_of_traces_only() {
-    let output = bench(&["--gpu", "-w", "last"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use matchpoint_cli::advice::{Advice, Kind};
 use matchpoint_cli::report::Report;
 use matchpoint_cli::verdict::{Answer, Verdict};
 use matchpoint_replay::Measurements;
-use matchpoint_replay::measurements::{TraceFacts, Wildcards};
+use matchpoint_replay::measurements::{Substitute, TraceFacts, Wildcards};
 use matchpoint_trace::Function;
 
 fn with(change: impl FnOnce(&mut Measurements)) -> Measurements {
@@ -54,6 +54,39 @@ fn the_answer_follows_from_the_share() {
         assert!((verdict.share - share).abs() < 1e-9 && verdict.low < verdict.high);
         assert!(verdict.text.starts_with(opening), "{}", verdict.text);
     }
+}
+
+/// What a card did not do is not said of it.
+#[test]
+fn sentences_name_who_matched_in_the_place_of_a_card() {
+    const CARD: &str = "gpu_ordered:fallback=";
+    const BINS: usize = 2;
+    let in_place = |at: usize, by: &str, ranks: u32| {
+        let mut measurements = costing(0.2);
+        let engine = &mut measurements.engines[at];
+        engine.name = format!("{CARD}{by}");
+        engine.substitute = Some(Substitute { name: by.to_owned(), ranks, of_ranks: 8 });
+        measurements
+    };
+    let verdict = |measurements: &Measurements| Report::new(measurements).verdict.text;
+    let text = verdict(&in_place(0, "list", 8));
+    let opening = "Yes: with engine `list` (in the place of `gpu_ordered:fallback=list`), which searches as MPICH does, matching costs";
+    assert!(text.starts_with(opening), "{text}");
+    let text = verdict(&in_place(0, "hybrid", 3));
+    let opening = "Yes: with engine `gpu_ordered:fallback=hybrid` (`hybrid` in its place at 3 of 8 ranks), matching costs";
+    assert!(text.starts_with(opening), "{text}");
+    let measurements = in_place(BINS, "hybrid", 8);
+    let who = "`hybrid` (in the place of `gpu_ordered:fallback=hybrid`)";
+    let text = verdict(&measurements);
+    assert!(text.contains(&format!("; with {who} ")), "{text}");
+    let advice = find(&measurements, "Another engine would help").unwrap().text;
+    assert!(advice.starts_with(&format!("At rank 3 {who} spends ")), "{advice}");
+    let wrong = with(|measurements| {
+        *measurements = in_place(BINS, "hybrid", 8);
+        measurements.engines[BINS].disagreements = 1;
+    });
+    let advice = find(&wrong, "An engine is wrong").unwrap().text;
+    assert!(advice.starts_with(who) && advice.contains(&format!("under {who})")), "{advice}");
 }
 
 #[test]

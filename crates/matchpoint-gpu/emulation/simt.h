@@ -99,8 +99,25 @@ static inline unsigned max(unsigned one, unsigned other)
     return one < other ? other : one;
 }
 
-static inline void __threadfence_system()
+/* Words that a host shares with a kernel, whole and in order. */
+static inline unsigned long long load_acquire(const unsigned long long *at)
 {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+static inline unsigned load_acquire(const unsigned *at)
+{
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+}
+
+static inline void store_release(unsigned long long *at, unsigned long long word)
+{
+    __atomic_store_n(at, word, __ATOMIC_RELEASE);
+}
+
+static inline void store_release(unsigned *at, unsigned word)
+{
+    __atomic_store_n(at, word, __ATOMIC_RELEASE);
 }
 
 /* The sum of the products of four bytes each, and of `sum`. */

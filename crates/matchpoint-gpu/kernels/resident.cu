@@ -3,6 +3,15 @@
  * of the ring and then raises `fed`; the kernel matches all that it has, writes down the pairs, and raises `done`. Who has told it
  * that it is to stop has it end when all is done that was fed by then, whatever slots are full.
  *
+ * Both words are moved whole, 8 and 4 bytes of their own size on either side: a 64-bit read may be two of 32 bits unless it is one of
+ * PTX's memory model (ISA §8), and what one side writes in other sizes than the other reads has no order there at all.
+ *
+ *     `fed`    released by `Resident::ring_up` and `end` (src/resident.rs), or by `feed_resident`; acquired by `match_resident`
+ *     `done`   released by `match_resident`; acquired by `Resident::take`, or by `feed_resident`
+ *
+ * One thread does so for its block: what others of it wrote before the barrier before is released with it, and what they read after
+ * the barrier behind comes after what was acquired (causality order is transitive, over barriers too).
+ *
  * After ordered.cu and kept.h. */
 
 /* Messages, and receives, that a slot of the ring has at most. */
@@ -23,11 +32,11 @@ struct Resident {
     const Envelope *messages;  /* [slots][SLOT_ENTRIES] */
     const Envelope *receives;
     const Open *opens;
-    const unsigned *counts;    /* [slots][2]: of messages, and of receives */
+    const unsigned long long *counts; /* [slots]: of messages, and of receives above them */
     unsigned *pairs;           /* [slots][2 × SLOT_ENTRIES][2]: receive and message by name, in the order of posting */
     unsigned *pair_counts;     /* [slots] */
-    const unsigned *fed;       /* [2], read at once: batches that were fed; whether to stop */
-    unsigned *done;
+    const unsigned long long *fed; /* batches that were fed; above them whether to stop */
+    unsigned *done;            /* batches that were matched */
     /* Memory of the card. */
     Queue queues[2];           /* one is matched, and what is left goes to the other */
     unsigned *matched;         /* of each receive of a queue */
@@ -51,14 +60,13 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
         /* One asks for all: what lies in the host's memory is far away. */
         if (threadIdx.x == 0) {
             unsigned long long fed;
-            while (fed = *(volatile const unsigned long long *)resident.fed, fed == turn)
+            /* Partner: whoever feeds. The slot is there with it. */
+            while (fed = load_acquire(resident.fed), fed == turn)
                 PAUSE();
-            __threadfence_system();
             if ((unsigned)fed == turn)
                 tables.message_numbers[0] = STOP;
             else
-                *(unsigned long long *)tables.message_numbers =
-                    *(volatile const unsigned long long *)(resident.counts + 2 * slot);
+                *(unsigned long long *)tables.message_numbers = resident.counts[slot];
         }
         __syncthreads();
         const unsigned new_messages = tables.message_numbers[0], new_receives = tables.message_numbers[1];
@@ -128,11 +136,11 @@ extern "C" __global__ void BLOCK_OF(1024) match_resident(const Resident resident
             }
         }
         if (threadIdx.x == 0)
-            *(volatile unsigned *)(resident.pair_counts + slot) = pairs;
-        __threadfence_system();
+            resident.pair_counts[slot] = pairs;
         __syncthreads();
+        /* Partner: whoever takes, or feeds. The pairs of all threads are there with it, and the slot is read. */
         if (threadIdx.x == 0)
-            *(volatile unsigned *)resident.done = turn + 1;
+            store_release(resident.done, turn + 1);
 
         /* Who waits for the pairs has them; the rest is put together while the next slot is on its way. */
         unsigned messages_left = 0;
@@ -159,8 +167,8 @@ struct Feed {
     Envelope *ring_messages;
     Envelope *ring_receives;
     Open *ring_opens;
-    unsigned *ring_counts;
-    unsigned *fed; /* [2] */
+    unsigned long long *ring_counts;
+    unsigned long long *fed;
     const unsigned *done;
     unsigned batches, entries, slots, padding;
 };
@@ -170,28 +178,22 @@ extern "C" __global__ void BLOCK_OF(1024) feed_resident(const Feed feed)
 {
     for (unsigned batch = 0; batch < feed.batches; batch++) {
         const unsigned slot = batch % feed.slots;
+        /* Partner: the kernel that stays. It has read what this slot had before anything else is written there. */
         if (threadIdx.x == 0)
-            while (batch - *(volatile const unsigned *)feed.done >= feed.slots)
+            while (batch - load_acquire(feed.done) >= feed.slots)
                 PAUSE();
-        /* The kernel has read what this slot had before anything else is written there. */
-        __threadfence_system();
         __syncthreads();
         for (unsigned at = threadIdx.x; at < feed.entries; at += blockDim.x) {
             feed.ring_messages[slot * SLOT_ENTRIES + at] = feed.messages[batch * feed.entries + at];
             feed.ring_receives[slot * SLOT_ENTRIES + at] = feed.receives[batch * feed.entries + at];
             feed.ring_opens[slot * SLOT_ENTRIES + at] = feed.opens[batch * feed.entries + at];
         }
-        if (threadIdx.x == 0) {
-            feed.ring_counts[2 * slot] = feed.entries;
-            feed.ring_counts[2 * slot + 1] = feed.entries;
-        }
-        __threadfence_system();
-        __syncthreads();
         if (threadIdx.x == 0)
-            *(volatile unsigned *)feed.fed = batch + 1;
+            feed.ring_counts[slot] = (unsigned long long)feed.entries << 32 | feed.entries;
+        __syncthreads();
+        /* Partner: the kernel that stays. What all threads wrote is there with it; whether to stop, with the last batch. */
+        const unsigned long long is_last = batch + 1 == feed.batches;
+        if (threadIdx.x == 0)
+            store_release(feed.fed, is_last << 32 | (batch + 1));
     }
-    /* Seen no earlier than the last batch. */
-    __threadfence_system();
-    if (threadIdx.x == 0)
-        *(volatile unsigned *)(feed.fed + 1) = 1;
 }

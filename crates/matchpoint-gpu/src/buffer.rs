@@ -4,11 +4,13 @@ use std::fmt;
 
 use crate::machine::{Lasts, Machine, Memory};
 
-/// Some memory of a machine, which grows and is never given back before the end: asking a driver for memory takes as long as
-/// matching a batch. It is zero where it was never written; what an earlier batch left there is no kernel's to rely on.
+/// Some memory of a machine, which grows with batches that are [matched](Self::settle), and is never given back before the end: asking a
+/// driver for memory takes as long as matching a batch. What a batch took that is refused is [given back](Self::unsettle). It is zero where it was never written; what an earlier batch left there is no kernel's to rely on.
 pub(crate) struct Buffer<M: Machine> {
     memory: Option<M::Memory>,
     bytes: usize,
+    /// Bytes that it had when the last batch had been matched.
+    settled: usize,
 }
 
 impl<M: Machine> fmt::Debug for Buffer<M> {
@@ -19,7 +21,7 @@ impl<M: Machine> fmt::Debug for Buffer<M> {
 
 impl<M: Machine> Default for Buffer<M> {
     fn default() -> Self {
-        Buffer { memory: None, bytes: 0 }
+        Buffer { memory: None, bytes: 0, settled: 0 }
     }
 }
 
@@ -35,7 +37,7 @@ impl<M: Machine> Buffer<M> {
         }
         let doubled = bytes.max(2 * self.bytes);
         // First, so that both need not be there at once.
-        *self = Buffer::default();
+        (self.memory, self.bytes) = (None, 0);
         let (memory, bytes) = match machine.allocate(doubled) {
             // There may be as much as is needed now.
             Err(error) if doubled > bytes && M::lasts(&error) == Lasts::UntilMemory => {
@@ -43,8 +45,30 @@ impl<M: Machine> Buffer<M> {
             }
             memory => (memory?, doubled),
         };
-        *self = Buffer { memory: Some(memory), bytes };
+        (self.memory, self.bytes) = (Some(memory), bytes);
         Ok(())
+    }
+
+    /// Keeps what it has: the batch is matched.
+    pub fn settle(&mut self) {
+        self.settled = self.bytes;
+    }
+
+    /// Has as much as when it last settled: the batch is refused. None at all, if there is not as much any more.
+    pub fn unsettle(&mut self, machine: &M) {
+        if self.bytes == self.settled {
+            return;
+        }
+        (self.memory, self.bytes) = (None, 0);
+        if self.settled > 0 {
+            self.memory = machine.allocate(self.settled).ok();
+            self.bytes = if self.memory.is_some() { self.settled } else { 0 };
+        }
+    }
+
+    /// The most bytes that were asked of the machine since it last settled: it never grows but once for a batch.
+    pub fn most_bytes(&self) -> u64 {
+        self.bytes.max(self.settled) as u64
     }
 
     /// Has these bytes at its beginning, and whatever behind.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use cudarc::driver::sys::{self, CUdevice_attribute, CUfunction_attribute, CUresult};
 use cudarc::driver::{
@@ -17,6 +18,7 @@ use crate::batch::Layout;
 use crate::compile::{self, CompileError, compile};
 use crate::kernels::{Kernel, Program};
 use crate::machine::{Grid, Lasts, Machine, Memory};
+use crate::patience::has_come;
 
 /// Why a card could not do it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,8 +37,12 @@ pub enum CardError {
     Unloadable((i32, i32), (i32, i32), String),
     /// The driver waits for the end of every kernel that is started (`CUDA_LAUNCH_BLOCKING`), and of one that stays for ever.
     IsBlocking,
+    /// The driver ends kernels of this card that run for seconds, as where it drives a display; one that stays would be.
+    IsWatched,
     /// A kernel that stays was there when another had to be loaded, which waits for all that run.
     IsStaying(&'static str),
+    /// Of batches whose pairs are known it found so many: how many there are.
+    Wrong(usize, usize),
     /// The smallest block of a kernel takes more shared memory than one may have on this card: which, and both in bytes.
     SharedMemory(&'static str, u32, u32),
 }
@@ -65,11 +71,18 @@ impl Display for CardError {
                 "CUDA_LAUNCH_BLOCKING has the driver wait for the end of every kernel that is started, and a kernel that stays \
                  would never be fed: unset it",
             ),
+            CardError::IsWatched => f.write_str(
+                "the driver ends kernels of this card that run for seconds, as where it drives a display, and one that stays would be \
+                 ended with the process's use of the card: take a card without a display, by its number, or do without that kernel",
+            ),
             CardError::IsStaying(kernel) => write!(
                 f,
                 "{kernel} cannot be loaded while a kernel stays on the card, for loading waits until that ends: match a batch that \
                  needs it before, or end the kernel that stays"
             ),
+            CardError::Wrong(pairs, expected) => {
+                write!(f, "the card matches wrongly: it finds {pairs} pairs where there are {expected}")
+            }
             CardError::SharedMemory(kernel, needed, most) => write!(
                 f,
                 "{kernel} takes {} KiB of shared memory for the smallest block that it has, of which this card gives one {} KiB: \
@@ -82,6 +95,27 @@ impl Display for CardError {
 }
 
 impl std::error::Error for CardError {}
+
+impl CardError {
+    /// Whether what is asked of the card next is in vain, or cannot be trusted: the driver has failed, or a kernel was given up that has
+    /// a multiprocessor; or no kernel is to be had at all.
+    pub fn is_of_the_card(&self) -> bool {
+        match self {
+            CardError::NoDriver
+            | CardError::NoCard(..)
+            | CardError::Driver(..)
+            | CardError::Unloadable(..)
+            | CardError::Compile(CompileError::Missing) => true,
+            CardError::Memory(..)
+            | CardError::Compile(CompileError::Refused(_))
+            | CardError::IsBlocking
+            | CardError::IsWatched
+            | CardError::IsStaying(_)
+            | CardError::Wrong(..)
+            | CardError::SharedMemory(..) => false,
+        }
+    }
+}
 
 impl From<CompileError> for CardError {
     fn from(error: CompileError) -> Self {
@@ -262,33 +296,28 @@ impl Card {
     /// # Errors
     /// The driver failed, or the work.
     pub fn timed(&self, work: impl FnOnce() -> Result<(), CardError>) -> Result<f64, CardError> {
-        let record = || -> Result<CudaEvent, CardError> {
-            let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
-            let event = tried("making an event", event)?;
-            tried("recording an event", event.record(&self.stream))?;
-            Ok(event)
-        };
-        let begin = record()?;
+        let begin = self.moment()?;
         work()?;
-        let end = record()?;
-        Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(&end))?) * 1e6)
+        self.between(&begin, &self.moment()?)
     }
 
-    /// The same with two kernels at a time: `beside` is given the card with another stream.
-    pub(crate) fn timed_beside(
-        &self,
-        work: impl FnOnce(&Card) -> Result<(), CardError>,
-        beside: impl FnOnce(&Card) -> Result<(), CardError>,
-    ) -> Result<f64, CardError> {
-        let other = self.beside()?;
-        // What was copied is there before anything of the other stream begins.
-        self.wait()?;
-        self.timed(|| {
-            work(self)?;
-            let begun = beside(&other);
-            other.wait()?;
-            begun
-        })
+    /// When the card comes to what is started next.
+    pub(crate) fn moment(&self) -> Result<CudaEvent, CardError> {
+        let event = self.context.new_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT));
+        let event = tried("making an event", event)?;
+        tried("recording an event", event.record(&self.stream))?;
+        Ok(event)
+    }
+
+    /// Nanoseconds from one moment to another, for which it waits.
+    pub(crate) fn between(&self, begin: &CudaEvent, end: &CudaEvent) -> Result<f64, CardError> {
+        Ok(f64::from(tried("waiting for kernels", begin.elapsed_ms(end))?) * 1e6)
+    }
+
+    /// Waits for all that was started here, for so long at most.
+    pub(crate) fn ends_within(&self, patience: Duration, what: &'static str) -> Result<(), CardError> {
+        let ended = has_come(patience, || self.has_ended())?;
+        if ended { Ok(()) } else { Err(CardError::Driver(what, "it does not end".to_owned())) }
     }
 
     /// The same card with a stream of its own: what is started on it waits for nothing that is started here, nor is waited for.
@@ -362,6 +391,9 @@ impl Card {
         if std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| !value.is_empty() && value != "0") {
             return Err(CardError::IsBlocking);
         }
+        if tried("asking the card", self.context.attribute(IS_WATCHED))? != 0 {
+            return Err(CardError::IsWatched);
+        }
         self.load(kernel, layout)?;
         let ordinal = self.context.ordinal();
         let mut staying = locked(&STAYING);
@@ -419,6 +451,9 @@ impl Card {
 /// Shared memory that a block may have if it is asked for.
 const SHARED_BYTES_MOST: CUdevice_attribute =
     CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+
+/// Whether the driver ends kernels that run for long.
+const IS_WATCHED: CUdevice_attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT;
 
 /// Arguments of a kernel, by value.
 #[repr(transparent)]

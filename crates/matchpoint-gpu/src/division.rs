@@ -83,9 +83,13 @@ impl<M: Machine> SideMemory<M> {
         Ok(())
     }
 
-    fn bytes(&self) -> u64 {
-        let all = self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals]);
-        all.map(Buffer::bytes).sum()
+    /// All of it.
+    fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
+        self.envelopes.iter().chain(&self.orders).chain([&self.counts, &self.totals])
+    }
+
+    fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
+        self.envelopes.iter_mut().chain(&mut self.orders).chain([&mut self.counts, &mut self.totals])
     }
 
     /// The first pass reads the batch as it came, the second what the first wrote, and what follows what the second wrote.
@@ -179,10 +183,15 @@ impl<M: Machine> Division<M> {
         Ok(())
     }
 
-    /// Bytes that were asked of the machine.
-    pub(crate) fn bytes(&self) -> u64 {
-        let sides = self.messages.bytes() + self.receives.bytes();
-        sides + self.segments.bytes() + self.ledger.bytes() + self.wildcards.bytes()
+    /// All of its memory.
+    pub(crate) fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
+        let sides = self.messages.buffers().chain(self.receives.buffers());
+        sides.chain([&self.segments, &self.ledger]).chain(self.wildcards.buffers())
+    }
+
+    pub(crate) fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
+        let sides = self.messages.buffers_mut().chain(self.receives.buffers_mut());
+        sides.chain([&mut self.segments, &mut self.ledger]).chain(self.wildcards.buffers_mut())
     }
 
     /// Starts matching all of a batch with each other, in MPI's order, by the whole machine: O(messages + receives), but all

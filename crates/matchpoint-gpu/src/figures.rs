@@ -10,7 +10,7 @@ use crate::matching::Algorithm;
 use crate::measure::{Fed, Mix, Posted, Rate, Run, fed, rate, rate_of_recorded, rate_of_whole_card};
 use crate::recorded::Recorded;
 
-/// Launches of which the median counts.
+/// Launches, or passes, of which the median counts.
 const LAUNCHES: usize = 7;
 
 /// The engine of the processor beside a kernel that is fed.
@@ -56,8 +56,14 @@ impl Figure {
             Figure::Matrix => {
                 "Full MPI order and wildcards by the matrix, one multiprocessor (the paper's Figure 4)"
             }
-            Figure::Partitioned => "Queues by source, one multiprocessor (Figure 5)",
-            Figure::Hash => "Hashing without order, one multiprocessor (Figure 6b)",
+            Figure::Partitioned => {
+                "Queues by source, one multiprocessor (Figure 5, there by as many blocks as have a thread for each entry; here one \
+                 block to a multiprocessor)"
+            }
+            Figure::Hash => {
+                "Hashing without order, one multiprocessor where none is named (Figure 6b, there of up to 32 blocks on it; here one \
+                 block to a multiprocessor)"
+            }
             Figure::Ordered => "Full MPI order by numbers within envelopes, one multiprocessor (ours)",
             Figure::Unexpected => {
                 "Unexpected messages and compaction, queues of 1024 entries, one multiprocessor (§VI-B)"
@@ -149,6 +155,11 @@ pub enum Measured {
 }
 
 impl Job {
+    /// Whether a card with so many multiprocessors has one for each block that is to have one to itself.
+    pub fn fits(&self, multiprocessors: u32) -> bool {
+        if let What::Stream(run) = &self.what { run.blocks <= multiprocessors.max(1) } else { true }
+    }
+
     /// Measures it.
     ///
     /// # Errors
@@ -157,7 +168,7 @@ impl Job {
         Ok(match &self.what {
             What::Stream(run) => Measured::Rate(rate(card, *run, LAUNCHES)?),
             What::WholeCard(mix) => Measured::Rate(rate_of_whole_card(card, *mix, LAUNCHES)?),
-            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE)?),
+            What::Fed(entries) => Measured::Fed(fed(card, *entries, BESIDE, LAUNCHES)?),
             What::Recorded { algorithm, batches, .. } => {
                 Measured::Rate(rate_of_recorded(card, *algorithm, batches, LAUNCHES)?)
             }

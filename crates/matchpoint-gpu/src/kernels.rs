@@ -80,7 +80,8 @@ impl Program {
             Layout::Packed => "",
             Layout::Wide => "#define WIDE\n",
         };
-        format!("{PRELUDE}{layout}{}\n{own}", include_str!("../kernels/batch.h"))
+        let words = if self == Program::Resident { SHARED_WORDS } else { "" };
+        format!("{PRELUDE}{words}{layout}{}\n{own}", include_str!("../kernels/batch.h"))
     }
 }
 
@@ -95,6 +96,29 @@ const PRELUDE: &str = "#define SHARED(type, name) extern __shared__ type name[]\
                            else\n\
                                asm volatile(\"bar.sync %0, %1;\" ::\"r\"(team), \"r\"(threads) : \"memory\");\n\
                        }\n";
+
+/// One word that the host, or another block, writes and reads meanwhile: whole, and what was written before it is there with it. Before
+/// [`Program::Resident`] alone.
+const SHARED_WORDS: &str = "static __device__ inline unsigned long long load_acquire(const unsigned long long *at)\n\
+                            {\n\
+                                unsigned long long word;\n\
+                                asm volatile(\"ld.acquire.sys.u64 %0, [%1];\" : \"=l\"(word) : \"l\"(at) : \"memory\");\n\
+                                return word;\n\
+                            }\n\
+                            static __device__ inline unsigned load_acquire(const unsigned *at)\n\
+                            {\n\
+                                unsigned word;\n\
+                                asm volatile(\"ld.acquire.sys.u32 %0, [%1];\" : \"=r\"(word) : \"l\"(at) : \"memory\");\n\
+                                return word;\n\
+                            }\n\
+                            static __device__ inline void store_release(unsigned long long *at, unsigned long long word)\n\
+                            {\n\
+                                asm volatile(\"st.release.sys.u64 [%0], %1;\" ::\"l\"(at), \"l\"(word) : \"memory\");\n\
+                            }\n\
+                            static __device__ inline void store_release(unsigned *at, unsigned word)\n\
+                            {\n\
+                                asm volatile(\"st.release.sys.u32 [%0], %1;\" ::\"l\"(at), \"r\"(word) : \"memory\");\n\
+                            }\n";
 
 /// A function that a card runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

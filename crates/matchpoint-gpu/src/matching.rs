@@ -199,10 +199,20 @@ impl<M: Machine> Loaded<M> {
         if self.has_opens() { self.opens.address() } else { 0 }
     }
 
-    /// Bytes that were asked of the machine.
-    pub(crate) fn bytes(&self) -> u64 {
-        let all = [&self.messages, &self.receives, &self.opens, &self.segments, &self.matched, &self.ledger];
-        all.into_iter().map(Buffer::bytes).sum()
+    /// All of its memory.
+    fn buffers(&self) -> [&Buffer<M>; 6] {
+        [&self.messages, &self.receives, &self.opens, &self.segments, &self.matched, &self.ledger]
+    }
+
+    fn buffers_mut(&mut self) -> [&mut Buffer<M>; 6] {
+        [
+            &mut self.messages,
+            &mut self.receives,
+            &mut self.opens,
+            &mut self.segments,
+            &mut self.matched,
+            &mut self.ledger,
+        ]
     }
 
     /// Starts matching each segment by itself. `seed` is of the hash functions: unknown to peers. Blocks have fewer threads than
@@ -308,12 +318,14 @@ pub fn match_batch<M: Machine>(
 pub struct Matcher<M: Machine> {
     loaded: Loaded<M>,
     division: Division<M>,
+    /// The most bytes of the machine that it had at once for the last batch.
+    last_bytes: u64,
 }
 
 impl<M: Machine> Default for Matcher<M> {
     /// Without any memory.
     fn default() -> Self {
-        Matcher { loaded: Loaded::default(), division: Division::default() }
+        Matcher { loaded: Loaded::default(), division: Division::default(), last_bytes: 0 }
     }
 }
 
@@ -323,7 +335,8 @@ impl<M: Machine> Matcher<M> {
     /// The machine is the same each time.
     ///
     /// # Errors
-    /// The machine failed, or has not enough memory.
+    /// The machine failed, or has not enough memory: of what the batch took nothing is kept, and what there was before is there, or less
+    /// where the machine has no longer as much.
     ///
     /// # Panics
     /// A receive leaves open what the algorithm [demands](Algorithm::demands) that none does.
@@ -334,7 +347,23 @@ impl<M: Machine> Matcher<M> {
         batch: &Batch,
         seed: u64,
     ) -> Result<Vec<u32>, M::Error> {
-        let Matcher { loaded, division } = self;
+        let matched = self.matched(machine, algorithm, batch, seed);
+        // Buffers grow one after the other: whoever came to none has no more than before.
+        self.last_bytes = self.buffers().map(Buffer::most_bytes).sum();
+        let is_refused = matched.is_err();
+        self.buffers_mut()
+            .for_each(|buffer| if is_refused { buffer.unsettle(machine) } else { buffer.settle() });
+        matched
+    }
+
+    fn matched(
+        &mut self,
+        machine: &M,
+        algorithm: Algorithm,
+        batch: &Batch,
+        seed: u64,
+    ) -> Result<Vec<u32>, M::Error> {
+        let Matcher { loaded, division, .. } = self;
         let (messages, receives) = (batch.message_count(), batch.receive_count());
         let entries = messages.max(receives);
         if algorithm == Algorithm::Partitioned {
@@ -366,9 +395,22 @@ impl<M: Machine> Matcher<M> {
         loaded.matched(machine)
     }
 
+    fn buffers(&self) -> impl Iterator<Item = &Buffer<M>> {
+        self.loaded.buffers().into_iter().chain(self.division.buffers())
+    }
+
+    fn buffers_mut(&mut self) -> impl Iterator<Item = &mut Buffer<M>> {
+        self.loaded.buffers_mut().into_iter().chain(self.division.buffers_mut())
+    }
+
     /// Bytes that were asked of the machine, and are kept.
     pub fn bytes(&self) -> u64 {
-        self.loaded.bytes() + self.division.bytes()
+        self.buffers().map(Buffer::bytes).sum()
+    }
+
+    /// The most bytes of the machine that it had at once for the last batch, also if that was refused.
+    pub fn last_bytes(&self) -> u64 {
+        self.last_bytes
     }
 }
 

@@ -15,6 +15,7 @@ use crate::compaction::Compaction;
 use crate::division::Division;
 use crate::machine::Grid;
 use crate::matching::{Algorithm, Loaded};
+use crate::patience::PATIENCE;
 use crate::recorded::Recorded;
 use crate::resident::{self, CAPACITY, Resident};
 
@@ -156,7 +157,7 @@ pub struct Run {
     pub algorithm: Algorithm,
     /// What is matched.
     pub mix: Mix,
-    /// Blocks: each has a multiprocessor for itself, as long as there are enough.
+    /// Blocks: each has a multiprocessor for itself, as long as there are enough. None shares one with another of the same measurement.
     pub blocks: u32,
     /// Whether what is left is put together after each batch, for the next to begin with.
     pub compacts: bool,
@@ -191,10 +192,7 @@ const QUEUES: usize = 32;
 /// The same of the batches of an application, by one multiprocessor; its receives [suit](Recorded::suits) the algorithm.
 ///
 /// # Errors
-/// The card failed.
-///
-/// # Panics
-/// It did not find as many pairs as there are.
+/// The card failed, or did not find as many pairs as there are ([`CardError::Wrong`]).
 pub fn rate_of_recorded(
     card: &Card,
     algorithm: Algorithm,
@@ -205,7 +203,7 @@ pub fn rate_of_recorded(
     let threads = algorithm.threads(recorded.batches() * queues, recorded.mean_entries().ceil() as usize);
     let grid = Grid { blocks: 1, threads };
     let rate = rate_of_stream(card, algorithm, &recorded.stream(queues), grid, false, launches)?;
-    assert_eq!(rate.matches, recorded.matches, "{}", algorithm.name());
+    found(rate.matches, recorded.matches)?;
     Ok(rate)
 }
 
@@ -266,30 +264,34 @@ pub fn rate_of_whole_card(card: &Card, mix: Mix, launches: usize) -> Result<Rate
 pub struct Fed {
     /// Messages, and receives, of a batch.
     pub entries: usize,
-    /// Matches per second, fed by the host, as many batches under way as the ring has room for.
-    pub by_host: f64,
-    /// Matches per second, fed by another block of the card.
-    pub by_card: f64,
-    /// Nanoseconds from handing a batch over to having its pairs, nothing else under way: the median, and the 99th percentile.
+    /// Passes over all batches, after one that is not counted: what the rates are of. One, in earlier results.
+    pub passes: usize,
+    /// Fed by the host, as many batches under way as the ring has room for.
+    pub by_host: Rate,
+    /// Fed by another block of the card.
+    pub by_card: Rate,
+    /// Nanoseconds from handing a batch over to having its pairs, nothing else under way: the median, and the 99th percentile, of all
+    /// that are counted.
     pub latency_ns: (f64, f64),
-    /// Matches per second of an engine of the processor, given the same: its name, and the rate.
-    pub engine: (String, f64),
+    /// An engine of the processor, given the same: its name, and the rate.
+    pub engine: (String, Rate),
 }
 
-/// Batches handed over one by one, of which the latency is the median.
+/// Batches handed over one by one in a pass.
 const LATENCIES: usize = 1000;
 
 /// Batches of so many entries through a kernel that stays, beside an engine of the processor: each receive is posted before
-/// the messages of its batch arrive, and all are matched.
+/// the messages of its batch arrive, and all are matched; in `passes` passes after one that is not counted.
 ///
 /// # Errors
-/// The card failed, or there is no such engine.
+/// The card failed, or did not match all ([`CardError::Wrong`]).
 ///
 /// # Panics
-/// More entries than a batch may have; or card and engine do not match the same.
-pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> {
+/// More entries than a batch may have; or there is no such engine, or that does not match all.
+pub fn fed(card: &Card, entries: usize, engine: &str, passes: usize) -> Result<Fed, CardError> {
     // As many as a card may be fed at once.
     let batches = (CAPACITY / entries).min(4096);
+    let matches = batches * entries;
     let mix = Mix::of(entries);
     let (stream, segments) = mix.stream(batches, 1);
     let singles: Vec<Batch> = segments
@@ -303,17 +305,55 @@ pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> 
         })
         .collect();
     let mut resident = Resident::start(card, stream.layout(), 1)?;
-    let mut latencies = Vec::new();
-    let mut pairs = 0;
+    let (mut latencies, mut by_host) = (Vec::new(), Vec::new());
+    for pass in 0..=passes {
+        let (latencies_here, nanoseconds) = pass_by_host(&mut resident, &singles, matches)?;
+        if pass > 0 {
+            latencies.extend(latencies_here);
+            by_host.push(nanoseconds);
+        }
+    }
+    resident.stop()?;
+    let mut by_card = Vec::new();
+    for pass in 0..=passes {
+        let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1, PATIENCE)?;
+        found(last, entries)?;
+        if pass > 0 {
+            by_card.push(nanoseconds);
+        }
+    }
+    let by_engine: Vec<f64> = (0..=passes).map(|_| pass_of_engine(engine, mix, batches)).skip(1).collect();
+    latencies.sort_by(f64::total_cmp);
+    Ok(Fed {
+        entries,
+        passes,
+        by_host: Rate::of(matches, by_host),
+        by_card: Rate::of(matches, by_card),
+        latency_ns: (latencies[latencies.len() / 2], latencies[latencies.len() * 99 / 100]),
+        engine: (engine.to_owned(), Rate::of(matches, by_engine)),
+    })
+}
+
+/// Whether all pairs were found that there are.
+fn found(pairs: usize, expected: usize) -> Result<(), CardError> {
+    if pairs == expected { Ok(()) } else { Err(CardError::Wrong(pairs, expected)) }
+}
+
+/// Nanoseconds of batches handed over one by one, and of all of them, as many under way as there is room for. They leave nothing.
+fn pass_by_host(
+    resident: &mut Resident,
+    singles: &[Batch],
+    matches: usize,
+) -> Result<(Vec<f64>, f64), CardError> {
+    let mut latencies = Vec::with_capacity(LATENCIES);
     for batch in singles.iter().cycle().take(LATENCIES) {
         let begin = Instant::now();
         resident.feed(batch);
         resident.take(|_, _| {})?;
         latencies.push(begin.elapsed().as_nanos() as f64);
     }
-    latencies.sort_by(f64::total_cmp);
-    let begin = Instant::now();
-    for batch in &singles {
+    let (begin, mut pairs) = (Instant::now(), 0);
+    for batch in singles {
         if !resident.has_room(batch) {
             pairs += resident.take(|_, _| {})?;
         }
@@ -322,41 +362,29 @@ pub fn fed(card: &Card, entries: usize, engine: &str) -> Result<Fed, CardError> 
     while resident.under_way() > 0 {
         pairs += resident.take(|_, _| {})?;
     }
-    let by_host = pairs as f64 / begin.elapsed().as_secs_f64();
-    resident.stop()?;
-    assert_eq!(pairs, batches * entries, "all are matched");
-    let (nanoseconds, last) = resident::fed_by_card(card, &stream, entries, 1)?;
-    assert_eq!(last, entries, "all of the last batch are matched");
-    Ok(Fed {
-        entries,
-        by_host,
-        by_card: (batches * entries) as f64 / nanoseconds * 1e9,
-        latency_ns: (latencies[latencies.len() / 2], latencies[latencies.len() * 99 / 100]),
-        engine: (engine.to_owned(), rate_of_engine(engine, mix, batches)),
-    })
+    let nanoseconds = begin.elapsed().as_nanos() as f64;
+    found(pairs, matches)?;
+    Ok((latencies, nanoseconds))
 }
 
-/// Matches per second of an engine of the processor on the same stream, the better of two times.
-fn rate_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
+/// Nanoseconds of an engine of the processor for the same stream.
+fn pass_of_engine(engine: &str, mix: Mix, batches: usize) -> f64 {
     let (envelopes, selectors, segments) = mix.entries(batches, 1);
-    let mut best = f64::MAX;
-    for _ in 0..2 {
-        let mut engine = matchpoint::engines::create(engine).expect("an engine of that name");
-        let begin = Instant::now();
-        for segment in &segments {
-            for at in segment.receive..segment.receive_end {
-                let receive = matchpoint::Receive::new(RecvId(u64::from(at)), selectors[at as usize]);
-                engine.post(receive).expect("engines take this");
-            }
-            for at in segment.message..segment.message_end {
-                let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
-                engine.arrive(message).expect("engines take this");
-            }
+    let mut engine = matchpoint::engines::create(engine).expect("an engine of that name");
+    let begin = Instant::now();
+    for segment in &segments {
+        for at in segment.receive..segment.receive_end {
+            let receive = matchpoint::Receive::new(RecvId(u64::from(at)), selectors[at as usize]);
+            engine.post(receive).expect("engines take this");
         }
-        best = best.min(begin.elapsed().as_secs_f64());
-        assert_eq!(engine.posted_len(), 0, "all are matched");
+        for at in segment.message..segment.message_end {
+            let message = matchpoint::Message::new(MsgId(u64::from(at)), envelopes[at as usize]);
+            engine.arrive(message).expect("engines take this");
+        }
     }
-    (batches * mix.entries) as f64 / best
+    let nanoseconds = begin.elapsed().as_nanos() as f64;
+    assert_eq!(engine.posted_len(), 0, "all are matched");
+    nanoseconds
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytemuck::{Pod, Zeroable};
@@ -20,8 +20,8 @@ pub const SLOT_ENTRIES: usize = 1024;
 const SLOTS: usize = 8;
 /// Messages, and receives, that may wait for each other.
 pub const CAPACITY: usize = 1 << 16;
-/// From the count of batches that were fed to the word that says whether to stop.
-const STOP_OFFSET: usize = 4;
+/// Above the count of batches that were fed: the kernel is to stop.
+const STOP: u64 = 1 << 32;
 
 /// `Queue` of `kernels/resident.cu`.
 #[repr(C)]
@@ -167,6 +167,12 @@ impl Mapped {
         // SAFETY: within the memory, aligned as `Shape` lays it out, and only ever used as an atomic word, as by the card.
         unsafe { self.at.add(offset).cast().as_ref() }
     }
+
+    /// The long word at an offset: `fed`, or the counts of a slot.
+    fn long_word(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: as above.
+        unsafe { self.at.add(offset).cast().as_ref() }
+    }
 }
 
 impl Drop for Mapped {
@@ -234,8 +240,8 @@ impl Resident {
     /// Starts it: one block, which stays on one multiprocessor until this is dropped.
     ///
     /// # Errors
-    /// The driver failed, or would wait for the end of the kernel: as it starts it ([`CardError::IsBlocking`]), or another that stays as
-    /// it loads it ([`CardError::IsStaying`]).
+    /// The driver failed; or it would wait for the end of the kernel: as it starts it ([`CardError::IsBlocking`]), or another that stays
+    /// as it loads it ([`CardError::IsStaying`]); or it would end the kernel ([`CardError::IsWatched`]).
     pub fn start(card: &Card, layout: Layout, seed: u64) -> Result<Self, CardError> {
         let shape = Shape::of(layout);
         card.bind()?;
@@ -315,11 +321,10 @@ impl Resident {
 
     fn ring_up(&mut self, messages: u32, receives: u32) {
         let counts = self.shape.counts + self.fed as usize % SLOTS * 8;
-        self.ring().word(counts).store(messages, Ordering::Relaxed);
-        self.ring().word(counts + 4).store(receives, Ordering::Relaxed);
+        self.ring().long_word(counts).store(of_counts(messages, receives), Ordering::Relaxed);
         self.fed = self.fed.wrapping_add(1);
-        // Seen by the kernel's reading of `fed`, which it does before it reads the rest.
-        self.ring().word(self.shape.fed).store(self.fed, Ordering::Release);
+        // Partner: `load_acquire(resident.fed)` of `match_resident`, which reads the slot after it.
+        self.ring().long_word(self.shape.fed).store(u64::from(self.fed), Ordering::Release);
     }
 
     /// Waits for the oldest batch under way; `each` is given the pairs, receive and message, in the order of posting.
@@ -331,7 +336,7 @@ impl Resident {
     /// No batch is under way.
     pub fn take(&mut self, mut each: impl FnMut(u32, u32)) -> Result<usize, CardError> {
         assert!(self.under_way() > 0, "nothing is under way");
-        // Written by the kernel after the pairs.
+        // Partner: `store_release(resident.done, …)` of `match_resident`, which has written the pairs before it.
         let is_done = || self.ring().word(self.shape.done).load(Ordering::Acquire) != self.done;
         let answered = answered(PATIENCE, is_done, || self.lent().card.has_ended());
         self.is_lost = answered.is_err();
@@ -363,8 +368,8 @@ impl Resident {
 
     fn end(&mut self) -> Result<(), CardError> {
         let Some(lent) = self.lent.take() else { return Ok(()) };
-        // Seen by the kernel's reading of `fed`, which lies beside it.
-        lent.ring.word(self.shape.fed + STOP_OFFSET).store(1, Ordering::Release);
+        // Partner: as of `ring_up`; the count beside it is what was fed.
+        lent.ring.long_word(self.shape.fed).store(STOP | u64::from(self.fed), Ordering::Release);
         let patience = if self.is_lost { Duration::ZERO } else { PATIENCE };
         // Asked, and not told by an event: that would wait in a queue of the card's that the application's streams may share.
         let ended = has_come(patience, || lent.card.has_ended());
@@ -374,6 +379,11 @@ impl Resident {
         std::mem::forget(lent);
         ended.and(Err(CardError::Driver("ending a kernel that stays", "it does not end".to_owned())))
     }
+}
+
+/// How many messages and receives a slot has, as the kernel reads it: one word.
+fn of_counts(messages: u32, receives: u32) -> u64 {
+    u64::from(receives) << 32 | u64::from(messages)
 }
 
 impl Drop for Resident {
@@ -410,9 +420,9 @@ pub fn fed_at_once<M: Machine>(
         put(envelope_slot, bytemuck::cast_slice(messages));
         put(shape.receives + envelope_slot, bytemuck::cast_slice(receives));
         put(shape.opens + slot * SLOT_ENTRIES * 8 * layout.open_words(), bytemuck::cast_slice(opens));
-        put(shape.counts + slot * 8, bytemuck::bytes_of(&counts.map(|count| count as u32)));
+        put(shape.counts + slot * 8, bytemuck::bytes_of(&of_counts(counts[0] as u32, counts[1] as u32)));
     }
-    put(shape.fed, bytemuck::bytes_of(&[batches.len() as u32, 1]));
+    put(shape.fed, bytemuck::bytes_of(&(STOP | batches.len() as u64)));
     let ring = machine.copied(&bytes)?;
     let queues = Queues::new(machine, layout)?;
     let arguments = queues.arguments(ring.address(), shape, seed);
@@ -429,74 +439,139 @@ pub fn fed_at_once<M: Machine>(
     Ok((0..batches.len()).map(of).collect())
 }
 
-/// Nanoseconds that a kernel that stays needs for batches of one stream that another block of the card feeds it, one after
-/// the other; and the pairs of the last.
+/// A ring in the memory of a machine, batches that lie there, and what feeds these into it: for a kernel that stays whose batches come
+/// from the machine itself.
+#[derive(Debug)]
+struct Lying<M: Machine> {
+    layout: Layout,
+    shape: Shape,
+    ring: M::Memory,
+    _queues: Queues<M>,
+    _batches: [M::Memory; 3],
+    arguments: Arguments,
+    feed: Feed,
+}
+
+impl<M: Machine> Lying<M> {
+    /// # Panics
+    /// As of [`fed_by_card`].
+    fn new(machine: &M, stream: &Batch, entries: usize, seed: u64) -> Result<Self, M::Error> {
+        assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
+        assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
+        let (layout, batches) = (stream.layout(), stream.message_count() / entries);
+        assert!(batches > 0, "nobody would say that it is to stop");
+        let shape = Shape::of(layout);
+        let (messages, receives, opens) = stream.words();
+        let copied = |words: &[u64]| machine.copied(bytemuck::cast_slice(words));
+        let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
+        let ring = machine.allocate(shape.bytes)?;
+        let queues = Queues::new(machine, layout)?;
+        let arguments = queues.arguments(ring.address(), shape, seed);
+        let feed = Feed {
+            messages: lying[0].address(),
+            receives: lying[1].address(),
+            opens: lying[2].address(),
+            ring_messages: arguments.messages,
+            ring_receives: arguments.receives,
+            ring_opens: arguments.opens,
+            ring_counts: arguments.counts,
+            fed: arguments.fed,
+            done: arguments.done,
+            batches: batches as u32,
+            entries: entries as u32,
+            slots: SLOTS as u32,
+            padding: 0,
+        };
+        Ok(Lying { layout, shape, ring, _queues: queues, _batches: lying, arguments, feed })
+    }
+
+    /// The pairs of the last batch, once all is done.
+    fn last(&self, machine: &M) -> Result<usize, M::Error> {
+        let mut ring = vec![0; self.shape.pair_counts + SLOTS * 4];
+        machine.read(&self.ring, &mut ring)?;
+        let slot = (self.feed.batches as usize - 1) % SLOTS;
+        let count = &ring[self.shape.pair_counts + 4 * slot..][..4];
+        Ok(u32::from_ne_bytes(count.try_into().expect("four bytes")) as usize)
+    }
+}
+
+/// The pairs of the last of the batches of one stream, eight at most, which a kernel of the machine puts into the ring before the one
+/// that stays begins: for machines that do one thing at a time.
 ///
 /// # Errors
-/// The driver failed.
+/// The machine failed.
 ///
 /// # Panics
-/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages; or all of them together are more than
+/// There are more than eight, or as of [`fed_by_card`].
+pub fn fed_by_itself<M: Machine>(
+    machine: &M,
+    threads: u32,
+    stream: &Batch,
+    entries: usize,
+    seed: u64,
+) -> Result<usize, M::Error> {
+    let lying = Lying::new(machine, stream, entries, seed)?;
+    assert!(lying.feed.batches as usize <= SLOTS, "nobody makes room for more");
+    let grid = Grid { blocks: 1, threads };
+    // SAFETY: as the sources say; all of it lives until `last` has seen both end.
+    unsafe {
+        machine.launch(Kernel::FeedResident, lying.layout, grid, &lying.feed)?;
+        machine.launch(Kernel::MatchResident, lying.layout, grid, &lying.arguments)?;
+    }
+    lying.last(machine)
+}
+
+/// Nanoseconds that a kernel that stays needs for batches of one stream that another block of the card feeds it, one after
+/// the other; and the pairs of the last. Neither is waited for longer than `patience`: who has not ended by then is given up, as by
+/// [`Resident::stop`].
+///
+/// # Errors
+/// The driver failed, or one of both does not end.
+///
+/// # Panics
+/// A batch has more than [`SLOT_ENTRIES`], or not as many receives as messages; there is none; or all of them together are more than
 /// [`CAPACITY`], as many as may be left.
 pub fn fed_by_card(
     card: &Card,
     stream: &Batch,
     entries: usize,
     seed: u64,
+    patience: Duration,
 ) -> Result<(f64, usize), CardError> {
     card.load(Kernel::FeedResident, stream.layout())?;
-    assert!(entries <= SLOT_ENTRIES && stream.message_count() == stream.receive_count());
-    assert!(stream.message_count() <= CAPACITY, "{} messages", stream.message_count());
-    let (layout, batches) = (stream.layout(), stream.message_count() / entries);
-    let shape = Shape::of(layout);
-    let (messages, receives, opens) = stream.words();
-    let copied = |words: &[u64]| card.copied(bytemuck::cast_slice(words));
-    let lying = [copied(messages)?, copied(receives)?, copied(opens)?];
-    let ring = card.allocate(shape.bytes)?;
-    let queues = Queues::new(card, layout)?;
-    let arguments = queues.arguments(ring.address(), shape, seed);
-    let feed = Feed {
-        messages: lying[0].address(),
-        receives: lying[1].address(),
-        opens: lying[2].address(),
-        ring_messages: arguments.messages,
-        ring_receives: arguments.receives,
-        ring_opens: arguments.opens,
-        ring_counts: arguments.counts,
-        fed: arguments.fed,
-        done: arguments.done,
-        batches: batches as u32,
-        entries: entries as u32,
-        slots: SLOTS as u32,
-        padding: 0,
-    };
+    // Streams of their own: what is given up has nothing of the caller's behind it.
+    let (staying, feeding) = (card.beside()?, card.beside()?);
+    let lying = Lying::new(&staying, stream, entries, seed)?;
+    // What was copied is there before anything of the other stream begins.
+    staying.wait()?;
+    let layout = lying.layout;
     let threads = Kernel::MatchResident.threads_within(card.shared_bytes_most(), 1024, layout);
-    let mut stay = None;
-    // SAFETY: as the sources say; all of it lives until both have ended.
-    let nanoseconds = unsafe {
-        card.timed_beside(
-            |card| {
-                let grid = Grid { blocks: 1, threads };
-                stay = Some(card.launch_to_stay(Kernel::MatchResident, layout, grid, &arguments)?);
-                Ok(())
-            },
-            |beside| {
-                let feeding = Grid { blocks: 1, threads: 1024 };
-                let fed = beside.launch(Kernel::FeedResident, layout, feeding, &feed);
-                if fed.is_err() {
-                    // Nobody else tells it to stop, and what is given back waits for it.
-                    beside.write_beside(&ring, shape.fed + STOP_OFFSET, &1u32.to_ne_bytes())?;
-                }
-                fed
-            },
-        )?
+    let begin = staying.moment()?;
+    let grid = Grid { blocks: 1, threads };
+    // SAFETY: as the sources say; all of it lives until both have ended, or for ever.
+    let stay = unsafe { staying.launch_to_stay(Kernel::MatchResident, layout, grid, &lying.arguments)? };
+    let feeds = Grid { blocks: 1, threads: 1024 };
+    // SAFETY: the same.
+    let fed = unsafe { feeding.launch(Kernel::FeedResident, layout, feeds, &lying.feed) };
+    let told = match &fed {
+        // Nobody else tells it to stop.
+        Err(_) => feeding.write_beside(&lying.ring, lying.shape.fed, &STOP.to_ne_bytes()),
+        Ok(()) => Ok(()),
     };
+    let ended = fed.and_then(|()| feeding.ends_within(patience, "feeding a kernel that stays"));
+    // Asked, and not told by an event, which waits for ever. What was not told to end is not waited for.
+    let is_told = told.is_ok() && feeding.has_ended() == Ok(true);
+    let patience = if is_told { patience } else { Duration::ZERO };
+    let end = if ended.is_ok() { Some(staying.moment()) } else { None };
+    if let Err(error) = staying.ends_within(patience, "ending a kernel that stays") {
+        // It may still write to its memory, and what is given back waits for it.
+        std::mem::forget((staying, feeding, lying, stay, begin, end));
+        return Err(ended.err().unwrap_or(error));
+    }
     drop(stay);
-    let mut last = vec![0; shape.pair_counts + SLOTS * 4];
-    card.read(&ring, &mut last)?;
-    let slot = (batches - 1) % SLOTS;
-    let count = &last[shape.pair_counts + 4 * slot..][..4];
-    Ok((nanoseconds, u32::from_ne_bytes(count.try_into().expect("four bytes")) as usize))
+    ended?;
+    let end = end.expect("both have ended")?;
+    Ok((staying.between(&begin, &end)?, lying.last(&staying)?))
 }
 
 #[cfg(test)]

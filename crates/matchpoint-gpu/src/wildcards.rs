@@ -105,10 +105,13 @@ impl<M: Machine> Wildcards<M> {
         self.count as usize
     }
 
-    /// Bytes that were asked of the machine.
-    pub fn bytes(&self) -> u64 {
-        let all = [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress];
-        all.into_iter().map(Buffer::bytes).sum()
+    /// All of its memory.
+    pub fn buffers(&self) -> [&Buffer<M>; 5] {
+        [&self.held, &self.oldest, &self.changed, &self.changed_in, &self.progress]
+    }
+
+    pub fn buffers_mut(&mut self) -> [&mut Buffer<M>; 5] {
+        [&mut self.held, &mut self.oldest, &mut self.changed, &mut self.changed_in, &mut self.progress]
     }
 
     /// Matches the parts with themselves and then the wildcard receives with what they may take. Waits for the machine.

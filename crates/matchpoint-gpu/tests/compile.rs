@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use cudarc::nvrtc::{CompileOptions, compile_ptx_with_opts};
 use libloading::Library;
 use matchpoint_gpu::batch::Layout;
 use matchpoint_gpu::compile::{CompileError, compile};
@@ -52,6 +53,36 @@ fn every_kernel_compiles_for_every_architecture() {
                 Err(error) => panic!("{program:?}, {layout:?}, {architecture}: {error}"),
             }
         }
+    }
+}
+
+/// What host and card move of a ring is one word each, acquired and released: two words of a read have no order, nor has a volatile one
+/// with what else is read.
+#[test]
+fn words_of_a_ring_are_moved_whole_and_in_order() {
+    let is_required = is_required();
+    if let Err(CompileError::Missing) = compile(Program::Resident, Layout::Packed, "sm_70") {
+        return assert!(!is_required);
+    }
+    for (arch, layout) in ARCHITECTURES.into_iter().flat_map(|arch| Layout::ALL.map(|layout| (arch, layout)))
+    {
+        // Of an architecture of its own, NVRTC gives the text that instructions are made of.
+        let arch = format!("--gpu-architecture={}", arch.replace("sm", "compute"));
+        let options = CompileOptions { options: vec!["--std=c++17".to_owned(), arch], ..Default::default() };
+        let text = compile_ptx_with_opts(Program::Resident.source(layout), options).unwrap().to_src();
+        let (stays, feeds) = text.split_once(".entry feed_resident").expect("it comes last");
+        let stays = stays.split_once(".entry match_resident").expect("it is there").1;
+        for (kernel, moved) in [
+            (stays, ["ld.acquire.sys.u64", "st.release.sys.u32"]),
+            (feeds, ["ld.acquire.sys.u32", "st.release.sys.u64"]),
+        ] {
+            for word in moved {
+                assert!(kernel.contains(word), "{layout:?} has no {word}");
+            }
+        }
+        // A table of shared memory is read so by its own block.
+        let volatile = text.lines().filter(|line| line.contains(".volatile.") && !line.contains(".shared."));
+        assert_eq!(volatile.collect::<Vec<_>>(), Vec::<&str>::new(), "{layout:?}");
     }
 }
 

@@ -88,6 +88,18 @@ impl Driver {
         unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_compiler").unwrap()(never.into()) }
     }
 
+    /// A kernel that feeds another does not end, and feeds nothing; otherwise it ends at once, and feeds nothing either.
+    fn feeds_never(&self, never: bool) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_feeder").unwrap()(never.into()) }
+    }
+
+    /// The card says that kernels which run for long are ended.
+    fn watches(&self) {
+        // SAFETY: the function's signature.
+        unsafe { self.0.get::<extern "C" fn(c_int)>(b"played_watchdog").unwrap()(1) }
+    }
+
     /// Kernels that stay and have not ended.
     fn staying(&self) -> c_int {
         // SAFETY: the function's signature.
@@ -99,6 +111,15 @@ impl Driver {
 fn batch() -> Batch {
     Batch::of(&[Envelope::new(ContextId(0), Rank(1), Tag(2))], &[])
 }
+
+/// Eight batches of eight messages, and as many receives.
+fn eight_batches() -> Batch {
+    let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
+    Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)))
+}
+
+/// More than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 const OUT_OF_MEMORY: c_int = 2;
 const STUB_LIBRARY: c_int = 34;
@@ -161,15 +182,51 @@ fn a_kernel_that_nobody_feeds_is_told_to_end() {
     played("a_kernel_that_nobody_feeds_is_told_to_end", |driver| {
         let card = Card::open(0).unwrap();
         driver.fails("feed_resident", OUT_OF_MEMORY);
-        let envelopes = [Envelope::new(ContextId(0), Rank(1), Tag(2)); 64];
-        let stream = Batch::of(&envelopes, &envelopes.map(|envelope| Selector::exactly(&envelope)));
-        let error = fed_by_card(&card, &stream, 8, 1).unwrap_err();
+        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
         assert!(matches!(error, CardError::Memory("starting a kernel", _)), "{error:?}");
         let begin = Instant::now();
         while driver.staying() > 0 {
             assert!(begin.elapsed() < Duration::from_secs(60), "nobody told it");
             std::thread::yield_now();
         }
+    });
+}
+
+/// Who feeds, and who is fed: neither is waited for for ever, and what the caller starts afterwards waits for neither.
+#[test]
+fn who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience() {
+    played("who_feeds_or_is_fed_on_the_card_is_waited_for_with_patience", |driver| {
+        let card = Card::open(0).unwrap();
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        for (never, what) in [(true, "feeding a kernel that stays"), (false, "ending a kernel that stays")] {
+            driver.feeds_never(never);
+            let staying = driver.staying();
+            let error = fed_by_card(&card, &eight_batches(), 8, 1, Duration::from_millis(20)).unwrap_err();
+            assert_eq!(error, CardError::Driver(what, "it does not end".to_owned()));
+            assert_eq!(driver.staying(), staying + 1, "nobody told it to end");
+            match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
+        }
+        // It counts as one that stays.
+        let error = match_batch(&card, Algorithm::Hash, &batch(), 1).unwrap_err();
+        assert_eq!(error, CardError::IsStaying("match_hash"));
+    });
+}
+
+/// It would be ended after seconds, with all that the process has on the card.
+#[test]
+fn a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long() {
+    played("a_kernel_does_not_stay_where_the_driver_ends_those_that_run_for_long", |driver| {
+        let card = Card::open(0).unwrap();
+        driver.watches();
+        assert_eq!(Resident::start(&card, Layout::Packed, 1).unwrap_err(), CardError::IsWatched);
+        let error = fed_by_card(&card, &eight_batches(), 8, 1, PATIENCE).unwrap_err();
+        assert_eq!((&error, driver.staying()), (&CardError::IsWatched, 0));
+        assert_eq!((driver.calls("match_resident"), driver.calls("feed_resident")), (0, 0));
+        assert_eq!(driver.calls("cuMemHostAlloc"), driver.calls("cuMemFreeHost"));
+        let said = error.to_string();
+        assert!(said.contains("run for seconds") && said.contains("take a card without a display"), "{said}");
+        // What ends is matched there.
+        match_batch(&card, Algorithm::Matrix, &batch(), 1).unwrap();
     });
 }
 

@@ -6,7 +6,7 @@ mod emulation;
 mod laws;
 
 use std::fmt::{self, Display};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use emulation::{Emulation, HostMemory, Stopped};
@@ -63,6 +63,8 @@ struct Failing {
     asked: AtomicU32,
     /// Bytes that it was asked for, each time.
     asked_for: Mutex<Vec<usize>>,
+    /// Bytes that it gives at once; more it has not.
+    most_bytes: AtomicUsize,
 }
 
 impl Failing {
@@ -79,6 +81,7 @@ impl Failing {
 enum Failed {
     Gone,
     Taken,
+    Memory,
 }
 
 impl Display for Failed {
@@ -86,6 +89,7 @@ impl Display for Failed {
         f.write_str(match self {
             Failed::Gone => "the card fell off the bus",
             Failed::Taken => "something else has the card",
+            Failed::Memory => "there is not as much",
         })
     }
 }
@@ -104,6 +108,9 @@ impl Machine for Failing {
 
     fn allocate(&self, bytes: usize) -> Result<HostMemory, Failed> {
         self.asked_for.lock().unwrap().push(bytes);
+        if bytes > self.most_bytes.load(Ordering::Relaxed) {
+            return Err(Failed::Memory);
+        }
         Ok(self.inner.allocate(bytes)?)
     }
 
@@ -133,7 +140,11 @@ impl Machine for Failing {
     }
 
     fn lasts(error: &Failed) -> Lasts {
-        if let Failed::Taken = error { Lasts::WhileOccupied } else { Lasts::ForGood }
+        match error {
+            Failed::Gone => Lasts::ForGood,
+            Failed::Taken => Lasts::WhileOccupied,
+            Failed::Memory => Lasts::UntilMemory,
+        }
     }
 
     fn is_occupied(&self) -> bool {
@@ -168,6 +179,7 @@ fn machine() -> Option<Arc<Failing>> {
         turns: AtomicU32::new(0),
         asked: AtomicU32::new(0),
         asked_for: Mutex::default(),
+        most_bytes: AtomicUsize::new(usize::MAX),
     }))
 }
 
@@ -295,6 +307,47 @@ fn memory_of_the_machine_is_kept_and_counted() {
         // As many queues by source as of 101.
         assert_eq!(asked(128).0, Vec::<usize>::new(), "{}", algorithm.name());
         assert!(asked(1000).0.contains(&8000), "more than twice, if so much is needed");
+    }
+}
+
+/// A refusal changes nothing: what a batch took of the machine before it was refused is given back, what there was is there, and the
+/// most that was held is what was held, then or ever.
+#[test]
+fn a_batch_that_is_refused_leaves_the_memory_of_the_machine_as_it_was() {
+    let Some(machine) = machine() else { return };
+    machine.left.store(u32::MAX, Ordering::Relaxed);
+    for algorithm in Algorithm::ALL {
+        machine.most_bytes.store(usize::MAX, Ordering::Relaxed);
+        let mut engine = KernelEngine::new(machine.clone(), algorithm);
+        let mut out = Vec::new();
+        let messages = |count: u64| -> Vec<Message> { (0..count).map(|tag| message(tag, tag)).collect() };
+        (0..100).for_each(|id| assert_eq!(engine.post(receive(id, Wild::Is(Rank(1)), id)), Ok(None)));
+        engine.arrive_batch(&messages(100), &mut out).unwrap();
+        assert!(out.iter().all(Option::is_some));
+        (0..4000).for_each(|id| assert_eq!(engine.post(receive(id, Wild::Is(Rank(1)), id)), Ok(None)));
+        let before = engine.footprint();
+        let mut peak = before.peak_bytes;
+        // The messages fit, the receives do not.
+        machine.most_bytes.store(20_000, Ordering::Relaxed);
+        for _ in 0..2 {
+            machine.asked_for.lock().unwrap().clear();
+            assert_eq!(engine.arrive_batch(&messages(2000), &mut out), Err(Refused::Memory));
+            assert!(machine.asked_for.lock().unwrap().contains(&16_000), "messages had memory");
+            let after = engine.footprint();
+            assert_eq!(after.now_bytes(), before.now_bytes(), "{}", algorithm.name());
+            assert_eq!(after.peak_bytes, before.now_bytes() + 16_000 - 800, "{}", algorithm.name());
+            assert!(after.peak_bytes >= peak, "it fell");
+            peak = after.peak_bytes;
+        }
+        assert_eq!((engine.posted_len(), engine.unexpected_len(), out.len()), (4000, 0, 100));
+        // A receive that nothing meets but the messages of a small batch: the memory of before suffices.
+        let mut left = matchpoint::Drained::default();
+        engine.close(HERE, &mut left);
+        (0..100).for_each(|id| assert_eq!(engine.post(receive(id, Wild::Is(Rank(1)), id)), Ok(None)));
+        machine.asked_for.lock().unwrap().clear();
+        engine.arrive_batch(&messages(100), &mut out).unwrap();
+        assert_eq!(*machine.asked_for.lock().unwrap(), Vec::<usize>::new(), "{}", algorithm.name());
+        assert!(out[100..].iter().all(Option::is_some) && engine.footprint().peak_bytes >= peak);
     }
 }
 

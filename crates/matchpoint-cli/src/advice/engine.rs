@@ -3,7 +3,7 @@
 use matchpoint_replay::measurements::EngineMeasurements;
 
 use super::{Advice, Case, change};
-use crate::derived::cost_ns;
+use crate::derived::{cost_ns, who};
 use crate::format;
 use crate::verdict::{Answer, FASTER, NEGLIGIBLE, REFERENCE};
 
@@ -45,12 +45,12 @@ pub fn other_engine(case: &Case<'_>) -> Option<Advice> {
     change(
         "Another engine would help",
         format!(
-            "At rank {} `{}` spends {} on the same messages where `{}` spends {} ({} times less): it would save {} of \
+            "At rank {} {} spends {} on the same messages where {} spends {} ({} times less): it would save {} of \
              the run time. Its largest table there is {}, against {}.",
             case.verdict.rank,
-            best.name,
+            who(best),
             format::duration_ns(cost(best)),
-            first.name,
+            who(first),
             format::duration_ns(cost(first)),
             format::digits(factor),
             format::share(saved),
@@ -65,10 +65,10 @@ fn none_better(case: &Case<'_>, first: &EngineMeasurements, others: usize) -> Op
     change(
         "No replayed engine is better",
         format!(
-            "None of the {} replayed beside `{}` is {FASTER} times as fast at rank {}. What helps is fewer or \
+            "None of the {} replayed beside {} is {FASTER} times as fast at rank {}. What helps is fewer or \
              shorter searches: see the findings below.",
             format::counted(others as u64, "engine"),
-            first.name,
+            who(first),
             case.verdict.rank
         ),
         vec![("engines", others as f64)],

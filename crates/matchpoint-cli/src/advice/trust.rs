@@ -3,7 +3,7 @@
 use matchpoint_replay::Arrivals;
 
 use super::{Advice, Case, trust};
-use crate::derived::{late_share, ratio, times_slower};
+use crate::derived::{late_share, ratio, times_slower, who};
 use crate::doubt::{if_all_searched, is_mostly_setup};
 use crate::format;
 use crate::verdict::{SLOWER, setup_left_out};
@@ -108,7 +108,7 @@ fn capital(sentence: &str) -> String {
 
 pub fn too_large(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.too_large);
-    let named: Vec<_> = engines.map(|engine| format!("`{}`", engine.name)).collect();
+    let named: Vec<_> = engines.map(who).collect();
     if named.is_empty() {
         return None;
     }
@@ -160,15 +160,15 @@ pub fn timed_counting(case: &Case<'_>) -> Option<Advice> {
 pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
     let wrong: Vec<_> = case.measurements.engines.iter().filter(|engine| engine.disagreements > 0).collect();
     let first = wrong.first()?;
-    let names: Vec<_> = wrong.iter().map(|engine| format!("`{}`", engine.name)).collect();
+    let names: Vec<_> = wrong.iter().copied().map(who).collect();
     trust(
         "An engine is wrong",
         format!(
-            "{} matched otherwise than MPI's rule asks ({} under `{}`). Do not use these figures, and please report \
+            "{} matched otherwise than MPI's rule asks ({} under {}). Do not use these figures, and please report \
              the trace.",
             names.join(", "),
             format::counted(first.disagreements, "operation"),
-            first.name
+            who(first)
         ),
         vec![("disagreements", first.disagreements as f64)],
     )
@@ -176,7 +176,7 @@ pub fn disagreement(case: &Case<'_>) -> Option<Advice> {
 
 pub fn full(case: &Case<'_>) -> Option<Advice> {
     let engines = case.measurements.engines.iter().filter(|engine| engine.full);
-    let full: Vec<_> = engines.map(|engine| format!("`{}`", engine.name)).collect();
+    let full: Vec<_> = engines.map(who).collect();
     if full.is_empty() {
         return None;
     }
@@ -199,7 +199,7 @@ pub fn sampled(case: &Case<'_>) -> Option<Advice> {
         .iter()
         .filter(|engine| engine.sampled < 1.0 && !engine.full && !engine.too_large);
     let stopped: Vec<_> =
-        engines.map(|engine| format!("`{}` ({})", engine.name, format::share(engine.sampled))).collect();
+        engines.map(|engine| format!("{} ({})", who(engine), format::share(engine.sampled))).collect();
     let sampled = case.measurements.engines.iter().filter(|engine| !engine.full).map(|engine| engine.sampled);
     let least = sampled.fold(1.0, f64::min);
     if stopped.is_empty() {

@@ -48,6 +48,8 @@ pub struct KernelEngine<M: Machine> {
     failure: Option<M::Error>,
     hindrance: Option<M::Error>,
     matcher: Matcher<M>,
+    /// The most bytes held before anything was given back.
+    peak_bytes: u64,
 }
 
 impl<M: Machine> KernelEngine<M> {
@@ -65,6 +67,7 @@ impl<M: Machine> KernelEngine<M> {
             failure: None,
             hindrance: None,
             matcher: Matcher::default(),
+            peak_bytes: 0,
         }
     }
 
@@ -78,8 +81,15 @@ impl<M: Machine> KernelEngine<M> {
         self.hindrance.as_ref()
     }
 
+    /// Bytes held, whatever waits or not, with those of the machine; of which there is as much at each time.
+    fn held_bytes(&self, of_machine: u64) -> u64 {
+        let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
+        fixed_bytes + self.posted.bytes() + self.unexpected.bytes() + of_machine
+    }
+
     /// Forgets all that is queued, and what was in the way; no assertion.
     fn clear(&mut self) {
+        self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.bytes()));
         (self.posted, self.unexpected, self.hindrance) = (Queue::default(), Queue::default(), None);
     }
 
@@ -123,6 +133,8 @@ impl<M: Machine> KernelEngine<M> {
         let batch = Batch::of(envelopes, selectors);
         self.hindrance = None;
         let matched = self.matcher.match_batch(&*self.machine, algorithm, &batch, self.seed);
+        // What a batch took that is refused was held, and is given back.
+        self.peak_bytes = self.peak_bytes.max(self.held_bytes(self.matcher.last_bytes()));
         matched.map_err(|error| match M::lasts(&error) {
             Lasts::UntilMemory => Refused::Memory,
             Lasts::WhileOccupied => {
@@ -335,8 +347,9 @@ impl<M: Machine + Send + Sync> Engine for KernelEngine<M> {
     fn footprint(&self) -> Footprint {
         let fixed_bytes = size_of::<Self>() as u64 + self.hints.bytes();
         let entries_bytes = self.posted.bytes() + self.unexpected.bytes() + self.matcher.bytes();
-        // Queues keep the room that they had, and so does what batches are matched in.
-        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes: fixed_bytes + entries_bytes }
+        // Queues keep the room that they had, and so does what batches are matched in, but for what was noted.
+        let peak_bytes = self.peak_bytes.max(fixed_bytes + entries_bytes);
+        Footprint { fixed_bytes, peers_bytes: 0, entries_bytes, peak_bytes }
     }
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {

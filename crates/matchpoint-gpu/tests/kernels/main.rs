@@ -5,6 +5,7 @@ mod emulation;
 mod limits;
 mod work;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,7 +16,7 @@ use cases::{
 use emulation::Emulation;
 use fastrand::Rng;
 use matchpoint_gpu::batch::{Layout, NONE};
-use matchpoint_gpu::resident::fed_at_once;
+use matchpoint_gpu::resident::{fed_at_once, fed_by_itself};
 use matchpoint_gpu::{Algorithm, Batch};
 
 const MATRIX: Match<Emulation> = |emulation, case, rng| {
@@ -30,11 +31,7 @@ const DIVIDED: Match<Emulation> = divided;
 
 fn compare(mixes: &[Mix], times: u64, match_case: Match<Emulation>) {
     let Some(emulation) = Emulation::built() else { return };
-    assert_eq!(
-        first_that_differs(&emulation, mixes, times, match_case),
-        None,
-        "this mix, with this seed, is matched otherwise"
-    );
+    assert_eq!(first_that_differs(&emulation, mixes, times, match_case), None, "{OTHERWISE}");
 }
 
 const HASHED_THREADS: &[u32] = &[32, 64, 256];
@@ -114,6 +111,19 @@ fn a_kernel_that_stays_matches_as_mpi_does() {
     compare(&mixes(WITH_WILDCARDS), 1, resident);
     compare(&[REPEATED, FOREIGN], 3, resident);
     compare(LONG, 1, resident);
+}
+
+/// Whoever feeds it: a kernel of the same machine, too.
+#[test]
+fn a_kernel_that_stays_is_fed_by_another() {
+    let Some(emulation) = Emulation::built() else { return };
+    for (batches, entries) in [(1, 1), (3, 100), (8, 7), (8, 64)] {
+        let (stream, _) = matchpoint_gpu::measure::Mix::of(entries).stream(batches, 3);
+        for seed in [1, 5] {
+            let last = fed_by_itself(&emulation, 64, &stream, entries, seed);
+            assert_eq!(last, Ok(entries), "{batches} batches of {entries}");
+        }
+    }
 }
 
 #[test]
@@ -335,9 +345,23 @@ fn mistakes_are_found() {
         let mut process = Command::new(std::env::current_exe().unwrap());
         process.args(["--exact", "nobody_notices_a_mistake", "--ignored"]).env(MISTAKE, index.to_string());
         let output = process.output().unwrap();
-        assert!(!output.status.success(), "nobody notices that {}", mistake.0);
+        let said = [&output.stdout[..], &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(!output.status.success(), "nobody notices that {}: {said}", mistake.0);
+        // A source that does not compile fails as well, and so does a process that does not start. A kernel that runs may bring it down.
+        let is_brought_down = said.contains(RUNS) && output.status.code().is_none();
+        let is_found = is_brought_down || FINDINGS.iter().any(|finding| said.contains(finding));
+        assert!(is_found, "it fails for another reason where {} ({}): {said}", mistake.0, output.status);
     }
 }
+
+/// What the process of a mistake says that is found out, and no other: by the comparison, by what it counts, by threads that wait.
+const FINDINGS: [&str; 3] = [OTHERWISE, "is matched twice", "Deadlock("];
+
+/// What it says before.
+const RUNS: &str = "the kernels with the mistake run";
+
+const OTHERWISE: &str = "this mix, with this seed, is matched otherwise";
 
 /// Which of the mistakes the process of it has.
 const MISTAKE: &str = "MATCHPOINT_TEST_MISTAKE";
@@ -348,6 +372,8 @@ fn nobody_notices_a_mistake() {
     let Ok(index) = std::env::var(MISTAKE) else { return };
     let (_, file, right, wrong, match_case) = MISTAKES[index.parse::<usize>().unwrap()];
     let emulation = Emulation::changed(file, right, wrong).unwrap();
+    // At once, and to the process that asked: what is printed is kept back until the test has ended.
+    writeln!(std::io::stderr(), "{RUNS}").unwrap();
     let open = match file {
         "divide.cu" => &WITH_WILDCARDS[..1],
         "partitioned.cu" => &[(0, 50, 20)],
@@ -363,5 +389,5 @@ fn nobody_notices_a_mistake() {
         "segments.cu" => mixes.extend(LONG.iter().chain(WILD)),
         _ => {}
     }
-    assert_eq!(first_that_differs(&emulation, &mixes, 3, match_case), None);
+    assert_eq!(first_that_differs(&emulation, &mixes, 3, match_case), None, "{OTHERWISE}");
 }

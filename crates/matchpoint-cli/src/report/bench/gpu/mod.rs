@@ -1,6 +1,8 @@
 //! What `matchpoint bench --gpu` measured: for readers, for spreadsheets, for machines.
 
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::io::{self, Write};
 
@@ -15,15 +17,72 @@ use super::json::SCHEMA;
 use crate::format::digits;
 use crate::report::terminal::layout::Page;
 
-pub use self::read::{OnCard, read};
+pub use self::read::read;
+
+/// A card, and what it did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OnCard<'a> {
+    /// Which.
+    pub card: Description,
+    /// What was measured.
+    pub measured: Vec<(&'a Job, Measured)>,
+    /// What was not, and why.
+    pub lacking: Vec<Lacking<'a>>,
+    /// Of an earlier result, what it has and nobody asked for.
+    pub others: Vec<String>,
+}
+
+/// A measurement that there is not.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lacking<'a> {
+    /// Which.
+    pub job: &'a Job,
+    /// Why.
+    pub why: String,
+    /// Whether it failed; otherwise an earlier result has none of that name.
+    pub has_failed: bool,
+}
+
+impl OnCard<'_> {
+    /// Where not all is there: how much is not, and of which figures.
+    pub fn missing(&self) -> Option<String> {
+        let first = self.lacking.first()?;
+        let (lacking, all) = (self.lacking.len(), self.lacking.len() + self.measured.len());
+        let of = |figure: &Figure| self.lacking.iter().filter(|one| one.job.figure == *figure).count();
+        let figures = Figure::ALL.iter().filter(|figure| of(figure) > 0);
+        let figures: Vec<String> = figures.map(|figure| format!("{figure:?} {}", of(figure))).collect();
+        let verb = if lacking == 1 { "is" } else { "are" };
+        Some(format!(
+            "{lacking} of {all} measurements {verb} missing ({}); the first, `{}`: {}",
+            figures.join(", "),
+            first.job.label,
+            first.why
+        ))
+    }
+
+    /// Whether a measurement failed.
+    pub fn has_failed(&self) -> bool {
+        self.lacking.iter().any(|lacking| lacking.has_failed)
+    }
+
+    /// Whether all of a figure's measurements are there.
+    pub(super) fn is_whole(&self, figure: Figure) -> bool {
+        self.lacking.iter().all(|lacking| lacking.job.figure != figure)
+    }
+}
 
 /// The whole text, on a terminal of so many columns.
-pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize) -> String {
+pub fn terminal(on_card: &OnCard<'_>, width: usize) -> String {
+    let OnCard { card, measured, .. } = on_card;
     let mut page = Page::of_width(width);
     page.item("Card", &described(card));
+    if let Some(missing) = on_card.missing() {
+        page.item("Only a part", &missing);
+    }
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
     for figure in Figure::ALL.into_iter().filter(is_measured) {
-        page.heading(figure.title());
+        let part = if on_card.is_whole(figure) { "" } else { ", in part" };
+        page.heading(&format!("{}{part}", figure.title()));
         if let Some(published) = figure.published() {
             page.item(
                 "Published",
@@ -36,6 +95,9 @@ pub fn terminal(card: &Description, measured: &[(&Job, Measured)], width: usize)
             let rows: Vec<Vec<String>> =
                 here().filter_map(|(job, measured)| Some(fed_row(job, fed(measured)?))).collect();
             page.wide_table(&header, &rows);
+            page.footnote(
+                "Medians of several passes, with the slowest and the fastest where there are some.",
+            );
         } else {
             let header = ["", "million matches/s", "slowest–fastest launch"];
             let rows: Vec<Vec<String>> =
@@ -123,11 +185,20 @@ fn fed_row(job: &Job, fed: &Fed) -> Vec<String> {
     let microseconds = |nanoseconds: f64| digits(nanoseconds / 1e3);
     vec![
         job.label.clone(),
-        digits(fed.by_host / 1e6),
-        digits(fed.by_card / 1e6),
+        of_passes(&fed.by_host, fed.passes),
+        of_passes(&fed.by_card, fed.passes),
         format!("{} ({})", microseconds(fed.latency_ns.0), microseconds(fed.latency_ns.1)),
-        digits(fed.engine.1 / 1e6),
+        of_passes(&fed.engine.1, fed.passes),
     ]
+}
+
+/// Millions per second: the median, and between what all of several passes are.
+pub(super) fn of_passes(rate: &Rate, passes: usize) -> String {
+    let millions = |rate: f64| digits(rate / 1e6);
+    match passes {
+        0 | 1 => millions(rate.median),
+        _ => format!("{} ({}–{})", millions(rate.median), millions(rate.least), millions(rate.most)),
+    }
 }
 
 /// What is measured, in columns. What an application did has shares of its own in place of those that were asked for.
@@ -191,11 +262,11 @@ fn posted(posted: Posted) -> &'static str {
     }
 }
 
-/// Writes a row for each measurement; rates are matches per second.
+/// Writes a row for each measurement, also if there is none; rates are matches per second.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()> {
+pub fn csv(on_card: &OnCard<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut table = Writer::from_writer(out);
     table.write_record([
         "figure",
@@ -217,8 +288,18 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
         "latency_ns",
         "latency_p99_ns",
         "hybrid",
+        "passes",
+        "by_host_least",
+        "by_host_most",
+        "by_card_least",
+        "by_card_most",
+        "hybrid_least",
+        "hybrid_most",
+        "missing",
     ])?;
-    for (job, measured) in measured {
+    let measured = on_card.measured.iter().map(|(job, measured)| (*job, Some(measured), ""));
+    let lacking = on_card.lacking.iter().map(|lacking| (lacking.job, None, &*lacking.why));
+    for (job, measured, missing) in measured.chain(lacking) {
         let of = columns(job);
         let mut row = vec![
             format!("{:?}", job.figure),
@@ -233,17 +314,24 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
             of.wildcard_percent.to_string(),
             of.compacts.to_string(),
         ];
-        let figures = match measured {
-            Measured::Rate(rate) => {
-                [Some(rate.median), Some(rate.least), Some(rate.most), None, None, None, None, None]
+        let mut figures = [None; 15];
+        match measured {
+            Some(Measured::Rate(rate)) => {
+                figures[..3].copy_from_slice(&[rate.median, rate.least, rate.most].map(Some));
             }
-            Measured::Fed(fed) => {
-                let (median, p99) = fed.latency_ns;
-                let fed = [fed.by_host, fed.by_card, median, p99, fed.engine.1].map(Some);
-                [None, None, None, fed[0], fed[1], fed[2], fed[3], fed[4]]
+            Some(Measured::Fed(fed)) => {
+                let ((median, p99), engine) = (fed.latency_ns, &fed.engine.1);
+                let (host, by_card) = (&fed.by_host, &fed.by_card);
+                let medians = [host.median, by_card.median, median, p99, engine.median];
+                let ends = [host.least, host.most, by_card.least, by_card.most, engine.least, engine.most];
+                figures[3..8].copy_from_slice(&medians.map(Some));
+                figures[8] = Some(fed.passes as f64);
+                figures[9..].copy_from_slice(&ends.map(Some));
             }
-        };
+            None => {}
+        }
         row.extend(figures.map(|figure| figure.map(|figure| format!("{figure:.0}")).unwrap_or_default()));
+        row.push(missing.to_owned());
         table.write_record(row)?;
     }
     table.flush()
@@ -253,12 +341,11 @@ pub fn csv(measured: &[(&Job, Measured)], out: &mut dyn Write) -> io::Result<()>
 ///
 /// # Errors
 /// Those of `out`.
-pub fn json(
-    card: &Description,
-    measured: &[(&Job, Measured)],
-    load: Option<f64>,
-    out: &mut dyn Write,
-) -> io::Result<()> {
+pub fn json(on_card: &OnCard<'_>, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
+    let OnCard { card, measured, lacking, .. } = on_card;
+    let results = measured.iter().map(|(job, measured)| result(job, Some(measured), None));
+    let results = results.chain(lacking.iter().map(|one| result(one.job, None, Some(&one.why))));
+    let results: Vec<Value> = results.collect();
     let published: serde_json::Map<String, Value> = Figure::ALL
         .iter()
         .filter_map(|figure| Some((format!("{figure:?}"), json!(figure.published()?))))
@@ -279,13 +366,15 @@ pub fn json(
             "driver_version": card.driver_version,
         },
         "published_gtx_1080": published,
-        "results": measured.iter().map(|(job, measured)| result(job, measured)).collect::<Vec<_>>(),
+        "measurements": results.len(),
+        "missing": lacking.len(),
+        "results": results,
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")
 }
 
-fn result(job: &Job, measured: &Measured) -> Value {
+fn result(job: &Job, measured: Option<&Measured>, missing: Option<&str>) -> Value {
     let of = columns(job);
     let mut value = json!({
         "figure": format!("{:?}", job.figure),
@@ -299,134 +388,29 @@ fn result(job: &Job, measured: &Measured) -> Value {
         "matched_percent": of.matched_percent,
         "wildcard_percent": of.wildcard_percent,
         "compacted": of.compacts,
+        "missing": missing,
     });
     match measured {
-        Measured::Rate(rate) => {
+        Some(Measured::Rate(rate)) => {
             value["rate"] = json!(rate.median);
             value["rate_least"] = json!(rate.least);
             value["rate_most"] = json!(rate.most);
             value["matches"] = json!(rate.matches);
         }
-        Measured::Fed(fed) => {
-            value["by_host"] = json!(fed.by_host);
-            value["by_card"] = json!(fed.by_card);
+        Some(Measured::Fed(fed)) => {
+            value["passes"] = json!(fed.passes);
+            for (key, rate) in
+                [("by_host", &fed.by_host), ("by_card", &fed.by_card), ("hybrid", &fed.engine.1)]
+            {
+                value[key] = json!(rate.median);
+                value[format!("{key}_least")] = json!(rate.least);
+                value[format!("{key}_most")] = json!(rate.most);
+            }
+            value["matches"] = json!(fed.by_host.matches);
             value["latency_ns"] = json!(fed.latency_ns.0);
             value["latency_p99_ns"] = json!(fed.latency_ns.1);
-            value["hybrid"] = json!(fed.engine.1);
         }
+        None => value["rate"] = Value::Null,
     }
     value
-}
-
-#[cfg(test)]
-mod tests {
-    use matchpoint::event::script;
-    use matchpoint_gpu::figures::{jobs, recorded_jobs};
-
-    use super::*;
-
-    fn card() -> Description {
-        Description {
-            name: "A card".to_owned(),
-            compute_capability: (9, 0),
-            multiprocessors: 132,
-            clock_khz: 1_980_000,
-            memory_clock_khz: 3_201_000,
-            l2_bytes: 1 << 25,
-            memory_bytes: 1 << 36,
-            driver_version: 13_010,
-        }
-    }
-
-    /// Every job, as if it had been measured.
-    fn measured(jobs: &[Job]) -> Vec<(&Job, Measured)> {
-        let of = |job: &Job| match job.what {
-            What::Fed(entries) => Measured::Fed(Fed {
-                entries,
-                by_host: 1e6,
-                by_card: 2e6,
-                latency_ns: (13_000.0, 15_000.0),
-                engine: ("hybrid".to_owned(), 3e7),
-            }),
-            _ => Measured::Rate(Rate { median: 4.5e8, least: 4e8, most: 5e8, matches: 1024 }),
-        };
-        jobs.iter().map(|job| (job, of(job))).collect()
-    }
-
-    #[test]
-    fn every_measurement_is_in_every_form() {
-        let mut jobs = jobs();
-        let events = script::parse("post r1 0/*/1\npost r2 0/3/1\narrive m1 0/3/1").unwrap();
-        jobs.extend(recorded_jobs("trace:x", &[events]).unwrap());
-        let measured = measured(&jobs);
-        let page = terminal(&card(), &measured, 100);
-        assert!(page.contains("A card, 132 multiprocessors of up to 1980 MHz"), "{page}");
-        assert!(page.contains("CUDA 13.1"), "{page}");
-        let mut table = Vec::new();
-        csv(&measured, &mut table).unwrap();
-        let mut rows = csv::Reader::from_reader(&table[..]);
-        let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
-        let mut document = Vec::new();
-        json(&card(), &measured, Some(0.25), &mut document).unwrap();
-        let document: Value = serde_json::from_slice(&document).unwrap();
-        let results = document["results"].as_array().unwrap();
-        assert_eq!((rows.len(), results.len()), (jobs.len(), jobs.len()));
-        for ((job, row), result) in jobs.iter().zip(&rows).zip(results) {
-            assert_eq!((&row[1], result["label"].as_str()), (&*job.label, Some(&*job.label)));
-            assert!(page.contains(&job.label), "{}", job.label);
-            if job.figure == Figure::Recorded {
-                assert_eq!((&row[7], &row[8], &row[9]), ("recorded", "100", "50"));
-            }
-            let is_fed = job.figure == Figure::Fed;
-            assert_eq!((row[11].is_empty(), row[14].is_empty()), (is_fed, !is_fed), "{row:?}");
-        }
-    }
-
-    #[test]
-    fn what_was_written_is_read_again() {
-        let jobs = jobs();
-        let before = measured(&jobs);
-        let mut document = Vec::new();
-        json(&card(), &before, Some(0.25), &mut document).unwrap();
-        let mut document: Value = serde_json::from_slice(&document).unwrap();
-        assert_eq!(read(&document, &jobs), Ok((card(), before)));
-        document["results"] = json!([]);
-        assert_eq!(read(&document, &jobs), Err("it has none of the measurements".to_owned()));
-    }
-
-    /// One that is damaged is named, whether it is drawn or not.
-    #[test]
-    fn a_damaged_result_is_named() {
-        let jobs = jobs();
-        let mut document = Vec::new();
-        json(&card(), &measured(&jobs), Some(0.25), &mut document).unwrap();
-        let document: Value = serde_json::from_slice(&document).unwrap();
-        let fed = jobs.iter().position(|job| job.figure == Figure::Fed).unwrap();
-        let number = fed + 1;
-        for (at, key, value, says) in [
-            (
-                1,
-                "rate",
-                json!("fast"),
-                "number 2 of its `results` (Matrix, `128 entries`) has \"fast\" in place of a figure as `rate`",
-            ),
-            (1, "rate_least", Value::Null, "has nothing in place of a figure as `rate_least`"),
-            (1, "matches", json!(1.5), "has 1.5 in place of a figure as `matches`"),
-            (1, "rate_most", json!(-1.0), "has -1.0 in place of a figure as `rate_most`"),
-            (0, "label", json!(7), "number 1 of its `results` has no text `label`"),
-            (
-                fed,
-                "hybrid",
-                json!([]),
-                &format!("number {number} of its `results` (Fed, `batches of 1`) has [] in"),
-            ),
-            (1, "label", document["results"][0]["label"].clone(), "twice"),
-        ] {
-            let mut damaged = document.clone();
-            damaged["results"][at][key] = value;
-            let error = read(&damaged, &jobs).unwrap_err();
-            assert!(error.contains(says), "{error}");
-            assert!(read(&damaged, &jobs[..1]).is_err(), "{key}");
-        }
-    }
 }

@@ -7,27 +7,72 @@ use matchpoint_gpu::figures::{Figure, Job, Measured};
 use matchpoint_gpu::measure::{Fed, Rate};
 use serde_json::Value;
 
-/// A card, and what it did.
-pub type OnCard<'a> = (Description, Vec<(&'a Job, Measured)>);
+use super::{Lacking, OnCard};
 
-/// The card, and what it did of `jobs`: those that the document knows by figure and label. Other measurements are left out, but
-/// have to be whole, too.
+/// What others write, by a member that they alone have.
+const KINDS: [(&str, &str); 9] = [
+    ("processes", "run --json"),
+    ("verdict", "analyze --json"),
+    ("reference_ns", "bench --json"),
+    ("clock_ns", "bench --latency --json"),
+    ("rates", "bench --message-rate --json"),
+    ("callers", "bench --callers --json"),
+    ("beside_batches", "bench --callers --batches --json"),
+    ("offload", "bench --offload --json"),
+    ("queue_search", "predict --json"),
+];
+
+/// The card, and what it did of `jobs`: those that the document knows by figure and label. Of the others only the names are kept, but
+/// they have to be whole, too.
 ///
 /// # Errors
 /// What the document lacks, or which of its results is damaged.
 pub fn read<'a>(document: &Value, jobs: &'a [Job]) -> Result<OnCard<'a>, String> {
-    let card = card(&document["card"]).ok_or("it has no `card` with all that describes one")?;
+    if document["card"].is_null() {
+        let kind = KINDS.iter().find(|(member, _)| document.get(member).is_some());
+        return Err(match kind {
+            Some((_, command)) => format!("it is what `matchpoint {command}` wrote"),
+            None => "it has no `card`".to_owned(),
+        });
+    }
+    let card = card(&document["card"]).ok_or("its `card` lacks some of what describes one")?;
     let results = document["results"].as_array().ok_or("it has no `results`")?;
+    let count = document.get("measurements").map_or(Some(results.len() as u64), Value::as_u64);
+    match count.ok_or("its `measurements` are no count")? {
+        whole if whole == results.len() as u64 => {}
+        whole => return Err(format!("it has {} of its {whole} results", results.len())),
+    }
     let mut known = HashMap::new();
     for (at, result) in results.iter().enumerate() {
         let row = Row::of(result).map_err(|damage| format!("number {} of its `results` {damage}", at + 1))?;
-        if known.insert((row.figure.to_owned(), row.label), row.measured).is_some() {
+        if known.insert((row.figure.to_owned(), row.label), (at, row.measured)).is_some() {
             return Err(format!("its `results` have {}, `{}` twice", row.figure, row.label));
         }
     }
-    let of = |job: &'a Job| Some((job, known.remove(&(format!("{:?}", job.figure), &*job.label))?));
-    let measured: Vec<_> = jobs.iter().filter_map(of).collect();
-    if measured.is_empty() { Err("it has none of the measurements".to_owned()) } else { Ok((card, measured)) }
+    let mut on_card = OnCard { card, measured: Vec::new(), lacking: Vec::new(), others: Vec::new() };
+    for job in jobs.iter().filter(|job| job.fits(on_card.card.multiprocessors)) {
+        match known.remove(&(format!("{:?}", job.figure), &*job.label)) {
+            Some((_, Ok(measured))) => on_card.measured.push((job, measured)),
+            Some((_, Err(why))) => on_card.lacking.push(Lacking { job, why, has_failed: true }),
+            None => {
+                let why = "this result has none of that name".to_owned();
+                on_card.lacking.push(Lacking { job, why, has_failed: false });
+            }
+        }
+    }
+    let mut others: Vec<_> =
+        known.into_iter().map(|((figure, label), (at, _))| (at, figure, label)).collect();
+    others.sort_unstable();
+    on_card.others = others.into_iter().map(|(_, figure, label)| format!("{figure}, `{label}`")).collect();
+    match on_card.others.first() {
+        _ if !on_card.measured.is_empty() => Ok(on_card),
+        None => Err("it has none of the measurements".to_owned()),
+        Some(first) => Err(format!(
+            "it has none of the measurements asked for, but {} others, as {first}; what was measured with `-w trace:PATH` is told with \
+             the same, and what was without, without",
+            on_card.others.len()
+        )),
+    }
 }
 
 fn card(card: &Value) -> Option<Description> {
@@ -49,7 +94,8 @@ fn card(card: &Value) -> Option<Description> {
 struct Row<'a> {
     figure: &'a str,
     label: &'a str,
-    measured: Measured,
+    /// Or why there is nothing.
+    measured: Result<Measured, String>,
 }
 
 impl<'a> Row<'a> {
@@ -58,6 +104,9 @@ impl<'a> Row<'a> {
     fn of(result: &'a Value) -> Result<Self, String> {
         let text = |key: &str| result[key].as_str().ok_or_else(|| format!("has no text `{key}`"));
         let (figure, label) = (text("figure")?, text("label")?);
+        if let Some(why) = result["missing"].as_str() {
+            return Ok(Row { figure, label, measured: Err(why.to_owned()) });
+        }
         let is_fed = figure == format!("{:?}", Figure::Fed);
         let measured = if is_fed { fed(result) } else { rate(result) };
         let measured = measured.map_err(|key| {
@@ -67,7 +116,7 @@ impl<'a> Row<'a> {
             };
             format!("({figure}, `{label}`) has {found} in place of a figure as `{key}`")
         })?;
-        Ok(Row { figure, label, measured })
+        Ok(Row { figure, label, measured: Ok(measured) })
     }
 }
 
@@ -89,12 +138,29 @@ fn rate(result: &Value) -> Result<Measured, &'static str> {
     }))
 }
 
+/// A rate of several passes, or of one, which earlier versions made.
+fn of_passes(
+    result: &Value,
+    [median, least, most]: [&'static str; 3],
+    passes: usize,
+) -> Result<Rate, &'static str> {
+    let median = number(result, median)?;
+    if passes == 1 {
+        return Ok(Rate { median, least: median, most: median, matches: 0 });
+    }
+    let (least, most) = (number(result, least)?, number(result, most)?);
+    Ok(Rate { median, least, most, matches: count(result, "matches")? })
+}
+
 fn fed(result: &Value) -> Result<Measured, &'static str> {
+    let passes = if result["passes"].is_null() { 1 } else { count(result, "passes")? };
+    let rate = |keys| of_passes(result, keys, passes);
     Ok(Measured::Fed(Fed {
         entries: count(result, "entries")?,
-        by_host: number(result, "by_host")?,
-        by_card: number(result, "by_card")?,
+        passes,
+        by_host: rate(["by_host", "by_host_least", "by_host_most"])?,
+        by_card: rate(["by_card", "by_card_least", "by_card_most"])?,
         latency_ns: (number(result, "latency_ns")?, number(result, "latency_p99_ns")?),
-        engine: ("hybrid".to_owned(), number(result, "hybrid")?),
+        engine: ("hybrid".to_owned(), rate(["hybrid", "hybrid_least", "hybrid_most"])?),
     }))
 }

@@ -2,7 +2,6 @@
 //! goes beyond.
 
 use matchpoint_gpu::Algorithm;
-use matchpoint_gpu::card::Description;
 use matchpoint_gpu::figures::{Figure, Job, Measured, PUBLISHED, What};
 use matchpoint_gpu::measure::{Mix, Posted, Run};
 
@@ -10,22 +9,45 @@ use super::Form;
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
 use crate::format::digits;
-use crate::report::bench::gpu::{described, relaxations};
+use crate::report::bench::gpu::{OnCard, described, of_passes, relaxations};
 use crate::report::html::escape::escape;
 
 /// Styles of lines that are dashed: what was published.
 const DASHED: usize = 9;
 
 /// The whole file.
-pub fn render(card: &Description, measured: &[(&Job, Measured)], form: Form) -> String {
-    let mut charts = charts(measured);
-    charts.retain(|chart| !chart.lines.is_empty());
-    let svg = grid(&charts, "Million matches per second of a graphics card");
+pub fn render(on_card: &OnCard<'_>, form: Form) -> String {
+    let mut charts = charts(&on_card.measured);
+    for (chart, figures) in charts.iter_mut().zip(OF_CHARTS) {
+        if !figures.iter().all(|&figure| on_card.is_whole(figure)) {
+            chart.title += " (in part)";
+        }
+    }
+    let charts: Vec<Chart> = charts.into_iter().filter(|chart| !chart.lines.is_empty()).collect();
+    let mut svg = grid(&charts, "Million matches per second of a graphics card");
+    if let Some(missing) = on_card.missing() {
+        let missing = escape(missing.split(';').next().unwrap_or_default());
+        let said = format!("<text class=\"tick\" x=\"4\" y=\"9\">only a part: {missing}</text></svg>");
+        svg = svg.replace("</svg>", &said);
+    }
     match form {
         Form::Svg => svg,
-        Form::Html => page(card, measured, &svg),
+        Form::Html => page(on_card, &svg),
     }
 }
+
+/// The figures that each of the charts draws.
+const OF_CHARTS: [&[Figure]; 9] = [
+    &[Figure::Matrix],
+    &[Figure::Partitioned],
+    &[Figure::Hash],
+    &[Figure::Matrix, Figure::Hash, Figure::Ordered],
+    &[Figure::Ordered],
+    &[Figure::Unexpected],
+    &[Figure::WholeCard],
+    &[Figure::Fed],
+    &[Figure::Recorded],
+];
 
 /// Lines by name in the order in which they first come up, from what is measured and has a place in them: name and number.
 fn lines(
@@ -71,7 +93,7 @@ fn stream(job: &Job) -> Option<Run> {
     if let What::Stream(run) = job.what { Some(run) } else { None }
 }
 
-fn charts(measured: &[(&Job, Measured)]) -> Vec<Chart> {
+fn charts(measured: &[(&Job, Measured)]) -> [Chart; 9] {
     let of = |figure: Figure, name: fn(&Run) -> Option<(String, usize)>| {
         lines(measured, |job| stream(job).filter(|_| job.figure == figure).and_then(|run| name(&run)), median)
     };
@@ -95,9 +117,12 @@ fn charts(measured: &[(&Job, Measured)]) -> Vec<Chart> {
     });
     let hash =
         of(Figure::Hash, |run| (run.blocks == 1).then(|| (run.algorithm.name().to_owned(), run.mix.entries)));
-    vec![
+    [
         by_entries("Figure 4: the matrix", beside_published(matrix, Figure::Matrix)),
-        by_entries("Figure 5: queues by source", beside_published(partitioned, Figure::Partitioned)),
+        by_entries(
+            "Figure 5: queues by source, one block",
+            beside_published(partitioned, Figure::Partitioned),
+        ),
         by_entries("Figure 6b: hashing without order", beside_published(hash, Figure::Hash)),
         Chart { has_log_rates: true, ..by_entries("Order (ours) beside what relaxes it", ordered(measured)) },
         Chart {
@@ -185,16 +210,20 @@ fn fed(measured: &[(&Job, Measured)]) -> Vec<Line> {
         lines(measured, place(name), |one| if let Measured::Fed(fed) = one { Some(rate(fed)) } else { None })
     };
     let all = [
-        of("fed by the host", |fed| fed.by_host),
-        of("fed by the card", |fed| fed.by_card),
-        of("hybrid, one core", |fed| fed.engine.1),
+        of("fed by the host", |fed| fed.by_host.median),
+        of("fed by the card", |fed| fed.by_card.median),
+        of("hybrid, one core", |fed| fed.engine.1.median),
     ];
     let mut all: Vec<Line> = all.into_iter().flatten().collect();
     all.iter_mut().enumerate().for_each(|(style, line)| line.style = style);
     all
 }
 
-fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String {
+fn page(on_card: &OnCard<'_>, svg: &str) -> String {
+    let OnCard { card, measured, .. } = on_card;
+    let missing = on_card.missing().map_or(String::new(), |missing| {
+        format!("<p><strong>Only a part:</strong> {}.</p>\n", escape(&missing))
+    });
     let relaxed = relaxations(measured);
     let relaxed = if relaxed.len() > 1 {
         format!("<h2>Relaxations (Table II)</h2>\n<div class=\"scroll\">{}</div>\n", table(&relaxed))
@@ -203,10 +232,10 @@ fn page(card: &Description, measured: &[(&Job, Measured)], svg: &str) -> String 
     };
     let body = format!(
         "<h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
-         one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{svg}\n\
+         one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{missing}{svg}\n\
          {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>",
         escape(&described(card)),
-        table(&all(measured)),
+        table(&all(on_card)),
     );
     document("graphics cards", &body)
 }
@@ -231,20 +260,24 @@ fn table(rows: &[Vec<String>]) -> String {
     format!("<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>")
 }
 
-fn all(measured: &[(&Job, Measured)]) -> Vec<Vec<String>> {
+fn all(on_card: &OnCard<'_>) -> Vec<Vec<String>> {
     let mut rows =
         vec![["figure", "", "million matches/s", "slowest launch", "fastest"].map(str::to_owned).to_vec()];
     let millions = |rate: f64| digits(rate / 1e6);
-    rows.extend(measured.iter().map(|(job, measured)| {
+    rows.extend(on_card.measured.iter().map(|(job, measured)| {
         let figures = match measured {
             Measured::Rate(rate) => [rate.median, rate.least, rate.most].map(millions),
             Measured::Fed(fed) => [
-                format!("{} fed by the host", millions(fed.by_host)),
-                format!("{} by the card", millions(fed.by_card)),
-                format!("{} {}", millions(fed.engine.1), fed.engine.0),
+                format!("{} fed by the host", of_passes(&fed.by_host, fed.passes)),
+                format!("{} by the card", of_passes(&fed.by_card, fed.passes)),
+                format!("{} {}", of_passes(&fed.engine.1, fed.passes), fed.engine.0),
             ],
         };
         [vec![format!("{:?}", job.figure), job.label.clone()], figures.to_vec()].concat()
+    }));
+    rows.extend(on_card.lacking.iter().map(|lacking| {
+        let why = [format!("missing: {}", lacking.why), String::new(), String::new()];
+        [vec![format!("{:?}", lacking.job.figure), lacking.job.label.clone()], why.to_vec()].concat()
     }));
     rows
 }
