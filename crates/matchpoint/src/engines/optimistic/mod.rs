@@ -48,6 +48,7 @@ use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
 use self::descriptors::{Descriptor, Descriptors};
 pub(super) use self::exact::Exact;
 pub(super) use self::statistics::{Counts, Tally};
+pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Place};
@@ -174,10 +175,9 @@ impl<T: Tally> Optimistic<T> {
         let mut examined = 0;
         let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
         self.tally.examined(Queue::Posted, examined);
-        let (class, at) = found?;
+        let (class, bin, at) = found?;
         self.tally.matched(receives, at);
-        communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
-        Some(receives.remove(at).value.receive.id)
+        Some(communicator.posted.of_mut(class).take(receives, at, bin).receive.id)
     }
 
     /// Keeps a message that no receive matches, as the youngest.

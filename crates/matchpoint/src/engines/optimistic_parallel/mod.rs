@@ -222,6 +222,21 @@ struct Piece<'a> {
     delivery: Delivery<'a>,
 }
 
+impl<'a> Piece<'a> {
+    /// Has messages matched one after the other, each delivered before the next.
+    #[inline(always)]
+    fn in_turn(
+        self,
+        outcomes: &mut [Option<RecvId>],
+        mut matched: impl FnMut(&'a Message) -> Option<RecvId>,
+    ) {
+        self.delivery.each(self.messages.len(), |at| {
+            outcomes[at] = matched(&self.messages[at]);
+            Some((self.first + at, outcomes[at]?))
+        });
+    }
+}
+
 type Outcomes = Vec<Option<RecvId>>;
 
 /// What was done together.
