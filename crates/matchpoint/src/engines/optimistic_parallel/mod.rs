@@ -25,7 +25,7 @@
 //! as well, and it costs some nanoseconds in the caller's thread to share it out and to collect it. In a block, a message whose
 //! candidate has a wildcard is compared with the messages before it: O(64).
 //!
-//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, some 35 KiB of tables, and
+//! Memory, beside that of `optimistic`, from the first batch on: room for all of a batch to wait, some 27 KiB of tables, and
 //! what is used of the stack of each worker; from the first block on 16 bytes for each receive that was posted at once at most, and 64 for each
 //! message of a block.
 //!
