@@ -20,7 +20,7 @@ impl<T: Tally> Optimistic<T> {
         let communicator = self.communicators.get(envelope.context)?;
         let (receives, hashes) = (self.receives.slab(), Hashes::of(envelope));
         let found = communicator.posted.find(receives, envelope, hashes, examined, is_free);
-        found.map(|(_, _, at)| at)
+        found.map(|(_, at)| at)
     }
 
     /// The receive that was posted next in the run of the one at `at`. None stands between them in the bin: what is in one

@@ -67,8 +67,8 @@ impl PostedIndexes {
         Ok(index)
     }
 
-    /// The receive with the smallest label that matches and `is_free`, its class, and its bin: the first of each index, and the
-    /// oldest of those (§III-C).
+    /// The receive with the smallest label that matches and `is_free`: the first of each index, and the oldest of those
+    /// (§III-C).
     #[inline]
     pub(super) fn find(
         &self,
@@ -77,20 +77,19 @@ impl PostedIndexes {
         hashes: Hashes,
         examined: &mut u64,
         is_free: impl Fn(Place) -> bool,
-    ) -> Option<(Class, usize, Place)> {
+    ) -> Option<(Class, Place)> {
         let mut found = None;
         let mut label = u64::MAX;
-        // By reference: an array's own iterator keeps its places in memory, at eighteen instructions a call.
-        for (&class, index) in CLASSES.iter().zip(&self.0) {
+        for class in CLASSES {
+            let index = self.of(class);
             if index.is_empty() {
                 continue;
             }
             let matches =
                 |at, descriptor: &Descriptor| descriptor.receive.selector.matches(envelope) && is_free(at);
-            let bin = index.number(class.key(hashes));
-            if let Some(at) = index.chain(bin).search(receives, label, examined, matches) {
+            if let Some(at) = index.bin(class.key(hashes)).search(receives, label, examined, matches) {
                 label = receives.get(at).age;
-                found = Some((class, bin, at));
+                found = Some((class, at));
             }
         }
         found

@@ -58,19 +58,13 @@ impl<const W: usize> Index<W> {
     /// What has this key, and whatever shares its bin, oldest first.
     #[inline]
     pub(super) fn bin(&self, key: u32) -> Chain<W> {
-        self.chain(self.number(key))
-    }
-
-    /// What is in a bin, oldest first.
-    #[inline]
-    pub(super) fn chain(&self, number: usize) -> Chain<W> {
-        self.bins.get(number).copied().unwrap_or_default()
+        self.bins.get(self.number(key)).copied().unwrap_or_default()
     }
 
     /// The oldest entry of a bin, or [`NIL`](crate::chains::NIL).
     #[inline]
     pub(super) fn head(&self, number: usize) -> Place {
-        self.chain(number).head()
+        self.bins.get(number).copied().unwrap_or_default().head()
     }
 
     /// Appends an entry. Without effect before [`Index::prepare`]: an index that is not kept.

@@ -175,9 +175,10 @@ impl<T: Tally> Optimistic<T> {
         let mut examined = 0;
         let found = communicator.posted.find(receives, envelope, hashes, &mut examined, |_| true);
         self.tally.examined(Queue::Posted, examined);
-        let (class, bin, at) = found?;
+        let (class, at) = found?;
         self.tally.matched(receives, at);
-        Some(communicator.posted.of_mut(class).take(receives, at, bin).receive.id)
+        communicator.posted.of_mut(class).unlink(receives, at, class.key(hashes));
+        Some(receives.remove(at).value.receive.id)
     }
 
     /// Keeps a message that no receive matches, as the youngest.

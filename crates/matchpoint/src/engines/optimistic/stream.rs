@@ -127,7 +127,7 @@ pub(in crate::engines) struct Several<'a, 'm> {
     receives: &'a mut Receives,
     /// The last message's.
     envelope: &'m Envelope,
-    /// Of the classes that have receives, in the order of `CLASSES`; those behind are at an end.
+    /// Of the classes that have receives, in the order of `CLASSES`.
     lanes: [Lane; CLASSES.len()],
     count: usize,
 }
@@ -150,8 +150,8 @@ impl<'m> Several<'_, 'm> {
         }
         loop {
             let (mut lane, others) = self.lanes.split_first_mut()?;
-            // All of them, as many as there are or not: three comparisons cost less than a loop.
-            for other in others {
+            // Not all four, whether they are used or not: that is a quarter more instructions.
+            for other in &mut others[..self.count - 1] {
                 if other.label < lane.label {
                     lane = other;
                 }
