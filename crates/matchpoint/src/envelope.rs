@@ -156,6 +156,13 @@ impl Selector {
             && (self.any_source || self.source == envelope.source.0)
             && self.context == envelope.context
     }
+
+    /// The rule, of a selector that leaves nothing open, and a message of its context.
+    #[inline]
+    pub(crate) fn names(&self, envelope: &Envelope) -> bool {
+        debug_assert!(self.exact().is_some_and(|exact| exact.context == envelope.context));
+        self.tag == envelope.tag.0 && self.source == envelope.source.0
+    }
 }
 
 impl Debug for Selector {

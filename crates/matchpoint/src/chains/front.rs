@@ -12,11 +12,14 @@ pub(crate) struct Front {
 
 impl Default for Front {
     fn default() -> Self {
-        Front { tail: NIL }
+        Front::NOTHING
     }
 }
 
 impl Front {
+    /// Nothing was taken.
+    pub(crate) const NOTHING: Front = Front { tail: NIL };
+
     #[inline]
     pub(crate) fn is_empty(self) -> bool {
         self.tail == NIL

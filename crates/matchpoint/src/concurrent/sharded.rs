@@ -303,6 +303,10 @@ impl Concurrent for Sharded {
             let mut all = self.lock_all();
             if self.is_spread(context) {
                 let hints = all[self.home(context)].hints.get(context);
+                if hints.no_unexpected {
+                    // No receive is posted here that would take it: asked before there may be no room for all that is.
+                    return Err(Refused::Hint);
+                }
                 self.gather(&mut all, context, hints)?;
             }
         }

@@ -90,6 +90,8 @@ pub trait Rules: Send + Sync + 'static {
     const FILES_LEFT: bool = true;
     /// Who cancels what is not pended waits for the end of the batch.
     const WAITS_TO_CANCEL: bool = true;
+    /// Who names a message waits for the end of the batch, which has the receives that may ask for the name.
+    const WAITS_TO_NAME: bool = true;
     /// No batch begins before who waited for the last got in.
     const TAKES_TURNS: bool = true;
 }
@@ -305,7 +307,7 @@ impl<R: Rules> Concurrent for Split<R> {
     }
 
     fn readdress(&self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
-        self.at_home(|home| home.readdress(message, source))
+        self.beside(|kept| kept.readdress(message, source), |home| home.readdress(message, source))
     }
 
     fn set_hints(&self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -186,6 +186,17 @@ impl<R: Rules> Kept<R> {
         if was_there || !self.batch.has(message) { Poll::Ready(was_there) } else { Poll::Pending }
     }
 
+    pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Poll<Result<Readdressed, Refused>> {
+        if R::WAITS_TO_NAME { Poll::Pending } else { Poll::Ready(self.name(message, source)) }
+    }
+
+    /// Names a message that is filed, and that no receive accepts under that name.
+    fn name(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        let readdressed = self.unexpected.readdress(message, source)?;
+        self.has_left(message);
+        Ok(readdressed)
+    }
+
     /// Whether it is asserted, or demanded, that nobody asks for this.
     fn admit(&self, selector: &Selector) -> Result<(), Refused> {
         self.demands.admit(selector)?;
@@ -348,9 +359,7 @@ impl<R: Rules> Home<'_, R> {
             }
             self.posted.retract(id);
         }
-        let readdressed = self.kept.unexpected.readdress(id, source)?;
-        self.kept.has_left(id);
-        Ok(readdressed)
+        self.kept.name(id, source)
     }
 
     pub(super) fn set_hints(&mut self, context: ContextId, hints: Hints) -> Result<(), Refused> {

@@ -188,6 +188,20 @@ const RETRACT: Scene = Scene {
     preemptions: None,
 };
 
+/// Who sent `m9` is learned while another thread posts the receive that asks for it.
+const NAME_AND_POST: Scene = Scene {
+    before: "arrive m9 0/?/3 \n post r1 0/1/1 \n post r8 0/8/8",
+    threads: &["arrive_batch m1=0/1/1 m2=0/2/2", "readdress m9 3", "post r3 0/3/3 \n probe 0/3/3"],
+    preemptions: None,
+};
+
+/// The same, of two receives, one of which the batch has.
+const NAME_AND_RECEIVES: Scene = Scene {
+    before: "arrive m9 0/?/3 \n post r1 0/1/1 \n post r3 0/3/3",
+    threads: &["arrive_batch m1=0/1/1 m3=0/3/3", "readdress m9 3", "post r4 0/3/*"],
+    preemptions: None,
+};
+
 #[test]
 fn arrivals_and_posts() {
     check::<Sound>(&ARRIVE_AND_POST);
@@ -226,6 +240,28 @@ fn two_batches_and_posts() {
 #[test]
 fn retracted_messages_and_posts() {
     check::<Sound>(&RETRACT);
+}
+
+#[test]
+fn names_and_posts() {
+    check::<Sound>(&NAME_AND_POST);
+}
+
+#[test]
+fn names_and_receives_of_the_batch() {
+    check::<Sound>(&NAME_AND_RECEIVES);
+}
+
+struct NamesInHaste;
+
+impl Rules for NamesInHaste {
+    const WAITS_TO_NAME: bool = false;
+}
+
+#[test]
+#[should_panic(expected = "no order of these calls")]
+fn a_name_given_beside_a_batch_is_missed_by_the_receive_that_asks_for_it() {
+    check::<NamesInHaste>(&NAME_AND_POST);
 }
 
 struct NobodyWaits;

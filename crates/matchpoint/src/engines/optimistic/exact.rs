@@ -43,7 +43,7 @@ impl Exact<'_> {
         taken: &mut Taken,
     ) -> Option<RecvId> {
         let accept = |descriptor: &Descriptor| {
-            descriptor.receive.selector.matches(envelope).then_some(descriptor.receive.id)
+            descriptor.receive.selector.names(envelope).then_some(descriptor.receive.id)
         };
         // SAFETY: a bin is a chain, so that the caller's word is what is asked for.
         unsafe { self.receives.take_first(bin, taken, accept) }

@@ -48,6 +48,7 @@ use self::communicator::{Communicator, Messages, UnexpectedIndexes, Waiting};
 use self::descriptors::{Descriptor, Descriptors};
 pub(super) use self::exact::Exact;
 pub(super) use self::statistics::{Counts, Tally};
+pub(super) use self::stream::Stream;
 use super::software::{self, Tables};
 use super::{Arguments, Built, Parameter, Spec};
 use crate::chains::{Aged, Place};

@@ -1,22 +1,132 @@
 //! Messages of one communicator that arrive one after the other, nothing being posted between them. So what a message has found
 //! not to accept its envelope need not be compared with the next of that envelope: where many are alike, as where they conflict,
 //! a message costs a step in its chain. What is taken off the front of a chain is cut off when the stream leaves it.
+//!
+//! 1. Where no receive has a wildcard there is one bin to look into ([`Single`]): no labels are compared, one hash value is
+//!    computed, and of a receive its source and its tag are looked at only.
+//! 2. Else the bins of all classes that have receives are gone through together, in the order of labels ([`Several`]).
 
 use super::class::{CLASSES, Class};
 use super::communicator::PostedIndexes;
 use super::descriptors::Descriptor;
+use super::index::Index;
 use super::{Optimistic, Tally};
 use crate::chains::{Aged, Front, NIL, Place, Slab};
-use crate::engine::{Receive, RecvId};
-use crate::envelope::Envelope;
+use crate::engine::RecvId;
+use crate::envelope::{Envelope, Selector};
 use crate::hashes::Hashes;
 
-/// See the [module's documentation](self).
-pub(in crate::engines) struct Stream<'a> {
-    posted: &'a mut PostedIndexes,
-    receives: &'a mut Slab<Aged<Descriptor>, 1>,
+type Receives = Slab<Aged<Descriptor>, 1>;
+
+/// See the [module's documentation](self). All messages are of the communicator.
+pub(in crate::engines) enum Stream<'a, 'm> {
+    /// No receive has a wildcard.
+    Single(Single<'a, 'm>),
+    /// Some have, or there are none.
+    Several(Several<'a, 'm>),
+}
+
+/// Where one thread is in a bin.
+#[derive(Clone, Copy)]
+struct Walk {
+    bin: usize,
+    /// What lies before it was taken, or does not accept the envelope.
+    at: Place,
+    /// What was taken and is not cut off yet: all that lies before `at`, or nothing.
+    front: Front,
+    /// Something that lies before `at` stays.
+    has_passed: bool,
+}
+
+impl Walk {
+    const NOWHERE: Walk = Walk { bin: 0, at: NIL, front: Front::NOTHING, has_passed: false };
+
+    /// Takes what lies at `at` if it is accepted, and goes on to what lies behind.
+    #[inline(always)]
+    fn step(
+        &mut self,
+        index: &mut Index,
+        receives: &mut Receives,
+        accepts: impl Fn(&Selector) -> bool,
+    ) -> Option<RecvId> {
+        let at = self.at;
+        let (entry, next) = receives.get_and_next(at);
+        let id = entry.value.receive.id;
+        let is_found = accepts(&entry.value.receive.selector);
+        if !is_found {
+            self.leave(index, receives);
+            self.has_passed = true;
+        } else if self.has_passed {
+            index.take(receives, at, self.bin);
+        } else {
+            self.front.take(receives, at);
+        }
+        self.at = next;
+        is_found.then_some(id)
+    }
+
+    /// Cuts off what was taken.
+    #[inline(always)]
+    fn leave(&mut self, index: &mut Index, receives: &mut Receives) {
+        if !self.front.is_empty() {
+            index.cut(receives, self.bin, std::mem::take(&mut self.front), self.at);
+        }
+    }
+
+    /// Begins with the oldest of a bin.
+    #[inline(always)]
+    fn enter(&mut self, index: &Index, bin: usize) {
+        *self = Walk { bin, at: index.head(bin), ..Walk::NOWHERE };
+    }
+}
+
+/// Messages where no receive has a wildcard.
+pub(in crate::engines) struct Single<'a, 'm> {
+    index: &'a mut Index,
+    receives: &'a mut Receives,
     /// The last message's.
-    envelope: Envelope,
+    envelope: &'m Envelope,
+    walk: Walk,
+}
+
+impl<'m> Single<'_, 'm> {
+    /// Takes the oldest receive that accepts a message.
+    #[inline(always)]
+    pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
+        if envelope.source != self.envelope.source || envelope.tag != self.envelope.tag {
+            self.look_for(envelope);
+        }
+        while self.walk.at != NIL {
+            let accepts = |selector: &Selector| selector.names(envelope);
+            let found = self.walk.step(self.index, self.receives, accepts);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn look_for(&mut self, envelope: &'m Envelope) {
+        self.envelope = envelope;
+        self.walk.leave(self.index, self.receives);
+        let bin = self.index.number(Hashes::of(envelope).source_and_tag());
+        self.walk.enter(self.index, bin);
+    }
+}
+
+impl Drop for Single<'_, '_> {
+    fn drop(&mut self) {
+        self.walk.leave(self.index, self.receives);
+    }
+}
+
+/// Messages where receives may have wildcards.
+pub(in crate::engines) struct Several<'a, 'm> {
+    posted: &'a mut PostedIndexes,
+    receives: &'a mut Receives,
+    /// The last message's.
+    envelope: &'m Envelope,
     /// Of the classes that have receives, in the order of `CLASSES`.
     lanes: [Lane; CLASSES.len()],
     count: usize,
@@ -26,101 +136,63 @@ pub(in crate::engines) struct Stream<'a> {
 #[derive(Clone, Copy)]
 struct Lane {
     class: Class,
-    bin: usize,
-    /// What lies before it was taken, or does not accept the envelope.
-    at: Place,
-    /// Its own; greater than all others at the end.
+    walk: Walk,
+    /// Of the entry that comes next; greater than all others at the end.
     label: u64,
-    /// What was taken and is not cut off yet: all that lies before `at`, or nothing.
-    front: Front,
-    /// Something that lies before `at` stays.
-    has_passed: bool,
 }
 
-impl Stream<'_> {
-    /// Takes the oldest receive that accepts a message: lanes are gone through together, in the order of labels.
+impl<'m> Several<'_, 'm> {
+    /// Takes the oldest receive that accepts a message.
     #[inline(always)]
-    pub(in crate::engines) fn take(&mut self, envelope: &Envelope) -> Option<RecvId> {
-        if *envelope != self.envelope {
+    pub(in crate::engines) fn take(&mut self, envelope: &'m Envelope) -> Option<RecvId> {
+        if *envelope != *self.envelope {
             self.look_for(envelope);
         }
         loop {
             let (mut lane, others) = self.lanes.split_first_mut()?;
+            // Not all four, whether they are used or not: that is a quarter more instructions.
             for other in &mut others[..self.count - 1] {
                 if other.label < lane.label {
                     lane = other;
                 }
             }
-            let at = lane.at;
-            if at == NIL {
+            if lane.walk.at == NIL {
                 return None;
             }
-            let (entry, next) = self.receives.get_and_next(at);
-            let Receive { id, selector } = &entry.value.receive;
-            let (id, is_found) = (*id, selector.matches(envelope));
-            if is_found && !lane.has_passed {
-                lane.front.take(self.receives, at);
-            } else {
-                lane.pass(at, is_found, self.posted, self.receives);
-            }
-            lane.go_to(next, self.receives);
-            if is_found {
-                return Some(id);
+            let accepts = |selector: &Selector| selector.matches(envelope);
+            let found = lane.walk.step(self.posted.of_mut(lane.class), self.receives, accepts);
+            lane.relabel(self.receives);
+            if found.is_some() {
+                return found;
             }
         }
     }
 
     #[inline(always)]
-    fn look_for(&mut self, envelope: &Envelope) {
-        self.envelope = *envelope;
+    fn look_for(&mut self, envelope: &'m Envelope) {
+        self.envelope = envelope;
         let hashes = Hashes::of(envelope);
         for lane in &mut self.lanes[..self.count] {
-            lane.leave(self.posted, self.receives);
-            lane.has_passed = false;
-            let index = self.posted.of(lane.class);
-            lane.bin = index.number(lane.class.key(hashes));
-            lane.go_to(index.head(lane.bin), self.receives);
+            let index = self.posted.of_mut(lane.class);
+            lane.walk.leave(index, self.receives);
+            lane.walk.enter(index, index.number(lane.class.key(hashes)));
+            lane.relabel(self.receives);
         }
     }
 }
 
-impl Drop for Stream<'_> {
+impl Drop for Several<'_, '_> {
     fn drop(&mut self) {
         for lane in &mut self.lanes[..self.count] {
-            lane.leave(self.posted, self.receives);
+            lane.walk.leave(self.posted.of_mut(lane.class), self.receives);
         }
     }
 }
 
 impl Lane {
-    /// Leaves what lies at `at` where it is, or takes it from behind what was left.
-    #[cold]
-    fn pass(
-        &mut self,
-        at: Place,
-        is_found: bool,
-        posted: &mut PostedIndexes,
-        receives: &mut Slab<Aged<Descriptor>, 1>,
-    ) {
-        self.leave(posted, receives);
-        self.has_passed = true;
-        if is_found {
-            posted.of_mut(self.class).take(receives, at, self.bin);
-        }
-    }
-
-    /// Cuts off what was taken.
     #[inline(always)]
-    fn leave(&mut self, posted: &mut PostedIndexes, receives: &mut Slab<Aged<Descriptor>, 1>) {
-        if !self.front.is_empty() {
-            let front = std::mem::take(&mut self.front);
-            posted.of_mut(self.class).cut(receives, self.bin, front, self.at);
-        }
-    }
-
-    #[inline(always)]
-    fn go_to(&mut self, at: Place, receives: &Slab<Aged<Descriptor>, 1>) {
-        self.at = at;
+    fn relabel(&mut self, receives: &Receives) {
+        let at = self.walk.at;
         self.label = if at == NIL { u64::MAX } else { receives.get(at).age };
     }
 }
@@ -128,16 +200,17 @@ impl Lane {
 impl<T: Tally> Optimistic<T> {
     /// The receives of a communicator for messages that arrive one after the other, the first of which has that envelope. `None` if
     /// nothing was ever queued there.
-    pub(in crate::engines) fn stream(&mut self, first: &Envelope) -> Option<Stream<'_>> {
+    pub(in crate::engines) fn stream<'m>(&mut self, first: &'m Envelope) -> Option<Stream<'_, 'm>> {
+        let is_exact = self.is_exact(first.context);
         let posted = &mut self.communicators.find(first.context)?.posted;
-        let blank = Lane {
-            class: Class::NoWildcard,
-            bin: 0,
-            at: NIL,
-            label: u64::MAX,
-            front: Front::default(),
-            has_passed: false,
-        };
+        let receives = self.receives.slab_mut();
+        if is_exact {
+            let index = posted.of_mut(Class::NoWildcard);
+            let mut stream = Single { index, receives, envelope: first, walk: Walk::NOWHERE };
+            stream.look_for(first);
+            return Some(Stream::Single(stream));
+        }
+        let blank = Lane { class: Class::NoWildcard, walk: Walk::NOWHERE, label: u64::MAX };
         let (mut lanes, mut count) = ([blank; CLASSES.len()], 0);
         for class in CLASSES {
             if !posted.of(class).is_empty() {
@@ -146,9 +219,8 @@ impl<T: Tally> Optimistic<T> {
             }
         }
         // Without any the first is looked into in vain.
-        let (count, receives) = (count.max(1), self.receives.slab_mut());
-        let mut stream = Stream { posted, receives, envelope: *first, lanes, count };
+        let mut stream = Several { posted, receives, envelope: first, lanes, count: count.max(1) };
         stream.look_for(first);
-        Some(stream)
+        Some(Stream::Several(stream))
     }
 }

@@ -4,10 +4,10 @@ use super::crew::{Crew, Job};
 use super::delivery::{Delivery, Panicked};
 use super::ordered::{self, Balance};
 use super::round::{Played, Round};
-use super::shares::{Shares, Table};
+use super::shares::{self, Table};
 use super::{BATCH, By, Habit, OptimisticParallel, Outcomes, Piece, Several, Shape, Who, Work};
 use crate::engine::{Deliver, Engine, Message, RecvId, Refused};
-use crate::engines::optimistic::Tally;
+use crate::engines::optimistic::{Stream, Tally};
 
 impl<T: Tally + Sync> OptimisticParallel<T> {
     pub(super) fn new(shape: Shape) -> Self {
@@ -57,10 +57,19 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
     /// The first messages of these that may be matched at once.
     fn together<'a>(&self, messages: &'a [Message]) -> &'a [Message] {
         let messages = &messages[..messages.len().min(BATCH)];
+        if self.shape.by == By::Optimism {
+            return messages;
+        }
         let context = messages[0].envelope.context;
-        let other = |message: &Message| message.envelope.context != context;
-        let end = messages.iter().position(other).filter(|_| self.shape.by != By::Optimism);
-        &messages[..end.unwrap_or(messages.len())]
+        // Mostly all are of one: looked at without a branch for each.
+        let others = |messages: &[Message]| {
+            messages.iter().fold(0, |others, message| others | (message.envelope.context.0 ^ context.0)) != 0
+        };
+        let same = messages.chunks(16).position(others).map_or(messages.len(), |chunk| {
+            let is_other = |message: &&Message| message.envelope.context != context;
+            16 * chunk + messages[16 * chunk..].iter().take_while(|message| !is_other(message)).count()
+        });
+        &messages[..same]
     }
 
     fn piece(&mut self, piece: Piece<'_>, out: &mut Outcomes) -> Result<(), Refused> {
@@ -157,7 +166,7 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
 
     /// Bins shared out, if that is even, among so many threads.
     fn in_shares(&mut self, piece: Piece<'_>, out: &mut Outcomes, threads: usize) -> bool {
-        let Piece { messages, first, delivery } = piece;
+        let (begin, messages) = (out.len(), piece.messages);
         let context = messages[0].envelope.context;
         // A share of less than a few messages is not worth having.
         let threads = threads.min(messages.len().div_ceil(4));
@@ -165,42 +174,40 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
             return false;
         };
         let Several { crew, table, .. } = &mut **several;
-        table.plan.make(&exact, messages, threads);
-        if !table.plan.is_even(messages.len(), threads) {
-            return false;
-        }
-        let begin = out.len();
-        let shares = Shares { exact: &exact, messages, first, table, delivery };
-        crew.run(&shares, |hands| {
-            (1..threads).for_each(|share| hands.give(&(share..share + 1)));
-            shares.take_parts(0..1);
-        });
+        let Some(left) = shares::run((crew, table), exact, piece, out, threads) else { return false };
         self.counts.barriers += threads as u64 - 1;
         self.counts.shared += messages.len() as u64;
-        table.collect(messages.len(), out);
-        table.gone(threads).for_each(|taken| self.tables.take_back(context, &taken));
-        self.file(messages, &out[begin..]);
+        table.taken(threads).for_each(|taken| self.tables.take_back(context, &taken));
+        if left > 0 {
+            self.file(messages, &out[begin..]);
+        }
         true
     }
 
     /// One thread matches, so many deliver. The ratio of [`Balance`], if it was found out.
-    fn in_order(
+    fn in_order<'a>(
         &mut self,
-        piece: Piece<'_>,
+        piece: Piece<'a>,
         out: &mut Outcomes,
         (threads, balance): (usize, Balance),
     ) -> Option<f64> {
-        let messages = piece.messages;
-        let (Some(several), Some(mut stream)) =
-            (&mut self.several, self.tables.stream(&messages[0].envelope))
-        else {
+        let (begin, messages) = (out.len(), piece.messages);
+        let Some(several) = &mut self.several else {
             self.alone(piece, out);
             return None;
         };
-        let begin = out.len();
-        let matched = |message: &Message| stream.take(&message.envelope);
-        let ratio = ordered::run(&mut several.crew, piece, out, (threads, balance), matched);
-        drop(stream);
+        let crew = &mut several.crew;
+        let ratio = match self.tables.stream(&messages[0].envelope) {
+            Some(Stream::Single(mut stream)) => {
+                let matched = |message: &'a Message| stream.take(&message.envelope);
+                ordered::run(crew, piece, out, (threads, balance), matched)
+            }
+            Some(Stream::Several(mut stream)) => {
+                let matched = |message: &'a Message| stream.take(&message.envelope);
+                ordered::run(crew, piece, out, (threads, balance), matched)
+            }
+            None => ordered::run(crew, piece, out, (threads, balance), |_| None),
+        };
         self.counts.barriers += threads as u64 - 1;
         self.counts.ordered += messages.len() as u64;
         self.file(messages, &out[begin..]);
@@ -209,22 +216,27 @@ impl<T: Tally + Sync> OptimisticParallel<T> {
 
     /// One thread matches and delivers, in turn: a processor matches the next message while it still delivers the last.
     fn alone(&mut self, piece: Piece<'_>, out: &mut Outcomes) {
-        let begin = out.len();
-        let Piece { messages, first, delivery } = piece;
+        let (begin, messages) = (out.len(), piece.messages);
+        // There is room.
+        out.resize(begin + messages.len(), None);
+        let outcomes = &mut out[begin..];
         match self.tables.stream(&messages[0].envelope) {
-            Some(mut stream) => delivery.in_turn(first, messages, |message| {
-                let found = stream.take(&message.envelope);
-                out.push(found);
-                found
-            }),
-            None => out.extend(messages.iter().map(|_| None)),
+            Some(Stream::Single(mut stream)) => {
+                piece.in_turn(outcomes, |message| stream.take(&message.envelope))
+            }
+            Some(Stream::Several(mut stream)) => {
+                piece.in_turn(outcomes, |message| stream.take(&message.envelope))
+            }
+            None => {}
         }
-        self.file(messages, &out[begin..]);
+        self.file(messages, outcomes);
     }
 
     /// Has those of the messages wait that found nothing.
     fn file(&mut self, messages: &[Message], outcomes: &[Option<RecvId>]) {
-        if outcomes.iter().all(Option::is_some) {
+        // None, mostly: found out without a branch for each.
+        let left = outcomes.iter().filter(|found| found.is_none()).count();
+        if left == 0 {
             return;
         }
         for (&message, _) in messages.iter().zip(outcomes).filter(|(_, found)| found.is_none()) {

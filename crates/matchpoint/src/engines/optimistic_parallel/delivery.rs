@@ -60,25 +60,20 @@ impl<'a> Delivery<'a> {
     #[inline]
     pub(super) fn all(&self, first: usize, outcomes: &[Option<RecvId>]) {
         if self.is_asked() {
-            self.in_turn(first, outcomes, |outcome| *outcome);
+            self.each(outcomes.len(), |at| Some((first + at, outcomes[at]?)));
         }
     }
 
-    /// Finds what each of these messages comes to, the first of which has that number, and delivers it before the next.
+    /// Has each of so many messages matched, in turn, and delivers it before the next: `matched` is told which of them, and gives its
+    /// number and its receive.
     #[inline]
-    pub(super) fn in_turn<T>(
-        &self,
-        first: usize,
-        messages: &[T],
-        mut outcome: impl FnMut(&T) -> Option<RecvId>,
-    ) {
+    pub(super) fn each(&self, messages: usize, mut matched: impl FnMut(usize) -> Option<(usize, RecvId)>) {
         let next = Cell::new(0);
         // To catch costs as much as to match a message may: once, unless there is something to be caught.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
-            while let Some(message) = messages.get(next.get()) {
-                let number = first + next.get();
-                next.set(next.get() + 1);
-                if let (Some(receive), Some(deliver)) = (outcome(message), self.deliver) {
+            for at in next.get()..messages {
+                next.set(at + 1);
+                if let (Some((number, receive)), Some(deliver)) = (matched(at), self.deliver) {
                     deliver(number, receive);
                 }
             }

@@ -69,12 +69,12 @@ pub(super) struct Balance {
 
 /// Has messages matched by the calling thread, in order, and delivered by so many; appends the outcomes to `out`, which has room for
 /// them. The ratio, if it was found out.
-pub(super) fn run(
+pub(super) fn run<'a>(
     crew: &mut Crew,
-    piece: Piece<'_>,
+    piece: Piece<'a>,
     out: &mut Vec<Option<RecvId>>,
     (threads, balance): (usize, Balance),
-    mut matched: impl FnMut(&Message) -> Option<RecvId>,
+    mut matched: impl FnMut(&'a Message) -> Option<RecvId>,
 ) -> Option<f64> {
     let messages = piece.messages;
     let ordered = Ordered::new(out, piece);

@@ -3,9 +3,10 @@
 //! who wanted the same.
 //!
 //! ```text
-//! caller   the bin of each message ─▶ a slice of the bins for each of 64 neighbourhoods ─▶ shares of like many messages
-//! all      the messages of one's share, in order: the oldest receive of the bin that accepts it; its delivery
-//! caller   outcomes in the order of messages; places given back; messages left are filed
+//! caller   the bin of each message ─▶ a slice of the bins for each of some neighbourhoods ─▶ shares of like many messages
+//! all      the messages of one's share, those of a bin in order: the oldest receive of the bin that accepts it, which is written to
+//!          where the caller of the engine reads it; its delivery
+//! caller   places given back; messages left are filed, if there are any
 //! ```
 //!
 //! *It is exact*: a receive without a wildcard accepts one envelope, whose messages are all in its bin; they come in their
@@ -13,144 +14,200 @@
 
 #![allow(unsafe_code)]
 
+use std::mem;
+use std::ops::Range;
+
 use crate::chains::Taken;
 use crate::engine::{Message, RecvId, Refused};
 use crate::engines::optimistic::Exact;
+use crate::hashes;
 use crate::sync::UnsafeCell;
 
-use std::ops::Range;
+use super::crew::{Crew, Job};
+use super::{BATCH, MESSAGES, Outcomes, Piece};
 
-use super::BATCH;
-use super::crew::Job;
-use super::delivery::Delivery;
+/// Slices of bins, at most: the more, the more alike shares are, and the longer it takes to share them out.
+const SLICES: usize = 1 << u8::BITS;
 
-/// Neighbourhoods of bins: the finer, the more alike shares are, and the longer it takes to share them out.
-const SLICES: usize = 64;
+/// So many for batches of a few messages, of which a slice has as many as one of the many has of a full batch.
+const FEW_SLICES: usize = SLICES / 4;
 
-/// Outcomes of two shares are so many apart at least: two cache lines.
-const APART: usize = 8;
+/// Batches that are a few messages.
+const FEW: usize = BATCH / 4;
 
 /// Shares whose greatest is so much larger than they would be if all were alike, in quarters, and a message or two.
 const UNEVEN_QUARTERS: usize = 6;
 
+/// A message of a batch, by its number, and its bin: in one word, for it is written twice for each.
+#[derive(Clone, Copy, Default)]
+struct Own(u32);
+
+const _: () = assert!(BATCH.ilog2() + hashes::BITS <= u32::BITS, "there is room for both");
+
+impl Own {
+    fn new(message: usize, bin: usize) -> Self {
+        Own((message as u32) << hashes::BITS | bin as u32)
+    }
+
+    fn message(self) -> usize {
+        (self.0 >> hashes::BITS) as usize
+    }
+
+    fn bin(self) -> usize {
+        (self.0 & ((1 << hashes::BITS) - 1)) as usize
+    }
+}
+
 /// Who has which messages of a batch.
 pub(super) struct Plan {
-    bins: [u32; BATCH],
+    /// The messages, and the slice of each, as they came.
+    came: [Own; BATCH],
     slices: [u8; BATCH],
-    /// Of each slice.
-    shares: [u8; SLICES],
-    /// Where the outcomes of each share begin.
-    begins: [u16; SLICES],
-    greatest: usize,
+    /// Those of a slice together, in their order, slice by slice: a share is some slices.
+    shared: [Own; BATCH],
+    /// Where each share begins; behind the last, where it ends.
+    begins: [u16; MESSAGES + 1],
 }
 
 impl Plan {
     fn new() -> Self {
-        Plan { bins: [0; BATCH], slices: [0; BATCH], shares: [0; SLICES], begins: [0; SLICES], greatest: 0 }
+        let (came, shared) = ([Own::default(); BATCH], [Own::default(); BATCH]);
+        Plan { came, slices: [0; BATCH], shared, begins: [0; MESSAGES + 1] }
     }
 
-    /// Shares out messages among so many threads.
-    pub(super) fn make(&mut self, exact: &Exact<'_>, messages: &[Message], threads: usize) {
-        let bins = exact.bins();
+    /// Shares out messages among so many threads, if all have about as much to do.
+    fn make(&mut self, exact: &Exact<'_>, messages: &[Message], threads: usize) -> bool {
+        let slices = if messages.len() > FEW { SLICES } else { FEW_SLICES };
         // A bin lies in one slice, as this grows with the bin.
-        let scale = ((SLICES as u64) << 32) / bins as u64;
-        let mut counts = [0_u16; SLICES];
-        for ((message, bin), slice) in messages.iter().zip(&mut self.bins).zip(&mut self.slices) {
-            *bin = exact.bin(&message.envelope) as u32;
-            *slice = ((u64::from(*bin) * scale) >> 32) as u8;
-            counts[usize::from(*slice)] += 1;
+        let scale = ((slices as u64) << 32) / exact.bins() as u64;
+        let mut of_slices = [0_u16; SLICES];
+        let places = self.came.iter_mut().zip(&mut self.slices);
+        for ((number, message), (own, slice)) in messages.iter().enumerate().zip(places) {
+            let bin = exact.bin(&message.envelope);
+            *own = Own::new(number, bin);
+            *slice = ((bin as u64 * scale) >> 32) as u8;
+            of_slices[usize::from(*slice)] += 1;
         }
-        let mut sizes = [0_usize; SLICES];
-        let (mut before, total) = (0, messages.len());
-        for (share, &count) in self.shares.iter_mut().zip(&counts) {
-            // Where the slice's middle lies decides whose it is.
-            let count = usize::from(count);
-            *share = ((2 * before + count) * threads / (2 * total)).min(threads - 1) as u8;
-            sizes[usize::from(*share)] += count;
+        // Where a slice's middle lies decides whose it is: of so many halves of messages on it is the next share's.
+        let end = |share: usize| {
+            if share < threads { (2 * messages.len() * share).div_ceil(threads) } else { usize::MAX }
+        };
+        let (mut before, mut share, mut share_end) = (0, 0, end(1));
+        for slice in &mut of_slices[..slices] {
+            // From how many it has to where its next one goes.
+            let count = usize::from(mem::replace(slice, before as u16));
+            while 2 * before + count >= share_end {
+                share += 1;
+                self.begins[share] = before as u16;
+                share_end = end(share + 1);
+            }
             before += count;
         }
-        let mut begin = 0;
-        self.greatest = 0;
-        for (size, begins) in sizes.iter().zip(&mut self.begins).take(threads) {
-            *begins = begin as u16;
-            begin += size.next_multiple_of(APART);
-            self.greatest = self.greatest.max(*size);
+        self.begins[share + 1..=threads].fill(messages.len() as u16);
+        let sizes = self.begins[..=threads].windows(2).map(|ends| usize::from(ends[1] - ends[0]));
+        let greatest = sizes.max().unwrap_or(0);
+        if 4 * greatest > UNEVEN_QUARTERS * messages.len().div_ceil(threads) + 8 {
+            return false;
         }
+        for (own, slice) in self.came.iter().zip(&self.slices).take(messages.len()) {
+            let next = &mut of_slices[usize::from(*slice)];
+            self.shared[usize::from(*next) % BATCH] = *own;
+            *next += 1;
+        }
+        true
     }
 
-    /// Whether as many threads have about as much to do.
-    pub(super) fn is_even(&self, messages: usize, threads: usize) -> bool {
-        4 * self.greatest <= UNEVEN_QUARTERS * messages.div_ceil(threads) + 8
-    }
-
-    fn share(&self, message: usize) -> usize {
-        usize::from(self.shares[usize::from(self.slices[message])])
+    fn share(&self, share: usize) -> &[Own] {
+        &self.shared[usize::from(self.begins[share])..usize::from(self.begins[share + 1])]
     }
 }
 
+/// What a thread that had a share has done.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    taken: Taken,
+    /// Outcomes that it has written, and those of them that are none.
+    told: usize,
+    left: usize,
+}
+
 /// Written by the thread that has a share, read by the caller when all are done.
-struct Outcome(UnsafeCell<Option<RecvId>>);
-
 #[repr(align(128))]
-struct Gone(UnsafeCell<Taken>);
+struct Report(UnsafeCell<Done>);
 
-// SAFETY: the plan gives every outcome to one share, and the crew every share to one thread at a time.
-unsafe impl Sync for Outcome {}
-// SAFETY: there is one for each share.
-unsafe impl Sync for Gone {}
+// SAFETY: there is one for each share, and the crew gives every share to one thread at a time.
+unsafe impl Sync for Report {}
 
 /// What is needed to share out a batch.
 pub(super) struct Table {
-    pub(super) plan: Plan,
-    outcomes: Vec<Outcome>,
-    gone: Vec<Gone>,
+    plan: Plan,
+    reports: Vec<Report>,
 }
 
 impl Table {
     /// # Errors
     /// [`Refused::Memory`].
     pub(super) fn new(threads: usize) -> Result<Self, Refused> {
-        let (mut outcomes, mut gone) = (Vec::new(), Vec::new());
-        let places = BATCH + SLICES.min(threads) * APART;
-        outcomes.try_reserve_exact(places).map_err(|_| Refused::Memory)?;
-        gone.try_reserve_exact(threads).map_err(|_| Refused::Memory)?;
-        outcomes.extend((0..places).map(|_| Outcome(UnsafeCell::new(None))));
-        gone.extend((0..threads).map(|_| Gone(UnsafeCell::new(Taken::default()))));
-        Ok(Table { plan: Plan::new(), outcomes, gone })
+        let mut reports = Vec::new();
+        reports.try_reserve_exact(threads).map_err(|_| Refused::Memory)?;
+        reports.extend((0..threads).map(|_| Report(UnsafeCell::new(Done::default()))));
+        Ok(Table { plan: Plan::new(), reports })
     }
 
-    /// The outcomes of a batch in the order of its messages, once all shares are done.
-    pub(super) fn collect(&mut self, messages: usize, out: &mut Vec<Option<RecvId>>) {
-        let mut next = self.plan.begins;
-        for message in 0..messages {
-            let share = self.plan.share(message);
-            // SAFETY: `self` is borrowed for changes, so that nobody else has a share.
-            let outcome = self.outcomes[usize::from(next[share])].0.with(|at| unsafe { *at });
-            next[share] += 1;
-            out.push(outcome);
-        }
+    /// What each of so many threads has done.
+    fn done(&mut self, threads: usize) -> impl Iterator<Item = Done> {
+        // SAFETY: `self` is borrowed for changes, so that nobody else has a share.
+        self.reports[..threads].iter().map(|report| report.0.with(|at| unsafe { *at }))
     }
 
-    /// What so many threads have taken.
-    pub(super) fn gone(&mut self, threads: usize) -> impl Iterator<Item = Taken> {
-        // SAFETY: as in `collect`.
-        self.gone[..threads].iter().map(|gone| gone.0.with(|at| unsafe { *at }))
+    /// What each of so many threads has taken.
+    pub(super) fn taken(&mut self, threads: usize) -> impl Iterator<Item = Taken> {
+        self.done(threads).map(|done| done.taken)
     }
 
     /// Bytes allocated, without its own.
     pub(super) fn bytes(&self) -> u64 {
-        (self.outcomes.capacity() * size_of::<Outcome>() + self.gone.capacity() * size_of::<Gone>()) as u64
+        (self.reports.capacity() * size_of::<Report>()) as u64
     }
 }
 
 /// A batch that is shared out.
-pub(super) struct Shares<'a> {
-    pub(super) exact: &'a Exact<'a>,
-    pub(super) messages: &'a [Message],
-    /// The number of the first message in what was handed in.
-    pub(super) first: usize,
-    pub(super) table: &'a Table,
-    pub(super) delivery: Delivery<'a>,
+struct Shares<'a> {
+    exact: Exact<'a>,
+    piece: Piece<'a>,
+    table: &'a Table,
+    /// Where the caller of the engine reads them.
+    outcomes: *mut Option<RecvId>,
+}
+
+// SAFETY: the plan gives every message, and with it the place of its outcome, to one share, and the crew every share to one thread.
+unsafe impl Sync for Shares<'_> {}
+
+/// Has a batch matched by so many threads, if shares are even; appends the outcomes to `out`, which has room for them. How many messages
+/// found nothing.
+pub(super) fn run(
+    (crew, table): (&mut Crew, &mut Table),
+    exact: Exact<'_>,
+    piece: Piece<'_>,
+    out: &mut Outcomes,
+    threads: usize,
+) -> Option<usize> {
+    let messages = piece.messages;
+    if !table.plan.make(&exact, messages, threads) {
+        return None;
+    }
+    let room = &mut out.spare_capacity_mut()[..messages.len()];
+    let shares = Shares { exact, piece, outcomes: room.as_mut_ptr().cast(), table };
+    crew.run(&shares, |hands| {
+        (1..threads).for_each(|share| hands.give(&(share..share + 1)));
+        shares.take_parts(0..1);
+    });
+    let (told, left) =
+        table.done(threads).fold((0, 0), |(told, left), done| (told + done.told, left + done.left));
+    assert_eq!(told, messages.len(), "a message is in one share");
+    // SAFETY: each was told once, as it is in one share, and as many were told as there are.
+    unsafe { out.set_len(out.len() + messages.len()) };
+    Some(left)
 }
 
 impl Job for Shares<'_> {
@@ -163,32 +220,39 @@ impl Job for Shares<'_> {
 
 impl Shares<'_> {
     fn match_share(&self, share: usize) {
-        let plan = &self.table.plan;
-        let (mut own, mut count) = ([0_u16; BATCH], 0);
-        for message in 0..self.messages.len() {
-            own[count] = message as u16;
-            count += usize::from(plan.share(message) == share);
-        }
-        let own = own[..count].iter().map(|&message| usize::from(message));
+        let own = self.table.plan.share(share);
         let mut near = 0;
-        for message in own.clone() {
+        for message in own {
             // SAFETY: this thread has the share that this bin is in.
-            near ^= unsafe { self.exact.approach(plan.bins[message] as usize) };
+            near ^= unsafe { self.exact.approach(message.bin()) };
         }
         std::hint::black_box(near);
-        let mut taken = Taken::default();
-        let outcomes = &self.table.outcomes[usize::from(plan.begins[share])..];
-        for (message, outcome) in own.zip(outcomes) {
-            let envelope = &self.messages[message].envelope;
+        let mut done = Done::default();
+        let Piece { messages, first, delivery } = self.piece;
+        delivery.each(own.len(), |at| {
+            let (message, bin) = (own[at].message(), own[at].bin());
             // SAFETY: this thread has the share that this bin is in.
-            let found = unsafe { self.exact.take(plan.bins[message] as usize, envelope, &mut taken) };
-            // SAFETY: the outcomes of this share, which this thread has.
-            outcome.0.with_mut(|at| unsafe { *at = found });
-            if let Some(receive) = found {
-                self.delivery.of(self.first + message, receive);
-            }
-        }
+            let found = unsafe { self.exact.take(bin, &messages[message].envelope, &mut done.taken) };
+            // SAFETY: there is room for all messages, of which this is one, by the line above; only this thread has it.
+            unsafe { self.outcomes.add(message).write(found) };
+            done.told += 1;
+            done.left += usize::from(found.is_none());
+            Some((first + message, found?))
+        });
         // SAFETY: of this share.
-        self.table.gone[share].0.with_mut(|at| unsafe { *at = taken });
+        self.table.reports[share].0.with_mut(|at| unsafe { *at = done });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_and_its_bin_are_read_as_they_were_written() {
+        for (message, bin) in [(0, 0), (BATCH - 1, (1 << hashes::BITS) - 1), (BATCH - 1, 0), (0, 5)] {
+            let own = Own::new(message, bin);
+            assert_eq!((own.message(), own.bin()), (message, bin));
+        }
     }
 }
