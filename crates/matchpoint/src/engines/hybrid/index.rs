@@ -6,7 +6,7 @@
 //! that were taken stay in it, until they are met, or are too many. Masks in numbers [share](super::sharing) an index,
 //! too: what it finds is compared with the receive.
 
-use super::ahead::{self, Ahead};
+use super::ahead::Ahead;
 use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
@@ -44,7 +44,7 @@ const FEW: usize = 2048;
 const WORTH: usize = 64;
 
 /// Indexes beyond which they are filled from a [copy](Roll) of what waits.
-const COPIED: usize = 4;
+pub(super) const COPIED: usize = 4;
 
 /// Searches between two looks at how large they are.
 const STEP: u64 = 64;
@@ -57,10 +57,10 @@ const RETRIED: u64 = 4096;
 const IDLE: u64 = 16;
 
 /// The index of a class.
-struct Index {
-    kept: Kept<Lookup>,
+pub(super) struct Index {
+    pub(super) kept: Kept<Lookup>,
     /// What it is to take over, if it is far behind.
-    ahead: Held<Ahead>,
+    pub(super) ahead: Held<Ahead>,
     /// Whether it is of several masks.
     is_shared: bool,
 }
@@ -78,27 +78,27 @@ impl Index {
 
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
-    kernel: Kernel,
-    all: Vec<Index>,
+    pub(super) kernel: Kernel,
+    pub(super) all: Vec<Index>,
     /// What those compare keys with that have no index.
-    roll: Option<Kept<Roll>>,
+    pub(super) roll: Option<Kept<Roll>>,
     grave: Grave<Lookup>,
     rolls: Grave<Roll>,
-    aheads: Grave<Ahead>,
+    pub(super) aheads: Grave<Ahead>,
     /// What small indexes were made of: making one anew allocates nothing.
     spare: Vec<Lookup>,
-    spare_roll: Option<Roll>,
+    pub(super) spare_roll: Option<Roll>,
     sharing: Sharing,
     /// Searches in a row that met a crowd in the index that masks share.
     crowds: u32,
     /// Searches that went to an index, or would have.
-    searches: u64,
+    pub(super) searches: u64,
     /// The most bytes that were allocated before some of them were given back.
-    peak_bytes: u64,
+    pub(super) peak_bytes: u64,
 }
 
 /// A copy that has no messages yet.
-fn made_roll(spare: &mut Option<Roll>, kernel: Kernel) -> Held<Roll> {
+pub(super) fn made_roll(spare: &mut Option<Roll>, kernel: Kernel) -> Held<Roll> {
     Held { store: spare.take().unwrap_or_else(|| Roll::of(kernel)), until: 0 }
 }
 
@@ -284,7 +284,7 @@ impl Indexes {
         self.grave.bury(lookup);
     }
 
-    fn bury_roll(&mut self, held: Option<Held<Roll>>) {
+    pub(super) fn bury_roll(&mut self, held: Option<Held<Roll>>) {
         let Some(Held { store: mut roll, .. }) = held else { return };
         if self.spare_roll.is_none() && roll.bytes() <= SPARE_BYTES {
             roll.clear();
@@ -296,12 +296,12 @@ impl Indexes {
     }
 
     /// The copy of what waits, made if there is none.
-    fn make_roll(&mut self) -> &mut Kept<Roll> {
+    pub(super) fn make_roll(&mut self) -> &mut Kept<Roll> {
         let Indexes { roll, spare_roll, kernel, searches, .. } = self;
         roll.get_or_insert_with(|| Kept::new(Openness::NOTHING, made_roll(spare_roll, *kernel), *searches))
     }
 
-    fn drop_roll(&mut self) {
+    pub(super) fn drop_roll(&mut self) {
         let Some(Kept { held, fresh, .. }) = self.roll.take() else { return };
         self.bury_roll(fresh);
         self.bury_roll(Some(held));
@@ -465,139 +465,6 @@ impl Indexes {
             }
         }
         search
-    }
-
-    /// Indexes messages until one is met that is sought; whether there was memory for that.
-    #[inline(always)]
-    fn extend(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> (Search, bool) {
-        if self.all[number].ahead.store.is_empty() {
-            let (found, has_room) = self.extend_in_order(number, sought, unexpected, examined);
-            let is_done = self.all[number].kept.held.until == unexpected.clock;
-            if found.is_some() || !has_room || is_done {
-                return (found.map_or(Search::Nothing, Search::Found), has_room);
-            }
-        }
-        self.extend_ahead(number, sought, unexpected, examined)
-    }
-
-    /// The same in the order of arrival, unless there are too many.
-    #[inline(always)]
-    fn extend_in_order(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> (Option<Found>, bool) {
-        let most = ahead::through_log(self.all[number].kept.held.until, unexpected);
-        if self.all.len() > COPIED {
-            if let Some(found) = self.follow(number, sought, unexpected, most, examined) {
-                return (found, true);
-            }
-        }
-        let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
-        self.all[number].kept.held.extend(&sought.open, is_it, unexpected, most, examined)
-    }
-
-    /// The same where there are: looks for it in the order of memory, or among what was met there before, some of which is
-    /// indexed then.
-    #[inline(never)]
-    fn extend_ahead(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> (Search, bool) {
-        let Index { kept: Kept { held, .. }, ahead, .. } = &mut self.all[number];
-        let mut dropped = Ahead::default();
-        if !ahead.is_worth_it(held.until, unexpected) {
-            dropped = std::mem::take(&mut ahead.store);
-        }
-        let begins = ahead.store.is_empty();
-        if begins {
-            ahead.until = held.until;
-        }
-        let mut search = ahead.search(held.until, sought, unexpected, examined);
-        let mut has_room = true;
-        if let Search::Nothing = search {
-            let found;
-            (found, has_room) = ahead.reach(sought, unexpected, examined);
-            search = found.map_or(Search::Nothing, Search::Found);
-        }
-        self.peak_bytes = self.peak_bytes.max(self.bytes() + dropped.bytes());
-        self.aheads.bury(dropped);
-        if !begins {
-            let Index { kept: Kept { held, .. }, ahead, .. } = &mut self.all[number];
-            has_room &= held.take_over(ahead, sought, unexpected);
-        }
-        (search, has_room)
-    }
-
-    /// The same from the copy of all that waits, if that has come as far as the index.
-    #[inline(never)]
-    fn follow(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        most: usize,
-        examined: &mut u64,
-    ) -> Option<Option<Found>> {
-        let roll = self.roll.as_mut()?;
-        roll.note_search(self.searches, unexpected.clock);
-        let (roll, held) = (&mut roll.held, &mut self.all[number].kept.held);
-        let before = roll.until;
-        let is_ahead = roll.until >= held.until;
-        let followed = if is_ahead { held.follow(roll, sought, unexpected, most, examined) } else { None };
-        // If it has not, it comes a little further with each search.
-        let has_room = followed.is_some() || !is_ahead && roll.copy_some(ahead::LEAST, unexpected);
-        self.tidy_roll(has_room, before, unexpected);
-        followed
-    }
-
-    /// The same in the copy of all that waits, which is made if there is none.
-    #[inline(never)]
-    fn find_in_roll(
-        &mut self,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> Option<Found> {
-        let searches = self.searches;
-        let kept = self.make_roll();
-        kept.note_search(searches, unexpected.clock);
-        let before = kept.held.until;
-        let mut found = kept.held.search(sought, unexpected, examined);
-        let mut has_room = true;
-        if found.is_none() {
-            let is_it = |key: &Key, _: &Key| sought.admits(key);
-            let most = ahead::through_log(before, unexpected);
-            (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, most, examined);
-            let from = kept.held.until;
-            if found.is_none() && has_room && from < unexpected.clock {
-                found = ahead::earliest(from, sought, unexpected, |_, _| (), examined);
-            }
-        }
-        self.tidy_roll(has_room, before, unexpected);
-        found
-    }
-
-    /// After a search, `before` which the copy had come so far: leaves the dead out of it, or drops it if there was no room.
-    fn tidy_roll(&mut self, has_room: bool, before: u64, unexpected: Unexpected<'_>) {
-        if !has_room {
-            return self.drop_roll();
-        }
-        let Some(kept) = &mut self.roll else { return };
-        let (spare, kernel) = (&mut self.spare_roll, self.kernel);
-        let dropped = kept.renew(before, unexpected, || made_roll(spare, kernel));
-        self.bury_roll(dropped);
     }
 
     /// No message waits.

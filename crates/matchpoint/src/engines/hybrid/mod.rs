@@ -66,6 +66,7 @@ mod chunk;
 mod class;
 mod contexts;
 mod entry;
+mod extend;
 mod found;
 mod front;
 mod grave;

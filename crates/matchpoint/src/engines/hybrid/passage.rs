@@ -94,9 +94,7 @@ impl Table {
     /// Calls `each` with the key and the number of each entry of a kind.
     #[inline(always)]
     pub(super) fn each_of(&self, kind: Kind, mut each: impl FnMut(&Key, u64)) {
-        self.slots.all().filter(|slot| slot.holds_plainly(kind)).for_each(|slot| {
-            each(&slot.key(), slot.head().seq);
-        });
+        self.slots.for_each_that(|slot| slot.holds_plainly(kind), |slot| each(&slot.key(), slot.head().seq));
         // What was a twin once is met as that.
         let is_it = |cell: &Cell| cell.head.kind == kind && cell.head.seq != NO_SEQ;
         let cells = self.cells.since(0).map(|(_, cell)| cell);
