@@ -13,7 +13,7 @@ use crate::budget::Spent;
 use crate::model::Model;
 use crate::player;
 use crate::random::{Random, SEED};
-use crate::script::{ANY, Call, Key, Phase};
+use crate::script::{ANY, Call, Key, NONE, Phase};
 use crate::statistics::percentile;
 
 /// What to measure.
@@ -106,6 +106,9 @@ const SOURCES: usize = 1024;
 /// Calls with each kind of wildcard, and calls of cancel.
 const FEW: usize = 1000;
 
+/// Probes that find nothing: by the last of them nobody goes through all that waits any more.
+const FEW_PROBES: usize = 64;
+
 /// Calls between two looks at what was spent; and looks while a budget passes once more, after it has passed by the clock.
 const STRIDE: usize = 1024;
 const LOOKS: u32 = 8;
@@ -128,7 +131,7 @@ pub fn latency(
     for engine in &options.engines {
         engines::create(engine)?;
     }
-    let scenarios = [late(options.entries), early(options.entries)];
+    let scenarios = [late(options.entries), early(options.entries), missed(options.entries)];
     let clock_ns = crate::cold::clock_ns();
     let mut engines = Vec::new();
     for (done, name) in options.engines.iter().enumerate() {
@@ -208,6 +211,18 @@ fn early(entries: usize) -> Vec<Planned> {
         message.tag = if message.tag == ANY { 7 } else { message.tag };
     }
     plan.add("messages arrive in random order", Phase::arrivals(shuffled(messages), 0));
+    plan.stages
+}
+
+/// Messages first, and probes that none of them is for.
+fn missed(entries: usize) -> Vec<Planned> {
+    let mut plan = Plan::default();
+    let arrivals = Phase::arrivals((0..entries).map(key).collect(), 0);
+    plan.add("messages arrive anew, none expected", arrivals);
+    let nobodys = |at: usize| Key { source: ANY, tag: (entries + at) as u32 };
+    let probes = (0..FEW_PROBES).map(|at| Call::Probe(nobodys(at).selector())).collect();
+    let what = "the first probes from any source find nothing";
+    plan.stages.push(Planned { what, phase: Phase::Calls(probes), answers: vec![NONE; FEW_PROBES] });
     plan.stages
 }
 

@@ -12,7 +12,8 @@ pub(super) const LINES: usize = 256;
 const SPARSE: usize = LINES / 2;
 
 /// Messages that lines of one chunk may be apart.
-const FAR: u64 = if cfg!(test) { 1 << 13 } else { u32::MAX as u64 };
+const FAR: u64 = if cfg!(test) { 1 << 13 } else { FARTHEST };
+const FARTHEST: u64 = u32::MAX as u64;
 
 /// What a message is found by, in 31 bits (tables have 2^29 slots at most, and pools fewer than 2^31 records); the upper
 /// bit says that it is a twin.
@@ -106,7 +107,11 @@ impl Chunk {
 
     /// Whether it can [take over](Self::append) the lines of another, all of them younger.
     pub(super) fn has_room(&self, other: &Chunk) -> bool {
-        let is_near = (other.lines().last() - self.base) / 2 <= FAR;
+        self.has_room_within(FAR, other)
+    }
+
+    fn has_room_within(&self, most: u64, other: &Chunk) -> bool {
+        let is_near = (other.lines().last() - self.base) / 2 <= most;
         self.is_sparse && other.is_sparse && self.len() + other.len() <= SPARSE && is_near
     }
 
@@ -205,5 +210,44 @@ impl<'a> Lines<'a> {
 
     pub(super) fn find(self, seq: u64) -> Option<Ref> {
         self.word_of(seq).map(|at| entry(self.words[at]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chunk that a sweep has left these lines of.
+    fn swept(base: u64, left: &[u64]) -> Chunk {
+        let mut chunk = Chunk::new(base, vec![7; LINES]).unwrap();
+        (0..LINES).for_each(|line| chunk.drop_unless(line, |seq, _| left.contains(&seq)));
+        assert_eq!(chunk.close_up(), left.len());
+        chunk
+    }
+
+    /// As far as lines of a chunk may be apart where this is no test: 2^33, to the last bit.
+    #[test]
+    fn lines_are_joined_as_far_apart_as_32_bits_allow() {
+        for base in [2, (1 << 33) - 2, 1 << 40] {
+            for (far, is_near) in
+                [(1 << 31, true), (1 << 32, true), (FARTHEST * 2, true), (FARTHEST * 2 + 2, false)]
+            {
+                let last = base + far;
+                let mut chunk = swept(base, &[base, base + 20]);
+                let other = swept(last - 40, &[last - 30, last]);
+                assert_eq!(chunk.has_room_within(FARTHEST, &other), is_near, "{base}, {far}");
+                if is_near {
+                    chunk.append(&other);
+                    let seqs = (0..4).map(|line| chunk.lines().get(line).unwrap().0);
+                    assert_eq!(seqs.collect::<Vec<_>>(), [base, base + 20, last - 30, last]);
+                    assert!(
+                        [base, base + 20, last - 30, last]
+                            .iter()
+                            .all(|&seq| chunk.lines().find(seq).is_some())
+                    );
+                    assert_eq!(chunk.lines().find(last + 2), None);
+                }
+            }
+        }
     }
 }

@@ -212,9 +212,9 @@ impl<S: Store> Kept<S> {
         (self.searched, self.clock) = (number, clock);
     }
 
-    /// Whether it was of use lately: as many arrivals as it has entries ago, and more.
-    pub(super) fn is_used(&self, clock: u64) -> bool {
-        let entries = (self.held.store.len() + UNUSED) as u64;
+    /// Whether it was of use lately: as many arrivals as it has entries, and will have so many more, ago, and more.
+    pub(super) fn is_used(&self, more: usize, clock: u64) -> bool {
+        let entries = (self.held.store.len() + more + UNUSED) as u64;
         // The clock counts in twos.
         clock < self.clock + 2 * 4 * entries
     }

@@ -6,6 +6,7 @@
 //! that were taken stay in it, until they are met, or are too many. Masks in numbers [share](super::sharing) an index,
 //! too: what it finds is compared with the receive.
 
+use super::ahead::Ahead;
 use super::class::Openness;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
@@ -43,7 +44,7 @@ const FEW: usize = 2048;
 const WORTH: usize = 64;
 
 /// Indexes beyond which they are filled from a [copy](Roll) of what waits.
-const COPIED: usize = 4;
+pub(super) const COPIED: usize = 4;
 
 /// Searches between two looks at how large they are.
 const STEP: u64 = 64;
@@ -56,34 +57,48 @@ const RETRIED: u64 = 4096;
 const IDLE: u64 = 16;
 
 /// The index of a class.
-struct Index {
-    kept: Kept<Lookup>,
+pub(super) struct Index {
+    pub(super) kept: Kept<Lookup>,
+    /// What it is to take over, if it is far behind.
+    pub(super) ahead: Held<Ahead>,
     /// Whether it is of several masks.
     is_shared: bool,
 }
 
+impl Index {
+    /// Bytes allocated for messages.
+    fn bytes(&self) -> u64 {
+        self.kept.bytes() + self.ahead.store.bytes()
+    }
+
+    fn is_used(&self, clock: u64) -> bool {
+        self.kept.is_used(self.ahead.store.len(), clock)
+    }
+}
+
 /// See the [module's documentation](self).
 pub(super) struct Indexes {
-    kernel: Kernel,
-    all: Vec<Index>,
+    pub(super) kernel: Kernel,
+    pub(super) all: Vec<Index>,
     /// What those compare keys with that have no index.
-    roll: Option<Kept<Roll>>,
+    pub(super) roll: Option<Kept<Roll>>,
     grave: Grave<Lookup>,
     rolls: Grave<Roll>,
+    pub(super) aheads: Grave<Ahead>,
     /// What small indexes were made of: making one anew allocates nothing.
     spare: Vec<Lookup>,
-    spare_roll: Option<Roll>,
+    pub(super) spare_roll: Option<Roll>,
     sharing: Sharing,
     /// Searches in a row that met a crowd in the index that masks share.
     crowds: u32,
     /// Searches that went to an index, or would have.
-    searches: u64,
+    pub(super) searches: u64,
     /// The most bytes that were allocated before some of them were given back.
-    peak_bytes: u64,
+    pub(super) peak_bytes: u64,
 }
 
 /// A copy that has no messages yet.
-fn made_roll(spare: &mut Option<Roll>, kernel: Kernel) -> Held<Roll> {
+pub(super) fn made_roll(spare: &mut Option<Roll>, kernel: Kernel) -> Held<Roll> {
     Held { store: spare.take().unwrap_or_else(|| Roll::of(kernel)), until: 0 }
 }
 
@@ -103,6 +118,7 @@ impl Indexes {
             roll: None,
             grave: Grave::default(),
             rolls: Grave::default(),
+            aheads: Grave::default(),
             spare: Vec::new(),
             spare_roll: None,
             sharing: Sharing::default(),
@@ -122,9 +138,14 @@ impl Indexes {
         self.roll.as_ref().map_or(0, |roll| roll.held.store.len())
     }
 
+    /// Hashes kept for those that are far behind.
+    pub(super) fn ahead(&self) -> usize {
+        self.all.iter().map(|index| index.ahead.store.len()).sum()
+    }
+
     /// Bytes allocated for messages in those that are searched.
     fn kept_bytes(&self) -> u64 {
-        self.all.iter().map(|index| index.kept.bytes()).sum()
+        self.all.iter().map(Index::bytes).sum()
     }
 
     /// Bytes allocated.
@@ -171,8 +192,7 @@ impl Indexes {
         }
         if self.has_room(waiting) {
             self.all.try_reserve_exact(1).ok()?;
-            let kept = Kept::new(open, made(&mut self.spare), self.searches);
-            self.all.push(Index { kept, is_shared });
+            self.add(open, is_shared);
             if self.all.len() > COPIED {
                 self.make_roll();
             }
@@ -187,10 +207,11 @@ impl Indexes {
 
     /// Drops the indexes of masks that share one from now on. Small ones stay, for masks may part again.
     fn drop_alone(&mut self, any_source: bool) {
-        let is_alone = |kept: &Kept<Lookup>| {
-            kept.open.is_partial() && kept.open.any_source == any_source && kept.bytes() > ALONE_BYTES
+        let is_alone = |index: &Index| {
+            let open = index.kept.open;
+            open.is_partial() && open.any_source == any_source && index.bytes() > ALONE_BYTES
         };
-        while let Some(number) = self.all.iter().position(|index| is_alone(&index.kept)) {
+        while let Some(number) = self.all.iter().position(is_alone) {
             let index = self.all.swap_remove(number);
             self.bury(index);
         }
@@ -229,14 +250,25 @@ impl Indexes {
     fn replace(&mut self, number: usize, open: Openness, is_shared: bool) -> usize {
         let old = self.all.swap_remove(number);
         self.bury(old);
-        let kept = Kept::new(open, made(&mut self.spare), self.searches);
-        self.all.push(Index { kept, is_shared });
+        self.add(open, is_shared);
         self.all.len() - 1
+    }
+
+    /// Adds one that has no messages yet, for which there must be room.
+    fn add(&mut self, open: Openness, is_shared: bool) {
+        let kept = Kept::new(open, made(&mut self.spare), self.searches);
+        self.all.push(Index { kept, ahead: Held::default(), is_shared });
     }
 
     fn bury(&mut self, index: Index) {
         self.bury_held(index.kept.fresh);
         self.bury_held(Some(index.kept.held));
+        self.bury_ahead(index.ahead.store);
+    }
+
+    fn bury_ahead(&mut self, ahead: Ahead) {
+        self.peak_bytes = self.peak_bytes.max(self.bytes() + ahead.bytes());
+        self.aheads.bury(ahead);
     }
 
     fn bury_held(&mut self, held: Option<Held<Lookup>>) {
@@ -252,7 +284,7 @@ impl Indexes {
         self.grave.bury(lookup);
     }
 
-    fn bury_roll(&mut self, held: Option<Held<Roll>>) {
+    pub(super) fn bury_roll(&mut self, held: Option<Held<Roll>>) {
         let Some(Held { store: mut roll, .. }) = held else { return };
         if self.spare_roll.is_none() && roll.bytes() <= SPARE_BYTES {
             roll.clear();
@@ -264,12 +296,12 @@ impl Indexes {
     }
 
     /// The copy of what waits, made if there is none.
-    fn make_roll(&mut self) -> &mut Kept<Roll> {
+    pub(super) fn make_roll(&mut self) -> &mut Kept<Roll> {
         let Indexes { roll, spare_roll, kernel, searches, .. } = self;
         roll.get_or_insert_with(|| Kept::new(Openness::NOTHING, made_roll(spare_roll, *kernel), *searches))
     }
 
-    fn drop_roll(&mut self) {
+    pub(super) fn drop_roll(&mut self) {
         let Some(Kept { held, fresh, .. }) = self.roll.take() else { return };
         self.bury_roll(fresh);
         self.bury_roll(Some(held));
@@ -279,27 +311,28 @@ impl Indexes {
     pub(super) fn forget(&mut self) {
         self.drop_roll();
         let none = Indexes::of(self.kernel);
-        let Indexes { all, mut grave, rolls, .. } = std::mem::replace(self, none);
-        for Index { kept: Kept { held, fresh, .. }, .. } in all {
+        let Indexes { all, mut grave, rolls, mut aheads, .. } = std::mem::replace(self, none);
+        for Index { kept: Kept { held, fresh, .. }, ahead, .. } in all {
             [Some(held), fresh].into_iter().flatten().for_each(|held| grave.bury(held.store));
+            aheads.bury(ahead.store);
         }
-        (self.grave, self.rolls) = (grave, rolls);
+        (self.grave, self.rolls, self.aheads) = (grave, rolls, aheads);
     }
 
     /// Bytes of those that are being dropped.
     pub(super) fn buried_bytes(&self) -> u64 {
-        self.grave.bytes() + self.rolls.bytes()
+        self.grave.bytes() + self.rolls.bytes() + self.aheads.bytes()
     }
 
     /// Whether some are being dropped.
     #[inline]
     pub(super) fn is_dropping(&self) -> bool {
-        !self.grave.is_empty() || !self.rolls.is_empty()
+        !self.grave.is_empty() || !self.rolls.is_empty() || !self.aheads.is_empty()
     }
 
     /// Drops a little of them.
     pub(super) fn tend(&mut self) {
-        _ = self.grave.tend() || self.rolls.tend();
+        _ = self.grave.tend() || self.rolls.tend() || self.aheads.tend();
     }
 
     /// The number of the index that a receive looks at, and what is left of its key there, if nothing has to be done before
@@ -411,8 +444,8 @@ impl Indexes {
         let before = kept.held.until;
         let mut search = kept.held.search(sought, unexpected, examined);
         if let Search::Nothing = search {
-            let (found, has_room) = self.extend(number, sought, unexpected, examined);
-            search = found.map_or(Search::Nothing, Search::Found);
+            let has_room;
+            (search, has_room) = self.extend(number, sought, unexpected, examined);
             if !has_room {
                 let index = self.all.swap_remove(number);
                 self.bury(index);
@@ -434,91 +467,25 @@ impl Indexes {
         search
     }
 
-    /// Indexes messages until one is met that is sought; whether there was memory for that.
-    #[inline(always)]
-    fn extend(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> (Option<Found>, bool) {
-        if self.all.len() > COPIED {
-            if let Some(found) = self.follow(number, sought, unexpected, examined) {
-                return (found, true);
-            }
-        }
-        let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
-        self.all[number].kept.held.extend(&sought.open, is_it, unexpected, usize::MAX, examined)
-    }
-
-    /// The same from the copy of all that waits, if that has come as far as the index.
-    #[inline(never)]
-    fn follow(
-        &mut self,
-        number: usize,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> Option<Option<Found>> {
-        let roll = self.roll.as_mut()?;
-        roll.note_search(self.searches, unexpected.clock);
-        let (roll, held) = (&mut roll.held, &mut self.all[number].kept.held);
-        let before = roll.until;
-        let is_ahead = roll.until >= held.until;
-        let followed = if is_ahead { held.follow(roll, sought, unexpected, examined) } else { None };
-        // If it has not, it comes a little further with each search.
-        let has_room = followed.is_some() || !is_ahead && roll.copy_some(unexpected);
-        self.tidy_roll(has_room, before, unexpected);
-        followed
-    }
-
-    /// The same in the copy of all that waits, which is made if there is none.
-    #[inline(never)]
-    fn find_in_roll(
-        &mut self,
-        sought: &Sought<'_>,
-        unexpected: Unexpected<'_>,
-        examined: &mut u64,
-    ) -> Option<Found> {
-        let searches = self.searches;
-        let kept = self.make_roll();
-        kept.note_search(searches, unexpected.clock);
-        let before = kept.held.until;
-        let mut found = kept.held.search(sought, unexpected, examined);
-        let mut has_room = true;
-        if found.is_none() {
-            let is_it = |key: &Key, _: &Key| sought.admits(key);
-            (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, usize::MAX, examined);
-        }
-        self.tidy_roll(has_room, before, unexpected);
-        found
-    }
-
-    /// After a search, `before` which the copy had come so far: leaves the dead out of it, or drops it if there was no room.
-    fn tidy_roll(&mut self, has_room: bool, before: u64, unexpected: Unexpected<'_>) {
-        if !has_room {
-            return self.drop_roll();
-        }
-        let Some(kept) = &mut self.roll else { return };
-        let (spare, kernel) = (&mut self.spare_roll, self.kernel);
-        let dropped = kept.renew(before, unexpected, || made_roll(spare, kernel));
-        self.bury_roll(dropped);
-    }
-
     /// No message waits.
     pub(super) fn settle(&mut self) {
         self.sharing.settle();
         self.crowds = 0;
+        for number in 0..self.all.len() {
+            if !self.all[number].ahead.store.is_empty() {
+                let ahead = std::mem::take(&mut self.all[number].ahead.store);
+                self.bury_ahead(ahead);
+            }
+        }
     }
 
     /// Drops those that were of no use for long: as many arrivals as it has entries, and more.
     pub(super) fn drop_idle(&mut self, clock: u64) {
-        while let Some(idle) = self.all.iter().position(|index| !index.kept.is_used(clock)) {
+        while let Some(idle) = self.all.iter().position(|index| !index.is_used(clock)) {
             let index = self.all.swap_remove(idle);
             self.bury(index);
         }
-        if self.roll.as_ref().is_some_and(|roll| !roll.is_used(clock)) {
+        if self.roll.as_ref().is_some_and(|roll| !roll.is_used(0, clock)) {
             self.drop_roll();
         }
     }
@@ -526,11 +493,12 @@ impl Indexes {
     /// After a message was given another key: indexes it there, by its age.
     pub(super) fn rename(&mut self, key: &Key, head: Head, hashing: &Hashing) {
         for number in (0..self.all.len()).rev() {
-            let Kept { open, held, fresh, .. } = &mut self.all[number].kept;
+            let Index { kept: Kept { open, held, fresh, .. }, ahead, .. } = &mut self.all[number];
             if open.any_source {
                 // What is left is the same, and the log says where the message is now.
                 continue;
             }
+            ahead.rename(&open.rest(key), head.seq, hashing);
             // Without memory for it an index is of no use any more.
             let has_room = held.rename(open, key, head, hashing);
             let fresh_has_room = |fresh: &mut Held<Lookup>| fresh.rename(open, key, head, hashing);

@@ -164,6 +164,23 @@ impl Lookup {
         }
     }
 
+    /// Brings what messages of some hashes are appended to into the caches: of a million, each is a miss or two, and so they do not
+    /// wait for one another.
+    #[inline(never)]
+    pub(super) fn look_at(&self, hashes: impl Iterator<Item = u32>) {
+        if self.buckets == 0 {
+            return;
+        }
+        // The buckets that are divided meanwhile, too.
+        let divided = |nth: usize| self.bucket((self.buckets + nth) as u32);
+        let all = hashes.enumerate().fold(0, |all, (nth, hash)| {
+            let heads = [self.head(self.bucket(hash)), self.head(divided(nth))];
+            let first = |head: Link| head.place().map_or(0, |first| self.records.get(first).other);
+            all ^ first(heads[0]) ^ first(heads[1])
+        });
+        std::hint::black_box(all);
+    }
+
     /// Appends a message to the queue of a hash.
     #[inline(always)]
     pub(super) fn append(&mut self, hash: u32, seq: u64) -> Result<(), Refused> {

@@ -23,16 +23,17 @@
 //!   under what none of them ignores, and each receive is compared with the few messages that this finds.
 //! * **A search for messages by a wildcard** (`index.rs`, `search.rs`, `lookup.rs`) compares the first few that wait one by one.
 //!   One that has to look further gives its class an index, filled from the log of arrivals (`log.rs`, `held.rs`) from the oldest
-//!   on and only as far as the search has to go. Only searches look at indexes: to an arrival, and to a receive that leaves
+//!   on and only as far as the search has to go; one that has to go very far reads all that waits in the order of memory
+//!   instead, and indexes are filled from what it writes down (`ahead.rs`). Only searches look at indexes: to an arrival, and to a receive that leaves
 //!   nothing open, they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
 //!   Where more than four classes have one, there is a copy of what waits (`roll.rs`) that they are filled from, and that
 //!   serves, compared by SIMD, those for which one more would take too much memory or not be worth it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
 //!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call
 //!   (`ids.rs`, `notes.rs`, `passage.rs`), and what is of no use any more is given back a few chunks with each
-//!   (`grave.rs`). What remains are single calls: a search by a wildcard that matches none of very many messages has to
-//!   index those that came since the last, and the first eight cancels look through what has not been noted yet (64 MB are
-//!   read for a million).
+//!   (`grave.rs`). What remains are single calls that read all that is there, once, as fast as memory gives it: a search by a
+//!   wildcard whose index is far behind (`ahead.rs`), and the first eight cancels, which look through what has not been noted
+//!   yet (64 MB are read for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -51,18 +52,21 @@
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
-//! per index 16 for each of the messages it has, 12 where others are equal in what it keeps of them; 28 for the copy. 2.6 KB for short
+//! per index 16 for each of the messages it has, 12 where others are equal in what it keeps of them, 4 for those it is to take
+//! over; 28 for the copy. 2.6 KB for short
 //! queues of more than one. Before its first entry it holds nothing but itself;
 //! once a context is closed and nothing is queued, memory is given back a little with each call.
 //!
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
 //! than in a list, which they are; a search by wildcard takes a third longer than a vector scan of as many as fit in one.
 
+mod ahead;
 mod arrive;
 mod chunk;
 mod class;
 mod contexts;
 mod entry;
+mod extend;
 mod found;
 mod front;
 mod grave;
@@ -451,6 +455,7 @@ impl<E: Effort> Engine for Hybrid<E> {
             ("indexes of unexpected messages", self.indexes.len() as f64),
             ("index bytes", self.indexes.bytes() as f64),
             ("unexpected messages copied", self.indexes.copied() as f64),
+            ("hashes to be indexed", self.indexes.ahead() as f64),
             ("log of arrivals bytes", self.log.bytes() as f64),
         ]
     }

@@ -1,8 +1,8 @@
 //! A table gone through in the order of memory: its slots, then its cells, then its twins. From slot to cells to twins, as
 //! queues go, each step would be a cache miss.
 
-use super::entry::{Head, Kind, NO_SEQ, Ref, Twin};
-use super::key::Hashing;
+use super::entry::{Cell, Head, Kind, NO_SEQ, Ref, Twin};
+use super::key::{Hashing, Key};
 use super::pool::NIL;
 use super::table::Table;
 use crate::engine::Refused;
@@ -89,6 +89,19 @@ impl Table {
             Part::Twins => None,
         };
         Ok((next.map(|part| Reached { part, at: 0 }), passed))
+    }
+
+    /// Calls `each` with the key and the number of each entry of a kind.
+    #[inline(always)]
+    pub(super) fn each_of(&self, kind: Kind, mut each: impl FnMut(&Key, u64)) {
+        self.slots.for_each_that(|slot| slot.holds_plainly(kind), |slot| each(&slot.key(), slot.head().seq));
+        // What was a twin once is met as that.
+        let is_it = |cell: &Cell| cell.head.kind == kind && cell.head.seq != NO_SEQ;
+        let cells = self.cells.since(0).map(|(_, cell)| cell);
+        cells.filter(|cell| is_it(cell) && cell.own == NIL).for_each(|cell| each(&cell.key, cell.head.seq));
+        let twins = self.twins.since(0).filter(|(_, twin)| twin.seq != NO_SEQ);
+        let twins = twins.map(|(_, twin)| (twin, self.cells.get(twin.owner)));
+        twins.filter(|(_, cell)| cell.head.kind == kind).for_each(|(twin, cell)| each(&cell.key, twin.seq));
     }
 
     /// The entry of that name here among those that a passage has not come to.

@@ -10,7 +10,8 @@ const CHUNK: usize = 128;
 
 /// How far the number of a message may be from that of its chunk's first, to either side: two billion messages, that are
 /// numbered in twos.
-const FAR: u64 = if cfg!(test) { 1 << 13 } else { 1 << 32 };
+const FAR: u64 = if cfg!(test) { 1 << 13 } else { FARTHEST };
+const FARTHEST: u64 = 1 << 32;
 
 /// Vacant places that are tried, one after the other, for a message that is too far from those around them: who queues one
 /// message does not wait until a million are tried.
@@ -89,8 +90,13 @@ impl Chunk {
     /// How a message of that number would be kept here, if it is near enough.
     #[inline]
     fn age(&self, seq: u64) -> Option<u32> {
+        self.age_within(FAR, seq)
+    }
+
+    #[inline(always)]
+    fn age_within(&self, most: u64, seq: u64) -> Option<u32> {
         let far = seq.wrapping_sub(self.base);
-        if far < 2 * FAR { Some((far / 2) as u32) } else { None }
+        if far < 2 * most { Some((far / 2) as u32) } else { None }
     }
 }
 
@@ -268,6 +274,25 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As far as the numbers of a chunk may be from one another where this is no test: 2^33, to the last bit.
+    #[test]
+    fn numbers_are_kept_as_far_from_one_another_as_32_bits_allow() {
+        let mut records = Records::default();
+        let place = records.insert(1 << 40, END, 0).unwrap();
+        for base in [0, 3, (1 << 33) - 1, 1 << 40] {
+            records.chunks[0][0].base = base;
+            for far in [0, 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1] {
+                let age = records.chunks[0][0].age_within(FARTHEST, base + 2 * far);
+                records.get_mut(place).age = age.unwrap();
+                assert_eq!(records.seq(place), base + 2 * far);
+                let chunk = &records.chunks[0][0];
+                assert_eq!(chunk.age_within(FARTHEST, base + 2 * ((1 << 32) + far)), None, "{base}, {far}");
+                let before = base.wrapping_sub(2 + 2 * far);
+                assert_eq!(chunk.age_within(FARTHEST, before), None, "{base}, {far} before");
+            }
+        }
+    }
 
     /// Places among messages of long ago are given up a few at a time, and counted, so that what has many of them is made anew.
     #[test]

@@ -257,12 +257,12 @@ impl Iterator for Since<'_> {
 }
 
 /// Messages copied at once.
-const STRIDE: usize = 64;
+pub(super) const STRIDE: usize = 64;
 
 impl Held<Roll> {
-    /// Copies a few messages more; false: there is no memory for them.
-    pub(super) fn copy_some(&mut self, unexpected: Unexpected<'_>) -> bool {
-        self.extend(&Openness::NOTHING, |_, _| false, unexpected, STRIDE, &mut 0).1
+    /// Copies so many messages more; false: there is no memory for them.
+    pub(super) fn copy_some(&mut self, most: usize, unexpected: Unexpected<'_>) -> bool {
+        self.extend(&Openness::NOTHING, |_, _| false, unexpected, most, &mut 0).1
     }
 
     /// The earliest message of those it has.

@@ -7,7 +7,7 @@ use super::found::Found;
 use super::held::{Held, Line, Store, Unexpected};
 use super::key::{Hashing, Key};
 use super::lookup::{Lookup, Queue};
-use super::roll::Roll;
+use super::roll::{Roll, STRIDE};
 use super::sharing::CROWD;
 use crate::engine::Refused;
 use crate::envelope::Selector;
@@ -129,13 +129,14 @@ impl Held<Lookup> {
         Search::Nothing
     }
 
-    /// Indexes messages as [`extend`](Self::extend) does, from the copy, which has all that are indexed, and goes on with it.
-    /// Nothing: there is no memory to go on.
+    /// Indexes messages as [`extend`](Self::extend) does, `most` of them, from the copy, which has all that are indexed, and
+    /// goes on with it. Nothing: there is no memory to go on.
     pub(super) fn follow(
         &mut self,
         roll: &mut Held<Roll>,
         sought: &Sought<'_>,
         unexpected: Unexpected<'_>,
+        mut most: usize,
         examined: &mut u64,
     ) -> Option<Option<Found>> {
         let resolve = |line: Line| unexpected.resolve(entry(line.word), line.seq);
@@ -148,6 +149,10 @@ impl Held<Lookup> {
                         None => continue,
                     },
                 };
+                if most == 0 {
+                    return Some(None);
+                }
+                most -= 1;
                 *examined += 1;
                 self.until = line.seq;
                 let rest = sought.open.rest(&key);
@@ -164,7 +169,7 @@ impl Held<Lookup> {
             if roll.until == unexpected.clock {
                 return Some(None);
             }
-            roll.copy_some(unexpected).then_some(())?;
+            roll.copy_some(STRIDE, unexpected).then_some(())?;
         }
     }
 
