@@ -7,7 +7,7 @@ use super::ids::{MAIN, Named};
 use super::key::{Key, Spot};
 use super::pool::Place;
 use super::table::Met;
-use super::{BUSY, HINTED, Hybrid, SWEEPING, WILD};
+use super::{BUSY, EQUAL, HINTED, Hybrid, SWEEPING, WILD};
 use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
 
@@ -75,10 +75,32 @@ impl<E: Effort> Hybrid<E> {
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.arrive_second(index, pair, tag, spot, id),
             Some(met) => {
+                self.gate |= self.table.note_equal(first);
                 self.effort.examined(Queue::Posted, 1);
                 Ok(self.arrived(met, pair))
             }
         }
+    }
+
+    /// An arrival whose key mostly is that of the last two calls, which met equal entries: these are looked at without a hash.
+    #[inline(never)]
+    pub(super) fn arrive_again(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        let envelope = &message.envelope;
+        if envelope.source.0 >> 32 == 0 && self.log.has_room() {
+            let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+            let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: message.id.0 };
+            if let Some(met) = self.table.meet_equal(self.table.equal, pair, envelope.tag.0, head) {
+                self.effort.examined(Queue::Posted, 1);
+                return Ok(self.arrived(met, pair));
+            }
+        }
+        self.arrive_elsewhere_than_equals(message)
+    }
+
+    #[inline(never)]
+    fn arrive_elsewhere_than_equals(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        self.gate &= !EQUAL;
+        self.arrive_plain(message)
     }
 
     /// An arrival whose slot holds something else.

@@ -214,7 +214,8 @@ impl Record for Cell {
     #[inline]
     fn vacant(next: Place) -> Self {
         let head = Head { kind: Kind::Posted, seq: NO_SEQ, id: 0 };
-        Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: 0 }, head) }
+        // No key: who remembers the cell does not take it for that of one.
+        Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: u32::MAX }, head) }
     }
 
     #[inline]

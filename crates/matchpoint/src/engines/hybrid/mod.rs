@@ -168,8 +168,10 @@ const WILD: u32 = 4;
 const SWEEPING: u32 = 8;
 /// All that is queued is in the [`Front`].
 const SHORT: u32 = 16;
+/// The last two calls met equal entries of one key: mostly the next does, too.
+const EQUAL: u32 = 32;
 /// Those that concern a post.
-const TO_POST: u32 = HINTED | BUSY | SHORT;
+const TO_POST: u32 = HINTED | BUSY | SHORT | EQUAL;
 
 /// See the [module's documentation](self).
 pub struct Hybrid<E: Effort = ()> {
@@ -319,6 +321,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         match self.gate & TO_POST {
             0 => self.post_plain(&receive),
             SHORT => self.post_short(&receive),
+            EQUAL => self.post_again(&receive),
             _ => self.post_gated(&receive),
         }
     }
@@ -332,7 +335,11 @@ impl<E: Effort> Engine for Hybrid<E> {
                 return Ok(Some(receive));
             }
         }
-        if self.gate & SHORT != 0 { self.arrive_short(&message) } else { self.arrive_gated(&message) }
+        match self.gate {
+            EQUAL => self.arrive_again(&message),
+            gate if gate & SHORT != 0 => self.arrive_short(&message),
+            _ => self.arrive_gated(&message),
+        }
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -9,7 +9,7 @@ use super::key::{Key, Spot};
 use super::pool::Place;
 use super::search::Sought;
 use super::table::Met;
-use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
+use super::{BUSY, EQUAL, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
 use crate::engine::{MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
@@ -80,10 +80,33 @@ impl<E: Effort> Hybrid<E> {
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.post_second(index, pair, tag, spot, id),
             Some(met) => {
+                self.gate |= self.table.note_equal(first);
                 self.effort.examined(Queue::Unexpected, 1);
                 Ok(self.posted(met, pair))
             }
         }
+    }
+
+    /// A post whose key mostly is that of the last two calls, which met equal entries: these are looked at without a hash.
+    #[inline(never)]
+    pub(super) fn post_again(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if let Some(envelope) = receive.selector.exact() {
+            if envelope.source.0 >> 32 == 0 {
+                let pair = u64::from(envelope.context.0) << 32 | envelope.source.0;
+                let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
+                if let Some(met) = self.table.meet_equal(self.table.equal, pair, envelope.tag.0, head) {
+                    self.effort.examined(Queue::Unexpected, 1);
+                    return Ok(self.posted(met, pair));
+                }
+            }
+        }
+        self.post_elsewhere_than_equals(receive)
+    }
+
+    #[inline(never)]
+    fn post_elsewhere_than_equals(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        self.gate &= !EQUAL;
+        self.post_plain(receive)
     }
 
     /// A post whose slot holds something else.
@@ -140,7 +163,7 @@ impl<E: Effort> Hybrid<E> {
             self.tend_short();
             return self.post_short(receive);
         }
-        if self.gate & TO_POST == HINTED { self.post_slot(receive) } else { self.post_general(receive) }
+        if self.gate & TO_POST & !EQUAL == HINTED { self.post_slot(receive) } else { self.post_general(receive) }
     }
 
     /// A post that finds more than one look at a slot can settle.

@@ -26,6 +26,7 @@ use super::growth::{ROW, SMALLEST};
 use super::key::{Key, Spot};
 use super::pool::{NIL, Place, Pool};
 use super::slots::{CHUNK, Slots};
+use super::EQUAL;
 use crate::engine::Refused;
 
 /// See the [module's documentation](self).
@@ -41,6 +42,8 @@ pub(super) struct Table {
     pub(super) counts: u64,
     pub(super) cells: Pool<Cell>,
     pub(super) twins: Pool<Twin>,
+    /// The cell in whose queue the last call was that met equal entries. It may be another's by now, or vacant.
+    pub(super) equal: Place,
     /// Whether the group that is divided next is in the caches.
     pub(super) is_looked_at: bool,
     /// Slots up to which speed decides how full it gets, not memory.
@@ -67,6 +70,7 @@ impl Default for Table {
             counts: 0,
             cells: Pool::default(),
             twins: Pool::default(),
+            equal: NIL,
             is_looked_at: false,
             sparse_until: 2048,
         }
@@ -519,6 +523,13 @@ impl Table {
         cell.promote(&self.twins);
         self.counts -= head.kind.other().unit();
         Some(Met::Took(id))
+    }
+
+    /// A call met equal entries in the queue of a cell. What the [gate](super::Hybrid::gate) says from now on.
+    #[inline(always)]
+    pub(super) fn note_equal(&mut self, cell: Place) -> u32 {
+        let before = std::mem::replace(&mut self.equal, cell);
+        if before == cell { EQUAL } else { 0 }
     }
 
     /// Begins a queue in the cells of a crowded slot, none of whose keys it is.
