@@ -63,6 +63,7 @@ mod chunk;
 mod class;
 mod contexts;
 mod entry;
+mod equals;
 mod found;
 mod front;
 mod grave;
