@@ -233,20 +233,20 @@ impl Equals {
     #[inline(always)]
     pub(super) fn append(&mut self, cell: &mut Cell, owner: Place, head: Head) -> Place {
         if !self.append_near(cell, head) {
-            self.begin(cell, owner, head);
+            self.begin(cell, owner, head.id, head.seq);
         }
         cell.last
     }
 
-    /// Appends an entry in a block of its own.
+    /// Appends an entry in a block of its own. It comes in registers, as where [keys are met](super::table::Table::meet_cells).
     #[inline(never)]
-    fn begin(&mut self, cell: &mut Cell, owner: Place, head: Head) {
+    fn begin(&mut self, cell: &mut Cell, owner: Place, id: u64, seq: u64) {
         let prev = if cell.last == NIL { NIL } else { cell.last / STEP };
         let block = self.blocks.take();
         // Its entries are dead. (A block made anew is copied as a whole from where it was made in parts, which stalls.)
         let begun = self.blocks.get_mut(block);
         (begun.owner, begun.prev, begun.next) = (owner, prev, NIL);
-        begun.twins[0] = Twin::of(head);
+        begun.twins[0] = Twin { id, seq };
         if prev == NIL {
             cell.first = place(block, 0);
         } else {

@@ -49,7 +49,7 @@
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
-//! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
+//! key that finds its slot and those of three neighbours taken or has several entries, 128 for seven of these beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
 //! per index 16 for each of the messages it has, 12 where others are equal in what it keeps of them; 28 for the copy. 2.6 KB for short
 //! queues of more than one. Before its first entry it holds nothing but itself;
