@@ -4,10 +4,10 @@ use super::class::NotOne;
 use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
 use super::ids::{MAIN, Named};
-use super::key::{Key, Spot};
+use super::key::{Key, Spot, narrow};
 use super::pool::Place;
-use super::table::Met;
-use super::{BUSY, HINTED, Hybrid, SWEEPING, WILD};
+use super::table::{Again, Met};
+use super::{BUSY, EQUAL, HINTED, Hybrid, SWEEPING, WILD};
 use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
 
@@ -75,10 +75,55 @@ impl<E: Effort> Hybrid<E> {
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.arrive_second(index, pair, tag, spot, id),
             Some(met) => {
+                self.gate |= self.table.note_equal(first);
                 self.effort.examined(Queue::Posted, 1);
                 Ok(self.arrived(met, pair))
             }
         }
+    }
+
+    /// An arrival whose key mostly is that of the last two calls, which met equal entries: these are looked at without a hash.
+    /// As for [posts](Self::post_again).
+    #[inline(never)]
+    pub(super) fn arrive_again(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        if let Some((pair, tag)) = narrow(Some(message.envelope)).filter(|_| self.log.has_room()) {
+            let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: message.id.0 };
+            match self.table.meet_again(pair, tag, head) {
+                Again::Queued => {
+                    self.effort.examined(Queue::Posted, 1);
+                    self.contexts.add(pair);
+                    self.log.push(self.table.last_equal());
+                    self.arrivals += 2;
+                    return Ok(None);
+                }
+                Again::Took(id) => {
+                    self.effort.examined(Queue::Posted, 1);
+                    self.contexts.remove(pair);
+                    return Ok(Some(RecvId(id)));
+                }
+                Again::Elsewhere => {}
+            }
+        }
+        self.arrive_further(message)
+    }
+
+    /// The same where it takes another block of equals, or meets none.
+    #[inline(never)]
+    fn arrive_further(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        if let Some((pair, tag)) = narrow(Some(message.envelope)).filter(|_| self.log.has_room()) {
+            let head = Head { kind: Kind::Waiting, seq: self.arrivals, id: message.id.0 };
+            if let Some(met) = self.table.meet_equal(self.table.equal, pair, tag, head) {
+                self.effort.examined(Queue::Posted, 1);
+                return Ok(self.arrived(met, pair));
+            }
+        }
+        self.arrive_elsewhere_than_equals(message)
+    }
+
+    #[inline(never)]
+    fn arrive_elsewhere_than_equals(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        self.gate &= !EQUAL;
+        self.arrive_plain(message)
     }
 
     /// An arrival whose slot holds something else.

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 
 use super::key::{Key, Spot};
-use super::pool::{NIL, Place, Pool, Record};
+use super::pool::{NIL, Place, Record};
 
 /// Which queue an entry belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -176,37 +176,37 @@ pub(super) const NO_SEQ: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cell {
     pub(super) key: Key,
+    /// The first entry; without a number it was taken, and that at `first` is the first. Its kind is that of all.
     pub(super) head: Head,
     /// The next key of the bucket.
     pub(super) next: Place,
-    /// The twin that the first entry was until those before it were taken: what it is called by.
-    pub(super) own: Place,
-    /// The second entry.
+    /// The first of its [equals](super::equals).
     pub(super) first: Place,
-    /// The last one, if there are two.
+    /// The last of them, if there are some.
     pub(super) last: Place,
 }
 
 impl Cell {
     #[inline]
     pub(super) fn new(key: Key, head: Head) -> Self {
-        Cell { key, head, next: NIL, own: NIL, first: NIL, last: NIL }
+        Cell { key, head, next: NIL, first: NIL, last: NIL }
     }
 
-    /// Makes the second entry the first.
-    #[inline(always)]
-    pub(super) fn promote(&mut self, twins: &Pool<Twin>) {
-        let &Twin { id, seq, next, .. } = twins.get(self.first);
-        (self.head.id, self.head.seq) = (id, seq);
-        (self.own, self.first) = (self.first, next);
-        if next == NIL {
-            self.last = NIL;
-        }
+    /// Whether the first entry lies here.
+    #[inline]
+    pub(super) fn has_head(&self) -> bool {
+        self.head.seq != NO_SEQ
+    }
+
+    /// Whether there is but one entry.
+    #[inline]
+    pub(super) fn is_single(&self) -> bool {
+        if self.has_head() { self.first == NIL } else { self.first == self.last }
     }
 
     /// Whether a slot could hold all of it.
     pub(super) fn is_plain(&self) -> bool {
-        self.key.high == 0 && self.own == NIL && self.first == NIL
+        self.key.high == 0 && self.first == NIL
     }
 }
 
@@ -214,37 +214,8 @@ impl Record for Cell {
     #[inline]
     fn vacant(next: Place) -> Self {
         let head = Head { kind: Kind::Posted, seq: NO_SEQ, id: 0 };
-        Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: 0 }, head) }
-    }
-
-    #[inline]
-    fn next_vacant(&self) -> Place {
-        self.next
-    }
-}
-
-/// An entry that came when its key had one already.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Twin {
-    pub(super) id: u64,
-    pub(super) seq: u64,
-    pub(super) owner: Place,
-    /// Of the second entry of a queue, anything: taking the first leaves it alone.
-    pub(super) prev: Place,
-    pub(super) next: Place,
-}
-
-impl Record for Twin {
-    #[inline]
-    fn vacant(next: Place) -> Self {
-        // What is remembered of the twin finds nothing.
-        Twin { id: 0, seq: NO_SEQ, owner: NIL, prev: NIL, next }
-    }
-
-    #[inline]
-    fn vacate(&mut self, next: Place) {
-        // Nothing else is looked at where there is no number.
-        (self.seq, self.next) = (NO_SEQ, next);
+        // No key: who remembers the cell does not take it for that of one.
+        Cell { next, ..Cell::new(Key { pair: 0, tag: 0, high: u32::MAX }, head) }
     }
 
     #[inline]
@@ -293,7 +264,7 @@ impl At {
 }
 
 /// What an entry is remembered by, beside its number: it finds the entry wherever growth moves it. An entry that came
-/// first is sought in its bucket, by its number; one that came later stays in its twin.
+/// first is sought in its bucket, by its number; one that came later is an [equal](super::equals), and stays in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ref(pub(super) u64);
 

@@ -1,7 +1,8 @@
 //! Entries by what they are remembered by: found, taken from wherever they stand in their queue, put where their age
 //! says. None of this is on the way of a message that finds its receive at once.
 
-use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::entry::{At, Head, Kind, NO_SEQ, Ref, Slot};
+use super::equals::Touched;
 use super::key::{Hashing, Key, Spot};
 use super::pool::{NIL, Place};
 use super::table::{NEAR, Table, neighbour};
@@ -35,14 +36,12 @@ impl Table {
         match entry.place() {
             None => self.first_near(entry.spot(), move |head| head.seq == seq),
             Some(place) => {
-                let twin = self.twins.get(place);
-                if twin.seq != seq {
-                    return None;
-                }
-                let cell = self.cells.get(twin.owner);
+                let (owner, _) = self.equals.find(place).filter(|(_, twin)| twin.seq == seq)?;
+                let cell = self.cells.get(owner);
                 let home = self.home(hashing.spot(&cell.key));
-                let at = self.chain_of(twin.owner, home);
-                Some(Found { at, twin: if cell.own == place { NIL } else { place } })
+                let at = self.chain_of(owner, home);
+                let is_first = cell.first == place && !cell.has_head();
+                Some(Found { at, twin: if is_first { NIL } else { place } })
             }
         }
     }
@@ -133,13 +132,9 @@ impl Table {
     /// The entry that was found.
     #[inline]
     pub(super) fn entry(&self, found: Found) -> Head {
-        let head = self.head(found.at);
         match found.twin {
-            NIL => head,
-            place => {
-                let twin = self.twins.get(place);
-                Head { id: twin.id, seq: twin.seq, ..head }
-            }
+            NIL => self.head(found.at),
+            place => self.equal(self.cells.get(found.at.cell()), place),
         }
     }
 
@@ -149,9 +144,11 @@ impl Table {
         if found.at.cell() == NIL {
             return None;
         }
+        let cell = self.cells.get(found.at.cell());
         let next = match found.twin {
-            NIL => self.cells.get(found.at.cell()).first,
-            place => self.twins.get(place).next,
+            NIL if cell.has_head() => cell.first,
+            NIL => self.equals.next(cell.first),
+            place => self.equals.next(place),
         };
         (next != NIL).then_some(Found { twin: next, ..found })
     }
@@ -190,60 +187,47 @@ impl Table {
 
     fn remove_twin(&mut self, found: Found, place: Place) -> Head {
         let entry = self.entry(found);
-        let Twin { owner, prev, next, .. } = *self.twins.get(place);
-        let cell = self.cells.get_mut(owner);
-        let prev = if cell.first == place { NIL } else { prev };
-        if next == NIL {
-            cell.last = prev;
-        }
-        match prev {
-            NIL => cell.first = next,
-            prev => self.twins.get_mut(prev).next = next,
-        }
-        if next != NIL {
-            self.twins.get_mut(next).prev = prev;
-        }
-        self.twins.remove(place);
+        self.equals.remove(self.cells.get_mut(found.at.cell()), place);
         self.counts -= entry.kind.unit();
         entry
     }
 
-    /// Puts an entry among those of its queue, by age. If the first of them now is the second, what it was and what
-    /// it is now called by is returned too.
-    pub(super) fn insert_by_age(&mut self, at: At, head: Head) -> Result<(Ref, Option<(u64, Ref)>), Refused> {
-        self.twins.reserve(2)?;
+    /// The entries of a queue that one of that number may move when it is [put among them](Self::insert_by_age).
+    pub(super) fn moved_by(&self, at: At, spot: Spot, seq: u64) -> impl Iterator<Item = (u64, u64, Ref)> {
+        let inline = |head: Head| (head.id, head.seq, Ref::inline(spot));
+        let (head, before) = match at.cell() {
+            NIL => (Some(inline(self.slots[at.slot()].head())), NIL),
+            place => {
+                let cell = self.cells.get(place);
+                (cell.has_head().then(|| inline(cell.head)), self.equals.younger(cell, seq))
+            }
+        };
+        head.into_iter().chain(self.equals.block_of(before))
+    }
+
+    /// Puts an entry among those of its queue, by age. What it is remembered by, and where entries are that this has moved.
+    pub(super) fn insert_by_age(
+        &mut self,
+        at: At,
+        spot: Spot,
+        head: Head,
+    ) -> Result<(Ref, Touched), Refused> {
+        self.equals.reserve_one()?;
         self.cells.reserve_one()?;
         let owner = self.cell_of(at);
         self.counts += head.kind.unit();
-        let Cell { head: eldest, own, last, first, .. } = *self.cells.get(owner);
-        if head.seq < eldest.seq {
-            // The first becomes the second; the new one lies among the twins, though it comes first.
-            let twin = Twin { id: eldest.id, seq: eldest.seq, owner, prev: NIL, next: first };
-            let second = if own == NIL { self.twins.insert(twin) } else { own };
-            *self.twins.get_mut(second) = twin;
-            match first {
-                NIL => self.cells.get_mut(owner).last = second,
-                first => self.twins.get_mut(first).prev = second,
-            }
-            let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev: NIL, next: NIL });
-            let cell = self.cells.get_mut(owner);
-            (cell.head, cell.own, cell.first) = (head, new, second);
-            return Ok((Ref::twin(new), (own == NIL).then_some((eldest.seq, Ref::twin(second)))));
+        let cell = self.cells.get_mut(owner);
+        let eldest = if cell.has_head() { cell.head.seq } else { self.equals.get(cell.first).seq };
+        if eldest < head.seq {
+            let before = self.equals.younger(cell, head.seq);
+            let (place, touched) = self.equals.insert(cell, owner, before, head);
+            return Ok((Ref::twin(place), touched));
         }
-        let mut prev = last;
-        while prev != NIL && self.twins.get(prev).seq > head.seq {
-            prev = if prev == first { NIL } else { self.twins.get(prev).prev };
+        let second = std::mem::replace(&mut cell.head, head);
+        let mut touched = [NIL; 2];
+        if second.seq != NO_SEQ {
+            (_, touched) = self.equals.insert(cell, owner, cell.first, second);
         }
-        let next = if prev == NIL { first } else { self.twins.get(prev).next };
-        let new = self.twins.insert(Twin { id: head.id, seq: head.seq, owner, prev, next });
-        match prev {
-            NIL => self.cells.get_mut(owner).first = new,
-            prev => self.twins.get_mut(prev).next = new,
-        }
-        match next {
-            NIL => self.cells.get_mut(owner).last = new,
-            next => self.twins.get_mut(next).prev = new,
-        }
-        Ok((Ref::twin(new), None))
+        Ok((Ref::inline(spot), touched))
     }
 }

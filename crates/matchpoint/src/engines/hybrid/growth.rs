@@ -38,11 +38,11 @@ const ROOMY: usize = 8;
 
 impl Dropped for Table {
     fn bytes(&self) -> u64 {
-        self.slots.bytes() + self.cells.bytes() + self.twins.bytes()
+        self.slots.bytes() + self.cells.bytes() + self.equals.bytes()
     }
 
     fn give_back(&mut self, chunks: usize) -> bool {
-        (0..chunks).all(|_| self.slots.give_back() || self.cells.give_back() || self.twins.give_back())
+        (0..chunks).all(|_| self.slots.give_back() || self.cells.give_back() || self.equals.give_back())
     }
 }
 
@@ -62,7 +62,7 @@ impl Table {
     /// Begins to grow if there are too many keys.
     #[inline]
     pub(super) fn grow_if_full(&mut self) {
-        let keys = self.len() - usize::min(self.twins.len(), self.len());
+        let keys = self.len() - usize::min(self.equals.len(), self.len());
         if keys > self.limit() && !self.is_growing() && self.slots.len() < LARGEST {
             self.mask = 2 * self.mask + 1;
         }
@@ -222,15 +222,12 @@ impl Table {
     }
 
     fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Key, Head, Option<Place>)> {
-        let (key, head) = (cell.key, cell.head);
-        let mut place = cell.first;
-        let twins = std::iter::from_fn(move || {
-            let at = (place != NIL).then_some(place)?;
-            let twin = self.twins.get(at);
-            place = twin.next;
-            Some((key, Head { id: twin.id, seq: twin.seq, ..head }, Some(at)))
-        });
-        std::iter::once((key, head, (cell.own != NIL).then_some(cell.own))).chain(twins)
+        let Cell { key, head, .. } = *cell;
+        let first = cell.has_head().then_some((key, head, None));
+        let equals = self.equals.queue(cell);
+        first
+            .into_iter()
+            .chain(equals.map(move |(at, twin)| (key, Head { id: twin.id, seq: twin.seq, ..head }, Some(at))))
     }
 
     /// Keys kept before the slots are doubled: seen when two keys meet. Small tables stay sparse, where it costs nothing

@@ -33,6 +33,13 @@ impl Key {
     }
 }
 
+/// The words of a key that decide, if its source is so small that they do.
+#[inline(always)]
+pub(super) fn narrow(envelope: Option<Envelope>) -> Option<(u64, u64)> {
+    let Envelope { context, source, tag } = envelope?;
+    if source.0 >> 32 == 0 { Some((u64::from(context.0) << 32 | source.0, tag.0)) } else { None }
+}
+
 /// Where keys belong: the keys of the hash function, which no peer can know.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hashing {

@@ -50,7 +50,7 @@
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
 //! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
-//! key that finds its slot and those of three neighbours taken or has several entries, 32 for each entry of it beyond the
+//! key that finds its slot and those of three neighbours taken or has several entries, 128 for seven of these beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
 //! per index 16 for each of the messages it has, 12 where others are equal in what it keeps of them, 4 for those it is to take
 //! over; 28 for the copy. 2.6 KB for short
@@ -66,6 +66,7 @@ mod chunk;
 mod class;
 mod contexts;
 mod entry;
+mod equals;
 mod extend;
 mod found;
 mod front;
@@ -172,8 +173,10 @@ const WILD: u32 = 4;
 const SWEEPING: u32 = 8;
 /// All that is queued is in the [`Front`].
 const SHORT: u32 = 16;
+/// The last two calls met equal entries of one key: mostly the next does, too.
+const EQUAL: u32 = 32;
 /// Those that concern a post.
-const TO_POST: u32 = HINTED | BUSY | SHORT;
+const TO_POST: u32 = HINTED | BUSY | SHORT | EQUAL;
 
 /// See the [module's documentation](self).
 pub struct Hybrid<E: Effort = ()> {
@@ -323,6 +326,7 @@ impl<E: Effort> Engine for Hybrid<E> {
         match self.gate & TO_POST {
             0 => self.post_plain(&receive),
             SHORT => self.post_short(&receive),
+            EQUAL => self.post_again(&receive),
             _ => self.post_gated(&receive),
         }
     }
@@ -336,7 +340,11 @@ impl<E: Effort> Engine for Hybrid<E> {
                 return Ok(Some(receive));
             }
         }
-        if self.gate & SHORT != 0 { self.arrive_short(&message) } else { self.arrive_gated(&message) }
+        match self.gate {
+            EQUAL => self.arrive_again(&message),
+            gate if gate & SHORT != 0 => self.arrive_short(&message),
+            _ => self.arrive_gated(&message),
+        }
     }
 
     fn probe(&mut self, selector: &Selector) -> Option<MsgId> {

@@ -1,9 +1,9 @@
-//! A table gone through in the order of memory: its slots, then its cells, then its twins. From slot to cells to twins, as
+//! A table gone through in the order of memory: its slots, then its cells, then its equals. From slot to cells to equals, as
 //! queues go, each step would be a cache miss.
 
-use super::entry::{Cell, Head, Kind, NO_SEQ, Ref, Twin};
+use super::entry::{Cell, Head, Kind, NO_SEQ, Ref};
+use super::equals::{STEP, Twin};
 use super::key::{Hashing, Key};
-use super::pool::NIL;
 use super::table::Table;
 use crate::engine::Refused;
 
@@ -12,7 +12,7 @@ use crate::engine::Refused;
 enum Part {
     Slots,
     Cells,
-    Twins,
+    Equals,
 }
 
 /// How far a table was gone through. While it is among the keys, in slots and cells, these must stay where they are: growth
@@ -27,7 +27,7 @@ impl Reached {
     pub(super) const NOTHING: Reached = Reached { part: Part::Slots, at: 0 };
 
     pub(super) fn is_among_keys(self) -> bool {
-        self.part != Part::Twins
+        self.part != Part::Equals
     }
 }
 
@@ -36,13 +36,13 @@ impl Table {
         match part {
             Part::Slots => self.slots.len(),
             Part::Cells => self.cells.places(),
-            Part::Twins => self.twins.places(),
+            Part::Equals => self.equals.places(),
         }
     }
 
     /// Places to go through, all together.
     pub(super) fn all_places(&self) -> usize {
-        [Part::Slots, Part::Cells, Part::Twins].into_iter().map(|part| self.places(part)).sum()
+        [Part::Slots, Part::Cells, Part::Equals].into_iter().map(|part| self.places(part)).sum()
     }
 
     /// Calls `each` with the entries of a kind at some places from one on. How far that came, nothing at the end; and how
@@ -50,7 +50,7 @@ impl Table {
     pub(super) fn pass(
         &self,
         from: Reached,
-        most: usize,
+        mut most: usize,
         kind: Kind,
         hashing: &Hashing,
         mut each: impl FnMut(Head, Ref) -> Result<(), Refused>,
@@ -64,18 +64,19 @@ impl Table {
                 })?;
             }
             Part::Cells => {
-                // What was a twin once is called by that still.
                 let cells = self.cells.since(at).take(most).map(|(_, cell)| cell);
                 let is_it = |head: Head| head.kind == kind && head.seq != NO_SEQ;
-                let mut cells = cells.filter(|cell| is_it(cell.head) && cell.own == NIL);
+                let mut cells = cells.filter(|cell| is_it(cell.head));
                 cells.try_for_each(|cell| each(cell.head, Ref::inline(hashing.spot(&cell.key))))?;
             }
-            Part::Twins => {
-                let twins = self.twins.since(at).take(most).filter(|(_, twin)| twin.seq != NO_SEQ);
-                let is_it = |twin: &Twin| self.cells.get(twin.owner).head.kind == kind;
-                let mut twins = twins.filter(|(_, twin)| is_it(twin));
-                twins.try_for_each(|(place, twin)| {
-                    each(Head { id: twin.id, seq: twin.seq, kind }, Ref::twin(place))
+            Part::Equals => {
+                // Whole blocks.
+                let blocks = most.div_ceil(STEP as usize);
+                most = blocks * STEP as usize;
+                let equals = self.equals.since(at, blocks);
+                let mut equals = equals.filter(|&(_, owner, _)| self.cells.get(owner).head.kind == kind);
+                equals.try_for_each(|(place, _, Twin { id, seq })| {
+                    each(Head { id, seq, kind }, Ref::twin(place))
                 })?;
             }
         }
@@ -85,8 +86,8 @@ impl Table {
         }
         let next = match part {
             Part::Slots => Some(Part::Cells),
-            Part::Cells => Some(Part::Twins),
-            Part::Twins => None,
+            Part::Cells => Some(Part::Equals),
+            Part::Equals => None,
         };
         Ok((next.map(|part| Reached { part, at: 0 }), passed))
     }
@@ -95,13 +96,15 @@ impl Table {
     #[inline(always)]
     pub(super) fn each_of(&self, kind: Kind, mut each: impl FnMut(&Key, u64)) {
         self.slots.for_each_that(|slot| slot.holds_plainly(kind), |slot| each(&slot.key(), slot.head().seq));
-        // What was a twin once is met as that.
         let is_it = |cell: &Cell| cell.head.kind == kind && cell.head.seq != NO_SEQ;
         let cells = self.cells.since(0).map(|(_, cell)| cell);
-        cells.filter(|cell| is_it(cell) && cell.own == NIL).for_each(|cell| each(&cell.key, cell.head.seq));
-        let twins = self.twins.since(0).filter(|(_, twin)| twin.seq != NO_SEQ);
-        let twins = twins.map(|(_, twin)| (twin, self.cells.get(twin.owner)));
-        twins.filter(|(_, cell)| cell.head.kind == kind).for_each(|(twin, cell)| each(&cell.key, twin.seq));
+        cells.filter(|&cell| is_it(cell)).for_each(|cell| each(&cell.key, cell.head.seq));
+        for (_, owner, twin) in self.equals.since(0, usize::MAX) {
+            let cell = self.cells.get(owner);
+            if cell.head.kind == kind {
+                each(&cell.key, twin.seq);
+            }
+        }
     }
 
     /// The entry of that name here among those that a passage has not come to.
@@ -118,19 +121,18 @@ impl Table {
                 return Some((slot.head(), Ref::inline(hashing.narrow(slot.pair, slot.tag))));
             }
         }
-        if part != Part::Twins {
+        if part != Part::Equals {
             let is_it = |head: &Head| head.id == id && head.kind == kind && head.seq != NO_SEQ;
             let from = if part == Part::Cells { at } else { 0 };
             let cell = self.cells.since(from).map(|(_, cell)| cell).find(|cell| is_it(&cell.head));
             if let Some(cell) = cell {
-                let first = Ref::inline(hashing.spot(&cell.key));
-                return Some((cell.head, if cell.own == NIL { first } else { Ref::twin(cell.own) }));
+                return Some((cell.head, Ref::inline(hashing.spot(&cell.key))));
             }
         }
-        let from = if part == Part::Twins { at } else { 0 };
-        let twins = self.twins.since(from).filter(|(_, twin)| twin.id == id && twin.seq != NO_SEQ);
-        let mut found = twins.map(|(place, twin)| {
-            let head = self.cells.get(twin.owner).head;
+        let from = if part == Part::Equals { at } else { 0 };
+        let called = self.equals.since(from, usize::MAX).filter(|(.., twin)| twin.id == id);
+        let mut found = called.map(|(place, owner, twin)| {
+            let head = self.cells.get(owner).head;
             (Head { id, seq: twin.seq, ..head }, Ref::twin(place))
         });
         found.find(|(head, _)| head.kind == kind)
@@ -139,11 +141,11 @@ impl Table {
     /// The entry that is remembered by that, if `is_it` says so of it. It may be another by now.
     pub(super) fn remembered(&self, entry: Ref, is_it: impl Fn(Head) -> bool) -> Option<Head> {
         let Some(place) = entry.place() else {
-            let found = self.first_near(entry.spot(), is_it)?;
+            let found = self.first_near(entry.spot(), |head| head.seq != NO_SEQ && is_it(head))?;
             return Some(self.entry(found));
         };
-        let twin = self.twins.find(place).filter(|twin| twin.seq != NO_SEQ)?;
-        let head = Head { id: twin.id, seq: twin.seq, ..self.cells.get(twin.owner).head };
+        let (owner, Twin { id, seq }) = self.equals.find(place)?;
+        let head = Head { id, seq, ..self.cells.get(owner).head };
         is_it(head).then_some(head)
     }
 }

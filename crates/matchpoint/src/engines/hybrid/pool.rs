@@ -9,16 +9,18 @@ pub(super) type Place = u32;
 /// No record.
 pub(super) const NIL: Place = u32::MAX;
 
-/// Records in a chunk: a number that the compiler knows, so that only the chunk is checked, not the place in it. Of so
-/// many, the largest record makes 2 KiB, so that the call which adds a chunk touches one page that was never touched
-/// before (1.2 µs each on a virtual machine), not two.
-const CHUNK: usize = 32;
+/// Records in a chunk, unless there are fewer: a number that the compiler knows, so that only the chunk is checked, not the
+/// place in it. Of so many, the largest record makes 2 KiB, so that the call which adds a chunk touches one page that was never
+/// touched before (1.2 µs each on a virtual machine), not two.
+const RECORDS: usize = 32;
 
 /// Records that there can be: the log keeps places in 31 bits.
-const MOST: usize = (1 << 31) - CHUNK;
+pub(super) const MOST: usize = (1 << 31) - RECORDS;
 
 /// A record that can be linked to another when it is vacant.
 pub(super) trait Record: Copy {
+    /// Records that there can be.
+    const MOST: usize = MOST;
     /// A vacant one, linked to the next.
     fn vacant(next: Place) -> Self;
     /// Makes it vacant, linked to the next.
@@ -33,7 +35,7 @@ pub(super) trait Record: Copy {
 /// Vacant places are used again last first; but when all are vacant, in the order of memory: what many took out in
 /// another order than it came in would leave a chain through memory that each insertion has to follow, at a cache miss
 /// each (`gather_one_tag`: 170 ns instead of 30).
-pub(super) struct Pool<T> {
+pub(super) struct Pool<T, const CHUNK: usize = RECORDS> {
     chunks: Vec<Box<[T; CHUNK]>>,
     vacant: Place,
     /// Places from here on were never used since all were vacant.
@@ -41,13 +43,13 @@ pub(super) struct Pool<T> {
     len: u32,
 }
 
-impl<T> Default for Pool<T> {
+impl<T, const CHUNK: usize> Default for Pool<T, CHUNK> {
     fn default() -> Self {
         Pool { chunks: Vec::new(), vacant: NIL, fresh: 0, len: 0 }
     }
 }
 
-impl<T: Record> Pool<T> {
+impl<T: Record, const CHUNK: usize> Pool<T, CHUNK> {
     /// Records kept.
     #[inline]
     pub(super) fn len(&self) -> usize {
@@ -95,7 +97,7 @@ impl<T: Record> Pool<T> {
     /// Makes room for a chunk of them.
     #[cold]
     pub(super) fn grow(&mut self) -> Result<(), Refused> {
-        if (self.chunks.len() + 1) * CHUNK > MOST {
+        if (self.chunks.len() + 1) * CHUNK > T::MOST {
             return Err(Refused::Full);
         }
         self.chunks.try_reserve(1).map_err(|_| Refused::Memory)?;
@@ -123,6 +125,20 @@ impl<T: Record> Pool<T> {
         let next = kept.next_vacant();
         *kept = record;
         self.vacant = next;
+        at
+    }
+
+    /// A vacant place, for which there must be [room](Self::reserve), and which is no longer vacant: what lies there is as it was
+    /// when it was [made vacant](Record::vacate).
+    #[inline(always)]
+    pub(super) fn take(&mut self) -> Place {
+        self.len += 1;
+        let at = self.vacant;
+        if at == NIL {
+            self.fresh += 1;
+            return self.fresh - 1;
+        }
+        self.vacant = self.get(at).next_vacant();
         at
     }
 

@@ -5,11 +5,11 @@ use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
 use super::held::Unexpected;
 use super::ids::{Ids, MAIN, Named};
-use super::key::{Key, Spot};
+use super::key::{Key, Spot, narrow};
 use super::pool::Place;
 use super::search::Sought;
-use super::table::Met;
-use super::{BUSY, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
+use super::table::{Again, Met};
+use super::{BUSY, EQUAL, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
 use crate::engine::{MsgId, Queue, Receive, RecvId, Refused};
 use crate::envelope::{Envelope, Selector};
@@ -80,10 +80,54 @@ impl<E: Effort> Hybrid<E> {
         match self.table.meet_equal(first, pair, tag, head) {
             None => self.post_second(index, pair, tag, spot, id),
             Some(met) => {
+                self.gate |= self.table.note_equal(first);
                 self.effort.examined(Queue::Unexpected, 1);
                 Ok(self.posted(met, pair))
             }
         }
+    }
+
+    /// A post whose key mostly is that of the last two calls, which met equal entries: these are looked at without a hash, and
+    /// mostly there is nothing else to do that would take more registers than a function has for nothing.
+    #[inline(never)]
+    pub(super) fn post_again(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if let Some((pair, tag)) = narrow(receive.selector.exact()) {
+            let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
+            match self.table.meet_again(pair, tag, head) {
+                Again::Queued => {
+                    self.effort.examined(Queue::Unexpected, 1);
+                    self.contexts.add(pair);
+                    self.posts += 2;
+                    return Ok(None);
+                }
+                Again::Took(id) => {
+                    self.effort.examined(Queue::Unexpected, 1);
+                    self.contexts.remove(pair);
+                    return Ok(Some(MsgId(id)));
+                }
+                Again::Elsewhere => {}
+            }
+        }
+        self.post_further(receive)
+    }
+
+    /// The same where it takes another block of equals, or meets none.
+    #[inline(never)]
+    fn post_further(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if let Some((pair, tag)) = narrow(receive.selector.exact()) {
+            let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
+            if let Some(met) = self.table.meet_equal(self.table.equal, pair, tag, head) {
+                self.effort.examined(Queue::Unexpected, 1);
+                return Ok(self.posted(met, pair));
+            }
+        }
+        self.post_elsewhere_than_equals(receive)
+    }
+
+    #[inline(never)]
+    fn post_elsewhere_than_equals(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        self.gate &= !EQUAL;
+        self.post_plain(receive)
     }
 
     /// A post whose slot holds something else.
@@ -140,7 +184,11 @@ impl<E: Effort> Hybrid<E> {
             self.tend_short();
             return self.post_short(receive);
         }
-        if self.gate & TO_POST == HINTED { self.post_slot(receive) } else { self.post_general(receive) }
+        if self.gate & TO_POST & !EQUAL == HINTED {
+            self.post_slot(receive)
+        } else {
+            self.post_general(receive)
+        }
     }
 
     /// A post that finds more than one look at a slot can settle.

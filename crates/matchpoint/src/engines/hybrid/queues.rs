@@ -6,6 +6,7 @@ use super::found::Found;
 use super::grave::Dropped;
 use super::ids::{Ids, MAIN, Named, STEP};
 use super::key::Key;
+use super::pool::NIL;
 use super::table::Table;
 use crate::effort::Effort;
 use crate::engine::{Drained, Message, MsgId, Readdressed, Receive, RecvId, Refused};
@@ -160,14 +161,15 @@ impl<E: Effort> Hybrid<E> {
             self.take_unexpected(at);
             return Ok(Readdressed::Matched(id));
         }
-        // It may move to where all are noted already, and the first of its new queue may become the second.
+        // It may move to where all are noted already, and move others of its new queue.
         let Self { messages, table, hashing, .. } = self;
         let Some(ids) = messages else { return Ok(Readdressed::NotNameless) };
         let spot = hashing.spot(&Key::of(&named));
-        let eldest = table.find(&Key::of(&named), spot, &mut 0).map(|at| table.head(at));
         ids.keep(message.0, at, hashing)?;
-        if let Some(Head { id, seq, .. }) = eldest {
-            ids.keep(id, Named { class: MAIN, entry: Ref::inline(spot), seq }, hashing)?;
+        if let Some(queue) = table.find(&Key::of(&named), spot, &mut 0) {
+            for (id, seq, entry) in table.moved_by(queue, spot, at.seq) {
+                ids.keep(id, Named { class: MAIN, entry, seq }, hashing)?;
+            }
         }
         Queues::rename(self, at, named).map(|()| Readdressed::Named)
     }
@@ -246,15 +248,15 @@ impl<E: Effort> Queues for Hybrid<E> {
         let key = Key::of(&named);
         let spot = self.hashing.spot(&key);
         // It enters under its new name before it leaves under the old one: entering may be refused.
-        let (entry, moved) = match self.table.find(&key, spot, &mut 0) {
-            Some(queue) => self.table.insert_by_age(queue, head)?,
-            None => (self.table.insert(&key, spot, head)?, None),
+        let (entry, touched) = match self.table.find(&key, spot, &mut 0) {
+            Some(queue) => self.table.insert_by_age(queue, spot, head)?,
+            None => (self.table.insert(&key, spot, head)?, [NIL; 2]),
         };
         let old = self.table.find(&nameless, self.hashing.spot(&nameless), &mut 0);
         self.table.remove(found.moved(old.expect("it waits there still")));
         self.renamed = true;
         self.log.replace(head.seq, entry);
-        if let Some((seq, entry)) = moved {
+        for (_, seq, entry) in self.table.equals.entries_of(touched) {
             self.log.replace(seq, entry);
         }
         self.indexes.rename(&key, Head { id: entry.0, ..head }, &self.hashing);

@@ -7,20 +7,22 @@
 //! cells                                       key A, its first entry ──▶ key B, its first entry        one per key
 //!                                               │ first … last
 //!                                               ▼
-//! twins                                       second ⇄ third ⇄ fourth of key A                         one per entry
+//! equals                                      2nd 3rd 4th ⇄ 5th 6th …  of key A                        a line for three
 //! ```
 //!
 //! Mostly a slot holds the only entry of the only key that belongs there, and nothing else is looked at. A key that
 //! finds its slot taken lies with a neighbour, 8, 16 or 24 slots on (other cache lines), if one of these is empty. A key
 //! that finds all of them taken, keys with several entries, and those of sources beyond 2^32 are kept in cells instead. A
-//! key's equals are in a chain of their own, so that a thousand of them do not slow a stranger down.
+//! key's [equals](super::equals) are in a queue of their own, so that a thousand of them do not slow a stranger down.
 //!
 //! **Growth** (linear hashing, Litwin 1980). A bucket is the lower bits of a hash, so that what lies in bucket *b* of *N*
 //! belongs in *b* or *b* + *N* of 2*N*. Buckets are appended in that order, a group of neighbours after the other, and
 //! within a group those that are neighbours of each other are divided together, a few with every call: how far that has
 //! come says where a key belongs.
 
-use super::entry::{At, Cell, Head, Kind, Ref, Slot, Twin};
+use super::EQUAL;
+use super::entry::{At, Cell, Head, Kind, Ref, Slot};
+use super::equals::{Equals, Twin};
 use super::found::Found;
 use super::growth::{ROW, SMALLEST};
 use super::key::{Key, Spot};
@@ -40,7 +42,9 @@ pub(super) struct Table {
     /// Entries posted in the lower half, unexpected in the upper.
     pub(super) counts: u64,
     pub(super) cells: Pool<Cell>,
-    pub(super) twins: Pool<Twin>,
+    pub(super) equals: Equals,
+    /// The cell in whose queue the last call was that met equal entries. It may be another's by now, or vacant.
+    pub(super) equal: Place,
     /// Whether the group that is divided next is in the caches.
     pub(super) is_looked_at: bool,
     /// Slots up to which speed decides how full it gets, not memory.
@@ -66,7 +70,8 @@ impl Default for Table {
             divided: 0,
             counts: 0,
             cells: Pool::default(),
-            twins: Pool::default(),
+            equals: Equals::default(),
+            equal: NIL,
             is_looked_at: false,
             sparse_until: 2048,
         }
@@ -167,7 +172,18 @@ impl Table {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn head(&self, at: At) -> Head {
-        if at.cell() == NIL { self.slots[at.slot()].head() } else { self.cells.get(at.cell()).head }
+        if at.cell() == NIL {
+            return self.slots[at.slot()].head();
+        }
+        let cell = self.cells.get(at.cell());
+        if cell.has_head() { cell.head } else { self.equal(cell, cell.first) }
+    }
+
+    /// An equal of a cell, by its place.
+    #[inline]
+    pub(super) fn equal(&self, cell: &Cell, place: Place) -> Head {
+        let Twin { id, seq } = self.equals.get(place);
+        Head { id, seq, ..cell.head }
     }
 
     /// The key of a queue.
@@ -263,24 +279,16 @@ impl Table {
     /// Appends an entry to a queue.
     #[inline]
     pub(super) fn append(&mut self, at: At, head: Head) -> Result<Ref, Refused> {
-        self.twins.reserve_one()?;
+        self.equals.reserve_one()?;
         self.cells.reserve_one()?;
         let owner = self.cell_of(at);
         Ok(self.append_to(owner, head))
     }
 
-    /// Appends an entry to the queue of a cell. Takes room for one twin.
+    /// Appends an entry to the queue of a cell. Takes room for one equal.
     #[inline(always)]
     fn append_to(&mut self, owner: Place, head: Head) -> Ref {
-        let cell = self.cells.get_mut(owner);
-        let twin = Twin { id: head.id, seq: head.seq, owner, prev: cell.last, next: NIL };
-        let place = self.twins.insert(twin);
-        let last = std::mem::replace(&mut cell.last, place);
-        if last == NIL {
-            cell.first = place;
-        } else {
-            self.twins.get_mut(last).next = place;
-        }
+        let place = self.equals.append(self.cells.get_mut(owner), owner, head);
         self.counts += head.kind.unit();
         Ref::twin(place)
     }
@@ -388,13 +396,10 @@ impl Table {
     #[inline(never)]
     fn pop_cell(&mut self, slot: usize, place: Place) {
         let cell = self.cells.get_mut(place);
-        if cell.first == NIL {
+        if cell.is_single() {
             return self.remove_cell(slot, place);
         }
-        if cell.own != NIL {
-            self.twins.remove(cell.own);
-        }
-        cell.promote(&self.twins);
+        self.equals.take_first(cell);
     }
 
     fn remove_cell(&mut self, slot: usize, place: Place) {
@@ -408,10 +413,10 @@ impl Table {
     /// Removes a cell of one entry, with the one before it in its slot.
     #[inline]
     fn unchain(&mut self, slot: usize, before: Place, place: Place) {
-        let cell = self.cells.get(place);
-        let (next, own) = (cell.next, cell.own);
-        if own != NIL {
-            self.twins.remove(own);
+        let cell = self.cells.get_mut(place);
+        let next = cell.next;
+        if cell.first != NIL {
+            self.equals.remove(cell, cell.first);
         }
         if before != NIL {
             self.cells.get_mut(before).next = next;
@@ -474,18 +479,14 @@ impl Table {
         }
         let cell = self.cells.get_mut(at);
         if cell.head.kind == head.kind {
-            return self.twins.has_room().then(|| Met::Queued(self.append_to(at, head)));
+            return self.equals.has_room(cell).then(|| Met::Queued(self.append_to(at, head)));
         }
-        let taken = cell.head.id;
         self.counts -= head.kind.other().unit();
-        if cell.first == NIL {
-            self.unchain(index, before, at);
-        } else {
-            if cell.own != NIL {
-                self.twins.remove(cell.own);
-            }
-            cell.promote(&self.twins);
+        if !cell.is_single() {
+            return Some(Met::Took(self.equals.take_first(cell)));
         }
+        let taken = self.head(At::new(index, at)).id;
+        self.unchain(index, before, at);
         Some(Met::Took(taken))
     }
 
@@ -507,18 +508,47 @@ impl Table {
             return None;
         }
         if cell.head.kind == head.kind {
-            return self.twins.has_room().then(|| Met::Queued(self.append_to(place, head)));
+            return self.equals.has_room(cell).then(|| Met::Queued(self.append_to(place, head)));
         }
-        if cell.first == NIL {
+        if cell.is_single() {
             return None;
         }
-        let id = cell.head.id;
-        if cell.own != NIL {
-            self.twins.remove(cell.own);
-        }
-        cell.promote(&self.twins);
+        let id = self.equals.take_first(cell);
         self.counts -= head.kind.other().unit();
         Some(Met::Took(id))
+    }
+
+    /// [`meet_equal`](Self::meet_equal) in the queue that the last call met that met equals, where one block of them is all that
+    /// it takes.
+    #[inline(always)]
+    pub(super) fn meet_again(&mut self, pair: u64, tag: u64, head: Head) -> Again {
+        let cell = self.cells.get_mut(self.equal);
+        if cell.key.tag != tag || cell.key.pair != pair || cell.key.high != 0 {
+            return Again::Elsewhere;
+        }
+        if cell.head.kind == head.kind {
+            if !self.equals.append_near(cell, head) {
+                return Again::Elsewhere;
+            }
+            self.counts += head.kind.unit();
+            return Again::Queued;
+        }
+        let Some(id) = self.equals.take_near(cell) else { return Again::Elsewhere };
+        self.counts -= head.kind.other().unit();
+        Again::Took(id)
+    }
+
+    /// What [`meet_again`](Self::meet_again) queued.
+    #[inline(always)]
+    pub(super) fn last_equal(&self) -> Ref {
+        Ref::twin(self.cells.get(self.equal).last)
+    }
+
+    /// A call met equal entries in the queue of a cell. What the [gate](super::Hybrid::gate) says from now on.
+    #[inline(always)]
+    pub(super) fn note_equal(&mut self, cell: Place) -> u32 {
+        let before = std::mem::replace(&mut self.equal, cell);
+        if before == cell { EQUAL } else { 0 }
     }
 
     /// Begins a queue in the cells of a crowded slot, none of whose keys it is.
@@ -535,6 +565,16 @@ impl Table {
         self.grow_if_full();
         Some(Met::Queued(Ref::inline(spot)))
     }
+}
+
+/// What became of an entry that met the equals which the last call met.
+pub(super) enum Again {
+    /// It took the entry of this name.
+    Took(u64),
+    /// It waits.
+    Queued,
+    /// Nothing yet: it takes more than that.
+    Elsewhere,
 }
 
 /// What became of an entry that met a table.
