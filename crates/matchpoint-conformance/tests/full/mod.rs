@@ -1,0 +1,120 @@
+//! Engines inside whose tables are full, or soon are.
+
+use super::*;
+
+#[test]
+fn the_laws_hold_where_tables_inside_are_soon_full() {
+    // Not with more shards: what they hold together may not fit into the table that withdrawn assertions bring it to.
+    for name in [
+        "locked:engine=optimistic:bins=3,capacity=2",
+        "sharded:shards=1,engine=optimistic:bins=3,capacity=2",
+        "split:engine=optimistic_parallel:threads=2,bins=3,capacity=2",
+    ] {
+        check_one_thread(name, Options { fixed_table: true, ..Options::quick() });
+    }
+    // It falls back by itself.
+    check_one_thread("sharded:shards=3,engine=optimistic:bins=3,capacity=2,full=software", Options::quick());
+}
+
+/// Calls that are refused for want of room change nothing, so that all others come to what they would if those had not been made.
+#[test]
+fn what_full_tables_of_shards_refuse_was_not_called() {
+    let seeds = if cfg!(miri) { 2 } else { 2000 };
+    let shape = Shape { calls: 60, is_hinted: true, rare: u64::MAX };
+    let hints = |no_any_source| {
+        let hints = Hints { no_any_source, ..Hints::default() };
+        [0, 1].map(|context| Asked::Event(Event::SetHints(ContextId(context), hints)))
+    };
+    let mut refused = HashMap::new();
+    for seed in 0..seeds {
+        let name = [
+            "sharded:shards=4,engine=optimistic:bins=3,capacity=2",
+            "sharded:shards=3,engine=optimistic_parallel:capacity=1",
+        ][seed as usize % 2];
+        let (engine, mut list) = (made(name), engines::create("list").unwrap());
+        let mut asked = events(&mut Choices::Seed(seed), 9, shape);
+        // Withdrawn where more may be queued than one table holds.
+        asked.splice(30..30, hints(false));
+        asked.splice(0..0, hints(true));
+        for asked in asked {
+            let before = waiting(&*engine);
+            let calls = play(&asked, &*engine, &AtomicU64::new(0));
+            let is_one = calls.len() == 1;
+            for Call { asked, answer: ours, .. } in calls {
+                let (what, is_full) = match &ours {
+                    Answer::Outcome(Outcome::Posted(answer)) => ("a receive", *answer == Err(Refused::Full)),
+                    Answer::Outcome(Outcome::Arrived(answer)) => ("a message", *answer == Err(Refused::Full)),
+                    Answer::Outcome(Outcome::Hinted(answer)) => ("hints", *answer == Err(Refused::Full)),
+                    _ => ("", false),
+                };
+                if is_full {
+                    *refused.entry(what).or_insert(0) += 1;
+                    assert!(
+                        !is_one || waiting(&*engine) == before,
+                        "{name}, {seed}: {asked:?} changed something"
+                    );
+                } else {
+                    assert_eq!(ours, answer(&asked, &mut *list), "{name}, {seed}: {asked:?}");
+                }
+            }
+        }
+        assert_eq!(
+            (engine.posted_len(), engine.unexpected_len()),
+            (list.posted_len(), list.unexpected_len())
+        );
+    }
+    if !cfg!(miri) {
+        assert!(["a receive", "a message", "hints"].iter().all(|what| refused[what] > 10), "{refused:?}");
+    }
+}
+
+/// All that waits.
+fn waiting(engine: &dyn Concurrent) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for queue in [Queue::Posted, Queue::Unexpected] {
+        engine.visit(queue, &mut |entry| entries.push(entry));
+    }
+    entries
+}
+
+/// What is spread over shards may be more than fits into the one engine that it goes to when it is spread no longer.
+#[test]
+fn a_context_that_does_not_fit_into_one_table_stays_spread() {
+    let engine = made("sharded:shards=4,engine=optimistic:bins=3,capacity=4");
+    let context = ContextId(0);
+    engine.set_hints(context, Hints { no_any_source: true, ..Hints::default() }).unwrap();
+    let receive = |id| {
+        let selector = Selector::new(context, Wild::Is(Rank(id)), Wild::Any);
+        Receive::new(RecvId(id), selector)
+    };
+    // More than one table holds, of sources in several shards; whoever finds its own table full is refused.
+    let posted: Vec<u64> = (0..40).filter(|&id| engine.post(receive(id)).is_ok()).collect();
+    assert!((5..40).contains(&posted.len()), "{posted:?}");
+    assert_eq!(engine.posted_len(), posted.len());
+    let before = waiting(&*engine);
+    let nameless = Message::new(MsgId(1), Envelope::new(context, Rank::UNKNOWN, Tag(0)));
+    for _ in 0..2 {
+        assert_eq!(engine.arrive(nameless), Err(Refused::Full));
+        assert_eq!(engine.set_hints(context, Hints::default()), Err(Refused::Full));
+        assert_eq!(waiting(&*engine), before, "nothing has changed");
+        assert!(!engine.retract(MsgId(1)), "it has not arrived");
+    }
+    // Its assertion still holds, and it is matched where it was.
+    let any = Receive::new(RecvId(99), Selector::new(context, Wild::Any, Wild::Any));
+    assert_eq!(engine.post(any), Err(Refused::Hint));
+    let strict = Hints { no_any_source: true, no_unexpected: true, ..Hints::default() };
+    engine.set_hints(context, strict).unwrap();
+    assert_eq!(engine.arrive(nameless), Err(Refused::Hint), "what it breaks comes before what does not fit");
+    engine.set_hints(context, Hints { no_unexpected: false, ..strict }).unwrap();
+    let (taken, kept) = posted.split_at(posted.len() - 4);
+    for &id in taken {
+        let message = Message::new(MsgId(100 + id), Envelope::new(context, Rank(id), Tag(7)));
+        assert_eq!(engine.arrive(message), Ok(Some(RecvId(id))));
+    }
+    // Now it fits.
+    assert_eq!(engine.arrive(nameless), Ok(None));
+    assert_eq!(engine.post(receive(50)), Err(Refused::Full), "there is one table now");
+    assert_eq!(engine.readdress(MsgId(1), Rank(kept[2])), Ok(Readdressed::Matched(RecvId(kept[2]))));
+    assert_eq!(engine.post(receive(50)), Ok(None));
+    assert_eq!((engine.posted_len(), engine.unexpected_len()), (4, 0));
+}
