@@ -104,7 +104,7 @@ impl<E: Observed> Partner<E> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        let begun = self.log.search();
+        let begun = self.log.search(Queue::Unexpected);
         let mut examined = 0;
         let matches = |message: &Message| selector.matches(&message.envelope);
         let context = selector.context();
@@ -122,7 +122,7 @@ impl<E: Observed> Partner<E> {
                 .and_then(|number| self.unexpected.find_any(number, &mut examined, matches)),
         };
         self.effort.examined(Queue::Unexpected, examined);
-        self.log.searched(begun);
+        self.log.searched(Queue::Unexpected, begun);
         found
     }
 
@@ -140,7 +140,7 @@ impl<E: Observed> Partner<E> {
         if self.posted.len() == 0 {
             return None;
         }
-        let begun = self.log.search();
+        let begun = self.log.search(Queue::Posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let Envelope { context, source, .. } = *envelope;
@@ -150,7 +150,7 @@ impl<E: Observed> Partner<E> {
         let until = named.map_or(u64::MAX, |found| found.age);
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        self.log.searched(begun);
+        self.log.searched(Queue::Posted, begun);
         from_any.or(named)
     }
 
