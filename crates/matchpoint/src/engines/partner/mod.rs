@@ -26,7 +26,8 @@
 //! 4·√processes per queue; nothing of that is allocated before somebody is a partner.
 //!
 //! Loses where queues are short (a look-up for nothing, and one more for what has to wait), where many entries are of one
-//! source (it is a list then), to `rank_array` where memory is no concern, and wherever more sources matter than the
+//! source (its own queue is linked, as those of `rank_array` are: behind a thousand entries a search takes three to nine
+//! times what it takes `list`, whose entries lie side by side), to `rank_array` where memory is no concern, and wherever more sources matter than the
 //! bound allows: most of them then share a list. What waited before its source became a partner is walked past until it
 //! is gone.
 
