@@ -112,7 +112,7 @@ fn a_damaged_profile_is_a_usage_error_with_its_line() {
         (&*engine, "app.partners:5: `many` is no number of posted receives"),
         ("partner:mode=static,profile=none.partners", "none.partners: cannot be read"),
         ("partner:mode=static", "mode=static needs profile=FILE"),
-        ("partner:profile=x", "a profile is for mode=static"),
+        ("partner:profile=x", "`profile` is for mode=static"),
         ("partner:fence=broken", "`broken` is no value for `fence`"),
     ] {
         let output = matchpoint(&["analyze", "x", "--engine", engine]);

@@ -101,10 +101,26 @@ fn this_can_fail() {
     assert_eq!(compared("", says(held.len() as u64), before), None);
 }
 
+/// Engines with partners from the beginning: near each other, and two of 2^32 processes.
+const PROFILED: [&str; 2] = [
+    concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/some.partners"),
+    concat!("partner:mode=static,profile=", env!("CARGO_MANIFEST_DIR"), "/tests/far.partners"),
+];
+
+/// Two partners take some hundred bytes, however far apart they are.
+fn far_partners_take_little() {
+    let before = MEMORY.allocated();
+    let engine = engines::create(PROFILED[1]).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(engine.statistics().iter().filter(|of| of.0.ends_with("partners") && of.1 == 2.0).count(), 2);
+    let takes = MEMORY.allocated() - before;
+    assert!(takes < 1500, "{takes} bytes");
+}
+
 fn main() {
     this_can_fail();
+    far_partners_take_little();
     let mut found = Vec::new();
-    for Variant { name, .. } in engines::variants() {
+    for name in engines::variants().map(|Variant { name, .. }| name).chain(PROFILED.map(str::to_owned)) {
         for &(filled, fill) in FILLS {
             for depth in [1, 100, 10_000] {
                 let text = wrong(&name, fill, depth);

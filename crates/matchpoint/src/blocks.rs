@@ -10,17 +10,23 @@
 //! The newest entry lies apart until another is pushed. A vector load waits for stores into what it reads, some 5 ns: if
 //! a receive is posted and at once served, as in a ping-pong behind other receives, its key was never written.
 //!
-//! Push is O(1), and a removal leaves a hole. Two blocks beside each other hold more than 32 entries between them: a
-//! removal that would break this merges them, and a block at the end that is full of holes is squeezed before another
-//! is begun. That moves at most 32 entries, and no more than one per push in the long run, since at least 32 pushes lie
-//! between the beginnings of two blocks; so however long entries live, at least every fourth key compared is an
-//! entry's. Taking a block out of `order` moves four bytes for each block behind it, a sixteenth at most of what the
-//! search before it read.
+//! A removal leaves a hole. Two blocks beside each other hold more than 32 entries between them: a removal that would
+//! break this merges them, and a block at the end that is full of holes is squeezed before another is begun. That moves
+//! at most 32 entries, and no more than one per push in the long run, since at least 32 pushes lie between the beginnings
+//! of two blocks; so however long entries live, at least every fourth key compared is an entry's.
+//!
+//! `order` is a ring. A push is O(1) besides what moves so, but for the pushes that make a queue longer than it has been
+//! and find its memory full, which move all of it to twice as much: O(1) in the long run. A block that is taken out of the
+//! middle of `order` has four bytes moved for each block on its shorter side: no more blocks than the search before it
+//! read the keys of (64 bytes or more each), and one. A `Vec` whose beginning is skipped would move what lies behind, which
+//! that search did not read, and all of it every other block where a queue nearly fills the vector.
 
 mod mend;
 mod search;
 #[cfg(test)]
 mod tests;
+
+use std::collections::VecDeque;
 
 use crate::engine::Refused;
 use crate::scan::LANES;
@@ -58,9 +64,7 @@ struct Block<K> {
 
 /// See the [module's documentation](self).
 pub(crate) struct Blocks<T, K> {
-    /// From `front` on; what is before it has been taken.
-    order: Vec<u32>,
-    front: usize,
+    order: VecDeque<u32>,
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
@@ -72,8 +76,7 @@ pub(crate) struct Blocks<T, K> {
 impl<T, K> Default for Blocks<T, K> {
     fn default() -> Self {
         Blocks {
-            order: Vec::new(),
-            front: 0,
+            order: VecDeque::new(),
             blocks: Vec::new(),
             entries: Vec::new(),
             vacant: NONE,
@@ -123,7 +126,7 @@ impl<T: Copy, K> Blocks<T, K> {
 
     /// Ages (positions in the queue, holes counted) and places, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
-        let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
+        let stored = (0..).step_by(LANES).zip(&self.order).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
             each(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
         });
@@ -135,11 +138,6 @@ impl<T: Copy, K> Blocks<T, K> {
         (self.order.capacity() * size_of::<u32>()
             + self.blocks.capacity() * size_of::<Block<K>>()
             + self.entries.capacity() * size_of::<T>()) as u64
-    }
-
-    #[inline]
-    fn order(&self) -> &[u32] {
-        &self.order[self.front..]
     }
 
     fn count(&self, at: usize) -> u32 {
@@ -170,7 +168,7 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        let mut tail = self.order.last().copied().unwrap_or(NONE);
+        let mut tail = self.order.back().copied().unwrap_or(NONE);
         if tail == NONE || self.blocks[tail as usize].live >> (LANES - 1) != 0 {
             tail = self.room(scheme, tail, entry)?;
         }
@@ -194,17 +192,13 @@ impl<T: Copy, K> Blocks<T, K> {
             self.gather(scheme, tail, 0, tail);
             return Ok(tail);
         }
-        if self.order.len() == self.order.capacity() {
-            self.order.drain(..self.front);
-            self.front = 0;
-        }
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;
         let block = match self.vacant {
             NONE => self.allocate(filler)?,
             block => block,
         };
         self.vacant = self.blocks[block as usize].vacant;
-        self.order.push(block);
+        self.order.push_back(block);
         Ok(block)
     }
 

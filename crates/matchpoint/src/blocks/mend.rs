@@ -13,9 +13,9 @@ impl<T: Copy, K> Blocks<T, K> {
         self.remove(found.place);
         if found.place != NEWEST
             && self.blocks[found.place as usize / LANES].count <= SPARSE
-            && self.order.len() - self.front > 1
+            && self.order.len() > 1
         {
-            self.mend(scheme, self.front + found.at as usize);
+            self.mend(scheme, found.at as usize);
         }
     }
 
@@ -39,17 +39,22 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        let mut at = self.front;
-        while at < self.order.len() && self.order.len() - self.front > 1 {
-            let blocks = self.order.len() - self.front;
-            self.mend(scheme, at);
-            // A block that has gone leaves its position to the next, or is the one before it in the order.
-            if self.order.len() - self.front == blocks {
-                at += 1;
+        // Those before `kept` are mended. Each is looked at once: blocks taken out of the order one by one would have the
+        // others moved as often.
+        let mut kept = 0;
+        for at in 0..self.order.len() {
+            let block = self.order[at];
+            if self.count(at) == 0 {
+                self.vacate(block);
+            } else if kept > 0 && self.count(kept - 1) + self.count(at) <= SPARSE {
+                self.join(scheme, self.order[kept - 1], block);
+                self.vacate(block);
             } else {
-                at = at.saturating_sub(1).max(self.front);
+                self.order[kept] = block;
+                kept += 1;
             }
         }
+        self.order.truncate(kept);
     }
 
     /// Sees to it that the block at a position has neighbours that it cannot be merged with.
@@ -61,7 +66,7 @@ impl<T: Copy, K> Blocks<T, K> {
         let count = |at: usize| self.count(at);
         if count(at) == 0 {
             self.drop_block(at);
-        } else if at > self.front && count(at - 1) + count(at) <= SPARSE {
+        } else if at > 0 && count(at - 1) + count(at) <= SPARSE {
             self.merge(scheme, at - 1);
         } else if at + 1 < self.order.len() && count(at) + count(at + 1) <= SPARSE {
             self.merge(scheme, at);
@@ -73,10 +78,17 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        let (to, from) = (self.order[at], self.order[at + 1]);
+        self.join(scheme, self.order[at], self.order[at + 1]);
+        self.drop_block(at + 1);
+    }
+
+    /// Moves the entries of `from` to the end of `to`, whose holes go.
+    fn join<S>(&mut self, scheme: &S, to: u32, from: u32)
+    where
+        K: Keys<T, S>,
+    {
         let moved = self.gather(scheme, to, 0, to);
         self.gather(scheme, to, moved, from);
-        self.drop_block(at + 1);
     }
 
     /// Moves the entries of `from` to the places of `to` from `lane` on, where no entries lie but those moved. Returns
@@ -98,15 +110,16 @@ impl<T: Copy, K> Blocks<T, K> {
         lane
     }
 
-    /// Takes an empty block out of the order.
+    /// Takes an empty block out of the order, of which the shorter side moves.
     fn drop_block(&mut self, at: usize) {
-        let block = self.order[at];
+        if let Some(block) = self.order.remove(at) {
+            self.vacate(block);
+        }
+    }
+
+    /// Keeps an empty block for later.
+    fn vacate(&mut self, block: u32) {
         self.blocks[block as usize].vacant = self.vacant;
         self.vacant = block;
-        if at == self.front {
-            self.front += 1;
-        } else {
-            self.order.remove(at);
-        }
     }
 }

@@ -1,5 +1,8 @@
 //! Queues in blocks against a plain vector, under every kernel that can run here.
 
+use std::collections::HashMap;
+use std::ptr;
+
 use super::*;
 use crate::effort::Attempts;
 use crate::engine::Queue;
@@ -50,7 +53,7 @@ fn all(queue: &Numbers) -> Vec<Number> {
 
 /// What the module's documentation promises.
 fn assert_whole(queue: &Numbers) {
-    let counts: Vec<u32> = (queue.front..queue.order.len()).map(|at| queue.count(at)).collect();
+    let counts: Vec<u32> = (0..queue.order.len()).map(|at| queue.count(at)).collect();
     assert_eq!(counts.iter().sum::<u32>() as usize, queue.stored);
     for pair in counts.windows(2) {
         assert!(pair[0] > 0 && pair[1] > 0 && pair[0] + pair[1] > SPARSE, "{counts:?}");
@@ -121,7 +124,7 @@ fn long_lived_entries_do_not_keep_their_blocks() {
         }
         assert_whole(&queue);
     }
-    let (entries, blocks) = (queue.len(), queue.order.len() - queue.front);
+    let (entries, blocks) = (queue.len(), queue.order.len());
     assert!(entries < 500 && blocks * 32 < entries + 64, "{entries} entries in {blocks} blocks");
     assert!(queue.blocks.len() <= blocks + 2, "{} blocks were made", queue.blocks.len());
 }
@@ -141,4 +144,65 @@ fn places_are_used_again() {
         }
         assert_eq!(queue.bytes(), *bytes.get_or_insert(queue.bytes()));
     }
+}
+
+/// Where each block's number lies in memory.
+fn numbers(queue: &Numbers) -> HashMap<usize, u32> {
+    queue.order.iter().map(|number| (ptr::from_ref(number).addr(), *number)).collect()
+}
+
+/// How many places of the order got another number by a call.
+fn written(queue: &mut Numbers, call: impl FnOnce(&mut Numbers)) -> usize {
+    let before = numbers(queue);
+    call(queue);
+    numbers(queue).iter().filter(|(place, number)| before.get(place) != Some(number)).count()
+}
+
+fn take(queue: &mut Numbers, number: u32) {
+    let kernel = Kernel::named("scalar").unwrap();
+    let found = queue.find(kernel, Queue::Posted, &Number(number), &mut (), &mut ()).expect("it is there");
+    queue.take(&(), found);
+}
+
+#[test]
+fn no_more_numbers_move_than_blocks_were_searched() {
+    let blocks = if cfg!(miri) { 5 } else { 100 };
+    let last = blocks * LANES as u32;
+    let mut queue = Numbers::default();
+    (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
+    // The oldest stays, the one behind it goes.
+    for number in 1..last - LANES as u32 {
+        let moved = written(&mut queue, |queue| take(queue, number));
+        assert!(
+            moved <= 2,
+            "{moved} numbers moved when {number} went, which is in the first or second block"
+        );
+    }
+    // The youngest is behind all blocks, and nothing behind it.
+    let mut queue = Numbers::default();
+    (0..=last).for_each(|number| queue.push(&(), Number(number)).unwrap());
+    for number in (1..last).rev() {
+        let moved = written(&mut queue, |queue| take(queue, number));
+        assert!(moved <= 2, "{moved} numbers moved when {number} went, which is in the last blocks");
+    }
+}
+
+#[test]
+fn a_push_moves_no_numbers_unless_the_queue_grows() {
+    // One block fewer than the order has room for.
+    let blocks = if cfg!(miri) { 7 } else { 127 };
+    let mut queue = Numbers::default();
+    (0..blocks * LANES as u32).for_each(|number| queue.push(&(), Number(number)).unwrap());
+    let bytes = queue.bytes();
+    let (mut most, mut all) = (0, 0);
+    for number in 0..4 * blocks * LANES as u32 {
+        let moved = written(&mut queue, |queue| {
+            queue.push(&(), Number(blocks * LANES as u32 + number)).unwrap();
+            take(queue, number);
+        });
+        (most, all) = (most.max(moved), all + moved);
+    }
+    assert!(most <= 1, "{most} numbers moved in one call");
+    assert!(all <= 4 * blocks as usize + 1, "{all} numbers moved while {} blocks were begun", 4 * blocks);
+    assert!(queue.bytes() < bytes + bytes / 16, "{bytes} bytes became {}", queue.bytes());
 }

@@ -123,6 +123,11 @@ impl<'a> Arguments<'a> {
         text.parse().map_err(|_| self.invalid(key, text, default.meaning))
     }
 
+    /// Whether a parameter was given, be it its default.
+    pub fn is_given(&self, key: &str) -> bool {
+        self.given.iter().any(|&(of, _)| of == key)
+    }
+
     /// The error for a value out of range.
     pub fn invalid(&self, key: &str, value: &str, meaning: &str) -> NameError {
         NameError::new(

@@ -26,7 +26,8 @@
 //! 4·√processes per queue; nothing of that is allocated before somebody is a partner.
 //!
 //! Loses where queues are short (a look-up for nothing, and one more for what has to wait), where many entries are of one
-//! source (it is a list then), to `rank_array` where memory is no concern, and wherever more sources matter than the
+//! source (its own queue is linked, as those of `rank_array` are: behind a thousand entries a search takes three to nine
+//! times what it takes `list`, whose entries lie side by side), to `rank_array` where memory is no concern, and wherever more sources matter than the
 //! bound allows: most of them then share a list. What waited before its source became a partner is walked past until it
 //! is gone.
 
@@ -104,7 +105,7 @@ impl<E: Observed> Partner<E> {
         if self.unexpected.len() == 0 {
             return None;
         }
-        let begun = self.log.search();
+        let begun = self.log.search(Queue::Unexpected);
         let mut examined = 0;
         let matches = |message: &Message| selector.matches(&message.envelope);
         let context = selector.context();
@@ -122,7 +123,7 @@ impl<E: Observed> Partner<E> {
                 .and_then(|number| self.unexpected.find_any(number, &mut examined, matches)),
         };
         self.effort.examined(Queue::Unexpected, examined);
-        self.log.searched(begun);
+        self.log.searched(Queue::Unexpected, begun);
         found
     }
 
@@ -140,7 +141,7 @@ impl<E: Observed> Partner<E> {
         if self.posted.len() == 0 {
             return None;
         }
-        let begun = self.log.search();
+        let begun = self.log.search(Queue::Posted);
         let mut examined = 0;
         let matches = |receive: &Receive| receive.selector.matches(envelope);
         let Envelope { context, source, .. } = *envelope;
@@ -150,7 +151,7 @@ impl<E: Observed> Partner<E> {
         let until = named.map_or(u64::MAX, |found| found.age);
         let from_any = self.posted.find_from_any(until, &mut examined, matches);
         self.effort.examined(Queue::Posted, examined);
-        self.log.searched(begun);
+        self.log.searched(Queue::Posted, begun);
         from_any.or(named)
     }
 

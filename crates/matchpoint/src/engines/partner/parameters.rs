@@ -64,7 +64,8 @@ pub(in crate::engines) const SPEC: Spec = Spec {
         Parameter {
             key: "hash",
             default: "displacement",
-            meaning: "perfect hash: displacement (the paper's), phf (compress, hash, displace); static",
+            meaning: "perfect hash: displacement (the paper's; phf where it would take much more than the partners), \
+                      phf (compress, hash, displace); static",
         },
     ],
     variants: &[
@@ -96,27 +97,47 @@ fn boxed<E: Observed>(arguments: &Arguments<'_>) -> Built {
 }
 
 fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
+    // All are read, whether or not they count, so that none may be nonsense.
     let rule = Rule { metric: metric(arguments)?, over: over(arguments)?, processes: processes(arguments)? };
     let threshold = bounded(arguments, "threshold", 1..=1 << 24)?;
     let per_entry = Some(bounded(arguments, "c", 0..=1 << 24)? as u32).filter(|&most| most > 0);
+    let (wanted, hash) = (wanted(arguments)?, hash(arguments)?);
     let profile: String = arguments.get("profile")?;
     let mode: String = arguments.get("mode")?;
-    match (mode.as_str(), profile.as_str()) {
-        ("dynamic", "") => Ok(Plan {
-            rule,
-            threshold: Some(threshold as usize),
-            posted: Partners::none(rule.processes, per_entry),
-            unexpected: Partners::none(rule.processes, per_entry),
-        }),
-        ("dynamic", _) => {
-            Err(NameError::new("engine `partner`: a profile is for mode=static", "give that, or no profile"))
+    match mode.as_str() {
+        "dynamic" => {
+            // Not `process`, which whoever makes an engine for a rank adds (`at_process`).
+            only_for(arguments, &["profile", "hash"], "mode=static")?;
+            Ok(Plan {
+                rule,
+                threshold: Some(threshold as usize),
+                posted: Partners::none(rule.processes, per_entry),
+                unexpected: Partners::none(rule.processes, per_entry),
+            })
         }
-        ("static", "") => Err(NameError::new(
-            "engine `partner`: mode=static needs profile=FILE",
-            "`matchpoint profile TRACE -o FILE` writes one",
+        "static" => {
+            // Not `processes`, for the same reason.
+            only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
+            if profile.is_empty() {
+                return Err(NameError::new(
+                    "engine `partner`: mode=static needs profile=FILE",
+                    "`matchpoint profile TRACE -o FILE` writes one",
+                ));
+            }
+            profiled(rule, Path::new(&profile), wanted, hash)
+        }
+        other => Err(invalid(arguments, "mode", other)),
+    }
+}
+
+/// An error if one of these parameters is given, which mean nothing but with `what`.
+fn only_for(arguments: &Arguments<'_>, keys: &[&str], what: &str) -> Result<(), NameError> {
+    match keys.iter().find(|key| arguments.is_given(key)) {
+        Some(key) => Err(NameError::new(
+            format!("engine `partner`: `{key}` is for {what}"),
+            format!("give that, or no `{key}`"),
         )),
-        ("static", file) => profiled(arguments, rule, Path::new(file)),
-        (other, _) => Err(invalid(arguments, "mode", other)),
+        None => Ok(()),
     }
 }
 
@@ -132,12 +153,14 @@ fn metric(arguments: &Arguments<'_>) -> Result<Metric, NameError> {
         other => return Err(invalid(arguments, "fence", other)),
     };
     let metric: String = arguments.get("metric")?;
-    match metric.as_str() {
-        "average" => Ok(Metric::Average),
-        "median" => Ok(Metric::Median),
-        "upper_fence" => Ok(Metric::UpperFence { slope }),
-        other => Err(invalid(arguments, "metric", other)),
-    }
+    let metric = match metric.as_str() {
+        "average" => Metric::Average,
+        "median" => Metric::Median,
+        "upper_fence" => return Ok(Metric::UpperFence { slope }),
+        other => return Err(invalid(arguments, "metric", other)),
+    };
+    only_for(arguments, &["fence", "alpha"], "metric=upper_fence")?;
+    Ok(metric)
 }
 
 fn over(arguments: &Arguments<'_>) -> Result<Over, NameError> {
@@ -167,19 +190,39 @@ fn invalid(arguments: &Arguments<'_>, key: &str, value: &str) -> NameError {
     arguments.invalid(key, value, parameter.map_or("", |parameter| parameter.meaning))
 }
 
-/// The static approach: partners of one process, by what the profile counted.
-fn profiled(arguments: &Arguments<'_>, rule: Rule, file: &Path) -> Result<Plan, NameError> {
+/// Whose part of a profile.
+fn wanted(arguments: &Arguments<'_>) -> Result<Wanted, NameError> {
     let process: String = arguments.get("process")?;
-    let wanted = match process.as_str() {
-        "first" => Wanted::First,
-        rank => Wanted::Rank(rank.parse().map_err(|_| invalid(arguments, "process", rank))?),
-    };
+    match process.as_str() {
+        "first" => Ok(Wanted::First),
+        rank => Ok(Wanted::Rank(rank.parse().map_err(|_| invalid(arguments, "process", rank))?)),
+    }
+}
+
+/// Which perfect hash.
+#[derive(Clone, Copy)]
+enum Hash {
+    Displacement,
+    Phf,
+}
+
+fn hash(arguments: &Arguments<'_>) -> Result<Hash, NameError> {
+    let hash: String = arguments.get("hash")?;
+    match hash.as_str() {
+        "displacement" => Ok(Hash::Displacement),
+        "phf" => Ok(Hash::Phf),
+        other => Err(invalid(arguments, "hash", other)),
+    }
+}
+
+/// The static approach: partners of one process, by what the profile counted.
+fn profiled(rule: Rule, file: &Path, wanted: Wanted, hash: Hash) -> Result<Plan, NameError> {
     let unreadable =
         |error| NameError::new(format!("engine `partner`: {error}"), "no engine can be made of it");
     let profile = Profile::read(file, wanted).map_err(unreadable)?;
     let rule = Rule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
-    let partners = |queue| partners(arguments, &rule, sources, queue);
+    let partners = |queue| partners(&rule, sources, queue, hash);
     Ok(Plan {
         rule,
         threshold: None,
@@ -189,12 +232,7 @@ fn profiled(arguments: &Arguments<'_>, rule: Rule, file: &Path) -> Result<Plan, 
 }
 
 /// Algorithm 1 on the whole run.
-fn partners(
-    arguments: &Arguments<'_>,
-    rule: &Rule,
-    sources: &[Source],
-    queue: Queue,
-) -> Result<Partners, NameError> {
+fn partners(rule: &Rule, sources: &[Source], queue: Queue, hash: Hash) -> Result<Partners, NameError> {
     let counted = |source: &Source| match queue {
         Queue::Posted => source.posted,
         Queue::Unexpected => source.unexpected,
@@ -209,14 +247,41 @@ fn partners(
     rule.select(&mut senders, &mut Vec::new()).map_err(memory)?;
     let key = |sender: &Sender| sender.source.0 + rule.processes * sender.number;
     let keys: Vec<u64> = senders.iter().map(key).collect();
-    let hash: String = arguments.get("hash")?;
-    let perfect = match hash.as_str() {
-        "phf" => Perfect::Phf(Phf::new(&keys)),
-        "displacement" => match Displacement::new(&keys) {
-            Some(displacement) => Perfect::Displacement(displacement),
-            None => Perfect::Phf(Phf::new(&keys)),
-        },
-        other => return Err(invalid(arguments, "hash", other)),
+    let displacement = match hash {
+        Hash::Displacement => Displacement::new(&keys),
+        Hash::Phf => None,
     };
+    let perfect = displacement.map_or_else(|| Perfect::Phf(Phf::new(&keys)), Perfect::Displacement);
     Ok(Partners::all(rule.processes, &keys, perfect))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engines::{at_process, create};
+
+    #[test]
+    fn what_has_no_effect_is_refused() {
+        for (given, told) in [
+            ("hash=bogus", "`bogus` is no value for `hash`"),
+            ("hash=phf", "`hash` is for mode=static; give that, or no `hash`"),
+            ("process=xyz", "`xyz` is no value for `process`"),
+            ("profile=x", "`profile` is for mode=static"),
+            ("metric=average,fence=tukey,alpha=3", "`fence` is for metric=upper_fence"),
+            ("metric=median,alpha=3", "`alpha` is for metric=upper_fence"),
+            ("alpha=3", "`alpha` is for metric=upper_fence"),
+            ("mode=static,profile=x,threshold=3,c=9", "`threshold` is for mode=dynamic"),
+            ("mode=static,profile=x,c=9", "`c` is for mode=dynamic; give that, or no `c`"),
+            ("mode=static,profile=x,processes=0", "`0` is no value for `processes`"),
+            ("mode=static,profile=x,metric=average,fence=printed", "`fence` is for metric=upper_fence"),
+            ("mode=static", "mode=static needs profile=FILE"),
+        ] {
+            let name = format!("partner:{given}");
+            let error = create(&name).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(told), "{name}: `{error}`");
+            assert!(create(&at_process(&name, 3, 9)).is_err(), "{name}");
+        }
+        for name in ["partner", "partner:c=2,threshold=5", "partner:metric=upper_fence,fence=tukey,alpha=3"] {
+            assert!(create(name).is_ok() && create(&at_process(name, 3, 9)).is_ok(), "{name}");
+        }
+    }
 }

@@ -64,19 +64,26 @@ impl Phf {
 /// right until no column holds two, and then collapsed into one array.
 ///
 /// A division and two loads find a key; but m shifts and at least the columns in use take up to 8·√(largest key) bytes,
-/// however few the keys are.
+/// however few the keys are: four keys up to 2⁴⁸ would have 170 MiB. So there is none beyond [`BYTES`] that takes more than
+/// the partners themselves, of [`BYTES_PER_KEY`].
 pub(super) struct Displacement {
     m: u64,
     shifts: Box<[u32]>,
     slots: Box<[u32]>,
 }
 
+/// What a [`Displacement`] may take in any case: a million processes with ten contexts need 25 KB.
+const BYTES: usize = 1 << 16;
+
+/// Beyond that, what it may take for each key.
+const BYTES_PER_KEY: usize = 32;
+
 impl Displacement {
-    /// Of distinct keys, or `None` if the largest would need more than 2²⁴ rows.
+    /// Of distinct keys, or `None` if it would take too much.
     pub fn new(keys: &[u64]) -> Option<Self> {
-        const ROWS_MAX: u64 = 1 << 24;
+        let entries_most = BYTES.max(BYTES_PER_KEY * keys.len()) / size_of::<u32>();
         let m = keys.iter().max().map_or(1, |&largest| largest.isqrt() + 1);
-        if m > ROWS_MAX {
+        if m > entries_most as u64 {
             return None;
         }
         let mut rows: Vec<(u64, u64, u32)> = (0..).zip(keys).map(|(n, &key)| (key / m, key % m, n)).collect();
@@ -96,7 +103,8 @@ impl Displacement {
                 slots[at] = key;
             }
         }
-        Some(Displacement { m, shifts: shifts.into(), slots: slots.into() })
+        let fits = shifts.len() + slots.len() <= entries_most;
+        fits.then(|| Displacement { m, shifts: shifts.into(), slots: slots.into() })
     }
 
     #[inline]
@@ -139,6 +147,11 @@ mod tests {
         let [phf, displacement] = both(&far_apart).map(|perfect| perfect.bytes());
         assert!(phf < 100, "{phf}");
         assert!((12_000..25_000).contains(&displacement), "{displacement}");
-        assert!(Displacement::new(&[u64::MAX]).is_none());
+        let rows = (BYTES / size_of::<u32>()) as u64;
+        for (key, is_there) in [(u64::MAX, false), (rows * rows, false), (rows * rows / 4, true)] {
+            let made = Displacement::new(&[0, key]).map(|of| Perfect::Displacement(of).bytes());
+            assert_eq!(made.is_some(), is_there, "{key}: {made:?}");
+            assert!(made.is_none_or(|bytes| bytes <= BYTES as u64), "{key}: {made:?}");
+        }
     }
 }
