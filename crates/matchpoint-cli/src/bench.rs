@@ -23,7 +23,7 @@ use crate::analyze::stop_on_interrupt;
 use crate::cli::{Bench, TRACE, each_once};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
-use crate::load::Load;
+use crate::load::{Load, too_few_processors};
 use crate::output::Outputs;
 use crate::report::bench::{batches as beside, gpu, json, plot, rate, terminal, threads};
 
@@ -52,6 +52,9 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
     }
+    if !arguments.callers.is_empty() {
+        only_concurrent(arguments)?;
+    }
     if let Some(batch) = arguments.batches {
         return beside_batches(arguments, batch as usize, files, &progress);
     }
@@ -66,7 +69,7 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     }
     let (results, load) = measure(arguments, &progress)?;
     files.write_json(|out| json::write(&results, load, out))?;
-    files.write_plot(&results)?;
+    files.write_plot(&results, load)?;
     files.finish(&terminal::render(&results, columns()), |out| json::write(&results, load, out))?;
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
@@ -98,10 +101,14 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };
+    let has_threads = |name: &String| name.starts_with("optimistic_parallel") && !name.contains("threads=");
+    if options.engines.iter().any(has_threads) {
+        tell_too_few(options.threads.iter().max().copied());
+    }
     let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
     files.write_json(|out| rate::json(&rates, load, out))?;
     files.write_csv(|out| rate::csv(&rates, out))?;
-    files.draw(|form| plot::rate::render(&rates, form))?;
+    files.draw(|form| plot::rate::render(&rates, load, form))?;
     files.finish(&rate::terminal(&rates, columns()), |out| rate::json(&rates, load, out))?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
@@ -116,6 +123,17 @@ const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine
 /// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
+/// Callers share an engine that is made for that.
+fn only_concurrent(arguments: &Bench) -> Result<(), Failure> {
+    match arguments.engines.first() {
+        Some(name) => Err(Failure::usage(format!(
+            "--callers measures engines that several threads may call: say --concurrent locked:engine={name} in place of \
+             --engine {name}"
+        ))),
+        None => Ok(()),
+    }
+}
+
 fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = CallerOptions {
         engines: concurrent(arguments, &CONCURRENT),
@@ -124,6 +142,7 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         bursts: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
+    tell_too_few(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
     files.write_json(|out| threads::callers_json(&rates, load, out))?;
     files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, load, out))?;
@@ -152,6 +171,7 @@ fn beside_batches(
         batches: arguments.repeats as usize,
         repetitions: arguments.repetitions as usize,
     };
+    tell_too_few(options.callers.iter().max().map(|callers| callers + 1));
     let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
     files.write_json(|out| beside::json(&rates, load, out))?;
     files.finish(&beside::terminal(&rates, columns()), |out| beside::json(&rates, load, out))?;
@@ -221,7 +241,7 @@ fn jobs_on_card(arguments: &Bench, progress: &Progress) -> Result<Vec<figures::J
     let mut jobs = Vec::new();
     for name in &arguments.workloads {
         let path = name.strip_prefix(TRACE).ok_or_else(|| {
-            Failure::Message(format!(
+            Failure::usage(format!(
                 "--gpu: a card is given its own batches, or those of trace:PATH, not {name}"
             ))
         })?;
@@ -310,6 +330,12 @@ fn measured_before<'a>(
     Ok((gpu::read(&document, jobs).map_err(unread)?, load))
 }
 
+fn tell_too_few(threads: Option<usize>) {
+    if let Some(warning) = threads.and_then(too_few_processors) {
+        anstream::eprintln!("matchpoint: {warning}");
+    }
+}
+
 /// Makes a measurement that may fail, or be stopped, while a bar on a terminal shows how far it is: what came of it, and the
 /// load of the machine before, where it is known. Says so first if that is much.
 fn measured<T, E: Display>(
@@ -338,7 +364,7 @@ impl Files {
     fn prepare(arguments: &Bench) -> Result<Self, Failure> {
         let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
         if arguments.json.is_some() && arguments.json == arguments.plot {
-            return Err(Failure::Message("--json and --plot need a file each".to_owned()));
+            return Err(Failure::usage("--json and --plot need a file each".to_owned()));
         }
         let mut outputs = Outputs::default();
         let csv = arguments.csv.as_deref().map(|path| outputs.reserve(path)).transpose()?;
@@ -365,7 +391,7 @@ impl Files {
         self.outputs.fill(index, |out| out.write_all(render(form).as_bytes()))
     }
 
-    fn write_plot(&mut self, results: &Results) -> Result<(), Failure> {
+    fn write_plot(&mut self, results: &Results, load: Option<f64>) -> Result<(), Failure> {
         if self.plot.is_none() {
             return Ok(());
         }
@@ -383,7 +409,7 @@ impl Files {
                 lone[0]
             );
         }
-        self.draw(|form| plot::render(results, form))
+        self.draw(|form| plot::render(results, load, form))
     }
 
     /// Gives files their names, and prints the tables, or the JSON in their place.
@@ -410,7 +436,7 @@ fn columns() -> usize {
 }
 
 fn unknown_form(path: &Path) -> Failure {
-    Failure::Message(format!("--plot {}: its name must end in .svg or .html", path.display()))
+    Failure::usage(format!("--plot {}: its name must end in .svg or .html", path.display()))
 }
 
 fn engines(arguments: &Bench) -> Vec<String> {

@@ -23,8 +23,8 @@ impl Delivery {
     pub fn prepare(arguments: &Analyze) -> Result<Self, Failure> {
         let same_file = arguments.json.is_some() && arguments.json == arguments.html;
         if same_file || arguments.html.as_deref().is_some_and(is_stdout) {
-            let problem = "--html needs a file of its own: only --json can go to standard output, and not both to one file";
-            return Err(Failure::Message(problem.to_owned()));
+            let problem = "--html needs a file of its own: it cannot go to standard output, nor into the file of --json";
+            return Err(Failure::usage(problem.to_owned()));
         }
         let mut outputs = Outputs::default();
         let json = arguments.json.as_deref().filter(|path| !is_stdout(path));

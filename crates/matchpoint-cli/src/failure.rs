@@ -26,6 +26,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The command line asks for what cannot be had together, or names what is not there: ends as one that cannot be read.
+    pub fn usage(what: String) -> Self {
+        Failure::Coded(2, what)
+    }
+
     /// A file could not be written.
     pub fn writing(path: &Path, error: &io::Error) -> Self {
         // Some name the file that was to have this name once it was whole, which nobody can look at.

@@ -1,6 +1,7 @@
 //! Whether something else runs on the machine while it is measured: that is in the figures, too.
 
-use std::fs;
+use std::num::NonZero;
+use std::{fs, thread};
 
 use crate::format::{counted, digits};
 
@@ -44,9 +45,28 @@ impl Load {
     }
 }
 
+/// What is wrong with measuring so many threads, if this process may use fewer processors.
+pub fn too_few_processors(threads: usize) -> Option<String> {
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    (threads > processors).then(|| {
+        format!(
+            "this process may use {}: rates of more threads, up to {threads} here, are those of threads that wait for a \
+             processor",
+            counted(processors as u64, "processor")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_threads_than_processors_are_told() {
+        let told = too_few_processors(1 << 20).unwrap();
+        assert!(told.contains(", up to 1048576 here, "), "{told}");
+        assert_eq!(too_few_processors(1), None);
+    }
 
     const STAT: &str = "cpu  4 0 2 9\ncpu0 2 0 1 4\ncpu1 2 0 1 5\nctxt 7\ncpufreq 1\n";
 

@@ -170,6 +170,24 @@ fn ranks_that_a_trace_lacks_are_told() {
     }
 }
 
+#[test]
+fn a_profile_of_another_job_is_told() {
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("app.partners");
+    profile("lulesh-27", &file);
+    let (name, trace) = (
+        format!("partner:mode=static,profile={}", file.display()),
+        bundled("cloverleaf-16").display().to_string(),
+    );
+    let output = matchpoint(&["analyze", &trace, "-e", "list", "-e", &name]);
+    let told = str::from_utf8(&output.stderr).unwrap();
+    assert!(!output.status.success() && output.stdout.is_empty());
+    assert!(
+        told.contains("is the profile of 27 processes, and here are 16; write one of a run of as many"),
+        "{told}"
+    );
+}
+
 /// What engines tell of themselves is told by whoever measures them.
 #[test]
 fn levels_and_partners_are_in_the_report() {

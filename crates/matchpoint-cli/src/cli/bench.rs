@@ -64,7 +64,7 @@ pub struct Bench {
 
     /// Million messages per second that several application threads post and receive at once, of concurrent engines
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024),
-        group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "engines", "plot", "csv"])]
+        group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "plot", "csv"])]
     pub callers: Vec<u32>,
 
     /// With --callers: one more thread hands in batches of N messages, for receives that the callers post; the rate, and what a

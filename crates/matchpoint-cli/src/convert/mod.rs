@@ -38,7 +38,7 @@ struct Written {
 /// # Errors
 /// The trace cannot be read, the output cannot be written, or the user interrupted it: then there is none.
 pub fn run(arguments: &Convert) -> Result<(), Failure> {
-    let to = arguments.format().map_err(Failure::Message)?;
+    let to = arguments.format().map_err(Failure::usage)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
     let output = &arguments.output;

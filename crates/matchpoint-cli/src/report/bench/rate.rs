@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
+use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates, Scenario, published};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
@@ -24,6 +24,7 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
             .collect();
         page.wide_table(&header, &table(rates, window, work_ns, text));
     }
+    compare(rates, &mut page);
     let counts = |rate: &Rate| rate.counted.iter().any(|(_, count)| *count > 0.0);
     if rates.rates.iter().any(counts) {
         page.heading("What engines count, for each message");
@@ -84,6 +85,47 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
         ),
     );
     page.into_text()
+}
+
+/// Whether threads pay: the best that engines with several made of the best that those without made.
+fn compare(rates: &Rates, page: &mut Page) {
+    let rows: Vec<Vec<String>> = charts(rates)
+        .into_iter()
+        .map(|(window, work_ns)| {
+            let cells = rates.options.scenarios.iter().map(|&scenario| {
+                let here = rates.rates.iter().filter(|rate| {
+                    (rate.window, rate.work_ns, rate.scenario) == (window, work_ns, scenario)
+                        && rate.full.is_none()
+                        && rate.wrong.is_none()
+                });
+                paid(here)
+            });
+            [format!("window {window}, {work_ns} ns")].into_iter().chain(cells).collect()
+        })
+        .collect();
+    if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) {
+        return;
+    }
+    page.heading("Do threads pay? The best rate of several ÷ the best of engines without threads (threads)");
+    let header = [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title()));
+    page.wide_table(&header.collect::<Vec<_>>(), &rows);
+    page.footnote("Above 1 they do.");
+}
+
+/// That of one scenario, if there is something to compare.
+fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
+    let (mut several, mut best): (Option<&Rate>, Option<f64>) = (None, None);
+    for rate in here {
+        match rate.threads {
+            Some(2..) if several.is_none_or(|most| most.median < rate.median) => several = Some(rate),
+            None if rate.engine != NO_MATCHING => best = Some(best.unwrap_or(0.0).max(rate.median)),
+            _ => {}
+        }
+    }
+    let (Some(several), Some(best)) = (several, best.filter(|best| *best > 0.0)) else {
+        return String::new();
+    };
+    format!("{} ({})", digits(several.median / best), several.threads.unwrap_or(0))
 }
 
 /// An engine, who matched in its place, and its threads.

@@ -53,7 +53,7 @@ pub(in crate::engines) const SPEC: Spec = Spec {
         Parameter {
             key: "processes",
             default: "1024",
-            meaning: "number of processes, 1 to 4294967295; a profile knows its own",
+            meaning: "number of processes, 1 to 4294967295; static: that of the profile",
         },
         Parameter { key: "profile", default: "", meaning: "file written by `matchpoint profile`; static" },
         Parameter {
@@ -116,7 +116,7 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
             })
         }
         "static" => {
-            // Not `processes`, for the same reason.
+            // Not `processes`, for the same reason: it has to be that of the profile.
             only_for(arguments, &["threshold", "c"], "mode=dynamic")?;
             if profile.is_empty() {
                 return Err(NameError::new(
@@ -124,7 +124,8 @@ fn plan(arguments: &Arguments<'_>) -> Result<Plan, NameError> {
                     "`matchpoint profile TRACE -o FILE` writes one",
                 ));
             }
-            profiled(rule, Path::new(&profile), wanted, hash)
+            let processes = arguments.is_given("processes").then_some(rule.processes);
+            profiled(rule, processes, Path::new(&profile), wanted, hash)
         }
         other => Err(invalid(arguments, "mode", other)),
     }
@@ -216,10 +217,26 @@ fn hash(arguments: &Arguments<'_>) -> Result<Hash, NameError> {
 }
 
 /// The static approach: partners of one process, by what the profile counted.
-fn profiled(rule: Rule, file: &Path, wanted: Wanted, hash: Hash) -> Result<Plan, NameError> {
+fn profiled(
+    rule: Rule,
+    processes: Option<u64>,
+    file: &Path,
+    wanted: Wanted,
+    hash: Hash,
+) -> Result<Plan, NameError> {
     let unreadable =
         |error| NameError::new(format!("engine `partner`: {error}"), "no engine can be made of it");
     let profile = Profile::read(file, wanted).map_err(unreadable)?;
+    if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
+        return Err(NameError::new(
+            format!(
+                "engine `partner`: {} is the profile of {} processes, and here are {processes}",
+                file.display(),
+                profile.processes
+            ),
+            "write one of a run of as many (`matchpoint profile`)",
+        ));
+    }
     let rule = Rule { processes: profile.processes, ..rule };
     let sources = profile.known.first().map_or(&[][..], |process| &process.sources);
     let partners = |queue| partners(&rule, sources, queue, hash);

@@ -16,6 +16,7 @@ use std::path::Path;
 use matchpoint_bench::{Cell, Results};
 
 use super::tables::{best, label, losses, names, reference, rows, substitutes, time};
+use crate::format::digits;
 use crate::report::html::escape::escape;
 use chart::{HEIGHT, Scale, WIDTH, chart};
 use document::document;
@@ -44,11 +45,16 @@ impl Form {
 }
 
 /// The whole file.
-pub fn render(results: &Results, form: Form) -> String {
+pub fn render(results: &Results, load: Option<f64>, form: Form) -> String {
     match form {
         Form::Svg => svg(results),
-        Form::Html => page(results),
+        Form::Html => page(results, load),
     }
+}
+
+/// What else ran on the machine is in the figures, too.
+fn busy(load: Option<f64>) -> String {
+    load.map_or_else(String::new, |load| format!(" Its load average before that: {}.", digits(load)))
 }
 
 /// Workloads, but for traces, that were measured at one size only: they are in no chart.
@@ -90,7 +96,7 @@ fn svg(results: &Results) -> String {
     grid(&drawn, (WIDTH, HEIGHT), label, "No workload was measured at several sizes.")
 }
 
-fn page(results: &Results) -> String {
+fn page(results: &Results, load: Option<f64>) -> String {
     let (mut losing, mut substituted) = (String::new(), String::new());
     for (engine, text) in losses(results) {
         let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
@@ -101,10 +107,11 @@ fn page(results: &Results) -> String {
     let caches = if results.is_cold { ", each call from cold caches" } else { "" };
     let body = format!(
         "<h1>What matching costs, engine by engine</h1>\n\
-         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.</p>\n{substituted}{}\n\
+         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.{}</p>\n{substituted}{}\n\
          <h2>Every workload</h2>\n<div class=\"scroll\">{}</div>\n<h2>Where each engine loses</h2>\n<ul>{losing}</ul>\n\
          <p>Reference: {}</p>",
         escape(&matchpoint_replay::host::host()),
+        busy(load),
         svg(results),
         table(results),
         escape(&reference(results)),

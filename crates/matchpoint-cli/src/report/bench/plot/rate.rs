@@ -3,18 +3,18 @@
 
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
-use super::Form;
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
+use super::{Form, busy};
 use crate::format::in_place;
 use crate::report::bench::rate::{charts, label};
 use crate::report::html::escape::escape;
 
 /// The whole file.
-pub fn render(rates: &Rates, form: Form) -> String {
+pub fn render(rates: &Rates, load: Option<f64>, form: Form) -> String {
     match form {
         Form::Svg => svg(rates),
-        Form::Html => page(rates),
+        Form::Html => page(rates, load),
     }
 }
 
@@ -89,14 +89,14 @@ fn published() -> Vec<Line> {
     lines.chain(controls).enumerate().map(styled).collect()
 }
 
-fn page(rates: &Rates) -> String {
+fn page(rates: &Rates, load: Option<f64>) -> String {
     let header = ["window", "work, ns", "scenario", "engine", "million messages/s", "p25", "p75"];
     let header: String = header.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
     let rows: String = rates.rates.iter().map(row).collect();
     let options = &rates.options;
     let body = format!(
         "<h1>Messages matched and delivered, by threads</h1>\n\
-         <p>Sequences of {} messages, {} receives in front. Measured on {}, which lets this process have {} processors. The \
+         <p>Sequences of {} messages, {} receives in front. Measured on {}, which lets this process have {} processors.{} The \
          published figures are from other hardware, and not comparable in absolute terms.</p>\n{}\n\
          <h2>All of it</h2>\n<div class=\"scroll\"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>\n\
          </main>\n</body>\n</html>\n",
@@ -104,6 +104,7 @@ fn page(rates: &Rates) -> String {
         options.depth,
         escape(&matchpoint_replay::host::host()),
         rates.processors,
+        busy(load),
         svg(rates),
     );
     document("message rate", &body)
