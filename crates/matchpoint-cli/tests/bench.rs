@@ -197,13 +197,14 @@ fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
 fn what_cannot_be_done_is_told_in_one_line_and_leaves_no_file() {
     let folder = tempdir().unwrap();
     let file = |name: &str| folder.path().join(name).display().to_string();
-    for (arguments, told) in [
-        (["-w", "trace:/nowhere", "--json", &file("a.json")], "/nowhere"),
-        (["-w", "last:0", "--plot", &file("a.png")], "must end in .svg or .html"),
-        (["-w", "last:0", "--json", &file("none/a.json")], "cannot write"),
+    for (arguments, code, told) in [
+        (["-w", "trace:/nowhere", "--json", &file("a.json")], 1, "/nowhere"),
+        (["-w", "last:0", "--plot", &file("a.png")], 2, "must end in .svg or .html"),
+        (["-w", "last:0", "--json", &file("none/a.json")], 1, "cannot write"),
+        (["--callers", "1", "--engine", "bins:n=3"], 2, "say --concurrent locked:engine=bins:n=3"),
     ] {
         let output = bench(&arguments);
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         let said = text(&output.stderr);
         assert!(said.starts_with("matchpoint: error: ") && said.contains(told), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");

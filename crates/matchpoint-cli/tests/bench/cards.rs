@@ -160,6 +160,6 @@ fn another_file_in_place_of_what_a_card_did_is_named() {
 #[test]
 fn a_card_is_given_batches_of_traces_only() {
     let output = bench(&["--gpu", "-w", "last"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("trace:PATH, not last"), "{}", text(&output.stderr));
 }

@@ -43,12 +43,15 @@ fn lines(rates: &Rates, scenario: Scenario, window: usize, work_ns: u32) -> Vec<
         (threads.iter().min().copied().unwrap_or(1), threads.iter().max().copied().unwrap_or(1));
     let mut lines: Vec<Line> = Vec::new();
     for rate in rates.rates.iter().filter(here).filter(|rate| rate.full.is_none()) {
-        let name = in_place(&short(&rates.options.engines, &rate.engine), rate.substitute.as_deref());
         match rate.threads {
-            Some(threads) => add(&mut lines, name, (threads, rate.median)),
+            Some(threads) => {
+                let name = short(&rates.options.engines, &rate.engine);
+                let name = in_place(&name, rate.substitute.as_deref());
+                add(&mut lines, name, (threads, rate.median));
+            }
             None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                lines.push(Line { name, points, style: 0, is_level: true });
+                lines.push(Line { name: label(rate), points, style: 0, is_level: true });
             }
         }
     }
