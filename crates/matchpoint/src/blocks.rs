@@ -15,18 +15,17 @@
 //! at most 32 entries, and no more than one per push in the long run, since at least 32 pushes lie between the beginnings
 //! of two blocks; so however long entries live, at least every fourth key compared is an entry's.
 //!
-//! `order` is a ring. A push is O(1) besides what moves so, but for the pushes that make a queue longer than it has been
-//! and find its memory full, which move all of it to twice as much: O(1) in the long run. A block that is taken out of the
-//! middle of `order` has four bytes moved for each block on its shorter side: no more blocks than the search before it
-//! read the keys of (64 bytes or more each), and one. A `Vec` whose beginning is skipped would move what lies behind, which
-//! that search did not read, and all of it every other block where a queue nearly fills the vector.
+//! A push is O(1) in the long run. `order` is a vector whose beginning is skipped: a push that finds it full moves it to
+//! the beginning if half or more is skipped (then no more numbers than blocks left it at the front since the last time), and
+//! otherwise to twice the memory; four bytes for each block, once in many pushes. A block that is taken out of the middle
+//! has four bytes moved for each block on its shorter side: no more blocks than the search before it read the keys of (64
+//! bytes or more each), and one. A ring, whose pushes never move anything but to grow, is searched in two parts, and short
+//! queues lie in both most of the time: that took 3 to 13 % more instructions for a post and an arrival.
 
 mod mend;
 mod search;
 #[cfg(test)]
 mod tests;
-
-use std::collections::VecDeque;
 
 use crate::engine::Refused;
 use crate::scan::LANES;
@@ -64,7 +63,9 @@ struct Block<K> {
 
 /// See the [module's documentation](self).
 pub(crate) struct Blocks<T, K> {
-    order: VecDeque<u32>,
+    /// From `front` on; what is before it has been taken.
+    order: Vec<u32>,
+    front: usize,
     blocks: Vec<Block<K>>,
     entries: Vec<T>,
     vacant: u32,
@@ -76,7 +77,8 @@ pub(crate) struct Blocks<T, K> {
 impl<T, K> Default for Blocks<T, K> {
     fn default() -> Self {
         Blocks {
-            order: VecDeque::new(),
+            order: Vec::new(),
+            front: 0,
             blocks: Vec::new(),
             entries: Vec::new(),
             vacant: NONE,
@@ -126,7 +128,7 @@ impl<T: Copy, K> Blocks<T, K> {
 
     /// Ages (positions in the queue, holes counted) and places, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Place)> {
-        let stored = (0..).step_by(LANES).zip(&self.order).flat_map(|(age, &block)| {
+        let stored = (0..).step_by(LANES).zip(self.order()).flat_map(|(age, &block)| {
             let live = self.blocks[block as usize].live;
             each(live).map(move |lane| (age + u64::from(lane), place(block, lane)))
         });
@@ -138,6 +140,11 @@ impl<T: Copy, K> Blocks<T, K> {
         (self.order.capacity() * size_of::<u32>()
             + self.blocks.capacity() * size_of::<Block<K>>()
             + self.entries.capacity() * size_of::<T>()) as u64
+    }
+
+    #[inline]
+    fn order(&self) -> &[u32] {
+        &self.order[self.front..]
     }
 
     fn count(&self, at: usize) -> u32 {
@@ -168,7 +175,7 @@ impl<T: Copy, K> Blocks<T, K> {
     where
         K: Keys<T, S>,
     {
-        let mut tail = self.order.back().copied().unwrap_or(NONE);
+        let mut tail = self.order.last().copied().unwrap_or(NONE);
         if tail == NONE || self.blocks[tail as usize].live >> (LANES - 1) != 0 {
             tail = self.room(scheme, tail, entry)?;
         }
@@ -192,13 +199,17 @@ impl<T: Copy, K> Blocks<T, K> {
             self.gather(scheme, tail, 0, tail);
             return Ok(tail);
         }
+        if self.order.len() == self.order.capacity() && self.front >= self.order.len() / 2 {
+            self.order.drain(..self.front);
+            self.front = 0;
+        }
         self.order.try_reserve(1).map_err(|_| Refused::Memory)?;
         let block = match self.vacant {
             NONE => self.allocate(filler)?,
             block => block,
         };
         self.vacant = self.blocks[block as usize].vacant;
-        self.order.push_back(block);
+        self.order.push(block);
         Ok(block)
     }
 

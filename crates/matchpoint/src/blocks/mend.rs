@@ -13,9 +13,9 @@ impl<T: Copy, K> Blocks<T, K> {
         self.remove(found.place);
         if found.place != NEWEST
             && self.blocks[found.place as usize / LANES].count <= SPARSE
-            && self.order.len() > 1
+            && self.order.len() - self.front > 1
         {
-            self.mend(scheme, found.at as usize);
+            self.mend(scheme, self.front + found.at as usize);
         }
     }
 
@@ -41,12 +41,12 @@ impl<T: Copy, K> Blocks<T, K> {
     {
         // Those before `kept` are mended. Each is looked at once: blocks taken out of the order one by one would have the
         // others moved as often.
-        let mut kept = 0;
-        for at in 0..self.order.len() {
+        let mut kept = self.front;
+        for at in self.front..self.order.len() {
             let block = self.order[at];
             if self.count(at) == 0 {
                 self.vacate(block);
-            } else if kept > 0 && self.count(kept - 1) + self.count(at) <= SPARSE {
+            } else if kept > self.front && self.count(kept - 1) + self.count(at) <= SPARSE {
                 self.join(scheme, self.order[kept - 1], block);
                 self.vacate(block);
             } else {
@@ -66,7 +66,7 @@ impl<T: Copy, K> Blocks<T, K> {
         let count = |at: usize| self.count(at);
         if count(at) == 0 {
             self.drop_block(at);
-        } else if at > 0 && count(at - 1) + count(at) <= SPARSE {
+        } else if at > self.front && count(at - 1) + count(at) <= SPARSE {
             self.merge(scheme, at - 1);
         } else if at + 1 < self.order.len() && count(at) + count(at + 1) <= SPARSE {
             self.merge(scheme, at);
@@ -112,8 +112,12 @@ impl<T: Copy, K> Blocks<T, K> {
 
     /// Takes an empty block out of the order, of which the shorter side moves.
     fn drop_block(&mut self, at: usize) {
-        if let Some(block) = self.order.remove(at) {
-            self.vacate(block);
+        self.vacate(self.order[at]);
+        if at - self.front < self.order.len() - at {
+            self.order.copy_within(self.front..at, self.front + 1);
+            self.front += 1;
+        } else {
+            self.order.remove(at);
         }
     }
 

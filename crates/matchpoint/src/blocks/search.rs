@@ -22,15 +22,13 @@ pub(crate) trait Wanted<T, K> {
 pub(crate) struct Found {
     /// Where it lies.
     pub(crate) place: Place,
-    /// Where its block is in the order.
+    /// Where its block is in the order, from the front.
     pub(super) at: u32,
 }
 
 /// The search of [`Blocks::find`] in the blocks, for any instruction set.
 struct First<'a, T, K, W, E> {
-    /// A part of the order, and how many blocks are before it.
     order: &'a [u32],
-    older: usize,
     blocks: &'a [Block<K>],
     entries: &'a [T],
     wanted: &'a W,
@@ -46,7 +44,7 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
     #[inline(always)]
     fn run<L: Lanes>(&mut self, lanes: L) -> Option<Found> {
         // By value: what stays behind a reference is loaded again for every block.
-        let First { order, older, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
+        let First { order, blocks, entries, wanted, which, ref mut effort, ref mut in_vain } = *self;
         let key = wanted.key();
         let mut at = 0;
         loop {
@@ -68,7 +66,7 @@ impl<T: Copy, K, W: Wanted<T, K>, E: Effort> Search for First<'_, T, K, W, E> {
                 let place = place(number, lane);
                 if wanted.matches(&entries[place as usize]) {
                     effort.examined(which, u64::from((live & before(lane)).count_ones()) + 1);
-                    return Some(Found { place, at: older as u32 + at });
+                    return Some(Found { place, at });
                 }
                 in_vain.examined(which, 1);
                 hits &= hits - 1;
@@ -92,7 +90,7 @@ impl<T: Copy, K> Blocks<T, K> {
         in_vain: &mut E,
     ) -> Option<Found> {
         if self.stored != 0 {
-            let block = self.order[0];
+            let block = self.order[self.front];
             let oldest = place(block, self.blocks[block as usize].live.trailing_zeros());
             if wanted.matches(&self.entries[oldest as usize]) {
                 effort.examined(which, 1);
@@ -101,19 +99,10 @@ impl<T: Copy, K> Blocks<T, K> {
             if self.stored == 1 {
                 effort.examined(which, 1);
             } else {
-                // The ring in its two parts, of which the second is mostly empty.
-                let (blocks, entries, mut older) = (&self.blocks[..], &self.entries[..], 0);
-                for order in <[_; 2]>::from(self.order.as_slices()) {
-                    let (effort, in_vain) = (&mut *effort, &mut *in_vain);
-                    let first = &mut First { order, older, blocks, entries, wanted, which, effort, in_vain };
-                    let found = kernel.run(first);
-                    if found.is_some() {
-                        return found;
-                    }
-                    older = order.len();
-                    if older == self.order.len() {
-                        break;
-                    }
+                let (order, blocks, entries) = (self.order(), &self.blocks[..], &self.entries[..]);
+                let found = kernel.run(&mut First { order, blocks, entries, wanted, which, effort, in_vain });
+                if found.is_some() {
+                    return found;
                 }
             }
         }
