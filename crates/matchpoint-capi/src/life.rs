@@ -121,7 +121,7 @@ pub(crate) unsafe fn create<E, P>(
 ///
 /// # Safety
 /// `error` is NULL or room for `error_size` bytes.
-unsafe fn say(what: &str, error: *mut c_char, error_size: usize) {
+pub(crate) unsafe fn say(what: &str, error: *mut c_char, error_size: usize) {
     if !error.is_null() && error_size > 0 {
         let mut length = what.len().min(error_size - 1);
         while !what.is_char_boundary(length) {

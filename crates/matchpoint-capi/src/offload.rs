@@ -37,8 +37,15 @@ pub unsafe extern "C" fn mp_offload_create(
     error: *mut c_char,
     error_size: usize,
 ) -> i32 {
-    // Nowhere to give one of them out to: said of the other.
-    let offload = if wire.is_null() { std::ptr::null_mut() } else { offload };
+    if wire.is_null() {
+        if !offload.is_null() {
+            // SAFETY: not NULL, so room for a pointer.
+            unsafe { offload.write(std::ptr::null_mut()) };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { life::say("wire is NULL", error, error_size) };
+        return MP_INVALID;
+    }
     let mut messages = None;
     let make = |name: &str| {
         let (application, network) = offload::start(if name.is_empty() { DEFAULT } else { name })?;
@@ -47,10 +54,8 @@ pub unsafe extern "C" fn mp_offload_create(
     };
     // SAFETY: the caller's promise.
     let status = unsafe { life::create(make, handle::give, name, offload, error, error_size) };
-    if !wire.is_null() {
-        // SAFETY: not NULL, so room for a pointer.
-        unsafe { wire.write(messages.map_or(std::ptr::null_mut(), handle::give)) };
-    }
+    // SAFETY: not NULL, so room for a pointer.
+    unsafe { wire.write(messages.map_or(std::ptr::null_mut(), handle::give)) };
     status
 }
 
@@ -82,7 +87,8 @@ pub unsafe extern "C" fn mp_wire_destroy(wire: *mut OpaqueWire) -> i32 {
 /// Hands in receive number `receive`, and does not wait. Receives are taken in the order in which they were handed in.
 ///
 /// Returns MP_OK: a completion will tell what came of it, unless it is cancelled. MP_AGAIN: the ring is full, poll first. MP_INVALID,
-/// MP_PANICKED, MP_BUSY. Time: O(1), a store; after the fall-back that of the engine.
+/// MP_PANICKED, MP_BUSY. Time: O(1), a store; after the fall-back that of the
+/// engine for what was handed in, as much as both rings hold at most.
 ///
 /// # Safety
 /// `offload` is NULL, or was made by `mp_offload_create` and not destroyed, and no other thread is in a call on it. The other
@@ -103,8 +109,8 @@ pub unsafe extern "C" fn mp_offload_post(
 /// Hands in message number `message`, and does not wait. Messages are taken in the order in which they were handed in; those and
 /// receives that are handed in at the same time may pass each other.
 ///
-/// Returns MP_OK: it arrives. MP_AGAIN: the ring is full; it has room again once the application has polled. MP_INVALID, MP_PANICKED.
-/// Time: O(1), a store.
+/// Returns MP_OK: it arrives. MP_AGAIN: the ring is full; it has room again once the application has polled, and never if that was
+/// answered by MP_PANICKED, or the `mp_offload` is destroyed. MP_INVALID. Time: O(1), a store.
 ///
 /// # Safety
 /// As `mp_offload_post`, of `wire`: any thread may be in a call on the `mp_offload`.
@@ -129,7 +135,7 @@ fn handed_in(answer: Result<(), Busy>) -> i32 {
 /// told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
 ///
 /// Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
-/// load; after the fall-back that of the engine for what was handed in.
+/// load; after the fall-back that of the engine for what was handed in, as much as both rings hold at most.
 ///
 /// # Safety
 /// As `mp_offload_post`; `completions` is NULL or has room for `room` elements.

@@ -11,7 +11,7 @@ use cap::Cap;
 use matchpoint::event::Outcome;
 use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Event, Message, MsgId, Queue, Rank, Readdressed, Receive,
-    RecvId, Refused, Selector, Tag, Wild, concurrent, engines,
+    RecvId, Refused, Selector, Tag, TagMask, Wild, concurrent, engines,
 };
 use matchpoint_conformance::{Choices, Judge, generate};
 
@@ -298,6 +298,41 @@ fn found_by_its_source_without_memory() {
     assert!(named > 2000, "{named} had room");
 }
 
+/// What a receive asks for that wants the message of that number, and the earliest that it accepts.
+type Asks = fn(u64) -> (Selector, MsgId);
+
+/// Where thousands of messages wait, who leaves something open finds those far behind without memory, or with little, as with
+/// enough: an index may stay behind, an answer may not.
+fn found_far_without_memory(name: &str) {
+    const WAITING: u64 = 5000;
+    const WORLD: ContextId = ContextId(0);
+    let kinds: [Asks; 3] = [
+        |at| (Selector::new(WORLD, Wild::Any, Wild::Is(Tag(at))), MsgId(at)),
+        |at| (Selector::new(WORLD, Wild::Is(Rank(at % 64)), Wild::Any), MsgId(at % 64)),
+        |at| {
+            let tag = Wild::Masked(TagMask { value: Tag(at), ignore: 1 << 40 });
+            (Selector::new(WORLD, Wild::Any, tag), MsgId(at))
+        },
+    ];
+    for (asks, bytes) in kinds.into_iter().flat_map(|asks| [0, 900, 5000].map(|bytes| (asks, bytes))) {
+        let mut engine = made(name);
+        // Of that kind, and never matched: nothing has to be made for it any more but what finds messages.
+        let selector = asks(1 << 20).0;
+        let selector = Selector::new(ContextId(1), selector.source(), selector.tag());
+        assert_eq!(engine.post(Receive::new(RecvId(0), selector)), Ok(None), "{name}");
+        for at in 0..WAITING {
+            let message = Message::new(MsgId(at), Envelope::new(WORLD, Rank(at % 64), Tag(at)));
+            assert_eq!(engine.arrive(message), Ok(None), "{name}");
+        }
+        for at in [WAITING - 1, 3000, 4000] {
+            let (selector, found) = asks(at);
+            let probe = Event::Probe(selector);
+            let told = starved(&mut *engine, &probe, bytes);
+            assert_eq!(told, Outcome::Found(Some(found)), "{name}: {probe}, with {bytes} bytes");
+        }
+    }
+}
+
 /// What a batch left, with no room to file it, gets its source at its age once there is memory.
 fn named_where_a_batch_left_it(name: &str) {
     let envelope = |source| Envelope::new(ContextId(0), source, Tag(100));
@@ -348,6 +383,7 @@ fn main() {
                 refusals += denied_at_random(name, &events, Choices::Seed(seed + stream));
             }
         }
+        found_far_without_memory(name);
         let mut engine = made(name);
         drained(&mut *engine, name);
         assert!(refusals > 0, "{name} never asked for memory: the test shows nothing");

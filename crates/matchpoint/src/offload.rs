@@ -354,7 +354,11 @@ impl Offload {
 
     #[cold]
     fn work_here(&mut self) {
-        let (done, _) = self.shared.claim().turn(usize::MAX);
+        // As many as the rings have places: who hands in meanwhile does not keep this thread here.
+        let mut matcher = self.shared.claim();
+        let places = matcher.commands.places() + matcher.messages.places();
+        let (done, _) = matcher.turn(places);
+        drop(matcher);
         self.shared.done.fetch_add(done, Ordering::Release);
     }
 }

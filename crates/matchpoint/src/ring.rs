@@ -115,6 +115,11 @@ impl<T, const RELEASES: bool> Sender<T, RELEASES> {
 }
 
 impl<T, const RELEASES: bool> Receiver<T, RELEASES> {
+    /// As many as it has at most.
+    pub(crate) fn places(&self) -> usize {
+        self.ring.places.len()
+    }
+
     /// Takes out what was put in first of what is there.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<T> {

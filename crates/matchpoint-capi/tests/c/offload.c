@@ -77,7 +77,9 @@ static void names(const char *name) {
     char error[256];
 
     CHECK(mp_offload_create(name, NULL, &wire, error, sizeof error) == MP_INVALID && wire == NULL);
-    CHECK(mp_offload_create(name, &offload, NULL, error, sizeof error) == MP_INVALID);
+    offload = (mp_offload *)error;
+    CHECK(mp_offload_create(name, &offload, NULL, error, sizeof error) == MP_INVALID && offload == NULL);
+    CHECK(strcmp(error, "wire is NULL") == 0);
     offload = (mp_offload *)error;
     wire = (mp_wire *)error;
     CHECK(mp_offload_create("list", &offload, &wire, error, sizeof error) == MP_UNKNOWN_NAME);

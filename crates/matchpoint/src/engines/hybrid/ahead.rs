@@ -239,7 +239,10 @@ impl Held<Ahead> {
             let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
             let most = through_log(self.until, unexpected);
             let (found, has_room) = self.extend(&sought.open, is_it, unexpected, most, examined);
-            if found.is_some() || !has_room || self.until == unexpected.clock {
+            if found.is_none() && !has_room {
+                return (earliest(self.until, sought, unexpected, |_, _| (), examined), false);
+            }
+            if found.is_some() || self.until == unexpected.clock {
                 return (found, has_room);
             }
         }

@@ -20,7 +20,11 @@ impl Indexes {
         examined: &mut u64,
     ) -> (Search, bool) {
         if self.all[number].ahead.store.is_empty() {
-            let (found, has_room) = self.extend_in_order(number, sought, unexpected, examined);
+            let (mut found, has_room) = self.extend_in_order(number, sought, unexpected, examined);
+            if found.is_none() && !has_room {
+                let from = self.all[number].kept.held.until;
+                found = ahead::earliest(from, sought, unexpected, |_, _| (), examined);
+            }
             let is_done = self.all[number].kept.held.until == unexpected.clock;
             if found.is_some() || !has_room || is_done {
                 return (found.map_or(Search::Nothing, Search::Found), has_room);
@@ -124,7 +128,7 @@ impl Indexes {
             let most = ahead::through_log(before, unexpected);
             (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, most, examined);
             let from = kept.held.until;
-            if found.is_none() && has_room && from < unexpected.clock {
+            if found.is_none() && from < unexpected.clock {
                 found = ahead::earliest(from, sought, unexpected, |_, _| (), examined);
             }
         }

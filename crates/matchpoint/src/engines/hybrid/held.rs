@@ -110,7 +110,7 @@ pub(super) struct Held<S> {
 impl<S: Store> Held<S> {
     /// Keeps messages until one is met of which `is_it` says so, by its key and what is left of that; that is returned and
     /// not kept; or until `most` were looked at. False: there was no memory for some of them, which were looked at all
-    /// the same.
+    /// the same; those beyond `most`, from `until` on, are to be looked at by who searches.
     pub(super) fn extend(
         &mut self,
         open: &Openness,
