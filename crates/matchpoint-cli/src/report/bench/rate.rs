@@ -109,23 +109,32 @@ fn compare(rates: &Rates, page: &mut Page) {
     page.heading("Do threads pay? The best rate of several ÷ the best of engines without threads (threads)");
     let header = [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title()));
     page.wide_table(&header.collect::<Vec<_>>(), &rows);
-    page.footnote("Above 1 they do.");
+    page.footnote("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
 }
 
 /// That of one scenario, if there is something to compare.
 fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
-    let (mut several, mut best): (Option<&Rate>, Option<f64>) = (None, None);
-    for rate in here {
-        match rate.threads {
-            Some(2..) if several.is_none_or(|most| most.median < rate.median) => several = Some(rate),
-            None if rate.engine != NO_MATCHING => best = Some(best.unwrap_or(0.0).max(rate.median)),
-            _ => {}
+    let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
+    for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
+        let best = match threads(rate) {
+            Some(2..) => &mut several,
+            Some(_) => continue,
+            None => &mut alone,
+        };
+        if best.is_none_or(|best| best.median < rate.median) {
+            *best = Some(rate);
         }
     }
-    let (Some(several), Some(best)) = (several, best.filter(|best| *best > 0.0)) else {
-        return String::new();
-    };
-    format!("{} ({})", digits(several.median / best), several.threads.unwrap_or(0))
+    let (Some(several), Some(alone)) = (several, alone) else { return String::new() };
+    let overlap = several.p25 <= alone.p75 && alone.p25 <= several.p75;
+    let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
+    format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, threads(several).unwrap_or(0))
+}
+
+/// Threads of an engine that has some, wherever they were said.
+fn threads(rate: &Rate) -> Option<usize> {
+    let named = || rate.engine.split([':', ',']).find_map(|part| part.strip_prefix("threads=")?.parse().ok());
+    rate.threads.or_else(named)
 }
 
 /// An engine, who matched in its place, and its threads.
