@@ -55,6 +55,11 @@ impl<T: Copy, K> Blocks<T, K> {
             }
         }
         self.order.truncate(kept);
+        if kept == self.front {
+            // What is skipped is no block of the queue: the next push must not take it for the last.
+            self.order.clear();
+            self.front = 0;
+        }
     }
 
     /// Sees to it that the block at a position has neighbours that it cannot be merged with.

@@ -209,3 +209,19 @@ fn pushes_move_no_more_numbers_than_blocks_are_begun() {
     );
     assert!(queue.bytes() < bytes + bytes / 16, "{bytes} bytes became {}", queue.bytes());
 }
+
+#[test]
+fn a_queue_that_was_emptied_by_settling_begins_anew() {
+    let mut queue = Numbers::default();
+    for round in 0..3 {
+        let numbers = 1000 * round..1000 * round + 200;
+        numbers.clone().for_each(|number| queue.push(&(), Number(number)).unwrap());
+        // The oldest block goes by searches, the others as at a close.
+        numbers.clone().take(70).for_each(|number| take(&mut queue, number));
+        let places: Vec<Place> = queue.iter().map(|(_, place)| place).collect();
+        places.into_iter().for_each(|place| queue.remove(place));
+        queue.settle(&());
+        assert_whole(&queue);
+        assert_eq!(all(&queue), []);
+    }
+}

@@ -94,7 +94,7 @@ struct Searches {
 impl Searches {
     /// Counts one more, and says whether it is to be timed: one of each [`SAMPLED`], at random.
     fn is_drawn(&mut self) -> bool {
-        if self.all.is_multiple_of(SAMPLED) {
+        if self.all % SAMPLED == 0 {
             // SplitMix64, whose upper bits are taken.
             self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
             let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
