@@ -45,11 +45,25 @@ const NOBODY: u32 = 0;
 
 type Chunk = Box<[u32; HASHES]>;
 
+/// Parts of what waits, one of which a search looks up through the log: of many where hashes are kept, and the table is gone
+/// through once; of few where none are, and who looks that far goes through it again.
+pub(super) const KEEPING: usize = 64;
+pub(super) const PASSING: usize = 8;
+
 /// Messages that a search looks up through the log of those from `until` on: all, unless they are too many.
 #[inline]
-pub(super) fn through_log(until: u64, unexpected: Unexpected<'_>) -> usize {
-    let most = unexpected.table.count(Kind::Waiting) / 64 + LEAST;
+pub(super) fn through_log(until: u64, parts: usize, unexpected: Unexpected<'_>) -> usize {
+    let most = unexpected.table.count(Kind::Waiting) / parts + LEAST;
     if numbers(until, unexpected.clock).min(unexpected.log.len()) > 2 * most { most } else { usize::MAX }
+}
+
+/// The parts for an index: whether what it lacks is worth keeping hashes of.
+pub(super) fn parts(until: u64, unexpected: Unexpected<'_>) -> usize {
+    if is_dense(until, SPARSE, unexpected) { KEEPING } else { PASSING }
+}
+
+fn is_dense(from: u64, each: usize, unexpected: Unexpected<'_>) -> bool {
+    numbers(from, unexpected.clock) <= each * (unexpected.table.count(Kind::Waiting) + LEAST)
 }
 
 /// Messages that an index takes over with each search.
@@ -193,8 +207,7 @@ pub(super) fn earliest(
 impl Held<Ahead> {
     /// Whether numbers from one on are to be kept, or to be kept still, while so many wait.
     pub(super) fn is_worth_it(&self, from: u64, unexpected: Unexpected<'_>) -> bool {
-        let each = if self.store.is_empty() { SPARSE } else { HOLLOW };
-        numbers(from, unexpected.clock) <= each * (unexpected.table.count(Kind::Waiting) + LEAST)
+        is_dense(from, if self.store.is_empty() { SPARSE } else { HOLLOW }, unexpected)
     }
 
     /// The earliest message of those from a number on that are kept.
@@ -237,7 +250,7 @@ impl Held<Ahead> {
     ) -> (Option<Found>, bool) {
         if !self.store.is_empty() {
             let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
-            let most = through_log(self.until, unexpected);
+            let most = through_log(self.until, KEEPING, unexpected);
             let (found, has_room) = self.extend(&sought.open, is_it, unexpected, most, examined);
             if found.is_none() && !has_room {
                 return (earliest(self.until, sought, unexpected, |_, _| (), examined), false);

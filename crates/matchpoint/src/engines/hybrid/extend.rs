@@ -42,7 +42,8 @@ impl Indexes {
         unexpected: Unexpected<'_>,
         examined: &mut u64,
     ) -> (Option<Found>, bool) {
-        let most = ahead::through_log(self.all[number].kept.held.until, unexpected);
+        let until = self.all[number].kept.held.until;
+        let most = ahead::through_log(until, ahead::parts(until, unexpected), unexpected);
         if self.all.len() > COPIED {
             if let Some(found) = self.follow(number, sought, unexpected, most, examined) {
                 return (found, true);
@@ -125,7 +126,7 @@ impl Indexes {
         let mut has_room = true;
         if found.is_none() {
             let is_it = |key: &Key, _: &Key| sought.admits(key);
-            let most = ahead::through_log(before, unexpected);
+            let most = ahead::through_log(before, ahead::PASSING, unexpected);
             (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, most, examined);
             let from = kept.held.until;
             if found.is_none() && from < unexpected.clock {

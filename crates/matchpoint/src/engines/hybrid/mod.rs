@@ -31,8 +31,9 @@
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
 //!   index that holds too many of the dead is made anew beside the old one, names are noted a few with each call
 //!   (`ids.rs`, `notes.rs`, `passage.rs`), and what is of no use any more is given back a few chunks with each
-//!   (`grave.rs`). What remains are single calls that read all that is there, once, as fast as memory gives it: a search by a
-//!   wildcard whose index is far behind (`ahead.rs`), and the first eight cancels, which look through what has not been noted
+//!   (`grave.rs`). What remains are single calls that read all that is there as fast as memory gives it: a search by a
+//!   wildcard whose index is far behind (`ahead.rs`), once, or eight times where few of those that came still wait, or the kind
+//!   has no index; and the first eight cancels, which look through what has not been noted
 //!   yet (64 MB are read for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
