@@ -205,7 +205,7 @@ fn two_reports_need_two_files() {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/npb-is-16");
     for arguments in [["--json", &file, "--html", &file], ["--html", "-", "--csv", &file]] {
         let output = matchpoint(&[&["analyze", trace], &arguments[..]].concat());
-        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("a file of its own"), "{}", stderr(&output));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

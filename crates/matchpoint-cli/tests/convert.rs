@@ -253,7 +253,7 @@ fn a_folder_with_something_in_it_is_left_alone() {
 #[test]
 fn a_name_that_tells_no_format_is_an_error() {
     let done = convert(&bundled()[0], Path::new("somewhere"), &[]);
-    assert_eq!(done.status.code(), Some(1));
+    assert_eq!(done.status.code(), Some(2));
     assert!(str::from_utf8(&done.stderr).unwrap().contains("say --to dumpi"));
 }
 

@@ -88,16 +88,22 @@ fn each_rank_has_its_own_partners() {
 }
 
 #[test]
-fn a_profile_of_something_else_is_told() {
+fn a_profile_of_another_job_is_told() {
     let folder = tempdir().unwrap();
     let file = folder.path().join("app.partners");
-    profile("npb-is-16", &file);
-    let trace = bundled("lulesh-27").display().to_string();
-    let engine = format!("partner:mode=static,profile={}", file.display());
-    let output = matchpoint(&["analyze", &trace, "--engine", &engine]);
-    assert_eq!(output.status.code(), Some(1));
-    let text = str::from_utf8(&output.stderr).unwrap();
-    assert!(text.contains("app.partners: has no `process 16`: was it made from another run?"), "{text}");
+    for (one, processes, other, here) in
+        [("npb-is-16", 16, "lulesh-27", 27), ("lulesh-27", 27, "npb-is-16", 16)]
+    {
+        profile(one, &file);
+        let trace = bundled(other).display().to_string();
+        let engine = format!("partner:mode=static,profile={}", file.display());
+        let output = matchpoint(&["analyze", &trace, "--engine", &engine]);
+        assert!(output.status.code() == Some(1) && output.stdout.is_empty());
+        let text = str::from_utf8(&output.stderr).unwrap();
+        let told =
+            format!("app.partners is the profile of {processes} processes, and here are {here}; write one");
+        assert!(text.contains(&told), "{text}");
+    }
 }
 
 #[test]
@@ -168,24 +174,6 @@ fn ranks_that_a_trace_lacks_are_told() {
             "{arguments:?}: {told}"
         );
     }
-}
-
-#[test]
-fn a_profile_of_another_job_is_told() {
-    let folder = tempdir().unwrap();
-    let file = folder.path().join("app.partners");
-    profile("lulesh-27", &file);
-    let (name, trace) = (
-        format!("partner:mode=static,profile={}", file.display()),
-        bundled("cloverleaf-16").display().to_string(),
-    );
-    let output = matchpoint(&["analyze", &trace, "-e", "list", "-e", &name]);
-    let told = str::from_utf8(&output.stderr).unwrap();
-    assert!(!output.status.success() && output.stdout.is_empty());
-    assert!(
-        told.contains("is the profile of 27 processes, and here are 16; write one of a run of as many"),
-        "{told}"
-    );
 }
 
 /// What engines tell of themselves is told by whoever measures them.
