@@ -69,7 +69,7 @@ fn short(engines: &[String], name: &str) -> String {
     let others: Vec<&String> = engines.iter().filter(is_same).collect();
     let is_own = |part: &&str| {
         let has = |other: &&String| other.split([':', ',']).any(|of| of == *part);
-        !others.is_empty() && !others.iter().all(|other| has(other))
+        !others.is_empty() && !others.iter().all(has)
     };
     let own: Vec<&str> = given.split(',').filter(|part| !part.is_empty()).filter(is_own).collect();
     if own.is_empty() {
