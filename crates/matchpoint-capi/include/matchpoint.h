@@ -1177,7 +1177,8 @@ int32_t mp_wire_destroy(struct mp_wire *wire);
  * Hands in receive number `receive`, and does not wait. Receives are taken in the order in which they were handed in.
  *
  * Returns MP_OK: a completion will tell what came of it, unless it is cancelled. MP_AGAIN: the ring is full, poll first. MP_INVALID,
- * MP_PANICKED, MP_BUSY. Time: O(1), a store; after the fall-back that of the engine.
+ * MP_PANICKED, MP_BUSY. Time: O(1), a store; after the fall-back that of the
+ * engine for what was handed in, as much as both rings hold at most.
  *
  * What the caller sees to:
  * `offload` is NULL, or was made by `mp_offload_create` and not destroyed, and no other thread is in a call on it. The other
@@ -1191,8 +1192,8 @@ int32_t mp_offload_post(struct mp_offload *offload,
  * Hands in message number `message`, and does not wait. Messages are taken in the order in which they were handed in; those and
  * receives that are handed in at the same time may pass each other.
  *
- * Returns MP_OK: it arrives. MP_AGAIN: the ring is full; it has room again once the application has polled. MP_INVALID, MP_PANICKED.
- * Time: O(1), a store.
+ * Returns MP_OK: it arrives. MP_AGAIN: the ring is full; it has room again once the application has polled, and never if that was
+ * answered by MP_PANICKED, or the `mp_offload` is destroyed. MP_INVALID. Time: O(1), a store.
  *
  * What the caller sees to:
  * As `mp_offload_post`, of `wire`: any thread may be in a call on the `mp_offload`.
@@ -1206,7 +1207,7 @@ int32_t mp_wire_arrive(struct mp_wire *wire,
  * told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
  *
  * Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
- * load; after the fall-back that of the engine for what was handed in.
+ * load; after the fall-back that of the engine for what was handed in, as much as both rings hold at most.
  *
  * What the caller sees to:
  * As `mp_offload_post`; `completions` is NULL or has room for `room` elements.
