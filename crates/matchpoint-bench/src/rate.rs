@@ -121,6 +121,11 @@ pub struct RateOptions {
 }
 
 impl RateOptions {
+    /// The most threads that an engine is measured with; none if none has several.
+    pub fn threads_most(&self) -> Option<usize> {
+        names(&self.engines, &self.threads).into_iter().filter_map(|(_, threads)| threads).max()
+    }
+
     /// Messages of a sequence where windows are of that size.
     pub fn messages_in(&self, window: usize) -> usize {
         self.messages * self.times(window)
@@ -221,18 +226,21 @@ pub fn rates(options: &RateOptions, progress: Progress<'_>) -> Result<Option<Rat
     Ok(Some(Rates { options: options.clone(), processors, rates }))
 }
 
-/// Engines with their threads: what is measured in each cell.
-fn names(options: &RateOptions) -> Vec<(String, Option<usize>)> {
+/// Engines with their threads: what is measured in each cell. Those that a name gives are taken from it, too.
+fn names(engines: &[String], threads: &[usize]) -> Vec<(String, Option<usize>)> {
     let mut names = Vec::new();
-    for engine in &options.engines {
+    for engine in engines {
         let (bare, given) = engine.split_once(':').unwrap_or((engine, ""));
         let spec = REGISTRY.iter().find(|spec| spec.name == bare);
         let has = spec.is_some_and(|spec| spec.parameters.iter().any(|parameter| parameter.key == "threads"));
-        let is_given = given.split(',').any(|part| part.starts_with("threads="));
-        if has && !is_given {
-            names.extend(options.threads.iter().map(|&threads| (engine.clone(), Some(threads))));
-        } else {
-            names.push((engine.clone(), None));
+        let (own, others): (Vec<&str>, Vec<&str>) =
+            given.split(',').filter(|part| !part.is_empty()).partition(|part| part.starts_with("threads="));
+        let own = own.first().and_then(|part| part["threads=".len()..].parse().ok());
+        match own {
+            Some(threads) if others.is_empty() => names.push((bare.to_owned(), Some(threads))),
+            Some(threads) => names.push((format!("{bare}:{}", others.join(",")), Some(threads))),
+            None if has => names.extend(threads.iter().map(|&threads| (engine.clone(), Some(threads)))),
+            None => names.push((engine.clone(), None)),
         }
     }
     names
@@ -260,7 +268,7 @@ impl Cell<'_> {
     fn play(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<Vec<Rate>>, NameError> {
         let steps = (f64::from(self.work_ns) / self.step_ns).round() as u32;
         let mut contestants = Vec::new();
-        for (name, threads) in names(self.options) {
+        for (name, threads) in names(&self.options.engines, &self.options.threads) {
             contestants.push(Contestant::enter(self, name, threads, steps)?);
         }
         for contestant in &mut contestants {
@@ -500,4 +508,28 @@ pub mod published {
 
     /// Controls on the host's processor.
     pub const CONTROLS: [(&str, f64); 2] = [("MPI on the host", 6.12), ("no matching", 7.00)];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_stand_beside_the_name_whoever_says_how_many() {
+        let engines =
+            ["list", "optimistic_parallel", "optimistic_parallel:threads=8,by=order"].map(str::to_owned);
+        let named = names(&engines, &[1, 2]);
+        let named: Vec<(&str, Option<usize>)> =
+            named.iter().map(|(name, threads)| (&**name, *threads)).collect();
+        let expected = [
+            ("list", None),
+            ("optimistic_parallel", Some(1)),
+            ("optimistic_parallel", Some(2)),
+            ("optimistic_parallel:by=order", Some(8)),
+        ];
+        assert_eq!(named, expected);
+        for (name, threads) in named {
+            assert!(engines::create(&with_threads(name, threads)).is_ok(), "{name}");
+        }
+    }
 }

@@ -19,6 +19,18 @@ fn source(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name)
 }
 
+/// Runs a program with each engine: what it prints.
+fn runs<'a>(
+    program: &'a Path,
+    names: impl IntoIterator<Item = impl AsRef<str> + 'a> + 'a,
+) -> impl Iterator<Item = (String, String)> + 'a {
+    names.into_iter().map(move |name| {
+        let name = name.as_ref().to_owned();
+        let said = stdout(Installed::get().run(program).arg(&name));
+        (name, said)
+    })
+}
+
 #[test]
 fn the_example_runs_with_every_engine_and_either_library() {
     if !tools() {
@@ -93,10 +105,8 @@ fn the_example_of_batches_runs_with_every_engine() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c(&root().join("examples/c/batches.c"));
-    for name in engines_of_batches() {
-        let said = stdout(here.run(&program).arg(&name));
+    let program = Installed::get().c(&root().join("examples/c/batches.c"));
+    for (name, said) in runs(&program, engines_of_batches()) {
         assert!(said.contains("80 batches, all as it should be"), "{name}: {said}");
     }
 }
@@ -119,11 +129,8 @@ fn every_function_does_what_the_header_says() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c(&source("calls.c"));
-    for name in engines_of_batches() {
-        output(here.run(&program).arg(name));
-    }
+    let program = Installed::get().c(&source("calls.c"));
+    assert_eq!(runs(&program, engines_of_batches()).count(), REGISTRY.len() + 4);
 }
 
 /// Each kind, with engines of one thread and of several inside.
@@ -141,10 +148,8 @@ fn the_example_of_threads_runs_with_every_kind_of_concurrent_engine() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c_with_threads(&root().join("examples/c/threads.c"));
-    for name in CONCURRENT {
-        let said = stdout(here.run(&program).arg(name));
+    let program = Installed::get().c_with_threads(&root().join("examples/c/threads.c"));
+    for (name, said) in runs(&program, CONCURRENT) {
         assert!(said.contains("5 threads, 3200 messages, all as it should be"), "{name}: {said}");
     }
 }
@@ -154,11 +159,8 @@ fn every_function_of_concurrent_engines_does_what_the_header_says() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c_with_threads(&source("concurrent.c"));
-    for name in CONCURRENT {
-        output(here.run(&program).arg(name));
-    }
+    let program = Installed::get().c_with_threads(&source("concurrent.c"));
+    assert_eq!(runs(&program, CONCURRENT).count(), CONCURRENT.len());
 }
 
 /// With engines of one thread and of several inside, and with so little memory that the application falls back at once, or on the
@@ -176,10 +178,8 @@ fn the_example_of_offloading_runs() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c_with_threads(&root().join("examples/c/offload.c"));
-    for name in OFFLOADED {
-        let said = stdout(here.run(&program).arg(name));
+    let program = Installed::get().c_with_threads(&root().join("examples/c/offload.c"));
+    for (name, said) in runs(&program, OFFLOADED) {
         assert!(said.contains("3200 messages, all as it should be"), "{name}: {said}");
         assert!(said.contains("falling back") || !name.contains("budget_kib=0"), "{name}: {said}");
     }
@@ -190,11 +190,8 @@ fn every_function_of_offloading_does_what_the_header_says() {
     if !tools() {
         return;
     }
-    let here = Installed::get();
-    let program = here.c(&source("offload.c"));
-    for name in OFFLOADED {
-        output(here.run(&program).arg(name));
-    }
+    let program = Installed::get().c(&source("offloaded.c"));
+    assert_eq!(runs(&program, OFFLOADED).count(), OFFLOADED.len());
 }
 
 /// Replaces malloc, which every C library lets a program do, but only glibc tells how to reach the one replaced.

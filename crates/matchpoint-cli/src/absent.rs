@@ -1,18 +1,19 @@
-//! Ranks that a trace lacks, told by commands whose result has no place for that.
+//! Ranks that a trace lacks.
 
 use matchpoint_trace::Description;
 
 use crate::format;
 
-/// Says on standard error which ranks the trace lacks, if any, and what that means for the result.
+/// Says on standard error how many ranks the trace lacks, if any, and what that means for a result that has no place for it.
 pub fn tell_missing(of: &str, trace: &Description, meaning: &str) {
-    if let Some(sentence) = sentence(trace.missing.len() as u64, trace.ranks.into(), meaning) {
-        anstream::eprintln!("matchpoint: {of}note: {sentence}");
+    if let Some(missing) = sentence(trace.missing.len(), trace.ranks) {
+        anstream::eprintln!("matchpoint: {of}note: {missing}: {meaning}");
     }
 }
 
-fn sentence(missing: u64, ranks: u64, meaning: &str) -> Option<String> {
+/// How many of how many, if any are missing; without a full stop.
+pub fn sentence(missing: usize, ranks: u32) -> Option<String> {
     let are = if missing == 1 { "is" } else { "are" };
-    let counts = format!("{} of {} ranks {are}", format::count(missing), format::count(ranks));
-    (missing > 0).then(|| format!("{counts} missing from the trace: {meaning}"))
+    let counts = format!("{} of {} ranks {are}", format::count(missing as u64), format::count(ranks.into()));
+    (missing > 0).then(|| format!("{counts} missing from the trace"))
 }

@@ -101,10 +101,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
         depth: arguments.depth as usize,
         repetitions: arguments.repetitions as usize,
     };
-    let has_threads = |name: &String| name.starts_with("optimistic_parallel") && !name.contains("threads=");
-    if options.engines.iter().any(has_threads) {
-        tell_too_few(options.threads.iter().max().copied());
-    }
+    tell_too_few(options.threads_most());
     let (rates, load) = measured(progress, |tell| rates(&options, tell))?;
     files.write_json(|out| rate::json(&rates, load, out))?;
     files.write_csv(|out| rate::csv(&rates, out))?;

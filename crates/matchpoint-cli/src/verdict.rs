@@ -10,6 +10,7 @@
 use matchpoint_replay::Measurements;
 use matchpoint_replay::measurements::{EngineAtRank, EngineMeasurements, RankMeasurements};
 
+use crate::absent;
 use crate::derived::{between, cost_ns, matched_by, times_slower, who};
 use crate::doubt::{self, Doubt};
 use crate::format;
@@ -327,11 +328,9 @@ fn longest_search(rank: &RankMeasurements) -> String {
 /// What the user must know before believing the answer.
 fn caveat(measurements: &Measurements) -> String {
     let mut caveats = String::new();
-    if !measurements.trace.missing.is_empty() {
-        let missing = measurements.trace.missing.len();
-        let verb = if missing == 1 { "is" } else { "are" };
-        caveats +=
-            &format!(" {missing} of {} ranks {verb} missing from the trace.", measurements.trace.ranks);
+    let trace = &measurements.trace;
+    if let Some(missing) = absent::sentence(trace.missing.len(), trace.ranks) {
+        caveats += &format!(" {missing}.");
     }
     if measurements.trace.calls_left_out > 0 {
         let left_out = format::counted(measurements.trace.calls_left_out, "call");

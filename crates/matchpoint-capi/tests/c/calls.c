@@ -5,29 +5,7 @@
 
 #include <matchpoint.h>
 
-#define CHECK(holds) \
-    do { \
-        if (!(holds)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #holds); \
-            exit(EXIT_FAILURE); \
-        } \
-    } while (0)
-
-static const mp_selector ANY = {MP_ANY_SOURCE, 0, MP_ANY_TAG, 0, 0};
-
-static mp_selector asks(uint64_t source, uint64_t tag) {
-    mp_selector selector = {0, 0, 0, 0, 0};
-    selector.source = source;
-    selector.tag = tag;
-    return selector;
-}
-
-static mp_envelope says(uint64_t source, uint64_t tag) {
-    mp_envelope envelope = {0, 0, 0, 0, 0};
-    envelope.source = source;
-    envelope.tag = tag;
-    return envelope;
-}
+#include "check.h"
 
 static void library(void) {
     mp_engine_info info;

@@ -116,7 +116,7 @@ fn compare(rates: &Rates, page: &mut Page) {
 fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
-        let best = match threads(rate) {
+        let best = match rate.threads {
             Some(2..) => &mut several,
             Some(_) => continue,
             None => &mut alone,
@@ -128,13 +128,7 @@ fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     let (Some(several), Some(alone)) = (several, alone) else { return String::new() };
     let overlap = several.p25 <= alone.p75 && alone.p25 <= several.p75;
     let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
-    format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, threads(several).unwrap_or(0))
-}
-
-/// Threads of an engine that has some, wherever they were said.
-fn threads(rate: &Rate) -> Option<usize> {
-    let named = || rate.engine.split([':', ',']).find_map(|part| part.strip_prefix("threads=")?.parse().ok());
-    rate.threads.or_else(named)
+    format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
 /// An engine, who matched in its place, and its threads.

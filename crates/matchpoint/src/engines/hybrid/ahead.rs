@@ -15,6 +15,7 @@
 
 use std::collections::VecDeque;
 
+use super::class::Openness;
 use super::entry::Kind;
 use super::found::Found;
 use super::grave::Dropped;
@@ -204,6 +205,26 @@ pub(super) fn earliest(
     if earliest == u64::MAX { None } else { unexpected.find(earliest) }
 }
 
+impl<S: Store> Held<S> {
+    /// [`extend`](Self::extend) by who searches: where there is no memory to keep what is met, all that is left is looked at.
+    #[inline(always)]
+    pub(super) fn extend_or_look(
+        &mut self,
+        open: &Openness,
+        is_it: impl Fn(&Key, &Key) -> bool,
+        sought: &Sought<'_>,
+        unexpected: Unexpected<'_>,
+        most: usize,
+        examined: &mut u64,
+    ) -> (Option<Found>, bool) {
+        let (found, has_room) = self.extend(open, is_it, unexpected, most, examined);
+        if has_room {
+            return (found, true);
+        }
+        (earliest(self.until, sought, unexpected, |_, _| (), examined), false)
+    }
+}
+
 impl Held<Ahead> {
     /// Whether numbers from one on are to be kept, or to be kept still, while so many wait.
     pub(super) fn is_worth_it(&self, from: u64, unexpected: Unexpected<'_>) -> bool {
@@ -251,11 +272,9 @@ impl Held<Ahead> {
         if !self.store.is_empty() {
             let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
             let most = through_log(self.until, KEEPING, unexpected);
-            let (found, has_room) = self.extend(&sought.open, is_it, unexpected, most, examined);
-            if found.is_none() && !has_room {
-                return (earliest(self.until, sought, unexpected, |_, _| (), examined), false);
-            }
-            if found.is_some() || self.until == unexpected.clock {
+            let (found, has_room) =
+                self.extend_or_look(&sought.open, is_it, sought, unexpected, most, examined);
+            if found.is_some() || !has_room || self.until == unexpected.clock {
                 return (found, has_room);
             }
         }

@@ -16,10 +16,10 @@ const FAR: u64 = if cfg!(test) { 1 << 13 } else { FARTHEST };
 const FARTHEST: u64 = u32::MAX as u64;
 
 /// What a message is found by, in 31 bits (tables have 2^29 slots at most, and pools fewer than 2^31 records); the upper
-/// bit says that it is a twin.
+/// bit says that it is an equal entry.
 pub(super) type Word = u32;
 
-const TWIN: Word = 1 << 31;
+const OF_EQUAL: Word = 1 << 31;
 
 /// The word of a line whose message is known to be gone.
 pub(super) const DEAD: Word = u32::MAX;
@@ -27,14 +27,14 @@ pub(super) const DEAD: Word = u32::MAX;
 #[inline]
 pub(super) fn word(entry: Ref) -> Word {
     match entry.place() {
-        Some(place) => place | TWIN,
-        None => entry.spot().0 & !TWIN,
+        Some(place) => place | OF_EQUAL,
+        None => entry.spot().0 & !OF_EQUAL,
     }
 }
 
 #[inline]
 pub(super) fn entry(word: Word) -> Ref {
-    if word & TWIN != 0 { Ref::twin(word & !TWIN) } else { Ref::inline(Spot(word)) }
+    if word & OF_EQUAL != 0 { Ref::equal(word & !OF_EQUAL) } else { Ref::inline(Spot(word)) }
 }
 
 /// See the [module's documentation](self).

@@ -268,7 +268,7 @@ impl At {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Ref(pub(super) u64);
 
-const TWIN: u64 = 1 << 32;
+const OF_EQUAL: u64 = 1 << 32;
 
 impl Ref {
     /// Not known: to be had from the key.
@@ -280,17 +280,17 @@ impl Ref {
     }
 
     #[inline]
-    pub(super) fn twin(place: Place) -> Self {
-        Ref(TWIN | u64::from(place))
+    pub(super) fn equal(place: Place) -> Self {
+        Ref(OF_EQUAL | u64::from(place))
     }
 
-    /// The place of the twin.
+    /// The place of the equal.
     #[inline]
     pub(super) fn place(self) -> Option<Place> {
-        (self.0 & TWIN != 0).then_some(self.0 as Place)
+        (self.0 & OF_EQUAL != 0).then_some(self.0 as Place)
     }
 
-    /// The bucket, of one that has no twin.
+    /// The bucket, of one that has no equal.
     #[inline]
     pub(super) fn spot(self) -> Spot {
         Spot(self.0 as u32)

@@ -29,18 +29,18 @@ const CHUNK: usize = 16;
 
 /// An entry, of the kind of the first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Twin {
+pub(super) struct Equal {
     pub(super) id: u64,
     /// [`NO_SEQ`]: nothing lies here.
     pub(super) seq: u64,
 }
 
-const DEAD: Twin = Twin { id: 0, seq: NO_SEQ };
+const DEAD: Equal = Equal { id: 0, seq: NO_SEQ };
 
-impl Twin {
+impl Equal {
     #[inline]
     fn of(head: Head) -> Self {
-        Twin { id: head.id, seq: head.seq }
+        Equal { id: head.id, seq: head.seq }
     }
 
     #[inline]
@@ -52,7 +52,7 @@ impl Twin {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(128))]
 struct Block {
-    twins: [Twin; EACH],
+    equals: [Equal; EACH],
     /// The cell of the key.
     owner: Place,
     next: Place,
@@ -61,12 +61,12 @@ struct Block {
 
 impl Block {
     fn of(owner: Place) -> Self {
-        Block { twins: [DEAD; EACH], owner, next: NIL, prev: NIL }
+        Block { equals: [DEAD; EACH], owner, next: NIL, prev: NIL }
     }
 
     /// Those that are alive, and which they are.
-    fn live(&self) -> impl DoubleEndedIterator<Item = (usize, Twin)> {
-        self.twins.into_iter().enumerate().filter(|(_, twin)| twin.is_live())
+    fn live(&self) -> impl DoubleEndedIterator<Item = (usize, Equal)> {
+        self.equals.into_iter().enumerate().filter(|(_, equal)| equal.is_live())
     }
 }
 
@@ -145,22 +145,22 @@ impl Equals {
     }
 
     #[inline]
-    pub(super) fn get(&self, at: Place) -> Twin {
-        self.blocks.get(at / STEP).twins[nth(at)]
+    pub(super) fn get(&self, at: Place) -> Equal {
+        self.blocks.get(at / STEP).equals[nth(at)]
     }
 
     /// The entry at a place, if there is that place and something lies there, and the cell of its key.
     #[inline]
-    pub(super) fn find(&self, at: Place) -> Option<(Place, Twin)> {
+    pub(super) fn find(&self, at: Place) -> Option<(Place, Equal)> {
         let block = self.blocks.find(at / STEP)?;
-        let twin = *block.twins.get(nth(at))?;
-        twin.is_live().then_some((block.owner, twin))
+        let equal = *block.equals.get(nth(at))?;
+        equal.is_live().then_some((block.owner, equal))
     }
 
     /// The entries of so many blocks from a place on, with the cells of their keys, in the order of memory.
-    pub(super) fn since(&self, from: usize, blocks: usize) -> impl Iterator<Item = (Place, Place, Twin)> {
+    pub(super) fn since(&self, from: usize, blocks: usize) -> impl Iterator<Item = (Place, Place, Equal)> {
         self.blocks.since(from / STEP as usize).take(blocks).flat_map(|(block, entries)| {
-            entries.live().map(move |(nth, twin)| (place(block, nth), entries.owner, twin))
+            entries.live().map(move |(nth, equal)| (place(block, nth), entries.owner, equal))
         })
     }
 
@@ -184,13 +184,13 @@ impl Equals {
     }
 
     /// The entry at one end of a block, if there is that block: each has one alive.
-    fn end_of(&self, block: Place, end: impl Fn(&Block) -> Option<(usize, Twin)>) -> Place {
+    fn end_of(&self, block: Place, end: impl Fn(&Block) -> Option<(usize, Equal)>) -> Place {
         let found = (block != NIL).then(|| end(self.blocks.get(block))).flatten();
         found.map_or(NIL, |(nth, _)| place(block, nth))
     }
 
     /// The places of the queue of a cell, oldest first.
-    pub(super) fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Place, Twin)> {
+    pub(super) fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Place, Equal)> {
         let mut at = cell.first;
         std::iter::from_fn(move || {
             let here = (at != NIL).then_some(at)?;
@@ -205,7 +205,7 @@ impl Equals {
         let is_near = nth(cell.last) < EACH - 1;
         if is_near {
             let at = cell.last + 1;
-            self.blocks.get_mut(at / STEP).twins[nth(at)] = Twin::of(head);
+            self.blocks.get_mut(at / STEP).equals[nth(at)] = Equal::of(head);
             cell.last = at;
             self.len += 1;
         }
@@ -219,14 +219,14 @@ impl Equals {
         if cell.has_head() {
             return None;
         }
-        let twins = &mut self.blocks.get_mut(at / STEP).twins;
-        if !twins.get(nth(at) + 1).is_some_and(Twin::is_live) {
+        let equals = &mut self.blocks.get_mut(at / STEP).equals;
+        if !equals.get(nth(at) + 1).is_some_and(Equal::is_live) {
             return None;
         }
-        twins[nth(at)].seq = NO_SEQ;
+        equals[nth(at)].seq = NO_SEQ;
         cell.first = at + 1;
         self.len -= 1;
-        Some(twins[nth(at)].id)
+        Some(equals[nth(at)].id)
     }
 
     /// Appends an entry to the queue of a cell. Takes [room](Self::has_room) for one.
@@ -246,7 +246,7 @@ impl Equals {
         // Its entries are dead. (A block made anew is copied as a whole from where it was made in parts, which stalls.)
         let begun = self.blocks.get_mut(block);
         (begun.owner, begun.prev, begun.next) = (owner, prev, NIL);
-        begun.twins[0] = Twin { id, seq };
+        begun.equals[0] = Equal { id, seq };
         if prev == NIL {
             cell.first = place(block, 0);
         } else {
@@ -273,9 +273,9 @@ impl Equals {
             return cell.head.id;
         }
         let at = cell.first;
-        let twin = &mut self.blocks.get_mut(at / STEP).twins[nth(at)];
-        twin.seq = NO_SEQ;
-        let id = twin.id;
+        let equal = &mut self.blocks.get_mut(at / STEP).equals[nth(at)];
+        equal.seq = NO_SEQ;
+        let id = equal.id;
         cell.first = self.pass(at);
         self.len -= 1;
         id
@@ -284,7 +284,7 @@ impl Equals {
     /// The first behind a place where nothing lies any more.
     fn pass(&mut self, at: Place) -> Place {
         let (number, next) = (at / STEP, self.blocks.get(at / STEP).next);
-        if nth(at) == EACH - 1 && self.blocks.get(next).twins[0].is_live() {
+        if nth(at) == EACH - 1 && self.blocks.get(next).equals[0].is_live() {
             self.blocks.get_mut(next).prev = NIL;
             self.blocks.remove(number);
             return place(next, 0);
@@ -307,7 +307,7 @@ impl Equals {
         }
         self.len -= 1;
         let block = self.blocks.get_mut(at / STEP);
-        block.twins[nth(at)].seq = NO_SEQ;
+        block.equals[nth(at)].seq = NO_SEQ;
         let Block { next, prev, .. } = *block;
         if block.live().next().is_some() {
             return;
@@ -339,7 +339,7 @@ impl Equals {
     pub(super) fn entries_of(&self, blocks: Touched) -> impl Iterator<Item = (u64, u64, Ref)> {
         blocks.into_iter().filter(|&block| block != NIL).flat_map(|block| {
             let live = self.blocks.get(block).live();
-            live.map(move |(nth, Twin { id, seq })| (id, seq, Ref::twin(place(block, nth))))
+            live.map(move |(nth, Equal { id, seq })| (id, seq, Ref::equal(place(block, nth))))
         })
     }
 
@@ -361,12 +361,13 @@ impl Equals {
         let mut all = [DEAD; EACH + 1];
         let older = block.live().filter(|&(at, _)| at < nth(before));
         let rest = block.live().filter(|&(at, _)| at >= nth(before));
-        let entries = older.map(|(_, twin)| twin).chain([Twin::of(head)]).chain(rest.map(|(_, twin)| twin));
-        let count = all.iter_mut().zip(entries).map(|(place, twin)| *place = twin).count();
+        let entries =
+            older.map(|(_, equal)| equal).chain([Equal::of(head)]).chain(rest.map(|(_, equal)| equal));
+        let count = all.iter_mut().zip(entries).map(|(place, equal)| *place = equal).count();
         let here = if count > EACH { count.div_ceil(2) } else { count };
-        let fill = |block: &mut Block, twins: &[Twin]| {
-            block.twins = [DEAD; EACH];
-            block.twins[..twins.len()].copy_from_slice(twins);
+        let fill = |block: &mut Block, equals: &[Equal]| {
+            block.equals = [DEAD; EACH];
+            block.equals[..equals.len()].copy_from_slice(equals);
         };
         fill(self.blocks.get_mut(number), &all[..here]);
         let mut end = (number, here);
@@ -386,7 +387,7 @@ impl Equals {
             cell.last = place(end.0, end.1 - 1);
         }
         self.len += 1;
-        let at = all.iter().position(|twin| twin.seq == head.seq).unwrap_or_default();
+        let at = all.iter().position(|equal| equal.seq == head.seq).unwrap_or_default();
         let at = if at < here { place(number, at) } else { place(end.0, at - here) };
         (at, [number, if end.0 == number { NIL } else { end.0 }])
     }
@@ -456,14 +457,14 @@ mod tests {
 
         fn check(&self, equals: &Equals) {
             let first = self.cell.has_head().then_some(self.cell.head.seq);
-            let queue: Vec<(Place, Twin)> = equals.queue(&self.cell).collect();
-            let seqs: Vec<u64> = first.into_iter().chain(queue.iter().map(|(_, twin)| twin.seq)).collect();
+            let queue: Vec<(Place, Equal)> = equals.queue(&self.cell).collect();
+            let seqs: Vec<u64> = first.into_iter().chain(queue.iter().map(|(_, equal)| equal.seq)).collect();
             assert_eq!(self.right, seqs);
             let mut at = self.cell.last;
-            for &(place, Twin { id, seq }) in queue.iter().rev() {
+            for &(place, Equal { id, seq }) in queue.iter().rev() {
                 assert_eq!((at, self.places[&seq], id), (place, place, !seq));
-                let (owner, twin) = equals.find(place).unwrap();
-                assert_eq!((owner, twin.seq), (self.owner, seq));
+                let (owner, equal) = equals.find(place).unwrap();
+                assert_eq!((owner, equal.seq), (self.owner, seq));
                 at = equals.prev(at);
             }
             assert_eq!(at, NIL);
@@ -501,8 +502,8 @@ mod tests {
             }
             if step % 31 == 0 {
                 queues.iter().for_each(|queue| queue.check(&equals));
-                let twins = queues.iter().map(|queue| queue.places.len());
-                assert_eq!(equals.len(), twins.sum::<usize>());
+                let places = queues.iter().map(|queue| queue.places.len());
+                assert_eq!(equals.len(), places.sum::<usize>());
             }
         }
         for queue in &mut queues {

@@ -20,11 +20,7 @@ impl Indexes {
         examined: &mut u64,
     ) -> (Search, bool) {
         if self.all[number].ahead.store.is_empty() {
-            let (mut found, has_room) = self.extend_in_order(number, sought, unexpected, examined);
-            if found.is_none() && !has_room {
-                let from = self.all[number].kept.held.until;
-                found = ahead::earliest(from, sought, unexpected, |_, _| (), examined);
-            }
+            let (found, has_room) = self.extend_in_order(number, sought, unexpected, examined);
             let is_done = self.all[number].kept.held.until == unexpected.clock;
             if found.is_some() || !has_room || is_done {
                 return (found.map_or(Search::Nothing, Search::Found), has_room);
@@ -50,7 +46,8 @@ impl Indexes {
             }
         }
         let is_it = |key: &Key, rest: &Key| sought.is_it(key, rest);
-        self.all[number].kept.held.extend(&sought.open, is_it, unexpected, most, examined)
+        let held = &mut self.all[number].kept.held;
+        held.extend_or_look(&sought.open, is_it, sought, unexpected, most, examined)
     }
 
     /// The same where there are: looks for it in the order of memory, or among what was met there before, some of which is
@@ -127,9 +124,10 @@ impl Indexes {
         if found.is_none() {
             let is_it = |key: &Key, _: &Key| sought.admits(key);
             let most = ahead::through_log(before, ahead::PASSING, unexpected);
-            (found, has_room) = kept.held.extend(&Openness::NOTHING, is_it, unexpected, most, examined);
+            let open = &Openness::NOTHING;
+            (found, has_room) = kept.held.extend_or_look(open, is_it, sought, unexpected, most, examined);
             let from = kept.held.until;
-            if found.is_none() && from < unexpected.clock {
+            if found.is_none() && has_room && from < unexpected.clock {
                 found = ahead::earliest(from, sought, unexpected, |_, _| (), examined);
             }
         }

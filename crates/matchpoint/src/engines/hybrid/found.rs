@@ -13,14 +13,14 @@ use crate::engine::Refused;
 pub(super) struct Found {
     pub(super) at: At,
     /// [`NIL`]: it is the first.
-    twin: Place,
+    equal: Place,
 }
 
 impl Found {
     /// The first entry of a queue.
     #[inline]
     pub(super) fn first(at: At) -> Self {
-        Found { at, twin: NIL }
+        Found { at, equal: NIL }
     }
 
     /// The same entry of a queue that has moved.
@@ -36,12 +36,12 @@ impl Table {
         match entry.place() {
             None => self.first_near(entry.spot(), move |head| head.seq == seq),
             Some(place) => {
-                let (owner, _) = self.equals.find(place).filter(|(_, twin)| twin.seq == seq)?;
+                let (owner, _) = self.equals.find(place).filter(|(_, equal)| equal.seq == seq)?;
                 let cell = self.cells.get(owner);
                 let home = self.home(hashing.spot(&cell.key));
                 let at = self.chain_of(owner, home);
                 let is_first = cell.first == place && !cell.has_head();
-                Some(Found { at, twin: if is_first { NIL } else { place } })
+                Some(Found { at, equal: if is_first { NIL } else { place } })
             }
         }
     }
@@ -107,8 +107,8 @@ impl Table {
         }
         Slot::aways(slot.mark).find_map(|nth| {
             let index = neighbour(home, nth);
-            let Found { at, twin } = self.first_at(index, &self.slots[index], &is_it)?;
-            Some(Found { at: at.away(nth), twin })
+            let Found { at, equal } = self.first_at(index, &self.slots[index], &is_it)?;
+            Some(Found { at: at.away(nth), equal })
         })
     }
 
@@ -132,7 +132,7 @@ impl Table {
     /// The entry that was found.
     #[inline]
     pub(super) fn entry(&self, found: Found) -> Head {
-        match found.twin {
+        match found.equal {
             NIL => self.head(found.at),
             place => self.equal(self.cells.get(found.at.cell()), place),
         }
@@ -145,12 +145,12 @@ impl Table {
             return None;
         }
         let cell = self.cells.get(found.at.cell());
-        let next = match found.twin {
+        let next = match found.equal {
             NIL if cell.has_head() => cell.first,
             NIL => self.equals.next(cell.first),
             place => self.equals.next(place),
         };
-        (next != NIL).then_some(Found { twin: next, ..found })
+        (next != NIL).then_some(Found { equal: next, ..found })
     }
 
     /// The first entry of a queue, from one on, of which `is_it` says so. Adds those behind that one to `examined`.
@@ -179,13 +179,13 @@ impl Table {
     /// Takes out the entry that was found, wherever it stands in its queue.
     #[inline]
     pub(super) fn remove(&mut self, found: Found) -> Head {
-        match found.twin {
+        match found.equal {
             NIL => self.pop(found.at),
-            place => self.remove_twin(found, place),
+            place => self.remove_equal(found, place),
         }
     }
 
-    fn remove_twin(&mut self, found: Found, place: Place) -> Head {
+    fn remove_equal(&mut self, found: Found, place: Place) -> Head {
         let entry = self.entry(found);
         self.equals.remove(self.cells.get_mut(found.at.cell()), place);
         self.counts -= entry.kind.unit();
@@ -221,7 +221,7 @@ impl Table {
         if eldest < head.seq {
             let before = self.equals.younger(cell, head.seq);
             let (place, touched) = self.equals.insert(cell, owner, before, head);
-            return Ok((Ref::twin(place), touched));
+            return Ok((Ref::equal(place), touched));
         }
         let second = std::mem::replace(&mut cell.head, head);
         let mut touched = [NIL; 2];

@@ -218,16 +218,16 @@ impl Table {
         });
         let cells = cells.filter(move |cell| is_here(cell.key.pair));
         let entries = plain.into_iter().chain(cells.flat_map(|cell| self.queue(cell)));
-        entries.map(|(key, head, twin)| (key, head, twin.map_or(Ref::UNPLACED, Ref::twin)))
+        entries.map(|(key, head, equal)| (key, head, equal.map_or(Ref::UNPLACED, Ref::equal)))
     }
 
     fn queue(&self, cell: &Cell) -> impl Iterator<Item = (Key, Head, Option<Place>)> {
         let Cell { key, head, .. } = *cell;
         let first = cell.has_head().then_some((key, head, None));
         let equals = self.equals.queue(cell);
-        first
-            .into_iter()
-            .chain(equals.map(move |(at, twin)| (key, Head { id: twin.id, seq: twin.seq, ..head }, Some(at))))
+        first.into_iter().chain(
+            equals.map(move |(at, equal)| (key, Head { id: equal.id, seq: equal.seq, ..head }, Some(at))),
+        )
     }
 
     /// Keys kept before the slots are doubled: seen when two keys meet. Small tables stay sparse, where it costs nothing

@@ -109,8 +109,8 @@ pub(super) struct Held<S> {
 
 impl<S: Store> Held<S> {
     /// Keeps messages until one is met of which `is_it` says so, by its key and what is left of that; that is returned and
-    /// not kept; or until `most` were looked at. False: there was no memory for some of them, which were looked at all
-    /// the same; those beyond `most`, from `until` on, are to be looked at by who searches.
+    /// not kept; or until `most` were looked at. False: there was no memory to keep the one at `until`, which is not such a
+    /// message: who [searches](Self::extend_or_look) looks at the others all the same.
     pub(super) fn extend(
         &mut self,
         open: &Openness,
@@ -155,8 +155,7 @@ impl<S: Store> Held<S> {
             if self.store.add(&rest, line, unexpected.hashing).is_err() {
                 self.until = until;
                 *examined += looked_at;
-                let most = most - stretch + left;
-                return (look_on(lines.take(most), open, is_it, unexpected, examined), false);
+                return (None, false);
             }
             until = seq + 1;
         };
@@ -164,25 +163,6 @@ impl<S: Store> Held<S> {
         *examined += looked_at;
         (found, true)
     }
-}
-
-/// The first message of which `is_it` says so, where there is no memory to keep any.
-#[cold]
-fn look_on(
-    lines: impl Iterator<Item = (u64, Ref)>,
-    open: &Openness,
-    is_it: impl Fn(&Key, &Key) -> bool,
-    unexpected: Unexpected<'_>,
-    examined: &mut u64,
-) -> Option<Found> {
-    let there = lines.filter_map(|(seq, entry)| unexpected.look_up(entry, seq));
-    for (found, key) in there {
-        *examined += 1;
-        if is_it(&key, &open.rest(&key)) {
-            return Some(found);
-        }
-    }
-    None
 }
 
 /// The messages that searches of one kind find.

@@ -311,7 +311,7 @@ mod tests {
     use super::*;
 
     fn entry(seq: u64) -> Ref {
-        if seq % 3 == 0 { Ref::twin(seq as u32) } else { Ref::inline(Spot(seq as u32)) }
+        if seq % 3 == 0 { Ref::equal(seq as u32) } else { Ref::inline(Spot(seq as u32)) }
     }
 
     fn lines(log: &Log, seq: u64) -> Vec<u64> {
@@ -361,8 +361,8 @@ mod tests {
             }
         }
         let (bytes, seq) = (log.bytes(), live[0]);
-        log.replace(seq, Ref::twin(7));
-        assert_eq!(log.find(seq), Some(Ref::twin(7)));
+        log.replace(seq, Ref::equal(7));
+        assert_eq!(log.find(seq), Some(Ref::equal(7)));
         log.clear(1 << 40);
         assert_eq!((log.len(), log.bytes() <= bytes + 4096), (0, true), "chunks are kept");
         assert!(log.has_room() && log.push(entry(1 << 40)));

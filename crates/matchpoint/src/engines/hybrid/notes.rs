@@ -137,7 +137,7 @@ mod tests {
         let hashing = Hashing::of_seed(5);
         // Far more than there are heads for.
         let mut notes = Notes::of(100).unwrap();
-        let at = |id: u64| if id % 3 == 0 { Ref::twin(id as u32) } else { Ref::inline(Spot(id as u32)) };
+        let at = |id: u64| if id % 3 == 0 { Ref::equal(id as u32) } else { Ref::inline(Spot(id as u32)) };
         let ids = || (0..100_000).map(|id| id * 3 + 1);
         ids().for_each(|id| notes.write(id, at(id), &hashing).unwrap());
         for id in ids() {

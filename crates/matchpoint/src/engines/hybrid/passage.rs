@@ -2,7 +2,7 @@
 //! queues go, each step would be a cache miss.
 
 use super::entry::{Cell, Head, Kind, NO_SEQ, Ref};
-use super::equals::{STEP, Twin};
+use super::equals::{Equal, STEP};
 use super::key::{Hashing, Key};
 use super::table::Table;
 use crate::engine::Refused;
@@ -75,8 +75,8 @@ impl Table {
                 most = blocks * STEP as usize;
                 let equals = self.equals.since(at, blocks);
                 let mut equals = equals.filter(|&(_, owner, _)| self.cells.get(owner).head.kind == kind);
-                equals.try_for_each(|(place, _, Twin { id, seq })| {
-                    each(Head { id, seq, kind }, Ref::twin(place))
+                equals.try_for_each(|(place, _, Equal { id, seq })| {
+                    each(Head { id, seq, kind }, Ref::equal(place))
                 })?;
             }
         }
@@ -99,10 +99,10 @@ impl Table {
         let is_it = |cell: &Cell| cell.head.kind == kind && cell.head.seq != NO_SEQ;
         let cells = self.cells.since(0).map(|(_, cell)| cell);
         cells.filter(|&cell| is_it(cell)).for_each(|cell| each(&cell.key, cell.head.seq));
-        for (_, owner, twin) in self.equals.since(0, usize::MAX) {
+        for (_, owner, equal) in self.equals.since(0, usize::MAX) {
             let cell = self.cells.get(owner);
             if cell.head.kind == kind {
-                each(&cell.key, twin.seq);
+                each(&cell.key, equal.seq);
             }
         }
     }
@@ -130,10 +130,10 @@ impl Table {
             }
         }
         let from = if part == Part::Equals { at } else { 0 };
-        let called = self.equals.since(from, usize::MAX).filter(|(.., twin)| twin.id == id);
-        let mut found = called.map(|(place, owner, twin)| {
+        let called = self.equals.since(from, usize::MAX).filter(|(.., equal)| equal.id == id);
+        let mut found = called.map(|(place, owner, equal)| {
             let head = self.cells.get(owner).head;
-            (Head { id, seq: twin.seq, ..head }, Ref::twin(place))
+            (Head { id, seq: equal.seq, ..head }, Ref::equal(place))
         });
         found.find(|(head, _)| head.kind == kind)
     }
@@ -144,7 +144,7 @@ impl Table {
             let found = self.first_near(entry.spot(), |head| head.seq != NO_SEQ && is_it(head))?;
             return Some(self.entry(found));
         };
-        let (owner, Twin { id, seq }) = self.equals.find(place)?;
+        let (owner, Equal { id, seq }) = self.equals.find(place)?;
         let head = Head { id, seq, ..self.cells.get(owner).head };
         is_it(head).then_some(head)
     }

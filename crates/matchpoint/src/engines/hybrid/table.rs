@@ -22,7 +22,7 @@
 
 use super::EQUAL;
 use super::entry::{At, Cell, Head, Kind, Ref, Slot};
-use super::equals::{Equals, Twin};
+use super::equals::{Equal, Equals};
 use super::found::Found;
 use super::growth::{ROW, SMALLEST};
 use super::key::{Key, Spot};
@@ -182,7 +182,7 @@ impl Table {
     /// An equal of a cell, by its place.
     #[inline]
     pub(super) fn equal(&self, cell: &Cell, place: Place) -> Head {
-        let Twin { id, seq } = self.equals.get(place);
+        let Equal { id, seq } = self.equals.get(place);
         Head { id, seq, ..cell.head }
     }
 
@@ -290,7 +290,7 @@ impl Table {
     fn append_to(&mut self, owner: Place, head: Head) -> Ref {
         let place = self.equals.append(self.cells.get_mut(owner), owner, head);
         self.counts += head.kind.unit();
-        Ref::twin(place)
+        Ref::equal(place)
     }
 
     /// Takes the first entry of a key that is called what `admits` says yes to. Its name.
@@ -541,7 +541,7 @@ impl Table {
     /// What [`meet_again`](Self::meet_again) queued.
     #[inline(always)]
     pub(super) fn last_equal(&self) -> Ref {
-        Ref::twin(self.cells.get(self.equal).last)
+        Ref::equal(self.cells.get(self.equal).last)
     }
 
     /// A call met equal entries in the queue of a cell. What the [gate](super::Hybrid::gate) says from now on.
