@@ -44,6 +44,31 @@ fn the_first_search_of_a_kind_does_not_index_all_that_waits() {
     }
 }
 
+/// Where most of those that came were taken no hashes are kept, until the log has fewer of them: who looks far goes through the
+/// table again, eight times at most.
+#[test]
+fn where_few_still_wait_the_table_is_passed_eight_times_at_most() {
+    let n = 60_000;
+    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+    for id in 0..4 * n {
+        _ = arrive(&mut *engine, id, id, id);
+        if id % 4 > 0 {
+            assert_eq!(post(&mut *engine, id, from(id), tagged(id)), Some(MsgId(id)));
+        }
+    }
+    let nowhere = Selector::new(ContextId(0), ANY_SOURCE, tagged(1 << 40));
+    let mut passes = 0;
+    for _ in 0..64 {
+        let before = engine.attempts().unexpected;
+        assert_eq!(engine.probe(&nowhere), None);
+        let examined = engine.attempts().unexpected - before;
+        assert!(examined <= n + 24, "{examined} examined of {n}");
+        let are_kept = statistic(&*engine, "hashes to be indexed") > 0.0;
+        passes += u32::from(examined > n / 16 && !are_kept);
+    }
+    assert!((1..=8).contains(&passes), "{passes} searches looked at more than a sixteenth, and kept nothing");
+}
+
 /// Searches that go far, while indexes have not taken over all that they found; and all else that can happen to what they found:
 /// beside `list`.
 #[test]
