@@ -43,7 +43,7 @@ const DEEP: [&str; 10] = [
 ];
 
 /// Batches that are matched and delivered, by one thread, which counts the same every time; and whom they are compared with.
-const DELIVERING: [&str; 2] = ["list", "optimistic_parallel:threads=1"];
+const DELIVERING: [&str; 3] = ["list", HYBRID, "optimistic_parallel:threads=1"];
 
 /// Sequences of the message-rate benchmark: the paper's 100 messages, in its window of 128.
 const DELIVERED: [&str; 4] = ["no_conflict:100", "fast_path:100", "slow_path:100", "wildcards:100"];

@@ -68,12 +68,19 @@ const MIXED: Shape = Shape {
     upkeep: 2,
 };
 
+/// Many receives under few envelopes.
+const ALIKE: Shape = Shape { contexts: 1, tags: 2, masked_percent: 0, posts: 60, upkeep: 1, ..MIXED };
+
 /// The shapes that [`check`](crate::check()) tries, by name.
 pub const SHAPES: &[(&str, Shape)] = &[
     ("mixed", MIXED),
     ("one of each", Shape { contexts: 1, sources: 1, tags: 1, ..MIXED }),
     ("wild", Shape { any_source_percent: 45, any_tag_percent: 35, masked_percent: 50, ..MIXED }),
     ("wide", Shape { wide: true, sources: 12, tags: 12, contexts: 3, masked_percent: 30, ..MIXED }),
+    // Pools of receives of a few kinds.
+    ("wild and alike", Shape { sources: 2, any_source_percent: 30, any_tag_percent: 30, ..ALIKE }),
+    // Two of these sources are equal in their lower half.
+    ("wide and alike", Shape { wide: true, tags: 1, any_source_percent: 50, any_tag_percent: 0, ..ALIKE }),
     (
         "no wildcards",
         Shape { any_source_percent: 0, any_tag_percent: 0, masked_percent: 0, tags: 16, ..MIXED },

@@ -8,6 +8,7 @@ use matchpoint_conformance::{Choices, generate};
 
 mod far;
 mod masks;
+mod pools;
 mod short;
 
 const ANY_SOURCE: Wild<Rank> = Wild::Any;

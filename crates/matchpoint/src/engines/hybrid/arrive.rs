@@ -1,12 +1,13 @@
 //! Arrivals: what looks for a receive.
 
+use super::again::Again;
 use super::class::NotOne;
 use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
 use super::ids::{MAIN, Named};
 use super::key::{Key, Spot, narrow};
 use super::pool::Place;
-use super::table::{Again, Met};
+use super::table::Met;
 use super::{BUSY, EQUAL, HINTED, Hybrid, SWEEPING, WILD};
 use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
@@ -186,7 +187,13 @@ impl<E: Effort> Hybrid<E> {
             return self.arrive_short(message);
         }
         if self.gate & WILD != 0 {
-            if let Some(receive) = self.take_open(&Key::of(&message.envelope)) {
+            let key = Key::of(&message.envelope);
+            if self.classes.is_again() {
+                if let Some(receive) = self.take_again(&key) {
+                    return Ok(Some(receive));
+                }
+            }
+            if let Some(receive) = self.take_open(&key) {
                 return Ok(Some(receive));
             }
         }
@@ -199,6 +206,31 @@ impl<E: Effort> Hybrid<E> {
             self.sweep();
         }
         self.arrive_plain(message)
+    }
+
+    /// Takes the earliest receive that matches, where some do that are equal, leave something open, and are those that the last call
+    /// met which met such: of a pool of receives from any source, the first. Nothing, and nothing done: it takes more than that.
+    #[inline(never)]
+    fn take_again(&mut self, key: &Key) -> Option<RecvId> {
+        let open = self.classes.first_again(key)?;
+        let mut examined = 1;
+        let id = if self.table.count(Kind::Posted) == 0 {
+            self.classes.take_again()
+        } else if let Some(exact) = self.table.first_again(key) {
+            examined = 2;
+            if exact < open { self.table.take_again() } else { self.classes.take_again() }
+        } else {
+            let at = self.table.find(key, self.hashing.spot(key), &mut examined);
+            let exact = at.map(|at| self.table.head(at));
+            if exact.is_some_and(|head| head.kind == Kind::Posted && head.seq < open) {
+                return None;
+            }
+            self.classes.take_again()
+        };
+        self.effort.examined(Queue::Posted, examined);
+        self.contexts.remove(key.pair);
+        self.unname_receive(id);
+        Some(RecvId(id))
     }
 
     /// Takes the earliest receive that leaves something open and matches, if it is older than the one that does not.

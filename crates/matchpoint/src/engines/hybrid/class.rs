@@ -88,6 +88,8 @@ pub(super) struct Classes {
     used: Vec<u32>,
     /// Receives posted in all of them.
     pub(super) posted: usize,
+    /// Whether the last two calls met equals of one key in one class: mostly the next does, too.
+    is_again: bool,
     guards: Pool<Guard>,
     sharing: Sharing,
     /// The most bytes that were allocated before some of them were given back.
@@ -173,8 +175,8 @@ impl Classes {
         Ok(Named { class, entry, seq })
     }
 
-    /// The same where there is but one class, of no mask, and an empty slot for it there. False, and nothing done: it takes
-    /// more than that.
+    /// The same where there is but one class, of no mask, and there the equals that the last call met, or an empty slot for it.
+    /// False, and nothing done: it takes more than that.
     #[inline(always)]
     pub(super) fn post_plainly(&mut self, receive: &Receive, seq: u64, hashing: &Hashing) -> bool {
         let &[number] = self.used.as_slice() else { return false };
@@ -184,7 +186,11 @@ impl Classes {
             return false;
         }
         let head = Head { kind: Kind::Posted, seq, id: receive.id.0 };
-        let is_put = posted.put_plainly(key.pair, key.tag, hashing.narrow(key.pair, key.tag), head);
+        let mut is_put = self.is_again && posted.append_again(&key, head);
+        if !is_put {
+            (self.is_again, posted.is_again) = (false, false);
+            is_put = posted.put_plainly(key.pair, key.tag, hashing.narrow(key.pair, key.tag), head);
+        }
         self.posted += usize::from(is_put);
         is_put
     }
@@ -263,6 +269,7 @@ impl Classes {
         let table = &mut self.all[number as usize].posted;
         let is_first = table.counts == 0;
         let added = table.put(key, spot, head)?;
+        self.is_again = table.is_again;
         self.posted += 1;
         if is_first {
             // There is room: see `unused`.
@@ -275,6 +282,8 @@ impl Classes {
     #[inline]
     pub(super) fn take(&mut self, number: u32, found: Found) -> u64 {
         let class = &mut self.all[number as usize];
+        class.posted.note_open(found.at.cell());
+        self.is_again = class.posted.is_again;
         let mut id = class.posted.remove(found).id;
         self.posted -= 1;
         if class.is_shared {
@@ -308,6 +317,34 @@ impl Classes {
         self.peak_bytes.saturating_sub(self.bytes())
     }
 
+    /// The number of the earliest receive that a message of that key matches, if there is but one class, of no mask, and that is the
+    /// first of the equals there that the last call met.
+    #[inline(always)]
+    pub(super) fn first_again(&mut self, key: &Key) -> Option<u64> {
+        let &[number] = self.used.as_slice() else { return None };
+        let Class { open, posted, is_shared } = &mut self.all[number as usize];
+        if !*is_shared {
+            if let Some(seq) = posted.first_again(&open.rest(key)) {
+                return Some(seq);
+            }
+        }
+        (self.is_again, posted.is_again) = (false, false);
+        None
+    }
+
+    /// Whether it may be worth looking whether it is [that](Self::first_again).
+    #[inline(always)]
+    pub(super) fn is_again(&self) -> bool {
+        self.is_again
+    }
+
+    /// Takes [that](Self::first_again). What it was called.
+    #[inline(always)]
+    pub(super) fn take_again(&mut self) -> u64 {
+        self.posted -= 1;
+        self.all[self.used[0] as usize].posted.take_again()
+    }
+
     /// Takes the earliest receive that a message of that key matches, if there is but one class.
     #[inline]
     pub(super) fn take_of_one(
@@ -330,6 +367,7 @@ impl Classes {
             let Some(id) = posted.take(&rest, spot, examined, |_| true) else { return Ok(None) };
             id
         };
+        self.is_again = posted.is_again;
         self.posted -= 1;
         if posted.counts == 0 {
             self.used.clear();

@@ -61,6 +61,7 @@
 //! Where it loses: a key that shares its slot takes half as long again as one that does not; equal entries take longer
 //! than in a list, which they are; a search by wildcard takes a third longer than a vector scan of as many as fit in one.
 
+mod again;
 mod ahead;
 mod arrive;
 mod chunk;

@@ -1,5 +1,6 @@
 //! Posts and probes: what looks for a message.
 
+use super::again::Again;
 use super::class::Openness;
 use super::entry::{At, Head, Kind, Ref, Slot};
 use super::found::Found;
@@ -8,7 +9,7 @@ use super::ids::{Ids, MAIN, Named};
 use super::key::{Key, Spot, narrow};
 use super::pool::Place;
 use super::search::Sought;
-use super::table::{Again, Met};
+use super::table::Met;
 use super::{BUSY, EQUAL, FEW, FEW_LINES, HINTED, Hybrid, SHORT, TO_POST, WILD};
 use crate::effort::Effort;
 use crate::engine::{MsgId, Queue, Receive, RecvId, Refused};
@@ -114,6 +115,10 @@ impl<E: Effort> Hybrid<E> {
     /// The same where it takes another block of equals, or meets none.
     #[inline(never)]
     fn post_further(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        if receive.selector.exact().is_none() && self.table.counts > 0 {
+            // The equals are still those that the next is likely to meet.
+            return self.post_open(receive);
+        }
         if let Some((pair, tag)) = narrow(receive.selector.exact()) {
             let head = Head { kind: Kind::Posted, seq: self.posts, id: receive.id.0 };
             if let Some(met) = self.table.meet_equal(self.table.equal, pair, tag, head) {

@@ -20,7 +20,6 @@
 //! within a group those that are neighbours of each other are divided together, a few with every call: how far that has
 //! come says where a key belongs.
 
-use super::EQUAL;
 use super::entry::{At, Cell, Head, Kind, Ref, Slot};
 use super::equals::{Equal, Equals};
 use super::found::Found;
@@ -45,6 +44,9 @@ pub(super) struct Table {
     pub(super) equals: Equals,
     /// The cell in whose queue the last call was that met equal entries. It may be another's by now, or vacant.
     pub(super) equal: Place,
+    /// Whether the one before was in that queue, too: mostly the next is, then. (Of receives that leave something open: else it is
+    /// the [gate](super::Hybrid::gate) that says so.)
+    pub(super) is_again: bool,
     /// Whether the group that is divided next is in the caches.
     pub(super) is_looked_at: bool,
     /// Slots up to which speed decides how full it gets, not memory.
@@ -72,6 +74,7 @@ impl Default for Table {
             cells: Pool::default(),
             equals: Equals::default(),
             equal: NIL,
+            is_again: false,
             is_looked_at: false,
             sparse_until: 2048,
         }
@@ -206,7 +209,12 @@ impl Table {
             }
         }
         match self.find(key, spot, &mut 0) {
-            Some(at) => self.append(at, head),
+            Some(at) => {
+                let added = self.append(at, head)?;
+                let owner = self.cell_of(at);
+                self.note_open(owner);
+                Ok(added)
+            }
             None => self.insert(key, spot, head),
         }
     }
@@ -287,7 +295,7 @@ impl Table {
 
     /// Appends an entry to the queue of a cell. Takes room for one equal.
     #[inline(always)]
-    fn append_to(&mut self, owner: Place, head: Head) -> Ref {
+    pub(super) fn append_to(&mut self, owner: Place, head: Head) -> Ref {
         let place = self.equals.append(self.cells.get_mut(owner), owner, head);
         self.counts += head.kind.unit();
         Ref::equal(place)
@@ -321,6 +329,7 @@ impl Table {
         }
         let at = self.find_beside(home, key, examined)?;
         let found = self.first_that(Found::first(at), |head| admits(head.id), examined)?;
+        self.note_open(at.cell());
         Some(self.remove(found).id)
     }
 
@@ -518,39 +527,6 @@ impl Table {
         Some(Met::Took(id))
     }
 
-    /// [`meet_equal`](Self::meet_equal) in the queue that the last call met that met equals, where one block of them is all that
-    /// it takes.
-    #[inline(always)]
-    pub(super) fn meet_again(&mut self, pair: u64, tag: u64, head: Head) -> Again {
-        let cell = self.cells.get_mut(self.equal);
-        if cell.key.tag != tag || cell.key.pair != pair || cell.key.high != 0 {
-            return Again::Elsewhere;
-        }
-        if cell.head.kind == head.kind {
-            if !self.equals.append_near(cell, head) {
-                return Again::Elsewhere;
-            }
-            self.counts += head.kind.unit();
-            return Again::Queued;
-        }
-        let Some(id) = self.equals.take_near(cell) else { return Again::Elsewhere };
-        self.counts -= head.kind.other().unit();
-        Again::Took(id)
-    }
-
-    /// What [`meet_again`](Self::meet_again) queued.
-    #[inline(always)]
-    pub(super) fn last_equal(&self) -> Ref {
-        Ref::equal(self.cells.get(self.equal).last)
-    }
-
-    /// A call met equal entries in the queue of a cell. What the [gate](super::Hybrid::gate) says from now on.
-    #[inline(always)]
-    pub(super) fn note_equal(&mut self, cell: Place) -> u32 {
-        let before = std::mem::replace(&mut self.equal, cell);
-        if before == cell { EQUAL } else { 0 }
-    }
-
     /// Begins a queue in the cells of a crowded slot, none of whose keys it is.
     #[inline(always)]
     fn begin_cell(&mut self, index: usize, pair: u64, tag: u64, spot: Spot, head: Head) -> Option<Met> {
@@ -565,16 +541,6 @@ impl Table {
         self.grow_if_full();
         Some(Met::Queued(Ref::inline(spot)))
     }
-}
-
-/// What became of an entry that met the equals which the last call met.
-pub(super) enum Again {
-    /// It took the entry of this name.
-    Took(u64),
-    /// It waits.
-    Queued,
-    /// Nothing yet: it takes more than that.
-    Elsewhere,
 }
 
 /// What became of an entry that met a table.
