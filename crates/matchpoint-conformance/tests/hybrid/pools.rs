@@ -93,3 +93,20 @@ fn a_pool_costs_a_look_or_two() {
         assert!(examined <= (1 + turns) * 1010, "{examined}");
     }
 }
+
+/// Where receives that name their source are older than the pool, each is found at once, too.
+#[test]
+fn what_is_older_than_a_pool_costs_no_more() {
+    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+    let (named, pool) = (1..=500, 501..=510);
+    // The pool is met, and so noted, first.
+    (0..3).for_each(|n| assert_eq!(post(&mut *engine, n, ANY_SOURCE, tagged(7)), None));
+    named.clone().for_each(|n| assert_eq!(post(&mut *engine, n, from(n), tagged(7)), None));
+    pool.clone().for_each(|n| assert_eq!(post(&mut *engine, n, ANY_SOURCE, tagged(7)), None));
+    (0..3).for_each(|n| assert_eq!(arrive(&mut *engine, n, 1000, 7), Some(RecvId(n))));
+    let before = engine.attempts().posted;
+    named.for_each(|n| assert_eq!(arrive(&mut *engine, n, n, 7), Some(RecvId(n))));
+    let examined = engine.attempts().posted - before;
+    assert!(examined <= 1100, "{examined} to find 500");
+    pool.for_each(|n| assert_eq!(arrive(&mut *engine, n, n, 7), Some(RecvId(n))));
+}

@@ -220,12 +220,12 @@ impl<E: Effort> Hybrid<E> {
             examined = 2;
             if exact < open { self.table.take_again() } else { self.classes.take_again() }
         } else {
-            let at = self.table.find(key, self.hashing.spot(key), &mut examined);
-            let exact = at.map(|at| self.table.head(at));
-            if exact.is_some_and(|head| head.kind == Kind::Posted && head.seq < open) {
-                return None;
+            let exact = self.table.find(key, self.hashing.spot(key), &mut examined);
+            let is_older = |head: Head| head.kind == Kind::Posted && head.seq < open;
+            match exact.filter(|&at| is_older(self.table.head(at))) {
+                Some(at) => self.table.pop(at).id,
+                None => self.classes.take_again(),
             }
-            self.classes.take_again()
         };
         self.effort.examined(Queue::Posted, examined);
         self.contexts.remove(key.pair);

@@ -88,7 +88,7 @@ pub(super) struct Classes {
     used: Vec<u32>,
     /// Receives posted in all of them.
     pub(super) posted: usize,
-    /// Whether the last two calls met equals of one key in one class: mostly the next does, too.
+    /// Whether the last two calls of those that met equals in one class met those of one key: mostly the next does, too.
     is_again: bool,
     guards: Pool<Guard>,
     sharing: Sharing,
@@ -269,7 +269,7 @@ impl Classes {
         let table = &mut self.all[number as usize].posted;
         let is_first = table.counts == 0;
         let added = table.put(key, spot, head)?;
-        self.is_again = table.is_again;
+        self.is_again = table.is_again && self.used.len() == 1;
         self.posted += 1;
         if is_first {
             // There is room: see `unused`.
@@ -283,7 +283,7 @@ impl Classes {
     pub(super) fn take(&mut self, number: u32, found: Found) -> u64 {
         let class = &mut self.all[number as usize];
         class.posted.note_open(found.at.cell());
-        self.is_again = class.posted.is_again;
+        self.is_again = class.posted.is_again && self.used.len() == 1;
         let mut id = class.posted.remove(found).id;
         self.posted -= 1;
         if class.is_shared {
@@ -321,15 +321,16 @@ impl Classes {
     /// first of the equals there that the last call met.
     #[inline(always)]
     pub(super) fn first_again(&mut self, key: &Key) -> Option<u64> {
-        let &[number] = self.used.as_slice() else { return None };
+        let &[number] = self.used.as_slice() else {
+            self.is_again = false;
+            return None;
+        };
         let Class { open, posted, is_shared } = &mut self.all[number as usize];
-        if !*is_shared {
-            if let Some(seq) = posted.first_again(&open.rest(key)) {
-                return Some(seq);
-            }
+        let seq = if *is_shared { None } else { posted.first_again(&open.rest(key)) };
+        if seq.is_none() {
+            (self.is_again, posted.is_again) = (false, false);
         }
-        (self.is_again, posted.is_again) = (false, false);
-        None
+        seq
     }
 
     /// Whether it may be worth looking whether it is [that](Self::first_again).
