@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use matchpoint::engines::{self, NameError};
+use matchpoint::engines::{self, NameError, at_process};
 use matchpoint::{Engine, Hints, Order};
 
 use crate::cold::{self, Flush, Singles};
@@ -234,7 +234,9 @@ impl Singles {
 }
 
 fn created(name: &str, script: &Script, create: fn(&str) -> engines::Built) -> Result<Engines, NameError> {
-    script.parts.iter().map(|_| create(name)).collect()
+    let processes = script.parts.len() as u64;
+    let of = |process| if script.is_job { at_process(name, process, processes) } else { name.to_owned() };
+    (0..processes).map(|process| create(&of(process))).collect()
 }
 
 /// The shortest of a few rounds: of only one, an interruption would be taken for slowness.

@@ -133,5 +133,5 @@ pub fn answered(part: Part) -> Script {
         model.play(phase, &mut answers);
     }
     let matched = answers.iter().filter(|answer| **answer != NONE).count();
-    Script { parts: vec![part], answers: vec![answers], matched }
+    Script { parts: vec![part], is_job: false, answers: vec![answers], matched }
 }

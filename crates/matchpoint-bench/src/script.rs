@@ -210,6 +210,8 @@ pub const NONE: u32 = u32::MAX;
 pub struct Script {
     /// Process by process.
     pub parts: Vec<Part>,
+    /// They are all ranks of a job that a trace is of, so that an engine may be made for each of these.
+    pub is_job: bool,
     /// Of each part, what each call of its round answers: an id, or [`NONE`].
     pub answers: Vec<Vec<u32>>,
     /// Messages that find their receive in one round, or receives their message.

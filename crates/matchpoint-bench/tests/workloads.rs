@@ -49,7 +49,7 @@ fn small() -> Vec<Job> {
 #[test]
 fn the_answers_are_those_of_the_list_and_a_round_leaves_the_queues_as_they_were() {
     for job in small() {
-        let Script { parts, answers, matched } = job.script();
+        let Script { parts, answers, matched, .. } = job.script();
         let [Part { standing, round, receives_left, messages_left }] = &parts[..] else { panic!("{job}") };
         assert!(receives_left.is_empty() && messages_left.is_empty());
         let mut engine = engines::create("list").unwrap();

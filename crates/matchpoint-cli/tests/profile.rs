@@ -97,13 +97,41 @@ fn a_profile_of_another_job_is_told() {
         profile(one, &file);
         let trace = bundled(other).display().to_string();
         let engine = format!("partner:mode=static,profile={}", file.display());
-        let output = matchpoint(&["analyze", &trace, "--engine", &engine]);
-        assert!(output.status.code() == Some(1) && output.stdout.is_empty());
-        let text = str::from_utf8(&output.stderr).unwrap();
         let told =
             format!("app.partners is the profile of {processes} processes, and here are {here}; write one");
-        assert!(text.contains(&told), "{text}");
+        let workload = format!("trace:{trace}");
+        for arguments in [
+            ["analyze", &trace, "--engine", &engine].as_slice(),
+            &["bench", "--workload", &workload, "--engine", &engine],
+        ] {
+            let output = matchpoint(arguments);
+            assert!(!output.status.success() && output.stdout.is_empty(), "{arguments:?}");
+            let text = str::from_utf8(&output.stderr).unwrap();
+            assert!(text.contains(&told), "{text}");
+        }
     }
+}
+
+/// `bench` makes each rank's engine for that rank, as `analyze` does.
+#[test]
+fn a_trace_is_benched_with_the_partners_of_each_rank() {
+    let folder = tempdir().unwrap();
+    let (file, json) = (folder.path().join("app.partners"), folder.path().join("bench.json"));
+    profile("fillboundary-27", &file);
+    let engine = |more: &str| format!("partner:mode=static,profile={}{more}", file.display());
+    let workload = format!("trace:{}", bundled("fillboundary-27").display());
+    let (each, first) = (engine(""), engine(",process=0"));
+    let arguments = ["bench", "--workload", &workload, "--budget", "0.01", "--json", json.to_str().unwrap()];
+    let engines = ["--engine", "list", "--engine", &each, "--engine", &first];
+    let output = matchpoint(&[&arguments[..], &engines[..]].concat());
+    assert!(output.status.success(), "{}", str::from_utf8(&output.stderr).unwrap());
+    let said: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    let attempts = |name: &str| {
+        let results = said["results"].as_array().unwrap();
+        results.iter().find(|result| result["engine"] == name).unwrap()["attempts_mean"].as_f64().unwrap()
+    };
+    let (list, each, first) = (attempts("list"), attempts(&each), attempts(&first));
+    assert!(each < list / 3.0 && first > 2.0 * each, "{list} {each} {first}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::script::{Call, NONE, Part, Phase, Script};
 /// The events of each rank become a part. Calls that neither a trace nor a workload has (hints, closing, batches) are
 /// left out.
 pub fn script(ranks: &[Vec<(Event, Outcome)>]) -> Script {
-    let mut script = Script { parts: Vec::new(), answers: Vec::new(), matched: 0 };
+    let mut script = Script { parts: Vec::new(), is_job: true, answers: Vec::new(), matched: 0 };
     for events in ranks {
         let mut numbers = Numbers::default();
         let (mut calls, mut answers) = (Vec::new(), Vec::new());

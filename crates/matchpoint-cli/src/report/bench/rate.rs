@@ -87,7 +87,7 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
     page.into_text()
 }
 
-/// Whether threads pay: the best that engines with several made of the best that those without made.
+/// Whether threads pay: the best that several made of the best that one made.
 fn compare(rates: &Rates, page: &mut Page) {
     let rows: Vec<Vec<String>> = charts(rates)
         .into_iter()
@@ -106,7 +106,7 @@ fn compare(rates: &Rates, page: &mut Page) {
     if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) {
         return;
     }
-    page.heading("Do threads pay? The best rate of several ÷ the best of engines without threads (threads)");
+    page.heading("Do threads pay? The best rate of several ÷ the best of one (threads)");
     let header = [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title()));
     page.wide_table(&header.collect::<Vec<_>>(), &rows);
     page.footnote("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
@@ -118,8 +118,7 @@ fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
         let best = match rate.threads {
             Some(2..) => &mut several,
-            Some(_) => continue,
-            None => &mut alone,
+            Some(_) | None => &mut alone,
         };
         if best.is_none_or(|best| best.median < rate.median) {
             *best = Some(rate);
