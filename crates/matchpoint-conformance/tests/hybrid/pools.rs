@@ -1,77 +1,52 @@
 //! Pools of receives that are equal and leave the source or the tag open, as a server posts them.
 
-use matchpoint::{Engine, MsgId, Rank, RecvId, Tag, Wild, engines};
+use matchpoint::{ContextId, Envelope, Event, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, engines};
 use matchpoint_conformance::Choices;
 
-use crate::{ANY_SOURCE, ANY_TAG, arrive, from, post, tagged};
+use crate::{ANY_SOURCE, ANY_TAG, arrive, beside_list, from, post, tagged};
 
-const WIDE: u64 = 1 << 32 | 3;
+/// The last two are equal in their lower half.
+const SOURCES: [u64; 3] = [1, 3, 1 << 32 | 3];
 
-/// Two engines that are told the same, and say the same.
-struct Pair {
-    one: Box<dyn Engine>,
-    other: Box<dyn Engine>,
-    next: u64,
-}
-
-impl Pair {
-    fn post(&mut self, source: Wild<Rank>, tag: Wild<Tag>) {
-        self.next += 1;
-        let [one, other] =
-            [&mut self.one, &mut self.other].map(|engine| post(&mut **engine, self.next, source, tag));
-        assert_eq!(one, other, "receive {}", self.next);
-    }
-
-    fn arrive(&mut self, source: u64, tag: u64) {
-        self.next += 1;
-        let [one, other] =
-            [&mut self.one, &mut self.other].map(|engine| arrive(&mut **engine, self.next, source, tag));
-        assert_eq!(one, other, "message {}", self.next);
-    }
-
-    fn withdraw(&mut self, id: u64) {
-        let [one, other] = [&mut self.one, &mut self.other].map(|engine| engine.cancel(RecvId(id)));
-        assert_eq!(one, other, "receive {id}");
-        let [one, other] = [&mut self.one, &mut self.other].map(|engine| engine.retract(MsgId(id)));
-        assert_eq!(one, other, "message {id}");
-    }
-}
-
-/// Receives of few kinds in long runs, and messages of few sources and tags in runs as long, two of whose sources are equal in
-/// their lower half: the oldest that matches is taken, be it of a pool, of another pool, or none.
+/// Receives of few kinds in long runs, and messages of few sources and tags in runs as long: the oldest that matches is taken, be it
+/// of a pool, of another pool, or none.
 #[test]
 fn pools_are_taken_in_turn_with_others() {
     for seed in 0..200 {
         let mut choices = Choices::Seed(seed);
-        let mut pair = Pair {
-            one: engines::create_counting(&format!("hybrid:seed={seed},short=0")).unwrap(),
-            other: engines::create("list").unwrap(),
-            next: 0,
-        };
         // Most streams have one kind of wildcard, as most programs.
         let kinds = 1 + choices.below(4);
+        let mut events = Vec::new();
         for _ in 0..60 {
-            let (source, tag) = ([1, 3, WIDE][choices.below(3) as usize], choices.below(2));
-            let (kind, turns) = (choices.below(kinds), choices.below(2));
-            let length = choices.below(40);
-            if choices.chance(50) {
-                for nth in 0..length {
-                    match kind {
-                        _ if nth % 2 < turns => pair.post(from(source), tagged(tag)),
-                        0 => pair.post(ANY_SOURCE, tagged(tag)),
-                        1 => pair.post(from(source), ANY_TAG),
-                        2 => pair.post(ANY_SOURCE, ANY_TAG),
-                        _ => pair.post(from(source), tagged(tag)),
-                    }
-                }
-            } else {
-                let other = [1, 3, WIDE][choices.below(3) as usize];
-                (0..length).for_each(|nth| pair.arrive(if nth % 2 < turns { other } else { source }, tag));
+            let mut source = || SOURCES[choices.below(3) as usize];
+            let (source, other) = (source(), source());
+            let (tag, kind) = (choices.below(2), choices.below(kinds));
+            let (alternates, is_posted, length) = (choices.chance(50), choices.chance(50), choices.below(40));
+            let asks = match kind {
+                0 => (ANY_SOURCE, tagged(tag)),
+                1 => (from(source), ANY_TAG),
+                2 => (ANY_SOURCE, ANY_TAG),
+                _ => (from(source), tagged(tag)),
+            };
+            for nth in 0..length {
+                let id = events.len() as u64;
+                let is_other = alternates && nth % 2 == 0;
+                events.push(if is_posted {
+                    let (source, tag) = if is_other { (from(source), tagged(tag)) } else { asks };
+                    Event::Post(Receive::new(RecvId(id), Selector::new(ContextId(0), source, tag)))
+                } else {
+                    let source = Rank(if is_other { other } else { source });
+                    Event::Arrive(Message::new(MsgId(id), Envelope::new(ContextId(0), source, Tag(tag))))
+                });
             }
-            if choices.chance(10) && pair.next > 0 {
-                (0..choices.below(4)).for_each(|_| pair.withdraw(1 + choices.below(pair.next)));
+            if choices.chance(10) && !events.is_empty() {
+                for _ in 0..choices.below(4) {
+                    let id = choices.below(events.len() as u64);
+                    events.extend([Event::Cancel(RecvId(id)), Event::Retract(MsgId(id))]);
+                }
             }
         }
+        beside_list(&format!("hybrid:seed={seed},short=0"), &events, seed);
     }
 }
 

@@ -118,7 +118,7 @@ fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
     for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
         let best = match rate.threads {
             Some(2..) => &mut several,
-            Some(_) | None => &mut alone,
+            _ => &mut alone,
         };
         if best.is_none_or(|best| best.median < rate.median) {
             *best = Some(rate);
@@ -290,4 +290,43 @@ fn rate(rate: &Rate) -> Value {
         value["wrong"] = json!(wrong);
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(engine: &str, threads: Option<usize>, median: f64) -> Rate {
+        Rate {
+            window: 128,
+            messages: 100,
+            work_ns: 0,
+            scenario: Scenario::NoConflict,
+            engine: engine.to_owned(),
+            substitute: None,
+            threads,
+            median,
+            p25: median - 1.0,
+            p75: median + 1.0,
+            samples: 9,
+            counted: Vec::new(),
+            full: None,
+            wrong: None,
+        }
+    }
+
+    /// Two threads of an engine that are no faster than its one do not pay, however slow the others are.
+    #[test]
+    fn several_threads_are_compared_with_the_best_that_one_makes() {
+        let mut rates = vec![
+            rate(NO_MATCHING, None, 500.0),
+            rate("list", None, 100.0),
+            rate("parallel", Some(1), 200.0),
+            rate("parallel", Some(2), 150.0),
+        ];
+        assert_eq!(paid(rates.iter()), "0.750 (2)");
+        rates.push(rate("parallel", Some(4), 400.0));
+        assert_eq!(paid(rates.iter()), "2.00 (4)");
+        assert_eq!(paid(rates[..3].iter()), "", "nobody has several");
+    }
 }

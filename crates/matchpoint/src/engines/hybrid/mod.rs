@@ -17,6 +17,8 @@
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
 //!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
+//! * **Equal entries** behind the first lie in blocks (`equals.rs`), and who meets those of one key again is led there by a
+//!   note, without a hash (`again.rs`).
 //! * **Receives that leave something open** (`class.rs`) are in a table of their class: what is ignored, the source or
 //!   not, and which bits of the tag. An arrival looks once at each class that has receives posted, and takes the oldest
 //!   of what it finds. A program without wildcards has no class. From the third tag mask on they share one (`sharing.rs`),
@@ -24,8 +26,8 @@
 //! * **A search for messages by a wildcard** (`index.rs`, `search.rs`, `lookup.rs`) compares the first few that wait one by one.
 //!   One that has to look further gives its class an index, filled from the log of arrivals (`log.rs`, `held.rs`) from the oldest
 //!   on and only as far as the search has to go; one that has to go very far reads all that waits in the order of memory
-//!   instead, and indexes are filled from what it writes down (`ahead.rs`). Only searches look at indexes: to an arrival, and to a receive that leaves
-//!   nothing open, they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
+//!   instead, and indexes are filled from what it writes down (`ahead.rs`). Only searches look at indexes: to an arrival, and
+//!   to a receive that leaves nothing open, they cost nothing. What an index or the log remembers of a message that was taken no longer finds it.
 //!   Where more than four classes have one, there is a copy of what waits (`roll.rs`) that they are filled from, and that
 //!   serves, compared by SIMD, those for which one more would take too much memory or not be worth it.
 //! * **Nothing that grows pauses.** Tables are divided a few buckets at a time, the log is swept four lines at a time, an
@@ -48,8 +50,9 @@
 //! each and all of them take less than 4 MiB, or 640 bytes a message if that is more. Where more take turns, those that have none
 //! compare keys of the copy, up to sixteen at once. Cancel, retract and readdress are O(1) once all entries are noted by
 //! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
-//! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or behind all. Close, hints and failures visit all slots, unless nothing is queued in that
-//! context (`contexts.rs`): then they are O(1). Tables that they find nearly empty become smaller.
+//! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or
+//! behind all. Close, hints and failures visit all slots, unless nothing is queued in that context (`contexts.rs`): then they
+//! are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a
 //! key that finds its slot and those of three neighbours taken or has several entries, 128 for seven of these beyond the
 //! first, 4 for a message's line in the log (8 where a sweep has left few), 24 for a receive under one of many masks; and
