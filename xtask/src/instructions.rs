@@ -28,8 +28,11 @@ const WORKLOADS: [&str; 8] = [
     "halo:26",
 ];
 
-/// What `hybrid` is counted on as well: deep queues, masks, and what nobody waits for.
-const DEEP: [&str; 10] = [
+/// What `hybrid` is counted on as well: few that are equal, one message, deep queues, masks, and what nobody waits for.
+const DEEP: [&str; 13] = [
+    "identical:2",
+    "identical:8",
+    "unexpected:1",
     "last:8192",
     "in_order:1024",
     "identical:1024",

@@ -2,7 +2,7 @@
 
 use matchpoint::{Engine, Entry, Queue, RecvId, engines};
 
-use crate::{ANY_SOURCE, arrive, post, statistic, tagged};
+use crate::{ANY_SOURCE, arrive, from, post, statistic, tagged};
 
 /// Receives from any source wait in a list up to its last place; one more takes all of them to the tables, in order.
 #[test]
@@ -52,4 +52,57 @@ fn lists_come_back_when_queues_are_short_again() {
     let rounds: Vec<u64> = (0..8).map(|_| round(32).0).collect();
     assert!(rounds[0] < 100, "{rounds:?}");
     assert_eq!(rounds[1..], [list; 7], "{rounds:?}");
+}
+
+/// What searches of a round examine: a receive of each tag is posted, and their messages arrive from the last tag to the first, one at
+/// a time, with `end` done before.
+fn round(engine: &mut dyn Engine, tags: &[u64], end: impl FnOnce(&mut dyn Engine)) -> u64 {
+    let before = engine.attempts().posted;
+    for (id, &tag) in (0..).zip(tags) {
+        assert_eq!(post(engine, id, from(1), tagged(tag)), None);
+    }
+    end(engine);
+    for &tag in tags.iter().rev() {
+        assert!(arrive(engine, 1000, 1, tag).is_some_and(|RecvId(id)| tags[id as usize] == tag));
+    }
+    engine.attempts().posted - before
+}
+
+const DISTINCT: [u64; 6] = [0, 1, 2, 3, 4, 5];
+const ALIKE: [u64; 6] = [0, 1, 2, 3, 4, 4];
+
+/// Six distinct receives, the youngest first, and six of which the last two are equal, in a list.
+const LISTED: u64 = 6 + 5 + 4 + 3 + 2 + 1;
+const LISTED_ALIKE: u64 = 5 + 5 + 4 + 3 + 2 + 1;
+
+/// Equal entries take several times as long in tables as in a short list: who has met some is listed, until thousands of receives
+/// later it turns out whether there are still any. What has none is in tables after that, and what is more than a few in any case.
+#[test]
+fn few_entries_are_listed_where_some_are_equal() {
+    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+    let mut round = |tags: &[u64]| round(&mut *engine, tags, |_| ());
+    let tabled: Vec<u64> = (0..200).map(|_| round(&DISTINCT)).collect();
+    assert!(tabled.iter().all(|&examined| examined < LISTED), "{tabled:?}");
+    (0..2).for_each(|_| _ = round(&ALIKE));
+    assert_eq!(round(&ALIKE), LISTED_ALIKE);
+    let listed = (0..1000).map_while(|_| (round(&DISTINCT) == LISTED).then_some(6)).sum::<u64>();
+    assert!((4000..4200).contains(&listed), "{listed} receives are listed for one that was equal");
+    assert!(round(&DISTINCT) < LISTED);
+
+    let many: Vec<u64> = (0..40).map(|id| id / 2).collect();
+    let rounds: Vec<u64> = (0..50).map(|_| round(&many)).collect();
+    assert!(rounds[2..].iter().all(|&examined| examined < 200), "{rounds:?}");
+}
+
+/// Who cancels a receive in the tables has them learn all names: where few are queued the next are listed.
+#[test]
+fn few_entries_are_listed_where_some_are_cancelled() {
+    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+    let cancels = |engine: &mut dyn Engine| {
+        assert_eq!(post(engine, 500, from(1), tagged(500)), None);
+        assert!(engine.cancel(RecvId(500)));
+    };
+    let rounds: Vec<u64> = (0..100).map(|_| round(&mut *engine, &DISTINCT, cancels)).collect();
+    assert!(rounds[0] < LISTED, "{rounds:?}");
+    assert_eq!(rounds[2..], [LISTED; 98], "{rounds:?}");
 }

@@ -13,9 +13,18 @@ use crate::effort::Effort;
 use crate::engine::{Message, MsgId, Queue, RecvId, Refused};
 
 impl<E: Effort> Hybrid<E> {
-    /// An arrival to which nothing but its slot matters.
+    /// An arrival that nothing stands in the way of.
     #[inline(always)]
     pub(super) fn arrive_plain(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        if self.table.counts == 0 {
+            return self.arrive_first(message);
+        }
+        self.arrive_slot(message)
+    }
+
+    /// An arrival to which nothing but its slot matters.
+    #[inline(always)]
+    pub(super) fn arrive_slot(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
         let envelope = &message.envelope;
         if envelope.source.0 >> 32 != 0 {
             return self.arrive_general(message);
@@ -27,9 +36,6 @@ impl<E: Effort> Hybrid<E> {
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
             if self.table.counts >> Kind::Waiting.shift() == 0 {
-                if self.table.counts == 0 && self.gate == 0 && self.front.begins() {
-                    return self.arrive_short(message);
-                }
                 if !self.log.restart(self.arrivals) {
                     return self.arrive_general(message);
                 }
@@ -181,8 +187,11 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     pub(super) fn arrive_gated(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
-        let is_first =
-            |this: &mut Self| this.gate & WILD == 0 && this.has_empty_tables() && this.front.begins();
+        let is_first = |this: &mut Self| {
+            this.gate & WILD == 0
+                && this.has_empty_tables()
+                && this.front.begins(&mut this.table.equals.were_begun)
+        };
         if is_first(self) {
             return self.arrive_short(message);
         }
@@ -205,7 +214,7 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & SWEEPING != 0 {
             self.sweep();
         }
-        self.arrive_plain(message)
+        self.arrive_slot(message)
     }
 
     /// Takes the earliest receive that matches, where some do that are equal, leave something open, and are those that the last call

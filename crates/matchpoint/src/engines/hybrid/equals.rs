@@ -98,6 +98,8 @@ pub(super) type Touched = [Place; 2];
 pub(super) struct Equals {
     blocks: Pool<Block, CHUNK>,
     len: u32,
+    /// Whether a key got a second entry since [that](super::front) was last asked.
+    pub(super) were_begun: bool,
 }
 
 #[inline]
@@ -248,6 +250,7 @@ impl Equals {
         (begun.owner, begun.prev, begun.next) = (owner, prev, NIL);
         begun.equals[0] = Equal { id, seq };
         if prev == NIL {
+            self.were_begun = true;
             cell.first = place(block, 0);
         } else {
             self.blocks.get_mut(prev).next = block;

@@ -3,9 +3,11 @@
 //! Entries are either all here or all in the tables: what finds both empty begins [here](super::short), and what finds no
 //! place here takes all of them to the tables. With nothing else to look at, a search here is the whole search.
 //!
-//! A list of two is already slower than a hash table, where every call leaves nothing open: the last of eight takes 14 ns
-//! as in any list, and 9 in the table. So there is one place, which serves programs that post a receive and wait for its
-//! message; and 32 while receives leave something open, which in tables takes twice as long.
+//! A list of two is already slower than a hash table, where every call leaves nothing open and no two entries are equal: the
+//! last of eight takes 14 ns as in any list, and 9 in the table. So there is one place, which serves programs that post a
+//! receive and wait for its message; 16 while few entries are queued and some are equal, for in the tables two such take four
+//! times as long as here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which
+//! takes twice as long there, or are cancelled, for which the tables have to know names.
 //!
 //! Who fills a queue again and again would move its beginning again and again. So after each move some beginnings are
 //! left to the tables, twice as many if there were few beginnings since the last.
@@ -22,6 +24,11 @@ use crate::hints::Hints;
 /// Receives in a row that leave nothing open, before the places of those that do are given up.
 const WILD_FOR: u32 = 256;
 
+/// Places while entries are equal, and receives until they are given up: they are found out to be of use by one burst that goes
+/// to the tables, so that one in thousands does no harm.
+const ALIKE: u32 = 16;
+const ALIKE_FOR: u32 = 4096;
+
 /// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
 const MOST_LEFT: u32 = 64;
 const MANY: u32 = 16;
@@ -33,8 +40,10 @@ pub(super) struct Front {
     /// The places that a queue has while receives leave something open, and those that it has now.
     most: u32,
     places: u32,
-    /// Receives that may still leave nothing open before there is but one place.
+    /// Receives that may still leave nothing open before the places for those that do are given up, and that may still be posted
+    /// here before those for equal entries are.
     wild: u32,
+    alike: u32,
     /// Beginnings to be left to the tables, those that were after the last move, and those here since.
     left: u32,
     backoff: u32,
@@ -51,6 +60,7 @@ impl Front {
             most,
             places: most.min(1),
             wild: 0,
+            alike: 0,
             left: u32::from(most == 0),
             backoff: 0,
             begun: 0,
@@ -75,20 +85,24 @@ impl Front {
         self.posted.bytes() + self.waiting.bytes()
     }
 
-    /// Whether entries are to be kept here, now that there are none.
+    /// Whether entries are to be kept here, now that there are none. Takes note of whether any in the tables were equal.
     #[inline]
-    pub(super) fn begins(&mut self) -> bool {
-        if self.left > 0 {
-            self.leave();
+    pub(super) fn begins(&mut self, were_equal: &mut bool) -> bool {
+        if self.left > 0 && self.is_left(were_equal) {
             return false;
         }
         self.begun += 1;
         true
     }
 
-    fn leave(&mut self) {
+    fn is_left(&mut self, were_equal: &mut bool) -> bool {
+        if std::mem::take(were_equal) {
+            self.note_equal();
+        }
+        let is_left = self.left > 0;
         // Without places all are left.
-        self.left -= self.most.min(1);
+        self.left -= u32::from(is_left && self.most > 0);
+        is_left
     }
 
     fn moved(&mut self) {
@@ -98,21 +112,36 @@ impl Front {
         (self.left, self.begun) = (self.backoff, 0);
     }
 
-    /// A receive left something open.
+    /// A receive left something open, or was cancelled.
     #[inline]
     pub(super) fn note_open(&mut self) {
         (self.wild, self.places) = (WILD_FOR, self.most);
     }
 
+    /// Equal entries were in the tables. Where there was one place the next begin here, since there are more now.
+    fn note_equal(&mut self) {
+        if self.alike == 0 && self.most > 0 {
+            (self.left, self.backoff) = (0, 0);
+        }
+        self.alike = ALIKE_FOR;
+        self.places = self.places.max(ALIKE.min(self.most));
+    }
+
     /// A receive left nothing open.
     #[inline]
     fn note_exact(&mut self) {
-        if self.wild > 0 {
-            self.wild -= 1;
-            if self.wild == 0 {
-                self.places = self.most.min(1);
-            }
+        if self.places > 1 {
+            self.count_down();
         }
+    }
+
+    fn count_down(&mut self) {
+        (self.wild, self.alike) = (self.wild.saturating_sub(1), self.alike.saturating_sub(1));
+        self.places = match (self.wild, self.alike) {
+            (0, 0) => 1,
+            (0, _) => self.most.min(ALIKE),
+            _ => self.most,
+        };
     }
 
     pub(super) fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
@@ -144,11 +173,13 @@ impl Front {
     }
 
     pub(super) fn cancel(&mut self, receive: RecvId) -> bool {
+        self.note_open();
         let found = self.posted.oldest(|posted| posted.id == receive.0, &mut 0).map(|(place, _)| place);
         found.map(|place| self.posted.remove(place)).is_some()
     }
 
     pub(super) fn retract(&mut self, message: MsgId) -> bool {
+        self.note_open();
         let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0).map(|(place, _)| place);
         found.map(|place| self.waiting.remove(place)).is_some()
     }
@@ -223,13 +254,29 @@ impl<E: Effort> Hybrid<E> {
     /// A post that leaves nothing open, where nothing is queued.
     #[inline(never)]
     pub(super) fn post_first(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        if self.gate != 0 || !self.front.begins() {
+        if self.gate != 0 || !self.front.begins(&mut self.table.equals.were_begun) {
             return self.post_later(receive);
         }
         *self.front.posted.begin() = Posted::of(receive);
         self.gate = SHORT;
         self.front.note_exact();
         Ok(None)
+    }
+
+    /// An arrival where nothing is queued.
+    #[inline(never)]
+    pub(super) fn arrive_first(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        if !self.front.begins(&mut self.table.equals.were_begun) {
+            return self.arrive_later(message);
+        }
+        *self.front.waiting.begin() = Waiting::of(message);
+        self.gate = SHORT;
+        Ok(None)
+    }
+
+    #[inline(never)]
+    fn arrive_later(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
+        self.arrive_slot(message)
     }
 
     #[inline(never)]
@@ -247,6 +294,19 @@ impl<E: Effort> Hybrid<E> {
         if self.front.waiting.is_empty() {
             self.gate = 0;
         }
+        Some(id)
+    }
+
+    /// The message that a receive takes, if it is the only one.
+    #[inline(always)]
+    pub(super) fn take_only_message(&mut self, receive: &Receive) -> Option<MsgId> {
+        let only =
+            self.front.waiting.only().filter(|waiting| receive.selector.matches(&waiting.envelope()))?;
+        let id = MsgId(only.id);
+        self.front.waiting.clear();
+        self.effort.examined(Queue::Unexpected, 1);
+        self.note_post(receive);
+        self.end_short();
         Some(id)
     }
 

@@ -330,7 +330,10 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn post(&mut self, receive: Receive) -> Result<Option<MsgId>, Refused> {
         match self.gate & TO_POST {
             0 => self.post_plain(&receive),
-            SHORT => self.post_short(&receive),
+            SHORT => match self.take_only_message(&receive) {
+                Some(message) => Ok(Some(message)),
+                None => self.post_short(&receive),
+            },
             EQUAL => self.post_again(&receive),
             _ => self.post_gated(&receive),
         }

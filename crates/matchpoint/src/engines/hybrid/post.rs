@@ -185,7 +185,9 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     pub(super) fn post_gated(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if self.gate & SHORT != 0 || self.has_empty_tables() && self.front.begins() {
+        if self.gate & SHORT != 0
+            || self.has_empty_tables() && self.front.begins(&mut self.table.equals.were_begun)
+        {
             self.tend_short();
             return self.post_short(receive);
         }
@@ -245,7 +247,7 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     pub(super) fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        if self.gate == 0 && self.table.counts == 0 && self.front.begins() {
+        if self.gate == 0 && self.table.counts == 0 && self.front.begins(&mut self.table.equals.were_begun) {
             return self.post_short(receive);
         }
         self.front.note_open();

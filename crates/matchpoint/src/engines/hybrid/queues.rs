@@ -135,6 +135,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     pub(super) fn cancel_named(&mut self, receive: RecvId) -> bool {
+        self.front.note_open();
         let named = self.receive_named(receive);
         named.is_some_and(|named| {
             self.take_posted(named);
@@ -143,6 +144,7 @@ impl<E: Effort> Hybrid<E> {
     }
 
     pub(super) fn retract_named(&mut self, message: MsgId) -> bool {
+        self.front.note_open();
         let named = self.message_named(message);
         named.is_some_and(|named| {
             self.take_unexpected(named);
