@@ -136,3 +136,21 @@ fn engine_of_processor(name: &str) -> Result<String, String> {
     }
     engine_name(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_those_that_are_not_named_behind_those_that_are() {
+        let of =
+            |names: &[&str]| engines_meant(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["bins", "list", "bins"]), ["bins", "list"]);
+        assert_eq!(of(&[]), [""; 0]);
+        let all = of(&["all"]);
+        assert!(all.iter().eq(REGISTRY.iter().map(|spec| spec.name)));
+        let named = of(&["all", "hybrid", "bins:n=3", "all"]);
+        assert_eq!(named[..2], ["hybrid", "bins:n=3"]);
+        assert_eq!(named.len(), all.len() + 1);
+    }
+}

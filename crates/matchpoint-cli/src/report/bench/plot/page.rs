@@ -6,6 +6,7 @@ use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::document::document;
 use super::{busy, svg};
+use crate::format::digits;
 use crate::report::bench::standing::{self, Standing, best};
 use crate::report::bench::tables::{
     NOTHING, attempts, label, leanest, memory, names, reference, rows, split, spread, substitutes, time,
@@ -28,10 +29,10 @@ pub(super) fn render(results: &Results, load: Option<f64>) -> String {
     for sentence in substitutes(results) {
         let _ = writeln!(body, "<p>{}.</p>", escape(&sentence));
     }
-    let _ = write!(
+    let _ = writeln!(
         body,
         "{}<p class=\"note\">Points are medians, the strokes through them spreads: from the time that a quarter of the \
-         repetitions were faster than to the one that a quarter were slower than. An arrow: given up there, it costs more.</p>\n",
+         repetitions were faster than to the one that a quarter were slower than. An arrow: given up there, it costs more.</p>",
         svg(results)
     );
     let legend = escape(standing::LEGEND);
@@ -104,8 +105,7 @@ fn timed(cell: &Cell, row: &[Cell]) -> Shown {
         let _ = write!(html, "<small>{}</small>", escape(&spread));
     }
     if let (Standing::Behind, Outcome::Measured(figures), Some(best)) = (standing, &cell.outcome, best(row)) {
-        let _ =
-            write!(html, "<small>× {}</small>", crate::format::digits(figures.ns_median / best.ns_median));
+        let _ = write!(html, "<small>× {}</small>", digits(figures.ns_median / best.ns_median));
     }
     (html, if standing == Standing::Behind { "" } else { "best" })
 }
