@@ -22,8 +22,8 @@ fn are_level(one: &Figures, other: &Figures) -> bool {
 }
 
 /// What the marks of times mean.
-pub const LEGEND: &str = "* the best of its row. ≈ in its place: the best and those whose spreads overlap with its, of which none is \
-     faster: another run may order them otherwise.";
+pub const LEGEND: &str = "* the best of its row. ≈ in its place: the best and those that are level with it, for their spreads overlap \
+     with its: another run may have another of them first.";
 
 /// How a cell stands in its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,9 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
             Outcome::Measured(figures) if Standing::of(cell, row) == Standing::Behind => {
                 Some((figures.ns_median / best, "", label(cell)))
             }
-            Outcome::TooSlow { above_ns, .. } => Some((above_ns / best, "more than ", label(cell))),
+            Outcome::TooSlow { above_ns, .. } if *above_ns > best => {
+                Some((above_ns / best, "more than ", label(cell)))
+            }
             _ => None,
         }
     });

@@ -132,9 +132,11 @@ fn page(rates: &Rates, load: Option<f64>) -> String {
     let _ = writeln!(body, "<h2>All of it</h2>\n{}", table(&header.map(str::to_owned), &rows));
     let counted = notes::counted(rates);
     if !counted.is_empty() {
-        let _ = writeln!(body, "<h2>{}</h2>", notes::COUNTED);
-        let rows: Vec<Vec<String>> = counted.into_iter().map(<[String; 2]>::from).map(Vec::from).collect();
-        body += &table(&["engine", "counts"].map(str::to_owned), &rows);
+        let _ = write!(body, "<h2>{}</h2>\n<ul>", notes::COUNTED);
+        for (what, counts) in counted {
+            let _ = write!(body, "<li><b>{}</b>: {}</li>", escape(&what), escape(&counts));
+        }
+        body += "</ul>";
     }
     document("message rate", &body)
 }
