@@ -1,5 +1,7 @@
 //! `matchpoint bench`: engines on the standard workloads, or call by call.
 
+pub mod usual;
+
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +22,7 @@ use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
 use crate::absent::tell_missing;
 use crate::analyze::stop_on_interrupt;
-use crate::cli::{Bench, TRACE, each_once};
+use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
@@ -40,6 +42,9 @@ const LATENCY_REPETITIONS: usize = 3;
 /// # Errors
 /// A trace cannot be read, a file cannot be written, the user interrupted it, or an engine answered wrongly.
 pub fn run(arguments: &Bench) -> Result<(), Failure> {
+    if !arguments.message_rate {
+        no_none(arguments)?;
+    }
     let mut files = Files::prepare(arguments)?;
     let progress = Arc::new(Progress::default());
     stop_on_interrupt(&progress);
@@ -74,23 +79,10 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
-/// Engines that are compared under the message-rate benchmark: the paper's tables have twice as many bins as it expects
-/// receives in flight, 1024; the last matches as the paper does, whatever is posted.
-const RATED: [&str; 7] = [
-    NO_MATCHING,
-    "hybrid",
-    "list",
-    "bins:n=2048",
-    "optimistic:bins=2048,capacity=0",
-    "optimistic_parallel:bins=2048,capacity=0",
-    "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
-];
-
 fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
-    let rated = || RATED.iter().map(|&name| name.to_owned()).collect();
     let options = RateOptions {
-        engines: if arguments.engines.is_empty() { rated() } else { each_once(&arguments.engines) },
+        engines: engines(arguments, &usual::RATED),
         threads: many(&arguments.threads),
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
@@ -114,9 +106,6 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     wrong.map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
-/// Concurrent engines that are compared: one lock; a lock for each communicator, and where hints allow for each source.
-const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
-
 /// Receives that a caller posts before their messages arrive.
 const BURST: usize = 16;
 
@@ -133,7 +122,7 @@ fn only_concurrent(arguments: &Bench) -> Result<(), Failure> {
 
 fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let options = CallerOptions {
-        engines: concurrent(arguments, &CONCURRENT),
+        engines: concurrent(arguments, &usual::CONCURRENT),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
         burst: BURST,
         bursts: arguments.repeats as usize,
@@ -147,14 +136,6 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
 
-/// Concurrent engines that are compared where one thread hands in batches: one lock, and three in which posts go on.
-const BESIDE: [&str; 4] = [
-    "locked:engine=hybrid",
-    "split:engine=hybrid",
-    "split:engine=list",
-    "split:engine=optimistic_parallel:threads=2",
-];
-
 fn beside_batches(
     arguments: &Bench,
     batch: usize,
@@ -162,7 +143,7 @@ fn beside_batches(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let options = BatchOptions {
-        engines: concurrent(arguments, &BESIDE),
+        engines: concurrent(arguments, &usual::BESIDE),
         callers: arguments.callers.iter().map(|&callers| callers as usize).collect(),
         batch,
         batches: arguments.repeats as usize,
@@ -179,13 +160,12 @@ fn beside_batches(
 /// The concurrent engines that the user names, or the usual ones.
 fn concurrent(arguments: &Bench, usual: &[&str]) -> Vec<String> {
     let usual = || usual.iter().map(|&name| name.to_owned()).collect();
-    if arguments.concurrent.is_empty() { usual() } else { arguments.concurrent.clone() }
+    if arguments.concurrent.is_empty() { usual() } else { each_once(&arguments.concurrent) }
 }
 
 fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
-    let usual = || OFFLOADED.iter().map(|&name| name.to_owned()).collect();
     let options = OffloadOptions {
-        engines: if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() },
+        engines: engines(arguments, &usual::OFFLOADED),
         budget_bytes: arguments.budget_kib.saturating_mul(1024),
         messages: arguments.messages as usize,
         depth: arguments.depth as usize,
@@ -199,9 +179,6 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
     let wrong = costs.iter().find(|cost| !cost.is_right);
     wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
 }
-
-/// Engines that are offloaded unless others are named.
-const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
 
 fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(), Failure> {
     let jobs = jobs_on_card(arguments, progress)?;
@@ -436,20 +413,32 @@ fn unknown_form(path: &Path) -> Failure {
     Failure::usage(format!("--plot {}: its name must end in .svg or .html", path.display()))
 }
 
-fn engines(arguments: &Bench) -> Vec<String> {
-    let all = || matchpoint::engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
-    if arguments.engines.is_empty() { all() } else { each_once(&arguments.engines) }
+/// The engines that the user names, or the usual ones.
+fn engines(arguments: &Bench, usual: &[&str]) -> Vec<String> {
+    let usual = || usual.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    engines_meant(&if arguments.engines.is_empty() { usual() } else { arguments.engines.clone() })
+}
+
+/// `none` is no engine: only the message rate can do without one.
+fn no_none(arguments: &Bench) -> Result<(), Failure> {
+    if arguments.engines.iter().any(|name| name == NO_MATCHING) {
+        return Err(Failure::usage(format!(
+            "`{NO_MATCHING}` is no engine, but no matching at all, which only --message-rate measures"
+        )));
+    }
+    Ok(())
 }
 
 fn measure(arguments: &Bench, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
     let jobs = jobs(arguments, progress)?;
-    let options = Options { engines: engines(arguments), budget: arguments.budget, is_cold: arguments.cold };
+    let options =
+        Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
     measured(progress, |tell| matchpoint_bench::run(&options, &jobs, tell))
 }
 
 fn measure_latency(arguments: &Bench, progress: &Progress) -> Result<(Latencies, Option<f64>), Failure> {
     let options = LatencyOptions {
-        engines: engines(arguments),
+        engines: engines(arguments, &[ALL]),
         entries: arguments.entries as usize,
         repetitions: LATENCY_REPETITIONS,
         budget: arguments.budget,

@@ -7,6 +7,7 @@ use std::fs;
 use std::process::{Command, Output};
 
 use matchpoint_bench::workloads::WORKLOADS;
+use matchpoint_cli::bench::usual;
 use serde_json::Value;
 use tempfile::tempdir;
 
@@ -91,6 +92,7 @@ fn tables_name_the_best_and_where_each_engine_loses() {
     assert!(row.split_whitespace().nth(2).unwrap().starts_with('*'), "{row}");
     let loser = page.lines().find(|line| line.starts_with("- list: ")).unwrap();
     assert!(loser.ends_with("times the best on last:1024"), "{loser}");
+    assert!(page.contains("* the best of its row. ≈ in its place"), "{page}");
     assert!(page.contains("1025"), "entries examined");
     assert!(page.contains("Reference"));
 }
@@ -141,11 +143,28 @@ fn what_has_one_size_is_not_drawn_and_that_is_told() {
 }
 
 #[test]
-fn help_lists_every_workload() {
+fn help_lists_every_workload_and_the_engines_that_nobody_named() {
     let output = bench(&["--help"]);
     for workload in WORKLOADS {
         assert!(text(&output.stdout).contains(&format!("  {} ", workload.name)), "{}", workload.name);
     }
+    let lines: Vec<&str> = text(&output.stdout).lines().map(str::trim_start).collect();
+    for engine in [&usual::RATED[..], &usual::OFFLOADED, &usual::CONCURRENT, &usual::BESIDE].concat() {
+        assert!(lines.contains(&engine), "{engine}");
+    }
+}
+
+#[test]
+fn all_engines_are_those_of_the_processor_each_once() {
+    let names = |arguments: &[&str]| {
+        let value = json(&[&["--budget", "0.001", "-w", "last:0"], arguments].concat());
+        value["engines"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+    };
+    let all: Vec<String> = matchpoint::engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
+    assert_eq!(names(&["-e", "all"]), all);
+    let with_named: Vec<String> = names(&["-e", "all", "-e", "bins:n=3", "-e", "hybrid"]);
+    assert_eq!(with_named[..2], ["bins:n=3", "hybrid"]);
+    assert_eq!(with_named.len(), all.len() + 1);
 }
 
 #[test]
@@ -177,6 +196,35 @@ fn charts_are_whole_and_name_every_engine() {
     }
 }
 
+/// What stands on the terminal stands in the page.
+#[test]
+fn a_page_has_spreads_notes_and_memory() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("page.html");
+    let plot = path.display().to_string();
+    let engines = ["-e", "list", "-e", "optimistic:capacity=16", "-w", "last:0", "-w", "last:8"];
+    let rest = ["-w", "reverse:1024", "-w", "unexpected:1024", "--plot", &plot];
+    assert!(bench(&[&QUICK[..], &engines, &rest].concat()).status.success());
+    let page = fs::read_to_string(path).unwrap();
+    let bars = page.matches("class=\"spread e0\"").count();
+    assert_eq!(bars, 1, "one path has the spreads of a line");
+    for told in [
+        "≈ in its place",
+        "–",
+        "<h2>Post + arrival</h2>",
+        "<h2>Entries examined</h2>",
+        "<h2>Memory at most</h2>",
+        "<td class=\"best\">*",
+        " KiB</td>",
+        "<b>Full</b>: optimistic:capacity=16 on reverse:1024",
+        "<b>list</b>: ",
+        "<p>Reference: ",
+    ] {
+        assert!(page.contains(told), "no {told} in {page}");
+    }
+    assert_eq!(page.matches("<small>").count(), page.matches("</small>").count());
+}
+
 #[test]
 fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
     for (arguments, told) in [
@@ -186,6 +234,7 @@ fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
         (["-e", "lost"], "there is no engine `lost`"),
         (["--budget", "0"], "give seconds, 0.001 at least"),
         (["--entries", "1"], "1 is not in 1000..=16000000"),
+        (["-e", "none"], "`none` is no engine, but no matching at all"),
     ] {
         let output = bench(&arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -222,6 +271,11 @@ fn single_calls_have_percentiles() {
     assert!(of("p50_ns") <= of("p99_ns") && of("p99_ns") <= of("p9999_ns") && of("p9999_ns") <= of("max_ns"));
     let page = bench(&arguments);
     assert!(text(&page.stdout).contains("the rest is received in random order"));
+    assert!(text(&page.stdout).contains("once: the p99.99 of the first of the 3 times alone"));
+    let long = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
+    let page = bench(&["--latency", "--entries", "1000", "-e", long]);
+    let wide = text(&page.stdout).lines().find(|line| line.chars().count() > 80);
+    assert_eq!(wide, None);
 }
 
 /// The manual's page has every workload and every member of the JSON.
@@ -274,6 +328,11 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
     assert!(text(&output.stdout).contains("Do threads pay?"));
+    let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for legend in ["Work is what --work-ns asks for, and no result", "none is no engine: nothing is matched"]
+    {
+        assert!(said.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
+    }
     let rows = fs::read_to_string(csv).unwrap();
     assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
     assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
@@ -282,6 +341,8 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
     assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
     assert!(page.contains("published, other hardware: not comparable"));
+    assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
+    assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
 #[test]
@@ -293,6 +354,7 @@ fn an_engine_whose_table_is_full_has_no_rate() {
         assert!(output.status.success(), "{}", text(&output.stderr));
         let table = text(&output.stdout);
         assert!(!table.contains("WRONG") && table.contains("full"), "{table}");
+        assert!(!table.contains("none is no engine"), "{table}");
         let rates = json(&asked);
         let rates = rates["rates"].as_array().unwrap();
         let (full, measured): (Vec<_>, Vec<_>) = rates.iter().partition(|rate| rate["engine"] == engine);
@@ -465,6 +527,10 @@ fn options_go_with_what_they_are_for() {
         &["--gpu", "-e", "list"],
         &["--from", "x.json"],
         &["--gpu", "--from", "x.json", "--card", "0"],
+        // What is required could not be given beside what is.
+        &["--offload", "--threads", "2"],
+        &["--message-rate", "--entries", "2000"],
+        &["--message-rate", "--budget", "2"],
     ] {
         let output = bench(wrong);
         assert_eq!(output.status.code(), Some(2), "{wrong:?}: {}", text(&output.stderr));

@@ -60,6 +60,10 @@ fn every_engine_is_checked_unless_some_are_named() {
     }
     let output = matchpoint(&["check", "bins:n=3", "--streams=1", "--events=100", "--deep=0"]);
     assert!(stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == 2);
+    let output = matchpoint(&["check", "all", "bins:n=3", "--streams=1", "--events=10", "--deep=0"]);
+    assert!(
+        stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == REGISTRY.len() + 2
+    );
 }
 
 /// Hours of streams: who waits for them in a job's log sees that they go on.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use matchpoint::engines::REGISTRY;
 use matchpoint_trace::native::{Settings, Writer, file_name};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
@@ -232,6 +233,18 @@ fn a_trace_of_no_messages_is_no_run_that_needs_none() {
         hung.starts_with("Cannot tell: the trace has no message") && hung.contains("would decide."),
         "{hung}"
     );
+}
+
+#[test]
+fn all_engines_are_played_behind_those_that_are_named() {
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../traces/lulesh-8").display().to_string();
+    let of =
+        ["trace", &trace, "-m", "blue-waters", "--phases", "1", "-e", "all", "-e", "bins:n=3", "-e", "bins"];
+    let predicted = json(&of);
+    let names = predicted["engines"].as_array().unwrap().iter().map(|row| row["engine"].as_str().unwrap());
+    let ours: Vec<&str> = names.filter(|name| *name != "MPI library").collect();
+    assert_eq!(ours[..2], ["bins:n=3", "bins"]);
+    assert_eq!(ours.len(), REGISTRY.len() + 1, "each once: {ours:?}");
 }
 
 /// The order of arrivals is that of the machine's network, if its file tells of it.

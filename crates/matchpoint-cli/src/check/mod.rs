@@ -14,7 +14,7 @@ use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
 
 use self::apart::Trail;
 use self::tell::{Finding, Findings};
-use crate::cli::Check;
+use crate::cli::{ALL, Check, engines_meant};
 use crate::failure::Failure;
 use crate::format::{count, counted};
 use crate::lines::Lines;
@@ -114,8 +114,7 @@ fn suspects(arguments: &Check) -> Result<Vec<Suspect>, Failure> {
 }
 
 fn of_registry(named: &[String]) -> Result<Vec<Suspect>, Failure> {
-    let all = || engines::REGISTRY.iter().map(|spec| spec.name.to_owned()).collect();
-    let names: Vec<String> = if named.is_empty() { all() } else { named.to_vec() };
+    let names = if named.is_empty() { engines_meant(&[ALL.to_owned()]) } else { engines_meant(named) };
     let suspect = |name: String| {
         engines::create(&name).map_err(|error| Failure::Message(error.to_string()))?;
         let called = name.clone();

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use matchpoint::engines::REGISTRY;
 use matchpoint_replay::{Arrivals, LogGp, Options};
 use matchpoint_trace::Description;
 
+use super::{ALL, engine_or_all, engines_meant};
 use crate::verdict::stand_in;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -73,17 +73,13 @@ impl Analyze {
     /// The engines, the first first: that which stands for the trace's library, if none is named. `all` stands for every
     /// engine of the registry that is not named.
     fn named(&self, library: Option<&str>) -> Vec<String> {
-        let mut names = super::each_once(&self.engines);
-        names.retain(|name| name != ALL);
-        if names.is_empty() {
-            names.push(stand_in(library).to_owned());
-        }
+        let is_named = self.engines.iter().any(|name| name != ALL);
+        let mut names = if is_named { Vec::new() } else { vec![stand_in(library).to_owned()] };
+        names.extend(self.engines.iter().cloned());
         if self.wants_all() {
-            let named = names.clone();
-            let missing = REGISTRY.iter().filter(|spec| !named.iter().any(|name| name == spec.name));
-            names.extend(missing.map(|spec| spec.name.to_owned()));
+            names.push(ALL.to_owned());
         }
-        names
+        engines_meant(&names)
     }
 
     /// Whether there are engines that nobody asked for by name.
@@ -92,16 +88,10 @@ impl Analyze {
     }
 }
 
-/// Every engine with its defaults.
-const ALL: &str = "all";
-
-fn engine_or_all(name: &str) -> Result<String, String> {
-    if name == ALL { Ok(name.to_owned()) } else { super::engine_name(name) }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use matchpoint::engines::REGISTRY;
 
     use super::*;
 

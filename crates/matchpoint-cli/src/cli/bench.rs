@@ -7,7 +7,8 @@ use clap::Args;
 
 use matchpoint_bench::rate::NO_MATCHING;
 
-use super::engine_name;
+use super::engine_or_all;
+use crate::bench::usual;
 
 const EXAMPLES: &str = "Examples:
   matchpoint bench
@@ -27,7 +28,7 @@ const EXAMPLES: &str = "Examples:
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
 
-/// The examples, and the workloads there are.
+/// The examples, the workloads there are, and the engines that are measured unless others are named.
 pub(super) fn help() -> String {
     let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
     for workload in matchpoint_bench::workloads::WORKLOADS {
@@ -35,13 +36,24 @@ pub(super) fn help() -> String {
         help +=
             &format!("  {:<18}  {}\n{:22}N is {}\n", workload.name, workload.summary, "", sizes.join(", "));
     }
-    help + "  trace:PATH          what every rank of a trace did"
+    help + "  trace:PATH          what every rank of a trace did\n\n" + usual::help().trim_end()
 }
+
+// What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is
+// required could not be given beside what is, and the option would be ignored.
+const BESIDE_CALLERS: [&str; 5] = ["latency", "message_rate", "offload", "gpu", "workloads"];
+const BESIDE_GPU: [&str; 4] = ["latency", "message_rate", "callers", "offload"];
+const BESIDE_LATENCY: [&str; 5] = ["message_rate", "callers", "offload", "gpu", "workloads"];
+const BESIDE_OFFLOAD: [&str; 5] = ["latency", "message_rate", "callers", "gpu", "workloads"];
+const BESIDE_RATE: [&str; 5] = ["latency", "callers", "offload", "gpu", "workloads"];
+const BESIDE_REPEATED: [&str; 3] = ["latency", "gpu", "workloads"];
+const BESIDE_SEQUENCES: [&str; 4] = ["latency", "callers", "gpu", "workloads"];
 
 /// `matchpoint bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// An engine, as name:key=value,… (repeat for several) [default: all of the processor]
+    /// An engine, as name:key=value,… (repeat for several); `all` is every other one of the processor; with --message-rate
+    /// `none` is no matching at all [default: below]
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_none)]
     pub engines: Vec<String>,
 
@@ -69,7 +81,8 @@ pub struct Bench {
 
     /// With --callers: one more thread hands in batches of N messages, for receives that the callers post; the rate, and what a
     /// post costs while a batch is under way
-    #[arg(long, value_name = "N", requires = "callers", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "N", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
+        value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub batches: Option<u32>,
 
     /// What an application's thread pays for each post and each completion where another thread matches
@@ -83,63 +96,73 @@ pub struct Bench {
     pub gpu: bool,
 
     /// With --gpu: the number of the card, from 0
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu")]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "gpu", conflicts_with_all = BESIDE_GPU)]
     pub card: usize,
 
     /// With --gpu: tell what an earlier run of it wrote to this file as JSON, and measure nothing
-    #[arg(long, value_name = "FILE", requires = "gpu", conflicts_with_all = ["card", "json", "workloads"])]
+    #[arg(long, value_name = "FILE", requires = "gpu",
+        conflicts_with_all = ["card", "json", "workloads", "latency", "message_rate", "callers", "offload"])]
     pub from: Option<PathBuf>,
 
     /// With --callers: a concurrent engine, as locked:engine=NAME, sharded:shards=N,engine=NAME or split:engine=NAME (repeat for several)
-    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", value_parser = concurrent_name)]
+    /// [default: below]
+    #[arg(long = "concurrent", value_name = "NAME", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
+        value_parser = concurrent_name)]
     pub concurrent: Vec<String>,
 
     /// With --offload: KiB that the matching thread may hold before the application falls back
-    #[arg(long, value_name = "KIB", requires = "offload", default_value_t = matchpoint::offload::BUDGET_KIB)]
+    #[arg(long, value_name = "KIB", requires = "offload", conflicts_with_all = BESIDE_OFFLOAD,
+        default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
     /// With --message-rate: threads, of engines that have several
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
-        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(1..=64))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages handed in at once
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(1..=65536))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub windows: Vec<u32>,
 
-    /// With --message-rate: protocol work for each message, in nanoseconds
+    /// With --message-rate: protocol work that is put upon each message, in nanoseconds: asked for, not measured
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", conflicts_with = "workloads", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub work_ns: Vec<u32>,
 
     /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
-    #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences",
+        conflicts_with_all = BESIDE_SEQUENCES, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: u32,
 
     /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each, or
     /// batches
-    #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated",
+        conflicts_with_all = BESIDE_REPEATED, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub repeats: u32,
 
     /// With --message-rate, --offload and --callers: repetitions, of which the median counts
-    #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated",
+        conflicts_with_all = BESIDE_REPEATED, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
 
     /// With --message-rate and --offload: receives that stand in front and match nothing, for long queues and cold caches
-    #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences", value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences",
+        conflicts_with_all = BESIDE_SEQUENCES, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
     pub depth: u32,
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file
-    #[arg(long, value_name = "FILE", requires = "tabled")]
+    #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
     /// With --latency: how many entries queues grow to
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency", value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency",
+        conflicts_with_all = BESIDE_LATENCY, value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
     pub entries: u32,
 
-    /// Seconds that one engine may spend on one workload before it is given up
-    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds)]
+    /// Seconds that one engine may spend on one workload, or with --latency on one stage, before it is given up
+    #[arg(long, value_name = "SECONDS", default_value = "0.4", value_parser = seconds,
+        conflicts_with_all = ["message_rate", "callers", "offload", "gpu"])]
     pub budget: Duration,
 
     /// Write the results as JSON to this file (- is standard output, instead of the tables)
@@ -152,7 +175,7 @@ pub struct Bench {
 }
 
 fn engine_or_none(name: &str) -> Result<String, String> {
-    if name == NO_MATCHING { Ok(name.to_owned()) } else { engine_name(name) }
+    if name == NO_MATCHING { Ok(name.to_owned()) } else { engine_or_all(name) }
 }
 
 fn concurrent_name(name: &str) -> Result<String, String> {
@@ -180,3 +203,78 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// A shorter budget measures nothing.
 const LEAST_BUDGET: Duration = Duration::from_millis(1);
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        _bench: Bench,
+    }
+
+    fn is_understood(words: &[&str]) -> bool {
+        Command::try_parse_from(["bench"].iter().chain(words)).is_ok()
+    }
+
+    /// What is measured.
+    const KINDS: [(&str, &[&str]); 6] = [
+        ("workloads", &["-w", "last"]),
+        ("latency", &["--latency"]),
+        ("rate", &["--message-rate"]),
+        ("callers", &["--callers", "2"]),
+        ("offload", &["--offload"]),
+        ("gpu", &["--gpu"]),
+    ];
+
+    /// Options, and what they are for.
+    const OPTIONS: [(&[&str], &[&str]); 19] = [
+        (&["--cold"], &["workloads", "rate"]),
+        (&["--batches", "3"], &["callers"]),
+        (&["--card", "1"], &["gpu"]),
+        (&["--from", "x.json"], &["gpu"]),
+        (&["--concurrent", "locked:engine=list"], &["callers"]),
+        (&["--budget-kib", "3"], &["offload"]),
+        (&["--threads", "2"], &["rate"]),
+        (&["--windows", "3"], &["rate"]),
+        (&["--work-ns", "3"], &["rate"]),
+        (&["--messages", "3"], &["rate", "offload"]),
+        (&["--depth", "3"], &["rate", "offload"]),
+        (&["--repeats", "3"], &["rate", "callers", "offload"]),
+        (&["--repetitions", "3"], &["rate", "callers", "offload"]),
+        (&["--csv", "x.csv"], &["rate", "gpu"]),
+        (&["--plot", "x.svg"], &["workloads", "rate", "gpu"]),
+        (&["--entries", "3000"], &["latency"]),
+        (&["--budget", "3"], &["workloads", "latency"]),
+        // Of callers it is told what to say in its place, once all is understood.
+        (&["-e", "list"], &["workloads", "latency", "rate", "callers", "offload"]),
+        (&["--json", "x.json"], &["workloads", "latency", "rate", "callers", "offload", "gpu"]),
+    ];
+
+    #[test]
+    fn an_option_without_what_it_is_for_is_an_error() {
+        for (option, kinds) in OPTIONS {
+            for (kind, words) in KINDS {
+                let is_for = kinds.contains(&kind);
+                assert_eq!(is_understood(&[words, option].concat()), is_for, "{words:?} {option:?}");
+            }
+            assert_eq!(is_understood(option), kinds.contains(&"workloads"), "{option:?}");
+        }
+    }
+
+    #[test]
+    fn two_things_are_not_measured_at_once() {
+        for (one, first) in KINDS {
+            for (other, second) in KINDS {
+                // A card is given traces, which are workloads.
+                let may = matches!((one, other), ("workloads", "gpu") | ("gpu", "workloads"));
+                if one != other {
+                    assert_eq!(is_understood(&[first, second].concat()), may, "{one} {other}");
+                }
+            }
+        }
+    }
+}

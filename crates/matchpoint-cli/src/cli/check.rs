@@ -20,7 +20,7 @@ nothing to check: no such engine, no such library, a wrong option.";
 /// `matchpoint check`.
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Engines, as name:key=value,…: every engine with its defaults if none is named. With --library: names that the
+    /// Engines, as name:key=value,…: every engine with its defaults if none is named, or `all` is. With --library: names that the
     /// library understands
     #[arg(value_name = "ENGINE")]
     pub engines: Vec<String>,

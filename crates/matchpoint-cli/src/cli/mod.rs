@@ -104,6 +104,25 @@ pub fn each_once(names: &[String]) -> Vec<String> {
     names.iter().enumerate().filter(is_first).map(|(_, name)| name.clone()).collect()
 }
 
+/// Among the names of engines every one of the registry that is not named, with its defaults.
+pub const ALL: &str = "all";
+
+/// Engines that are named, each once, and where `all` is among them the others behind them.
+pub fn engines_meant(named: &[String]) -> Vec<String> {
+    let mut names = each_once(named);
+    let wants_all = names.iter().any(|name| name == ALL);
+    names.retain(|name| name != ALL);
+    if wants_all {
+        let missing = REGISTRY.iter().map(|spec| spec.name.to_owned()).filter(|name| !named.contains(name));
+        names.extend(missing);
+    }
+    names
+}
+
+fn engine_or_all(name: &str) -> Result<String, String> {
+    if name == ALL { Ok(name.to_owned()) } else { engine_name(name) }
+}
+
 fn engine_name(name: &str) -> Result<String, String> {
     matchpoint::engines::create(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
@@ -116,4 +135,22 @@ fn engine_of_processor(name: &str) -> Result<String, String> {
         return Err(format!("the processes of a job have no {bare}: it is an engine of a graphics card"));
     }
     engine_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_those_that_are_not_named_behind_those_that_are() {
+        let of =
+            |names: &[&str]| engines_meant(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        assert_eq!(of(&["bins", "list", "bins"]), ["bins", "list"]);
+        assert_eq!(of(&[]), [""; 0]);
+        let all = of(&["all"]);
+        assert!(all.iter().eq(REGISTRY.iter().map(|spec| spec.name)));
+        let named = of(&["all", "hybrid", "bins:n=3", "all"]);
+        assert_eq!(named[..2], ["hybrid", "bins:n=3"]);
+        assert_eq!(named.len(), all.len() + 1);
+    }
 }

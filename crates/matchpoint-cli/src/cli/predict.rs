@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use matchpoint_model::SearchOrder;
 use matchpoint_replay::{Arrivals, LogGp};
 
-use super::engine_name;
+use super::engine_or_all;
 use super::size::seconds;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -207,8 +207,8 @@ pub struct PredictTrace {
     #[arg(value_name = "TRACE")]
     pub trace: PathBuf,
 
-    /// An engine, as name:key=value,… (repeat for several); the first is the one that the times are of
-    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_name, default_values = ["list", "hybrid"])]
+    /// An engine, as name:key=value,… (repeat for several); `all` is every other one; the first is the one that the times are of
+    #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all, default_values = ["list", "hybrid"])]
     pub engines: Vec<String>,
 
     /// In how many phases of equal time the run is cut, from its first message to its last

@@ -16,7 +16,7 @@ use super::engines;
 use super::place::Place;
 use super::predicted::{EngineRow, LIBRARY, Predicted, Row};
 use crate::analyze::{open, stop_on_interrupt};
-use crate::cli::PredictTrace;
+use crate::cli::{PredictTrace, engines_meant};
 use crate::derived::{between, ratio};
 use crate::doubt::{Doubt, gaps};
 use crate::failure::Failure;
@@ -48,7 +48,7 @@ fn measure(
 ) -> Result<(Measurements, Vec<PhaseTraffic>), Failure> {
     let trace = open(&arguments.trace)?;
     let options = Options {
-        engines: arguments.engines.clone(),
+        engines: engines_meant(&arguments.engines),
         sampled: false,
         arrivals: arguments.arrivals,
         loggp: arguments.loggp.or_else(|| network(&place.machine)).unwrap_or_default(),
@@ -241,7 +241,7 @@ impl Traced<'_> {
     /// The memory of every engine on so many processes that all had messages from one another.
     fn elsewhere(&self, processes: NonZeroU32) -> Result<Vec<EngineRow>, Failure> {
         let of = |name: &String| engines::memory(name, processes, self.place.per_node(processes.get()));
-        self.arguments.engines.iter().map(of).collect()
+        engines_meant(&self.arguments.engines).iter().map(of).collect()
     }
 
     fn notes(&self) -> Vec<String> {

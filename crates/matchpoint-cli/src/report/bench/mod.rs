@@ -5,6 +5,7 @@ pub mod gpu;
 pub mod json;
 pub mod plot;
 pub mod rate;
+mod standing;
 mod tables;
 pub mod terminal;
 pub mod threads;

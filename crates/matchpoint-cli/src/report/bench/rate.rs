@@ -1,13 +1,14 @@
 //! The message-rate benchmark in tables: for readers, for spreadsheets, for machines.
 
+pub(super) mod notes;
+
 use std::io::{self, Write};
 
 use csv::Writer;
-use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates, Scenario, published};
+use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
-use super::tables::substitute;
 use crate::format::{digits, in_place};
 use crate::report::terminal::layout::Page;
 
@@ -15,46 +16,29 @@ use crate::report::terminal::layout::Page;
 pub fn terminal(rates: &Rates, width: usize) -> String {
     let mut page = Page::of_width(width);
     for (window, work_ns) in charts(rates) {
-        page.heading(&format!(
-            "Million messages per second, window {window}, {work_ns} ns of protocol work each (p25–p75)"
-        ));
+        page.heading(&format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
         let header: Vec<&str> = ["engine"]
             .into_iter()
             .chain(rates.options.scenarios.iter().map(|scenario| scenario.title()))
             .collect();
         page.wide_table(&header, &table(rates, window, work_ns, text));
     }
-    compare(rates, &mut page);
-    let counts = |rate: &Rate| rate.counted.iter().any(|(_, count)| *count > 0.0);
-    if rates.rates.iter().any(counts) {
-        page.heading("What engines count, for each message");
+    page.footnote(&notes::legend(rates));
+    let paid = notes::paid(rates);
+    if !paid.is_empty() {
+        page.heading(notes::PAID);
+        page.wide_table(&notes::paid_header(rates), &paid);
+        page.footnote(notes::PAID_LEGEND);
     }
-    for rate in &rates.rates {
-        let counted: Vec<String> = rate
-            .counted
-            .iter()
-            .filter(|(_, count)| *count > 0.0)
-            .map(|(name, count)| format!("{name} {}", digits(*count)))
-            .collect();
-        if !counted.is_empty() {
-            let what = format!(
-                "{}, {}, window {}, work {} ns",
-                label(rate),
-                rate.scenario.title(),
-                rate.window,
-                rate.work_ns
-            );
-            page.item(&what, &counted.join(", "));
-        }
+    let counted = notes::counted(rates);
+    if !counted.is_empty() {
+        page.heading(notes::COUNTED);
     }
-    let mut told: Vec<String> = Vec::new();
-    for rate in &rates.rates {
-        if let Some(sentence) = substitute(&rate.engine, rate.substitute.as_deref()) {
-            if !told.contains(&sentence) {
-                page.item("Substitute", &format!("{sentence}."));
-                told.push(sentence);
-            }
-        }
+    for (what, counts) in counted {
+        page.item(&what, &counts);
+    }
+    for sentence in notes::substitutes(rates) {
+        page.item("Substitute", &format!("{sentence}."));
     }
     page.heading("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
     let rows: Vec<Vec<String>> = published::LINES
@@ -66,68 +50,8 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
         .chain(published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]))
         .collect();
     page.wide_table(&["", "million messages per second (threads)"], &rows);
-    page.item(
-        "Here",
-        &format!(
-            "{} processors; {} messages in a sequence{}, {} sequences in a repetition, {} repetitions, {} receives in \
-             front{}. Receives are posted before the time begins; it ends when the last message is delivered.",
-            rates.processors,
-            rates.options.messages,
-            if rates.options.windows.iter().any(|&window| rates.options.messages_in(window) > rates.options.messages) {
-                ", as many times that as fit into a window"
-            } else {
-                ""
-            },
-            rates.options.repeats,
-            rates.options.repetitions,
-            rates.options.depth,
-            if rates.options.cold { ", caches flushed before messages arrive" } else { "" },
-        ),
-    );
+    page.item("Here", &notes::here(rates));
     page.into_text()
-}
-
-/// Whether threads pay: the best that several made of the best that one made.
-fn compare(rates: &Rates, page: &mut Page) {
-    let rows: Vec<Vec<String>> = charts(rates)
-        .into_iter()
-        .map(|(window, work_ns)| {
-            let cells = rates.options.scenarios.iter().map(|&scenario| {
-                let here = rates.rates.iter().filter(|rate| {
-                    (rate.window, rate.work_ns, rate.scenario) == (window, work_ns, scenario)
-                        && rate.full.is_none()
-                        && rate.wrong.is_none()
-                });
-                paid(here)
-            });
-            [format!("window {window}, {work_ns} ns")].into_iter().chain(cells).collect()
-        })
-        .collect();
-    if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) {
-        return;
-    }
-    page.heading("Do threads pay? The best rate of several ÷ the best of one (threads)");
-    let header = [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title()));
-    page.wide_table(&header.collect::<Vec<_>>(), &rows);
-    page.footnote("Above 1 they do; ≈: the spreads overlap, so that neither is faster.");
-}
-
-/// That of one scenario, if there is something to compare.
-fn paid<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
-    let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
-    for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
-        let best = match rate.threads {
-            Some(2..) => &mut several,
-            _ => &mut alone,
-        };
-        if best.is_none_or(|best| best.median < rate.median) {
-            *best = Some(rate);
-        }
-    }
-    let (Some(several), Some(alone)) = (several, alone) else { return String::new() };
-    let overlap = several.p25 <= alone.p75 && alone.p25 <= several.p75;
-    let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
-    format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
 }
 
 /// An engine, who matched in its place, and its threads.
@@ -164,12 +88,19 @@ fn table(rates: &Rates, window: usize, work_ns: u32, text: fn(&Rate) -> String) 
 }
 
 fn text(rate: &Rate) -> String {
-    match rate {
-        Rate { wrong: Some(_), .. } => return "WRONG".to_owned(),
-        Rate { full: Some(_), .. } => return "full".to_owned(),
-        _ => {}
+    match without(rate) {
+        Some(why) => why.to_owned(),
+        None => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
     }
-    format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75))
+}
+
+/// What stands in the place of figures, if there are none.
+pub(super) fn without(rate: &Rate) -> Option<&'static str> {
+    match rate {
+        Rate { wrong: Some(_), .. } => Some("WRONG"),
+        Rate { full: Some(_), .. } => Some("full"),
+        _ => None,
+    }
 }
 
 /// Writes a row for each engine in each scenario.
@@ -290,43 +221,4 @@ fn rate(rate: &Rate) -> Value {
         value["wrong"] = json!(wrong);
     }
     value
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn rate(engine: &str, threads: Option<usize>, median: f64) -> Rate {
-        Rate {
-            window: 128,
-            messages: 100,
-            work_ns: 0,
-            scenario: Scenario::NoConflict,
-            engine: engine.to_owned(),
-            substitute: None,
-            threads,
-            median,
-            p25: median - 1.0,
-            p75: median + 1.0,
-            samples: 9,
-            counted: Vec::new(),
-            full: None,
-            wrong: None,
-        }
-    }
-
-    /// Two threads of an engine that are no faster than its one do not pay, however slow the others are.
-    #[test]
-    fn several_threads_are_compared_with_the_best_that_one_makes() {
-        let mut rates = vec![
-            rate(NO_MATCHING, None, 500.0),
-            rate("list", None, 100.0),
-            rate("parallel", Some(1), 200.0),
-            rate("parallel", Some(2), 150.0),
-        ];
-        assert_eq!(paid(rates.iter()), "0.750 (2)");
-        rates.push(rate("parallel", Some(4), 400.0));
-        assert_eq!(paid(rates.iter()), "2.00 (4)");
-        assert_eq!(paid(rates[..3].iter()), "", "nobody has several");
-    }
 }

@@ -2,6 +2,7 @@
 
 use matchpoint_bench::{Cell, Outcome, Results};
 
+use super::standing::figures;
 use crate::format::{bytes, digits, in_place};
 
 /// The cells of one workload, engine by engine.
@@ -9,23 +10,59 @@ pub fn rows(results: &Results) -> Vec<&[Cell]> {
     results.cells.chunks(results.engines.len().max(1)).collect()
 }
 
-/// The best of a row: the least median.
-pub fn best(row: &[Cell]) -> Option<f64> {
-    row.iter().filter_map(|cell| cell.outcome.ns()).min_by(f64::total_cmp)
-}
-
-/// A cell of the table of times.
-pub fn time(cell: &Cell, best: Option<f64>) -> String {
+/// A cell of the table of times, without the mark.
+pub fn time(cell: &Cell) -> String {
     match &cell.outcome {
-        Outcome::Measured(figures) => {
-            let mark = if best == Some(figures.ns_median) { "*" } else { "" };
-            format!("{mark}{}", digits(figures.ns_median))
-        }
+        Outcome::Measured(figures) => digits(figures.ns_median),
         Outcome::TooSlow { above_ns, .. } => format!("> {}", digits(*above_ns)),
         Outcome::Differs(_) => "differs".to_owned(),
         Outcome::Full(_) => "full".to_owned(),
         Outcome::Wrong(_) => "WRONG".to_owned(),
     }
+}
+
+/// Of a time the quarters of its repetitions.
+pub fn spread(cell: &Cell) -> Option<String> {
+    let figures = figures(cell)?;
+    Some(format!("{}–{}", digits(figures.ns_p25), digits(figures.ns_p75)))
+}
+
+/// Entries examined.
+pub fn attempts(cell: &Cell) -> String {
+    cell.attempts_mean.map_or_else(|| NOTHING.to_owned(), digits)
+}
+
+/// Posts and arrivals, where they can be timed apart.
+pub fn split(cell: &Cell) -> Option<String> {
+    let (post, arrive) = figures(cell)?.split?;
+    Some(format!("{} + {}", digits(post), digits(arrive)))
+}
+
+/// Rows whose messages were unexpected: a library waits in the post only.
+pub fn with_halves<'a>(rows: &[&'a [Cell]]) -> Vec<&'a [Cell]> {
+    rows.iter().copied().filter(|row| row.iter().any(|cell| split(cell).is_some())).collect()
+}
+
+/// What a cell without a figure has.
+pub const NOTHING: &str = "·";
+
+/// Cells without figures, or without all of them: which, and why.
+pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
+    let told = |cell: &Cell| {
+        let at = format!("{} on {}", cell.engine, label(cell));
+        match &cell.outcome {
+            Outcome::TooSlow { why, .. } => {
+                Some(("Given up", format!("{at}: {why}; --budget gives it longer.")))
+            }
+            Outcome::Differs(what) => {
+                Some(("Differs", format!("{at}: {what}, which its order, or what it demands, permits.")))
+            }
+            Outcome::Full(when) => Some(("Full", format!("{at}: its table, {when}."))),
+            Outcome::Wrong(what) => Some(("WRONG", format!("{at}: {what}."))),
+            Outcome::Measured(_) => None,
+        }
+    };
+    results.cells.iter().filter_map(told).collect()
 }
 
 /// The leanest of a row: the least memory of those that did all of the workload.
@@ -79,31 +116,6 @@ pub fn substitutes(results: &Results) -> Vec<String> {
 /// Who matched in the place of an engine, if anybody did.
 pub fn substitute(engine: &str, substitute: Option<&str>) -> Option<String> {
     Some(format!("`{}` matched in the place of `{engine}`", substitute?))
-}
-
-/// Of each engine, the workload on which it is furthest behind the best, in words.
-pub fn losses(results: &Results) -> Vec<(String, String)> {
-    let rows = rows(results);
-    names(results).into_iter().enumerate().map(|(at, name)| (name, loss(&rows, at))).collect()
-}
-
-fn loss(rows: &[&[Cell]], engine: usize) -> String {
-    let behind = rows.iter().filter_map(|row| {
-        let (cell, best) = (row.get(engine)?, best(row)?);
-        let (above, ns) = match &cell.outcome {
-            Outcome::Measured(figures) => ("", figures.ns_median),
-            Outcome::TooSlow { above_ns, .. } => ("more than ", *above_ns),
-            Outcome::Wrong(_) | Outcome::Differs(_) | Outcome::Full(_) => return None,
-        };
-        Some((ns / best, above, label(cell)))
-    });
-    match behind.max_by(|one, other| one.0.total_cmp(&other.0)) {
-        Some((ratio, above, workload)) if ratio > 1.0 => {
-            format!("{above}{} times the best on {workload}", digits(ratio))
-        }
-        Some(_) => "nowhere: it is the best on every workload here".to_owned(),
-        None => "no figures".to_owned(),
-    }
 }
 
 /// A workload and its size.

@@ -3,7 +3,8 @@
 use matchpoint_bench::latency::{Latencies, Percentiles};
 use matchpoint_bench::{Cell, Outcome, Results};
 
-use super::tables::{self, best, rows, time};
+use super::standing::{self, Standing, best};
+use super::tables::{self, NOTHING, attempts, rows, time};
 use crate::format::{count, digits, duration_ns, in_place};
 use crate::report::terminal::layout::Page;
 
@@ -11,19 +12,21 @@ use crate::report::terminal::layout::Page;
 pub fn render(results: &Results, width: usize) -> String {
     let mut page = Page::of_width(width);
     page.heading(if results.is_cold {
-        "Nanoseconds per matched message, each call from cold caches; * best of its row"
+        "Nanoseconds per matched message, each call from cold caches"
     } else {
-        "Nanoseconds per matched message (a post and an arrival); * best of its row"
+        "Nanoseconds per matched message (a post and an arrival)"
     });
     let rows = rows(results);
-    let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| time(cell, best(row)))).collect();
+    let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| marked(cell, row))).collect();
     table(&mut page, results, &times);
+    page.footnote(standing::LEGEND);
     page.heading("Their spread: of these medians the quarters of the repetitions, p25–p75");
-    let spreads: Vec<_> = rows.iter().map(|row| labelled(row, spread)).collect();
+    let spreads: Vec<_> =
+        rows.iter().map(|row| labelled(row, |cell| or_nothing(tables::spread(cell)))).collect();
     table(&mut page, results, &spreads);
     if results.engines.len() > 1 {
         page.heading("Times the best of the row");
-        let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, best(row)))).collect();
+        let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, row))).collect();
         table(&mut page, results, &ratios);
     }
     split(results, &rows, &mut page);
@@ -37,7 +40,9 @@ pub fn render(results: &Results, width: usize) -> String {
     if results.engines.len() > 1 {
         losses(results, &mut page);
     }
-    unfinished(results, &mut page);
+    for (what, text) in tables::unfinished(results) {
+        page.item(what, &text);
+    }
     for sentence in tables::substitutes(results) {
         page.item("Substitute", &format!("{sentence}."));
     }
@@ -51,11 +56,8 @@ fn table(page: &mut Page, results: &Results, rows: &[Vec<String>]) {
     page.wide_table(&header, rows);
 }
 
-fn spread(cell: &Cell) -> String {
-    match &cell.outcome {
-        Outcome::Measured(figures) => format!("{}–{}", digits(figures.ns_p25), digits(figures.ns_p75)),
-        _ => "·".to_owned(),
-    }
+fn or_nothing(text: Option<String>) -> String {
+    text.unwrap_or_else(|| NOTHING.to_owned())
 }
 
 fn labelled(row: &[Cell], text: impl Fn(&Cell) -> String) -> Vec<String> {
@@ -63,9 +65,18 @@ fn labelled(row: &[Cell], text: impl Fn(&Cell) -> String) -> Vec<String> {
     name.into_iter().chain(row.iter().map(text)).collect()
 }
 
-fn ratio(cell: &Cell, best: Option<f64>) -> String {
-    match (&cell.outcome, best) {
-        (Outcome::Measured(figures), Some(best)) => digits(figures.ns_median / best),
+/// A cell of the table of times.
+fn marked(cell: &Cell, row: &[Cell]) -> String {
+    format!("{}{}", Standing::of(cell, row).mark(), time(cell))
+}
+
+fn ratio(cell: &Cell, row: &[Cell]) -> String {
+    match (&cell.outcome, best(row).map(|best| best.ns_median)) {
+        (Outcome::Measured(figures), Some(best)) => {
+            let standing = Standing::of(cell, row);
+            let mark = if standing == Standing::Level { standing.mark() } else { "" };
+            format!("{mark}{}", digits(figures.ns_median / best))
+        }
         (Outcome::TooSlow { above_ns, .. }, Some(best)) => format!("> {}", digits(above_ns / best)),
         (Outcome::Full(_), _) => "full".to_owned(),
         (Outcome::Wrong(_), _) => "WRONG".to_owned(),
@@ -73,53 +84,20 @@ fn ratio(cell: &Cell, best: Option<f64>) -> String {
     }
 }
 
-fn attempts(cell: &Cell) -> String {
-    cell.attempts_mean.map_or_else(|| "·".to_owned(), digits)
-}
-
 fn losses(results: &Results, page: &mut Page) {
     page.heading("Where each engine loses");
-    for (engine, text) in tables::losses(results) {
+    for (engine, text) in standing::losses(results) {
         page.item(&engine, &text);
     }
     page.blank();
 }
 
-/// Rows whose messages were unexpected: a library waits in the post only.
 fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
-    let apart = |cell: &Cell| match &cell.outcome {
-        Outcome::Measured(figures) => figures.split,
-        _ => None,
-    };
-    let late = rows.iter().filter(|row| row.iter().any(|cell| apart(cell).is_some()));
-    let late: Vec<_> = late
-        .map(|row| {
-            labelled(row, |cell| match apart(cell) {
-                Some((post, arrive)) => format!("{} + {}", digits(post), digits(arrive)),
-                None => "·".to_owned(),
-            })
-        })
-        .collect();
+    let late = tables::with_halves(rows);
+    let halves = late.iter().map(|row| labelled(row, |cell| or_nothing(tables::split(cell))));
     if !late.is_empty() {
         page.heading("The same, post + arrival, where they can be timed apart");
-        table(page, results, &late);
-    }
-}
-
-fn unfinished(results: &Results, page: &mut Page) {
-    for cell in &results.cells {
-        let at = format!("{} on {}", cell.engine, tables::label(cell));
-        match &cell.outcome {
-            Outcome::TooSlow { why, .. } => {
-                page.item("Given up", &format!("{at}: {why}; --budget gives it longer."))
-            }
-            Outcome::Differs(what) => {
-                page.item("Differs", &format!("{at}: {what}, which its order, or what it demands, permits."))
-            }
-            Outcome::Full(when) => page.item("Full", &format!("{at}: its table, {when}.")),
-            Outcome::Wrong(what) => page.item("WRONG", &format!("{at}: {what}.")),
-            Outcome::Measured(_) => {}
-        }
+        table(page, results, &halves.collect::<Vec<_>>());
     }
 }
 
@@ -143,6 +121,11 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
     }
     rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
     page.wide_table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], &rows);
+    page.footnote(&format!(
+        "once: the p99.99 of the first of the {} times alone, with whatever interrupted it; the columns before it are of \
+         the shortest.",
+        latencies.repetitions
+    ));
     for engine in &latencies.engines {
         for stage in &engine.stages {
             let Some(why) = &stage.given_up else { continue };
@@ -154,11 +137,8 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
             page.item("Substitute", &format!("{sentence}."));
         }
     }
-    let clock = format!(
-        "two looks at the clock take {}; that is subtracted. \"Once\" is the p99.99 of the first time alone, with \
-         whatever interrupted it.",
-        duration_ns(latencies.clock_ns)
-    );
+    let clock =
+        format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns));
     page.item("Clock", &clock);
     page.into_text()
 }

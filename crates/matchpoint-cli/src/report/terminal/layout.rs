@@ -91,13 +91,18 @@ impl Page {
 
     /// A table: the first column to the left, the others to the right.
     pub fn table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        let widths = widths(header, rows);
+        let widths = widths(header, rows, self.width);
         let header: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
         let _ = writeln!(self.text, "{BOLD}{}{BOLD:#}", aligned(&header, &widths));
         for row in rows {
             // A name that is too long has a line of its own.
             if row[0].chars().count() > widths[0].max(LABEL - 2) {
-                let _ = writeln!(self.text, "{}", row[0]);
+                let name = if row[0].chars().count() > self.width {
+                    wrap(&row[0], self.width)
+                } else {
+                    vec![row[0].clone()]
+                };
+                name.iter().for_each(|line| self.text += &format!("{line}\n"));
                 let unnamed: Vec<String> =
                     [String::new()].into_iter().chain(row[1..].iter().cloned()).collect();
                 let _ = writeln!(self.text, "{}", aligned(&unnamed, &widths));
@@ -112,7 +117,7 @@ impl Page {
     /// A table whose columns, the first apart, are cut into as many tables as it takes to stay within the page: the
     /// first column begins each of them.
     pub fn wide_table(&mut self, header: &[&str], rows: &[Vec<String>]) {
-        let widths = widths(header, rows);
+        let widths = widths(header, rows, self.width);
         let first = widths.first().map_or(0, |&width| width.max(LABEL - 2));
         let mut from = 1;
         while from < header.len() {
@@ -133,7 +138,7 @@ impl Page {
     }
 }
 
-fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+fn widths(header: &[&str], rows: &[Vec<String>], page: usize) -> Vec<usize> {
     let of = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].chars().count()]).max().unwrap_or(0)
@@ -141,7 +146,7 @@ fn widths(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
     let mut widths: Vec<usize> = (0..header.len()).map(of).collect();
     let others: usize = widths[1..].iter().map(|width| width + 2).sum();
     let shortest = header[0].chars().count().max(LABEL - 2);
-    widths[0] = widths[0].min(WIDTH.saturating_sub(others).max(shortest));
+    widths[0] = widths[0].min(page.saturating_sub(others).max(shortest));
     widths
 }
 
@@ -156,18 +161,46 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
+/// Lines of at most so many columns. A word that is longer, as an engine's name with all its arguments, is cut behind commas.
 fn wrap(text: &str, width: usize) -> Vec<String> {
+    let columns = |text: &str| text.chars().count();
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
+        let parts = if columns(word) > width { word.split_inclusive(',').collect() } else { vec![word] };
+        for (at, part) in parts.into_iter().enumerate() {
+            let line = lines.last_mut().expect("there is always a line");
+            let gap = if at == 0 && !line.is_empty() { " " } else { "" };
+            if !line.is_empty() && columns(line) + columns(gap) + columns(part) > width {
+                lines.push(part.to_owned());
+            } else {
+                *line += gap;
+                *line += part;
             }
-            line.push_str(word);
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_whole_unless_they_are_longer_than_a_line() {
+        assert_eq!(wrap("one two, three", 9), ["one two,", "three"]);
+        assert_eq!(wrap("of name:a=1,b=2,c=3 again", 12), ["of name:a=1,", "b=2,c=3", "again"]);
+        assert_eq!(wrap("incomprehensible", 4), ["incomprehensible"]);
+    }
+
+    #[test]
+    fn a_name_beyond_the_page_is_cut_behind_commas() {
+        let name = "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32,threads=1,full=software";
+        let mut page = Page::of_width(60);
+        page.wide_table(&["", "calls"], &[vec![name.to_owned(), "7".to_owned()]]);
+        let text = page.into_text();
+        assert!(
+            text.lines().all(|line| anstream::adapter::strip_str(line).to_string().chars().count() <= 60)
+        );
+        assert_eq!(text.lines().skip(1).take(2).collect::<String>(), name);
+    }
 }

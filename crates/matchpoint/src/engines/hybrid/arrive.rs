@@ -35,10 +35,8 @@ impl<E: Effort> Hybrid<E> {
         let index = (spot.0 & self.table.mask) as usize;
         let Some(slot) = self.table.slots.get_mut(index) else { return self.arrive_general(message) };
         if slot.is_empty() {
-            if self.table.counts >> Kind::Waiting.shift() == 0 {
-                if !self.log.restart(self.arrivals) {
-                    return self.arrive_general(message);
-                }
+            if self.table.counts >> Kind::Waiting.shift() == 0 && !self.log.restart(self.arrivals) {
+                return self.arrive_general(message);
             }
             if !self.log.push(Ref::inline(spot)) {
                 return self.arrive_general(message);

@@ -31,7 +31,7 @@ pub(super) struct Scale {
 
 impl Scale {
     pub fn of(cells: &[Cell]) -> Self {
-        let times = cells.iter().filter_map(time).map(|(ns, _)| ns.max(0.1).log10());
+        let times = cells.iter().flat_map(drawn).map(|ns| ns.max(0.1).log10());
         let (low, high) =
             times.fold((f64::MAX, f64::MIN), |(low, high), power| (low.min(power), high.max(power)));
         if low > high {
@@ -53,6 +53,15 @@ fn time(cell: &Cell) -> Option<(f64, bool)> {
         Outcome::TooSlow { above_ns, .. } => Some((*above_ns, true)),
         Outcome::Differs(_) | Outcome::Full(_) | Outcome::Wrong(_) => None,
     }
+}
+
+/// All times of a cell that have to be in the chart: a spread goes beyond its median.
+fn drawn(cell: &Cell) -> impl Iterator<Item = f64> {
+    let spread = match &cell.outcome {
+        Outcome::Measured(figures) => Some([figures.ns_p25, figures.ns_p75]),
+        _ => None,
+    };
+    time(cell).map(|(ns, _)| ns).into_iter().chain(spread.into_iter().flatten())
 }
 
 /// Where sizes lie. A queue of no entries has a place too: one is added to each if there is one.
@@ -110,13 +119,21 @@ fn line(
     sizes: &Sizes,
     scale: &Scale,
 ) -> Option<(f64, f64)> {
+    let mut spreads = String::new();
     let points = rows.iter().filter_map(|row| {
         let cell = row.get(engine)?;
         let (ns, is_more) = time(cell)?;
+        if let Outcome::Measured(figures) = &cell.outcome {
+            let (slow, fast) = (scale.y(figures.ns_p75), scale.y(figures.ns_p25));
+            let _ = write!(spreads, "M{:.1} {slow:.1}V{fast:.1}", sizes.x(cell.n));
+        }
         Some((sizes.x(cell.n), scale.y(ns), is_more))
     });
     let points: Vec<(f64, f64, bool)> = points.collect();
     let class = engine % STYLES;
+    if !spreads.is_empty() {
+        let _ = write!(svg, "<path class=\"spread e{class}\" d=\"{spreads}\"/>");
+    }
     let mut path = String::new();
     for (x, y, is_more) in &points {
         if *is_more {

@@ -49,9 +49,10 @@ impl Frame {
 pub(super) fn grid(charts: &[String], (width, height): (usize, usize), label: &str, nothing: &str) -> String {
     let columns = COLUMNS.min(charts.len().max(1));
     let rows = charts.len().div_ceil(COLUMNS).max(1);
+    // Few charts are not drawn larger than many.
+    let across = width * columns;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\"><style>{STYLE}</style>",
-        width * columns,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {across} {}\" style=\"max-width:{across}px\" role=\"img\" aria-label=\"{}\"><style>{STYLE}</style>",
         height * rows,
         escape(label)
     );

@@ -77,6 +77,7 @@ fn beside_published(mut lines: Vec<Line>, figure: Figure) -> Vec<Line> {
                 points,
                 style: DASHED + at % 3,
                 is_level: true,
+                ..Line::default()
             }
         });
     let levels: Vec<Line> = levels.collect();

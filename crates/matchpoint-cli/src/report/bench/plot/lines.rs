@@ -19,10 +19,13 @@ const NAME: usize = 30;
 const APART: f64 = 30.0;
 
 /// A line: its name, its points, and its style.
+#[derive(Default)]
 pub(super) struct Line {
     pub name: String,
     /// The number, and the rate.
     pub points: Vec<(usize, f64)>,
+    /// From where to where rates spread at such a number.
+    pub spreads: Vec<(usize, f64, f64)>,
     pub style: usize,
     /// It has no points of its own: a value that was published, say.
     pub is_level: bool,
@@ -51,13 +54,19 @@ pub(super) fn grid(charts: &[Chart], label: &str) -> String {
 pub(super) fn add(lines: &mut Vec<Line>, name: String, point: (usize, f64)) {
     match lines.iter_mut().find(|line| line.name == name) {
         Some(line) => line.points.push(point),
-        None => lines.push(Line { name, points: vec![point], style: 0, is_level: false }),
+        None => lines.push(Line { name, points: vec![point], ..Line::default() }),
     }
 }
 
 impl Chart {
     fn points(&self) -> impl Iterator<Item = (usize, f64)> {
         self.lines.iter().flat_map(|line| line.points.iter().copied())
+    }
+
+    /// All rates that have to be in the chart: a spread goes beyond its points.
+    fn rates(&self) -> impl Iterator<Item = f64> {
+        let spreads = self.lines.iter().flat_map(|line| &line.spreads);
+        self.points().map(|point| point.1).chain(spreads.flat_map(|&(_, low, high)| [low, high]))
     }
 
     fn drawn(&self) -> String {
@@ -86,6 +95,16 @@ impl Line {
     /// Where it ends.
     fn draw(&self, svg: &mut String, numbers: &Numbers, rates: &Rates) -> (f64, f64) {
         let (mut path, mut end) = (String::new(), (FRAME.left, FRAME.bottom));
+        let strokes: String = self
+            .spreads
+            .iter()
+            .map(|&(number, low, high)| {
+                format!("M{:.1} {:.1}V{:.1}", numbers.x(number), rates.y(high), rates.y(low))
+            })
+            .collect();
+        if !strokes.is_empty() {
+            let _ = write!(svg, "<path class=\"spread e{}\" d=\"{strokes}\"/>", self.style);
+        }
         for &(number, rate) in &self.points {
             end = (numbers.x(number), rates.y(rate));
             let _ = write!(path, "{}{:.1} {:.1}", if path.is_empty() { "M" } else { "L" }, end.0, end.1);
@@ -133,9 +152,9 @@ struct Rates {
 
 impl Rates {
     fn of(chart: &Chart) -> Rates {
-        let most = chart.points().map(|point| point.1).fold(0.0, f64::max);
+        let most = chart.rates().fold(0.0, f64::max);
         if chart.has_log_rates {
-            let least = chart.points().map(|point| point.1).fold(most, f64::min);
+            let least = chart.rates().fold(most, f64::min);
             let power = |rate: f64| rate.max(1e-9).log10();
             let (low, high) = (power(least).floor(), power(most).ceil());
             return Rates { low, high: high.max(low + 1.0), step: None };
@@ -178,7 +197,7 @@ mod tests {
     use super::*;
 
     fn chart(points: &[(usize, f64)]) -> Chart {
-        let line = Line { name: "one".to_owned(), points: points.to_vec(), style: 0, is_level: false };
+        let line = Line { name: "one".to_owned(), points: points.to_vec(), ..Line::default() };
         Chart { lines: vec![line], ..Chart::default() }
     }
 

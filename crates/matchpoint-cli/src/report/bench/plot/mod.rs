@@ -1,5 +1,6 @@
 //! Time against size: one small chart per workload that was measured at several sizes, all on the same scale of time,
-//! both axes logarithmic. Engines are named at the ends of their lines.
+//! both axes logarithmic. Engines are named at the ends of their lines; a
+//! stroke through a point is its spread.
 
 mod chart;
 mod document;
@@ -7,19 +8,17 @@ mod frame;
 pub mod gpu;
 mod lines;
 mod names;
+mod page;
 mod place;
 pub mod rate;
 
-use std::fmt::Write;
 use std::path::Path;
 
 use matchpoint_bench::{Cell, Results};
 
-use super::tables::{best, label, losses, names, reference, rows, substitutes, time};
+use super::tables::{names, rows};
 use crate::format::digits;
-use crate::report::html::escape::escape;
 use chart::{HEIGHT, Scale, WIDTH, chart};
-use document::document;
 use frame::grid;
 
 const STYLE: &str = include_str!("style.css");
@@ -48,7 +47,7 @@ impl Form {
 pub fn render(results: &Results, load: Option<f64>, form: Form) -> String {
     match form {
         Form::Svg => svg(results),
-        Form::Html => page(results, load),
+        Form::Html => page::render(results, load),
     }
 }
 
@@ -94,50 +93,4 @@ fn svg(results: &Results) -> String {
     let drawn: Vec<String> = series.iter().map(|(name, rows)| chart(name, rows, &names, &scale)).collect();
     let label = "Time per matched message against size, both logarithmic";
     grid(&drawn, (WIDTH, HEIGHT), label, "No workload was measured at several sizes.")
-}
-
-fn page(results: &Results, load: Option<f64>) -> String {
-    let (mut losing, mut substituted) = (String::new(), String::new());
-    for (engine, text) in losses(results) {
-        let _ = write!(losing, "<li><b>{}</b>: {}</li>", escape(&engine), escape(&text));
-    }
-    for sentence in substitutes(results) {
-        let _ = writeln!(substituted, "<p>{}.</p>", escape(&sentence));
-    }
-    let caches = if results.is_cold { ", each call from cold caches" } else { "" };
-    let body = format!(
-        "<h1>What matching costs, engine by engine</h1>\n\
-         <p>Nanoseconds per matched message: one post and one arrival{caches}. Measured on {}.{}</p>\n{substituted}{}\n\
-         <h2>Every workload</h2>\n<div class=\"scroll\">{}</div>\n<h2>Where each engine loses</h2>\n<ul>{losing}</ul>\n\
-         <p>Reference: {}</p>",
-        escape(&matchpoint_replay::host::host()),
-        busy(load),
-        svg(results),
-        table(results),
-        escape(&reference(results)),
-    );
-    document("engines", &body)
-}
-
-fn table(results: &Results) -> String {
-    let mut html = "<table><thead><tr><th scope=\"col\">workload</th>".to_owned();
-    for engine in &names(results) {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(engine));
-    }
-    html.push_str("</tr></thead><tbody>");
-    for row in rows(results) {
-        let best = best(row);
-        let name = row.first().map(label).unwrap_or_default();
-        let _ = write!(html, "<tr><th scope=\"row\">{}</th>", escape(&name));
-        for cell in row {
-            let text = time(cell, best);
-            let (class, text) = match text.strip_prefix('*') {
-                Some(best) => (" class=\"best\"", best),
-                None => ("", text.as_str()),
-            };
-            let _ = write!(html, "<td{class}>{}</td>", escape(text));
-        }
-        html.push_str("</tr>");
-    }
-    html + "</tbody></table>"
 }

@@ -1,13 +1,15 @@
 //! Message rate against threads, in the manner of the optimistic paper's Figure 8: one small chart for each scenario, each window
 //! and each amount of protocol work, and what was published beside them, on a scale of its own.
 
+use std::fmt::Write;
+
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
 use super::{Form, busy};
-use crate::format::in_place;
-use crate::report::bench::rate::{charts, label};
+use crate::format::{digits, in_place};
+use crate::report::bench::rate::{charts, label, notes, without};
 use crate::report::html::escape::escape;
 
 /// The whole file.
@@ -21,7 +23,7 @@ pub fn render(rates: &Rates, load: Option<f64>, form: Form) -> String {
 fn svg(rates: &Rates) -> String {
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
         charts(rates).into_iter().map(move |(window, work_ns)| {
-            let title = format!("{}; window {window}, {work_ns} ns of work each", scenario.title());
+            let title = format!("{}; window {window}, --work-ns {work_ns}", scenario.title());
             Chart { title, lines: lines(rates, scenario, window, work_ns), ..chart() }
         })
     });
@@ -47,11 +49,16 @@ fn lines(rates: &Rates, scenario: Scenario, window: usize, work_ns: u32) -> Vec<
             Some(threads) => {
                 let name = short(&rates.options.engines, &rate.engine);
                 let name = in_place(&name, rate.substitute.as_deref());
-                add(&mut lines, name, (threads, rate.median));
+                add(&mut lines, name.clone(), (threads, rate.median));
+                if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
+                    line.spreads.push((threads, rate.p25, rate.p75));
+                }
             }
             None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
-                lines.push(Line { name: label(rate), points, style: 0, is_level: true });
+                // A level's spread stands at its end, where it has its name.
+                let spreads = vec![(most, rate.p25, rate.p75)];
+                lines.push(Line { name: label(rate), points, spreads, is_level: true, ..Line::default() });
             }
         }
     }
@@ -87,43 +94,79 @@ fn published() -> Vec<Line> {
         name,
         points,
         style,
-        is_level: false,
+        ..Line::default()
     };
     lines.chain(controls).enumerate().map(styled).collect()
 }
 
 fn page(rates: &Rates, load: Option<f64>) -> String {
-    let header = ["window", "work, ns", "scenario", "engine", "million messages/s", "p25", "p75"];
-    let header: String = header.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
-    let rows: String = rates.rates.iter().map(row).collect();
-    let options = &rates.options;
-    let body = format!(
-        "<h1>Messages matched and delivered, by threads</h1>\n\
-         <p>Sequences of {} messages, {} receives in front. Measured on {}, which lets this process have {} processors.{} The \
-         published figures are from other hardware, and not comparable in absolute terms.</p>\n{}\n\
-         <h2>All of it</h2>\n<div class=\"scroll\"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>\n\
-         </main>\n</body>\n</html>\n",
-        options.messages,
-        options.depth,
+    let mut body = format!(
+        "<h1>Messages matched and delivered, by threads</h1>\n<p>Measured on {}.{} {}</p>\n",
         escape(&matchpoint_replay::host::host()),
-        rates.processors,
         busy(load),
-        svg(rates),
+        escape(&notes::here(rates)),
     );
+    for sentence in notes::substitutes(rates) {
+        let _ = writeln!(body, "<p>{}.</p>", escape(&sentence));
+    }
+    let _ = writeln!(
+        body,
+        "{}<p class=\"note\">Points and levels are medians, the strokes through points and at the ends of levels spreads, p25–p75. \
+         {} The published figures are from other hardware, and not comparable in absolute terms.</p>",
+        svg(rates),
+        escape(&notes::legend(rates))
+    );
+    let paid = notes::paid(rates);
+    if !paid.is_empty() {
+        let header: Vec<String> = notes::paid_header(rates).into_iter().map(str::to_owned).collect();
+        let legend = escape(notes::PAID_LEGEND);
+        let _ = writeln!(
+            body,
+            "<h2>{}</h2>\n{}<p class=\"note\">{legend}</p>",
+            notes::PAID,
+            table(&header, &paid)
+        );
+    }
+    let header = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
+    let rows: Vec<Vec<String>> = rates.rates.iter().map(row).collect();
+    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table(&header.map(str::to_owned), &rows));
+    let counted = notes::counted(rates);
+    if !counted.is_empty() {
+        let _ = write!(body, "<h2>{}</h2>\n<ul>", notes::COUNTED);
+        for (what, counts) in counted {
+            let _ = write!(body, "<li><b>{}</b>: {}</li>", escape(&what), escape(&counts));
+        }
+        body += "</ul>";
+    }
     document("message rate", &body)
 }
 
-fn row(rate: &Rate) -> String {
+fn table(header: &[String], rows: &[Vec<String>]) -> String {
+    let header: String =
+        header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
+    let row = |row: &Vec<String>| {
+        let cells: String = row[1..].iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
+        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(&row[0]))
+    };
+    let rows: String = rows.iter().map(row).collect();
     format!(
-        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{:.2}</td><td>{:.2}</td><td>{:.2}</td></tr>",
-        rate.window,
-        rate.work_ns,
-        rate.scenario.title(),
-        escape(&label(rate)),
-        rate.median,
-        rate.p25,
-        rate.p75
+        "<div class=\"scroll\"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
+}
+
+fn row(rate: &Rate) -> Vec<String> {
+    let figure = |of: f64| without(rate).map_or_else(|| digits(of), |_| String::new());
+    let median = without(rate).map_or_else(|| figure(rate.median), str::to_owned);
+    let scenario = rate.scenario.title().to_owned();
+    vec![
+        rate.window.to_string(),
+        rate.work_ns.to_string(),
+        scenario,
+        label(rate),
+        median,
+        figure(rate.p25),
+        figure(rate.p75),
+    ]
 }
 
 #[cfg(test)]

@@ -1,0 +1,47 @@
+//! The engines that each measurement compares where the user names none.
+
+use matchpoint_bench::rate::NO_MATCHING;
+
+/// Under the message-rate benchmark: the paper's tables have twice as many bins as it expects receives in flight, 1024; the
+/// last matches as the paper does, whatever is posted.
+pub const RATED: [&str; 7] = [
+    NO_MATCHING,
+    "hybrid",
+    "list",
+    "bins:n=2048",
+    "optimistic:bins=2048,capacity=0",
+    "optimistic_parallel:bins=2048,capacity=0",
+    "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
+];
+
+/// Of several callers: one lock; a lock for each communicator, and where hints allow for each source.
+pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
+
+/// Where one thread hands in batches: one lock, and three in which posts go on.
+pub const BESIDE: [&str; 4] = [
+    "locked:engine=hybrid",
+    "split:engine=hybrid",
+    "split:engine=list",
+    "split:engine=optimistic_parallel:threads=2",
+];
+
+/// Where another thread matches.
+pub const OFFLOADED: [&str; 3] = ["hybrid", "list", "optimistic:bins=2048,capacity=0"];
+
+/// All of them, as the help of the command lists them: one a line, for they are to be copied.
+pub fn help() -> String {
+    let rated = format!("--message-rate ({NO_MATCHING}: no matching at all, one thread delivers messages)");
+    let mut help = "Engines, where none is named; those that are take their place:\n  \
+                    workloads, --latency: all, those of the processor\n"
+        .to_owned();
+    for (what, names) in [
+        (rated.as_str(), &RATED[..]),
+        ("--offload", &OFFLOADED),
+        ("--callers (--concurrent names others)", &CONCURRENT),
+        ("--callers with --batches (--concurrent names others)", &BESIDE),
+    ] {
+        help += &format!("  {what}:\n");
+        names.iter().for_each(|name| help += &format!("    {name}\n"));
+    }
+    help
+}

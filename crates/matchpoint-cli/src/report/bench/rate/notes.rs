@@ -1,0 +1,156 @@
+//! What tables and pages of rates tell beside the rates.
+
+use matchpoint_bench::rate::{NO_MATCHING, Rate, Rates};
+
+use super::{charts, label};
+use crate::format::digits;
+use crate::report::bench::tables::substitute;
+
+/// What is given, and what is no engine.
+pub fn legend(rates: &Rates) -> String {
+    let mut legend =
+        "Work is what --work-ns asks for, and no result: whoever delivers a message multiplies for \
+                      about that long."
+            .to_owned();
+    if rates.options.engines.iter().any(|name| name == NO_MATCHING) {
+        legend += &format!(
+            " {NO_MATCHING} is no engine: nothing is matched, one thread delivers; an engine with one thread can be no \
+             faster."
+        );
+    }
+    legend
+}
+
+/// The title of [`paid`].
+pub const PAID: &str = "Do threads pay? The best rate of several ÷ the best of one (threads)";
+
+/// What its marks mean.
+pub const PAID_LEGEND: &str = "Above 1 they do; ≈: the spreads overlap, so that neither is faster.";
+
+/// What its columns are.
+pub fn paid_header(rates: &Rates) -> Vec<&'static str> {
+    [""].into_iter().chain(rates.options.scenarios.iter().map(|scenario| scenario.title())).collect()
+}
+
+/// Whether threads pay: the best that several made of the best that one made. Empty if there is nothing to compare.
+pub fn paid(rates: &Rates) -> Vec<Vec<String>> {
+    let rows: Vec<Vec<String>> = charts(rates)
+        .into_iter()
+        .map(|(window, work_ns)| {
+            let cells = rates.options.scenarios.iter().map(|&scenario| {
+                let here = rates.rates.iter().filter(|rate| {
+                    (rate.window, rate.work_ns, rate.scenario) == (window, work_ns, scenario)
+                        && rate.full.is_none()
+                        && rate.wrong.is_none()
+                });
+                several_by_one(here)
+            });
+            [format!("window {window}, {work_ns} ns")].into_iter().chain(cells).collect()
+        })
+        .collect();
+    if rows.iter().all(|row| row[1..].iter().all(String::is_empty)) { Vec::new() } else { rows }
+}
+
+/// That of one scenario, if there is something to compare.
+fn several_by_one<'a>(here: impl Iterator<Item = &'a Rate>) -> String {
+    let (mut several, mut alone): (Option<&Rate>, Option<&Rate>) = (None, None);
+    for rate in here.filter(|rate| rate.engine != NO_MATCHING) {
+        let best = match rate.threads {
+            Some(2..) => &mut several,
+            _ => &mut alone,
+        };
+        if best.is_none_or(|best| best.median < rate.median) {
+            *best = Some(rate);
+        }
+    }
+    let (Some(several), Some(alone)) = (several, alone) else { return String::new() };
+    let overlap = several.p25 <= alone.p75 && alone.p25 <= several.p75;
+    let ratio = digits(several.median / alone.median.max(f64::MIN_POSITIVE));
+    format!("{}{ratio} ({})", if overlap { "≈ " } else { "" }, several.threads.unwrap_or(0))
+}
+
+/// The title of [`counted`].
+pub const COUNTED: &str = "What engines count, for each message";
+
+/// Where, and the counts that are not 0.
+pub fn counted(rates: &Rates) -> Vec<(String, String)> {
+    let told = |rate: &Rate| {
+        let counts = rate.counted.iter().filter(|(_, count)| *count > 0.0);
+        let counts: Vec<String> = counts.map(|(name, count)| format!("{name} {}", digits(*count))).collect();
+        let Rate { window, work_ns, .. } = rate;
+        let what =
+            || format!("{}, {}, window {window}, work {work_ns} ns", label(rate), rate.scenario.title());
+        (!counts.is_empty()).then(|| (what(), counts.join(", ")))
+    };
+    rates.rates.iter().filter_map(told).collect()
+}
+
+/// Who matched in the place of whom, each once.
+pub fn substitutes(rates: &Rates) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    for sentence in rates.rates.iter().filter_map(|rate| substitute(&rate.engine, rate.substitute.as_deref()))
+    {
+        if !told.contains(&sentence) {
+            told.push(sentence);
+        }
+    }
+    told
+}
+
+/// How it was measured.
+pub fn here(rates: &Rates) -> String {
+    let options = &rates.options;
+    let is_more = |&window: &usize| options.messages_in(window) > options.messages;
+    format!(
+        "{} processors; {} messages in a sequence{}, {} sequences in a repetition, {} repetitions, {} receives in \
+         front{}. Receives are posted before the time begins; it ends when the last message is delivered.",
+        rates.processors,
+        options.messages,
+        if options.windows.iter().any(is_more) { ", as many times that as fit into a window" } else { "" },
+        options.repeats,
+        options.repetitions,
+        options.depth,
+        if options.cold { ", caches flushed before messages arrive" } else { "" },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_bench::rate::Scenario;
+
+    use super::*;
+
+    fn rate(engine: &str, threads: Option<usize>, median: f64) -> Rate {
+        Rate {
+            window: 128,
+            messages: 100,
+            work_ns: 0,
+            scenario: Scenario::NoConflict,
+            engine: engine.to_owned(),
+            substitute: None,
+            threads,
+            median,
+            p25: median - 1.0,
+            p75: median + 1.0,
+            samples: 9,
+            counted: Vec::new(),
+            full: None,
+            wrong: None,
+        }
+    }
+
+    /// Two threads of an engine that are no faster than its one do not pay, however slow the others are.
+    #[test]
+    fn several_threads_are_compared_with_the_best_that_one_makes() {
+        let mut rates = vec![
+            rate(NO_MATCHING, None, 500.0),
+            rate("list", None, 100.0),
+            rate("parallel", Some(1), 200.0),
+            rate("parallel", Some(2), 150.0),
+        ];
+        assert_eq!(several_by_one(rates.iter()), "0.750 (2)");
+        rates.push(rate("parallel", Some(4), 400.0));
+        assert_eq!(several_by_one(rates.iter()), "2.00 (4)");
+        assert_eq!(several_by_one(rates[..3].iter()), "", "nobody has several");
+    }
+}
