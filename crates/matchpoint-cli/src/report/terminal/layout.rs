@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
+use crate::wrap::wrap;
+
 /// Columns of a page, unless it is told how many there are: what every terminal has.
 const WIDTH: usize = 80;
 
@@ -154,20 +156,4 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
         };
     }
     line.trim_end().to_owned()
-}
-
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is always a line");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-            lines.push(word.to_owned());
-        } else {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-    }
-    lines
 }
