@@ -1,8 +1,8 @@
 //! `template`: two lists of messages and three of receives, by the parity of the tag. The file to copy for a new engine: only
 //! tests have it, which compare it with `list`.
 //!
-//! A message lies with those of its parity, a receive too unless it leaves the lowest bit of the tag open: then in a list
-//! of its own. Each entry carries its age, and of the firsts that two lists have the older one is taken.
+//! A message lies with those of its parity, a receive too if it names its tag: those that leave it open, or mask it, have a
+//! list of their own. Each entry carries its age, and of the firsts that two lists have the older one is taken.
 //!
 //! Post, arrive and probe are O(entries of the lists searched), and so is the rest.
 
