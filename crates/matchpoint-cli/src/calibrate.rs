@@ -78,6 +78,10 @@ impl Files {
         }
         let mut outputs = Outputs::default();
         let machine = outputs.reserve(&arguments.output)?;
+        if arguments.from.is_none() {
+            // Written as it is measured, by others, once ranks have started: told before.
+            outputs.try_out(&raw)?;
+        }
         let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
         let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
         let json = json.map(|path| outputs.reserve(path)).transpose()?;

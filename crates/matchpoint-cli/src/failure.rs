@@ -36,10 +36,7 @@ impl Failure {
         // Some name the file that was to have this name once it was whole, which nobody can look at.
         let said = error.to_string();
         let why = said.split(" at path \"").next().unwrap_or_default();
-        Failure::Message(format!(
-            "cannot write {}: {why}; check that its folder exists and may be written to",
-            path.display()
-        ))
+        Failure::Message(format!("cannot write {}: {why}; {}", path.display(), instead(path, error)))
     }
 
     /// Standard output could not be written.
@@ -48,6 +45,24 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
             _ => Failure::Message(format!("cannot write to standard output: {error}")),
         }
+    }
+}
+
+/// What to do where a file cannot be written.
+fn instead(path: &Path, error: &io::Error) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder.display();
+    match error.kind() {
+        _ if path.is_dir() => "name a file in it, or another".to_owned(),
+        io::ErrorKind::NotFound => format!("make the folder {folder} (mkdir -p), or name another file"),
+        io::ErrorKind::NotADirectory => format!("{folder} is no folder: name another file"),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            format!("you may not write to {folder}: name a file elsewhere")
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "make room there, or name a file elsewhere".to_owned()
+        }
+        _ => "check that its folder exists and may be written to".to_owned(),
     }
 }
 

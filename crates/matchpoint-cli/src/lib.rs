@@ -32,3 +32,4 @@ pub mod report;
 pub mod run;
 pub mod top;
 pub mod verdict;
+pub mod wrap;

@@ -37,7 +37,8 @@ impl Load {
         is_busy.then(|| {
             format!(
                 "the machine is busy: its load average is {}, where a measurement leaves {} idle; what runs beside it is \
-                 in the figures",
+                 in the figures, which may be larger for it: end that (top shows what it is), wait a minute, and measure \
+                 again",
                 digits(self.average),
                 counted(idle, "core")
             )
@@ -89,6 +90,6 @@ mod tests {
         assert!(
             warning(1.2, 2).unwrap().contains("load average is 1.20, where a measurement leaves 1 core idle")
         );
-        assert!(warning(70.0, 64).is_some());
+        assert!(warning(70.0, 64).unwrap().ends_with("wait a minute, and measure again"));
     }
 }

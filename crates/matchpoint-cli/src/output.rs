@@ -38,13 +38,21 @@ impl Outputs {
         Ok(self.staged.len() - 1)
     }
 
-    /// Makes a folder, unless it is there.
+    /// Makes a folder, unless it is there. What comes of the work may be the first to be written there, hours later: so whoever
+    /// cannot write there learns it now.
     ///
     /// # Errors
-    /// It cannot be made, or something else has its name.
+    /// It cannot be made, or not be written to, or something else has its name.
     pub fn folder(&mut self, path: &Path) -> Result<(), Failure> {
         if path.is_dir() {
-            return Ok(());
+            return match temporary(&path.join("file")) {
+                Ok(_) => Ok(()),
+                Err(error) => {
+                    let problem =
+                        format!("cannot write into {}: {error}; name another folder", path.display());
+                    Err(Failure::Message(problem))
+                }
+            };
         }
         if path.exists() {
             let problem =
@@ -54,6 +62,14 @@ impl Outputs {
         fs::create_dir(path).map_err(|error| Failure::writing(path, &error))?;
         self.made_folders.push(path.to_owned());
         Ok(())
+    }
+
+    /// Whether a file could be made there, which is not.
+    ///
+    /// # Errors
+    /// As of [`reserve`](Self::reserve).
+    pub fn try_out(&self, path: &Path) -> Result<(), Failure> {
+        open(path).map(drop).map_err(|error| Failure::writing(path, &error))
     }
 
     /// Fills a reserved file.

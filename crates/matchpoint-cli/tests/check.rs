@@ -64,6 +64,42 @@ fn every_engine_is_checked_unless_some_are_named() {
     assert!(
         stdout(&output).starts_with("bins:n=3: ") && stdout(&output).lines().count() == REGISTRY.len() + 2
     );
+    let output = matchpoint(&[
+        "check",
+        "list",
+        "-e",
+        "bins:n=3",
+        "-e",
+        "list",
+        "--streams=0",
+        "--events=100",
+        "--deep=0",
+    ]);
+    let lines: Vec<_> = stdout(&output).lines().collect();
+    assert!(
+        lines[0].starts_with("list: ") && lines[1].starts_with("bins:n=3: ") && lines.len() == 3,
+        "{lines:?}"
+    );
+}
+
+/// How long it takes is known before, and what was played after.
+#[test]
+fn help_counts_the_streams_that_are_played() {
+    let help = matchpoint(&["check", "--help"]);
+    let options = |streams| matchpoint_conformance::Options {
+        streams,
+        depths: vec![1, 2, 7, 70, 700],
+        deep: 70_000,
+        ..matchpoint_conformance::Options::quick()
+    };
+    let manual = fs::read_to_string(root().join("docs/check.md")).unwrap();
+    let [all, least] = [200, 0].map(|streams| options(streams).streams_total());
+    let counts = format!("{},{:03} by default, {least} with ", all / 1000, all % 1000);
+    for text in [stdout(&help), &manual] {
+        assert!(text.contains(&counts), "{text} does not say {counts}");
+    }
+    let output = matchpoint(&["check", "list", "--streams=0", "--deep=0"]);
+    assert!(stdout(&output).starts_with(&format!("list: {} streams", least - 4)), "{}", stdout(&output));
 }
 
 /// Hours of streams: who waits for them in a job's log sees that they go on.

@@ -112,6 +112,59 @@ fn a_wrong_word_is_a_usage_error() {
     }
 }
 
+/// Of every number: what is expected, and an example.
+#[test]
+fn a_wrong_number_is_told_with_what_is_right() {
+    for (arguments, told) in [
+        (
+            &["check", "--streams", "x"][..],
+            "'x' for '--streams <N>': give a whole number, 0 or more, as 20000",
+        ),
+        (&["check", "--events", "0"], "give a whole number from 1 to 10000000, as 1000"),
+        (&["check", "--seed", "-1"], "invalid value '-1' for '--seed <S>': give a whole number"),
+        (&["calibrate", "--rounds", "0", "--", "mpiexec"], "give a whole number from 1 to 100, as 5"),
+        (&["calibrate", "--seconds", "-1", "--", "mpiexec"], "give seconds, 0.001 to 60, as 0.5"),
+        (&["run", "--compare", "0", "--", "mpiexec"], "give a whole number, 1 or more, as 3"),
+        (&["top", "x", "--rows", "-3"], "give a whole number, 0 or more, as 20"),
+        (&["predict", "spmv", "a.mtx", "--ppn", "0"], "give a whole number, 1 or more, as 16"),
+        (&["record", "--limit", "-2", "--", "mpiexec"], "give a number of bytes"),
+        (&["analyze", "x", "--loggp", "L=x"], "give one from 0 on, as L=1500"),
+    ] {
+        let output = matchpoint(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(told), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+/// Before anything is run or measured: what is run here would say something else.
+#[test]
+fn a_file_that_cannot_be_written_is_told_first_and_what_to_do() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("file"), "").unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (missing, below_file, itself) = (at("none/x"), at("file/x"), at(""));
+    for (path, told) in [
+        (&missing, "(mkdir -p), or name another file"),
+        (&below_file, "file is no folder"),
+        (&itself, "name a file in it"),
+    ] {
+        for arguments in [
+            &["profile", "no/trace", "-o", path][..],
+            &["convert", "no/trace", "--to", "csv", "-o", path],
+            &["check", "--json", path],
+            &["run", "--json", path, "--", "true"],
+            &["calibrate", "-o", path, "--", "true"],
+            &["calibrate", "-o", &at("m.toml"), "--raw", path, "--", "true"],
+            &["predict", "trace", "no/trace", "-m", "blue-waters", "--json", path],
+        ] {
+            let output = matchpoint(arguments);
+            let said = stderr(&output);
+            assert!(said.contains("cannot write ") && said.contains(told), "{arguments:?}: {said}");
+            assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
+        }
+    }
+}
+
 #[test]
 fn dashes_that_are_missing_are_told() {
     for (arguments, named) in [

@@ -61,9 +61,16 @@ impl Options {
 
     /// Streams that [`check()`] plays on an engine that keeps the laws.
     pub fn streams_total(&self) -> u64 {
+        let [random, by_turns, adversarial, deep] = self.streams_by_kind();
+        random + by_turns + adversarial + deep
+    }
+
+    /// The same by kind: random ones, those by turns on two engines, those made to hurt, long ones.
+    pub fn streams_by_kind(&self) -> [u64; 4] {
         let deep = if self.deep > 0 { deep::SCENARIOS.len() } else { 0 };
-        let random = (self.streams + self.streams_by_turns()) * SHAPES.len() as u64;
-        (SCENARIOS.len() * self.depths.len() + deep) as u64 + random
+        let shapes = SHAPES.len() as u64;
+        let adversarial = (SCENARIOS.len() * self.depths.len()) as u64;
+        [self.streams * shapes, self.streams_by_turns() * shapes, adversarial, deep as u64]
     }
 
     /// Random streams of each shape that two engines get by turns.

@@ -20,7 +20,7 @@ use crate::format::{count, counted};
 use crate::lines::Lines;
 use crate::output::Outputs;
 
-const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}  {eta} left";
+const TEMPLATE: &str = "{bar:20} {percent:>3} %  {msg}: {pos} of {len} streams  {eta} left";
 
 /// An engine to be checked: what it is called in the output, how one is made, which calls it lacks, and whether its
 /// table is known to have a fixed size, which long streams may fill.
@@ -62,10 +62,12 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
     let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
-    for suspect in &suspects {
+    for (number, suspect) in suspects.iter().enumerate() {
+        let place =
+            format!("{}, {} of {}", suspect.title, number + 1, counted(suspects.len() as u64, "engine"));
         let mut options = arguments.options(calls(&suspect.lacks));
         options.deep_may_fill = suspect.fixed_table;
-        let judged = judged(suspect, &options, &mut trail, lines.as_mut());
+        let judged = judged(suspect, &place, &options, &mut trail, lines.as_mut());
         let finding = Finding::new(suspect, &judged);
         if let (Err(violation), Some(folder)) = (&judged, &arguments.save) {
             save(&mut outputs, folder, suspect, violation)?;
@@ -108,8 +110,8 @@ fn verdict(broken: usize, checked: usize) -> Result<(), Failure> {
 
 fn suspects(arguments: &Check) -> Result<Vec<Suspect>, Failure> {
     match &arguments.library {
-        Some(path) => of_library(path, &arguments.engines),
-        None => of_registry(&arguments.engines),
+        Some(path) => of_library(path, &arguments.named()),
+        None => of_registry(&arguments.named()),
     }
 }
 
@@ -159,6 +161,7 @@ fn calls(lacks: &[Function]) -> Calls {
 
 fn judged(
     suspect: &Suspect,
+    place: &str,
     options: &Options,
     trail: &mut Trail,
     mut lines: Option<&mut Lines>,
@@ -166,7 +169,7 @@ fn judged(
     let total = options.streams_total();
     let bar = ProgressBar::new(total);
     bar.set_style(ProgressStyle::with_template(TEMPLATE).unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(suspect.title.clone());
+    bar.set_message(place.to_owned());
     // A panic of the engine is a law broken, and told as such: not once for every step of shrinking.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use matchpoint_calibrate::plan::ROUNDS;
 
+use super::number::whole;
 use super::size::{bytes, seconds};
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -55,7 +56,7 @@ pub struct Calibrate {
     pub max_bytes: u32,
 
     /// The largest number of messages at once
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=32_767))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1..=32_767_u32, 1000))]
     pub max_messages: u32,
 
     /// Bytes of all messages where there are many at once, whatever their number
@@ -67,7 +68,7 @@ pub struct Calibrate {
     pub seconds: f64,
 
     /// How often everything is measured, each time in another order: what differs between rounds makes intervals wide
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = whole(1..=100, ROUNDS))]
     pub rounds: u32,
 
     /// Write parameters, measurements and residuals as JSON to this file (- is standard output, instead of the table)
@@ -91,5 +92,5 @@ fn size(text: &str) -> Result<u32, String> {
     u32::try_from(size)
         .ok()
         .filter(|_| (1..=SIZE_MAX).contains(&size))
-        .ok_or_else(|| "give 1 byte to 1G".to_owned())
+        .ok_or_else(|| "give 1 byte to 1G, as 4M".to_owned())
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod convert;
 mod dashes;
+mod number;
 mod predict;
 mod profile;
 mod record;
@@ -13,7 +14,7 @@ mod run;
 mod size;
 mod top;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use matchpoint::engines::{REGISTRY, Spec, known};
 
 pub use analyze::Analyze;
@@ -79,7 +80,7 @@ pub enum Command {
     #[command(after_help = profile::EXAMPLE)]
     Profile(Profile),
     /// Check the laws of matching on engines: ours, or those of a library with the C interface
-    #[command(after_help = check::EXAMPLES)]
+    #[command(after_help = check::help())]
     Check(Check),
     /// List the matching engines, with their parameters
     #[command(after_help = "Example:\n  matchpoint engines | less")]
@@ -89,7 +90,11 @@ pub enum Command {
 /// Reads the command line. Ends the process where that cannot be understood, or where it asks for help alone.
 pub fn parse() -> Cli {
     let words: Vec<std::ffi::OsString> = std::env::args_os().collect();
-    Cli::try_parse_from(&words).unwrap_or_else(|error| {
+    let mut command = number::with_negative(Cli::command());
+    let matches = command.try_get_matches_from_mut(&words);
+    let parsed = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
+    parsed.unwrap_or_else(|error| {
+        let error = error.format(&mut command);
         if let Some(problem) = dashes::forgotten(&error, words.get(1..).unwrap_or_default()) {
             anstream::eprintln!("matchpoint: error: {problem}");
             std::process::exit(error.exit_code());

@@ -8,6 +8,7 @@ use matchpoint_model::SearchOrder;
 use matchpoint_replay::{Arrivals, LogGp};
 
 use super::engine_or_all;
+use super::number::{at_least, whole};
 use super::size::seconds;
 
 pub(super) const EXAMPLES: &str = "Examples:
@@ -61,11 +62,11 @@ pub struct On {
     pub machine: PathBuf,
 
     /// Processes per node [default: those of the machine's file]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least(NonZeroU32::MIN, SIXTEEN))]
     pub ppn: Option<NonZeroU32>,
 
     /// Sockets per node [default: those of the machine's file]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least(NonZeroU32::MIN, SIXTEEN))]
     pub sockets: Option<NonZeroU32>,
 
     /// The network, as docs/predict.md describes its file [default: a cube of a torus, as the paper assumes]
@@ -123,11 +124,11 @@ pub struct Exchanged {
 #[derive(Args, Clone, Debug)]
 pub struct Numbers {
     /// Bytes of a number
-    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "BYTES", default_value_t = 8, value_parser = whole(1..=1024_u64, 8))]
     pub value_bytes: u64,
 
     /// Bytes of the number of a column
-    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = whole(1..=1024_u64, 8))]
     pub index_bytes: u64,
 }
 
@@ -212,7 +213,7 @@ pub struct PredictTrace {
     pub engines: Vec<String>,
 
     /// In how many phases of equal time the run is cut, from its first message to its last
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=1000_u32, 10))]
     pub phases: u32,
 
     /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
@@ -264,7 +265,7 @@ pub struct Validate {
     pub seconds: f64,
 
     /// The largest number of messages of HighVolumePingPong
-    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=5000))]
+    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = whole(1..=5000_u32, 1000))]
     pub max_messages: u32,
 
     /// The C compiler of the MPI, where the launcher does not tell (as srun)
@@ -284,12 +285,15 @@ pub struct Validate {
     pub command: Vec<String>,
 }
 
+/// An example of a small number.
+const SIXTEEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(15);
+
 /// More are no machine's.
 const PROCESSES_MAX: u32 = 1 << 20;
 
 fn processes(text: &str) -> Result<NonZeroU32, String> {
     let number = text.trim().parse::<NonZeroU32>().ok().filter(|number| number.get() <= PROCESSES_MAX);
-    number.ok_or_else(|| format!("give a number of processes, 1 to {PROCESSES_MAX}"))
+    number.ok_or_else(|| format!("give a number of processes, 1 to {PROCESSES_MAX}, as 512"))
 }
 
 /// Messages of two ranks are told apart by their tags, of which MPI promises so many (MPI-4.1 §9.1.1).

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::engine_of_processor;
+use super::number::at_least;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run -- mpiexec -n 8 ./app input.dat
@@ -41,7 +42,7 @@ pub struct Run {
     /// Run it so many times in turn with the engine, as the MPI is shipped, and over the same transport without us; tell how long
     /// each took
     #[arg(long, value_name = "TIMES", conflicts_with_all = ["dry_run", "results", "record"],
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = at_least(1_u32, 3))]
     pub compare: Option<u32>,
 
     /// Print a row for every rank, rather than for the ten that matching costs most

@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use super::number::at_least;
+
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint record -o app.trace -- mpiexec -n 64 ./app &
   matchpoint top app.trace
@@ -26,6 +28,6 @@ pub struct Top {
     pub json: bool,
 
     /// How many ranks to show, the worst first [default: as many as fit, 20 where there is no terminal]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least(0_usize, 20))]
     pub rows: Option<usize>,
 }

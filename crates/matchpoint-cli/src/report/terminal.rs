@@ -4,6 +4,7 @@
 
 mod facts;
 pub(in crate::report) mod layout;
+mod statistics;
 mod tables;
 
 use anstyle::{AnsiColor, Style};

@@ -14,6 +14,8 @@ pub mod optimistic_parallel;
 pub mod partner;
 pub mod rank_array;
 mod software;
+#[cfg(test)]
+mod template;
 pub mod vector;
 
 use std::fmt::{self, Display};
@@ -92,6 +94,12 @@ impl<'a> Arguments<'a> {
         let mut given = Vec::new();
         for part in text.split(',').filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if key.is_empty() {
+                return Err(NameError::new(
+                    format!("engine `{}`: `{part}` has no parameter before its `=`", spec.name),
+                    spec.keys(),
+                ));
+            }
             if !spec.parameters.iter().any(|parameter| parameter.key == key) {
                 return Err(NameError::new(
                     format!("engine `{}` has no parameter `{key}`", spec.name),
@@ -128,11 +136,14 @@ impl<'a> Arguments<'a> {
         self.given.iter().any(|&(of, _)| of == key)
     }
 
-    /// The error for a value out of range.
+    /// The error for a value out of range, or for none at all.
     pub fn invalid(&self, key: &str, value: &str, meaning: &str) -> NameError {
+        let value = if value.is_empty() { "nothing".to_owned() } else { format!("`{value}`") };
+        let default = self.spec.parameters.iter().find(|parameter| parameter.key == key);
+        let default = default.map_or(String::new(), |parameter| format!("{key}={} ", parameter.default));
         NameError::new(
-            format!("engine `{}`: `{value}` is no value for `{key}`", self.spec.name),
-            meaning.to_owned(),
+            format!("engine `{}`: {value} is no value for `{key}`", self.spec.name),
+            format!("it takes {default}({meaning}); {LISTED}"),
         )
     }
 }
@@ -140,13 +151,16 @@ impl<'a> Arguments<'a> {
 impl Spec {
     fn keys(&self) -> String {
         if self.parameters.is_empty() {
-            return "it takes none".to_owned();
+            return format!("it takes none; {LISTED}");
         }
         let keys: Vec<_> =
             self.parameters.iter().map(|p| format!("{}={} ({})", p.key, p.default, p.meaning)).collect();
-        format!("it takes {}", keys.join(", "))
+        format!("it takes {}; {LISTED}", keys.join(", "))
     }
 }
+
+/// Where all engines and their parameters are told.
+const LISTED: &str = "`matchpoint engines` lists all";
 
 /// An engine's name that cannot be understood: what was read, and what would be.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -177,7 +191,7 @@ fn build(name: &str, counting: bool) -> Built {
         let one = if bare.contains(',') { "name one engine at a time; " } else { "" };
         return Err(NameError::new(
             format!("there is no engine `{bare}`"),
-            format!("{one}there are {}", names.join(", ")),
+            format!("{one}there are {}; `matchpoint engines` says what each is", names.join(", ")),
         ));
     };
     (spec.build)(&Arguments::parse(spec, arguments)?, counting)
@@ -239,12 +253,99 @@ pub fn create_counting(name: &str) -> Built {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::{Message, MsgId, Receive, RecvId};
+    use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
+
+    /// Not all laws, which are another crate's: that whoever copies it begins with something that matches.
+    #[test]
+    fn the_template_answers_as_a_list_does() {
+        let mut random = 1_u64;
+        let mut draw = |below: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % below
+        };
+        let made = |spec: &Spec| {
+            let arguments = Arguments::parse(spec, "").unwrap();
+            (spec.build)(&arguments, true).unwrap()
+        };
+        let (mut list, mut template) = (made(&list::SPEC), made(&template::SPEC));
+        let mut matches = 0;
+        for id in 0..20_000 {
+            let tag = Tag(draw(4));
+            let source = Rank(draw(3));
+            let asked = match draw(6) {
+                0 => Wild::Any,
+                1 => Wild::Masked(TagMask { value: tag, ignore: 1 }),
+                2 => Wild::Masked(TagMask { value: tag, ignore: 2 }),
+                _ => Wild::Is(tag),
+            };
+            let selector =
+                Selector::new(ContextId(0), if draw(4) == 0 { Wild::Any } else { Wild::Is(source) }, asked);
+            let other = draw(id + 1);
+            let answers = |engine: &mut dyn Engine, call: u64| match call {
+                0..4 => format!("{:?}", engine.post(Receive::new(RecvId(id), selector))),
+                4..8 => {
+                    let envelope = Envelope::new(ContextId(0), source, tag);
+                    format!("{:?}", engine.arrive(Message::new(MsgId(id), envelope)))
+                }
+                8 => format!("{:?}", engine.probe(&selector)),
+                9 => format!("{:?}", engine.matched_probe(&selector)),
+                10 => format!("{}", engine.cancel(RecvId(other))),
+                _ => format!("{}", engine.retract(MsgId(other))),
+            };
+            let call = draw(12);
+            let right = answers(&mut *list, call);
+            assert_eq!(answers(&mut *template, call), right, "{call} of {id}");
+            assert_eq!(
+                (template.posted_len(), template.unexpected_len()),
+                (list.posted_len(), list.unexpected_len())
+            );
+            matches += u32::from(right.contains("Ok(Some"));
+        }
+        assert!(matches > 1000, "{matches}");
+        let (searched, of_list) = (template.attempts(), list.attempts());
+        assert!(searched.unexpected < of_list.unexpected, "{searched:?} {of_list:?}");
+    }
+
+    #[test]
+    fn what_the_recipe_shows_is_in_the_template() {
+        let recipe = include_str!("../../../../CONTRIBUTING.md");
+        let shown: Vec<&str> =
+            recipe.split("```rust\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!shown.is_empty());
+        for block in shown {
+            assert!(include_str!("template.rs").contains(block), "not in template.rs:\n{block}");
+        }
+    }
 
     #[test]
     fn a_parameter_is_given_once() {
         let told = create("bins:n=3,n=4").err().map(|error| error.to_string());
         assert_eq!(told.as_deref(), Some("engine `bins` is given `n` twice; give each parameter once"));
         assert!(create("optimistic:bins=4,capacity=4").is_ok());
+    }
+
+    #[test]
+    fn a_wrong_parameter_is_told_with_what_is_right() {
+        for (name, told) in [
+            (
+                "bins:m=1",
+                "engine `bins` has no parameter `m`; it takes n=256 (number of bins, 1 to 16777216)",
+            ),
+            ("bins:=1", "engine `bins`: `=1` has no parameter before its `=`; it takes n=256"),
+            (
+                "bins:n",
+                "engine `bins`: nothing is no value for `n`; it takes n=256 (number of bins, 1 to 16777216)",
+            ),
+            (
+                "bins:n=0",
+                "engine `bins`: `0` is no value for `n`; it takes n=256 (number of bins, 1 to 16777216)",
+            ),
+            ("list:n=1", "engine `list` has no parameter `n`; it takes none"),
+        ] {
+            let said = create(name).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(said.starts_with(told) && said.ends_with("; `matchpoint engines` lists all"), "{said}");
+        }
     }
 
     #[test]

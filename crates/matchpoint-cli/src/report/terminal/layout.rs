@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use anstyle::Style;
 
+use crate::wrap::wrap;
+
 /// Columns of a page, unless it is told how many there are: what every terminal has.
 const WIDTH: usize = 80;
 
@@ -161,36 +163,9 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-/// Lines of at most so many columns. A word that is longer, as an engine's name with all its arguments, is cut behind commas.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let columns = |text: &str| text.chars().count();
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let parts = if columns(word) > width { word.split_inclusive(',').collect() } else { vec![word] };
-        for (at, part) in parts.into_iter().enumerate() {
-            let line = lines.last_mut().expect("there is always a line");
-            let gap = if at == 0 && !line.is_empty() { " " } else { "" };
-            if !line.is_empty() && columns(line) + columns(gap) + columns(part) > width {
-                lines.push(part.to_owned());
-            } else {
-                *line += gap;
-                *line += part;
-            }
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_stay_whole_unless_they_are_longer_than_a_line() {
-        assert_eq!(wrap("one two, three", 9), ["one two,", "three"]);
-        assert_eq!(wrap("of name:a=1,b=2,c=3 again", 12), ["of name:a=1,", "b=2,c=3", "again"]);
-        assert_eq!(wrap("incomprehensible", 4), ["incomprehensible"]);
-    }
 
     #[test]
     fn a_name_beyond_the_page_is_cut_behind_commas() {

@@ -6,6 +6,7 @@ use matchpoint_replay::measurements::{
 };
 
 use super::layout::Page;
+use super::statistics::statistics;
 use crate::derived::{RankCost, attempts, cost_at_ns, mean_over_ranks, ratio, worst_ranks};
 use crate::format::{at_ranks, bytes, count, depth_bin, digits, duration_ns, seconds, share};
 use crate::places::{compared, short};
@@ -161,17 +162,6 @@ fn engines(report: &Report<'_>, page: &mut Page) {
         }
         page.blank();
     }
-}
-
-/// What an engine tells of itself: the mean over ranks, and the largest where that is another.
-fn statistics(engine: &EngineMeasurements) -> Option<String> {
-    let told = engine.statistics.iter().filter(|of| of.max > 0.0).map(|of| {
-        let (mean, max) = (digits(of.mean), digits(of.max));
-        let largest = if mean == max { String::new() } else { format!(" (at most {max})") };
-        format!("{} {mean}{largest}", of.name.replace('_', " "))
-    });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
 }
 
 fn engine_row(report: &Report<'_>, engine: &EngineMeasurements) -> Vec<String> {

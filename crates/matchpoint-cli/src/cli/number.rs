@@ -1,0 +1,66 @@
+//! Whole numbers: what is expected, and an example, where something else is given.
+
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use clap::{Arg, Command};
+
+/// A parser of numbers within a range, with one of them as an example.
+pub(super) fn whole<T>(
+    range: RangeInclusive<T>,
+    example: T,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| {
+            format!("give a whole number from {} to {}, as {example}", range.start(), range.end())
+        })
+    }
+}
+
+/// The same without a limit that anybody reaches.
+pub(super) fn at_least<T>(
+    least: T,
+    example: T,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Clone + Send + Sync + 'static,
+{
+    move |text| {
+        let number = text.parse().ok().filter(|number| least <= *number);
+        number.ok_or_else(|| format!("give a whole number, {least} or more, as {example}"))
+    }
+}
+
+/// The command, with options that take `-1` for a value, to say what is wrong with it: else it is an argument that nobody
+/// expected, and to put it behind `--` would be the advice.
+pub(super) fn with_negative(command: Command) -> Command {
+    let options = |arg: Arg| {
+        let takes_values = !arg.is_positional() && arg.get_action().takes_values();
+        arg.allow_negative_numbers(takes_values)
+    };
+    command.mut_args(options).mut_subcommands(with_negative)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_of_the_range_is_told_what_is() {
+        let parse = whole(1..=100, 10_u32);
+        assert_eq!((parse("1"), parse("100")), (Ok(1), Ok(100)));
+        for text in ["", "0", "101", "-1", "x", "1.5", "99999999999999999999"] {
+            assert_eq!(parse(text), Err("give a whole number from 1 to 100, as 10".to_owned()), "{text}");
+        }
+        let parse = at_least(NonZeroU32::MIN, NonZeroU32::MAX);
+        assert_eq!(parse("16").map(NonZeroU32::get), Ok(16));
+        assert_eq!(parse("0"), Err("give a whole number, 1 or more, as 4294967295".to_owned()));
+    }
+}

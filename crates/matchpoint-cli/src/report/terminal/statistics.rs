@@ -1,0 +1,176 @@
+//! What engines tell of themselves, in words and with units. Their names, which JSON has, are explained on their pages.
+
+use matchpoint_replay::measurements::{EngineMeasurements, Statistic};
+
+use crate::format::{bytes, count, digits, duration_ns, share};
+
+/// Words for names that would not be understood as they are. One that is missing here is read as it is written, its unit too.
+const WORDS: &[(&str, &str)] = &[
+    // adaptive
+    ("moves", "moves to another structure"),
+    ("structure", "structure at the end (0 a list, 1 bins, 2 an array of ranks)"),
+    // partner
+    ("posted_levels", "levels of posted receives"),
+    ("posted_partners", "partners of posted receives"),
+    ("unexpected_levels", "levels of unexpected messages"),
+    ("unexpected_partners", "partners of unexpected messages"),
+    ("partners_bytes", "memory of partners"),
+    ("extractions", "extractions of partners"),
+    ("extractions_without_partner", "extractions that found none"),
+    ("extraction_ns", "time of extractions"),
+    ("posted_searches", "searches of posted receives"),
+    ("posted_searches_timed", "of which timed"),
+    ("posted_search_ns", "time of searches of posted receives"),
+    ("unexpected_searches", "searches of unexpected messages"),
+    ("unexpected_searches_timed", "of which timed"),
+    ("unexpected_search_ns", "time of searches of unexpected messages"),
+    ("search_ns", "time of all searches"),
+    ("extraction_per_search_time", "time of extractions, of that of searches"),
+    ("rank_array_bytes", "memory that an array of ranks would take"),
+    ("partners_bytes_per_rank_array_bytes", "memory of partners, of that"),
+    // optimistic
+    ("posted_no_wildcard", "receives that waited without a wildcard"),
+    ("posted_any_source", "receives that waited for any source"),
+    ("posted_any_tag", "receives that waited for any tag"),
+    ("posted_any_source_any_tag", "receives that waited for any source and tag"),
+    ("posted_collisions", "receives that found another in their bin"),
+    ("bin_depth_mean", "receives in the bins that an arrival searches"),
+    ("bin_others_mean", "receives there beside the one wanted"),
+    ("bin_depth_max", "receives in the fullest bin"),
+    ("empty_bins_no_wildcard_percent", "empty bins without wildcards"),
+    ("empty_bins_any_source_percent", "empty bins for any source"),
+    ("empty_bins_any_tag_percent", "empty bins for any tag"),
+    ("runs", "runs of compatible receives"),
+    ("run_length_mean", "receives of a run"),
+    ("run_length_max", "receives of the longest run"),
+    ("matches_followed_percent", "messages behind whose receive another of its run stood"),
+    ("fell_back", "falls back to another engine"),
+    ("fell_back_moved", "entries moved then"),
+    // optimistic_parallel
+    ("blocks", "blocks of messages"),
+    ("blocks_no_candidate", "messages of blocks unexpected at once"),
+    ("blocks_no_conflict", "messages of blocks that took their candidate at once"),
+    ("blocks_fast_path", "messages of blocks that took another of its run"),
+    ("blocks_waited", "messages of blocks that waited for others"),
+    ("blocks_slow_path", "messages of blocks searched for again"),
+    ("shared", "messages matched where bins were shared out"),
+    ("ordered", "messages matched by one thread for all"),
+    ("atomics", "atomic operations, by the protocol"),
+    ("barriers", "barriers, by the protocol"),
+    ("jobs", "jobs done together"),
+    ("jobs_stood_in", "jobs that the caller took back"),
+    ("jobs_woken", "sleeping threads woken"),
+    // vector, fuzzy
+    ("posted_false_positives", "receives hit in vain"),
+    ("unexpected_false_positives", "messages hit in vain"),
+];
+
+/// Of which unit a figure is: its name says.
+enum Unit {
+    Count,
+    Ns,
+    Bytes,
+    Percent,
+    Share,
+}
+
+fn unit(name: &str) -> Unit {
+    // As of a name that ends with `_bytes`, and of one that is written out.
+    let ends = |unit: &str| name.strip_suffix(unit).is_some_and(|rest| rest.ends_with(['_', ' ']));
+    match name {
+        "extraction_per_search_time" | "partners_bytes_per_rank_array_bytes" => Unit::Share,
+        _ if ends("ns") => Unit::Ns,
+        _ if ends("bytes") => Unit::Bytes,
+        _ if ends("percent") => Unit::Percent,
+        _ => Unit::Count,
+    }
+}
+
+/// All that an engine tells: the mean over ranks, and the largest where that is another.
+pub(super) fn statistics(engine: &EngineMeasurements) -> Option<String> {
+    let told: Vec<String> = engine.statistics.iter().filter(|of| of.max > 0.0).map(told).collect();
+    (!told.is_empty()).then(|| format!("{}.", told.join(", ")))
+}
+
+fn told(of: &Statistic) -> String {
+    let (mean, max) = (value(of.name, of.mean), value(of.name, of.max));
+    let largest = if mean == max { String::new() } else { format!(" (at most {max})") };
+    format!("{} {mean}{largest}", words(of.name))
+}
+
+fn words(name: &str) -> String {
+    if let Some((_, words)) = WORDS.iter().find(|(of, _)| *of == name) {
+        return (*words).to_owned();
+    }
+    // The unit stands behind the figure.
+    let bare = match unit(name) {
+        Unit::Ns => name.strip_suffix("ns"),
+        Unit::Bytes => name.strip_suffix("bytes"),
+        Unit::Percent => name.strip_suffix("percent"),
+        Unit::Count | Unit::Share => None,
+    };
+    bare.unwrap_or(name).trim_end_matches(['_', ' ']).replace('_', " ")
+}
+
+fn value(name: &str, value: f64) -> String {
+    match unit(name) {
+        Unit::Ns => duration_ns(value),
+        // Whole bytes: they are means.
+        Unit::Bytes => bytes(value.round() as u64),
+        Unit::Percent => share(value / 100.0),
+        Unit::Share => share(value),
+        Unit::Count if value.fract() == 0.0 && value >= 0.0 => count(value as u64),
+        Unit::Count => digits(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint::engines::{create_counting, variants};
+
+    use super::*;
+
+    #[test]
+    fn figures_have_words_and_units() {
+        for (name, mean, max, says) in [
+            (
+                "posted_search_ns",
+                4966.0,
+                8046.0,
+                "time of searches of posted receives 4.97 µs (at most 8.05 µs)",
+            ),
+            (
+                "rank_array_bytes",
+                181.4,
+                216.0,
+                "memory that an array of ranks would take 181 B (at most 216 B)",
+            ),
+            ("empty_bins_any_tag_percent", 100.0, 100.0, "empty bins for any tag 100 %"),
+            ("partners_bytes_per_rank_array_bytes", 0.37, 0.37, "memory of partners, of that 37 %"),
+            ("threads", 2.0, 2.0, "threads 2"),
+            ("posted_partners", 1.5, 12_345.0, "partners of posted receives 1.50 (at most 12,345)"),
+            // Of an engine that nobody has written yet.
+            ("log of arrivals bytes", 2048.0, 2048.0, "log of arrivals 2.00 KiB"),
+            ("tree_walk_ns", 1.5, 1.5, "tree walk 1.50 ns"),
+            ("columns", 3.0, 4.0, "columns 3 (at most 4)"),
+        ] {
+            assert_eq!(told(&Statistic { name, mean, max }), says);
+        }
+    }
+
+    #[test]
+    fn no_engine_shows_an_identifier_and_no_words_are_of_none() {
+        let mut names = Vec::new();
+        for variant in variants() {
+            let engine = create_counting(&variant.name).unwrap();
+            names.extend(engine.statistics().into_iter().map(|(name, _)| name));
+        }
+        for name in &names {
+            let words = words(name);
+            assert!(!words.is_empty() && !words.contains('_'), "{name}: {words}");
+        }
+        for (name, _) in WORDS {
+            assert!(names.contains(name), "no engine tells {name}");
+        }
+    }
+}
