@@ -188,7 +188,7 @@ impl<E: Effort> Hybrid<E> {
         let is_first = |this: &mut Self| {
             this.gate & WILD == 0
                 && this.has_empty_tables()
-                && this.front.begins(&mut this.table.equals.were_begun)
+                && this.front.begins(&mut this.table.equals.begun)
         };
         if is_first(self) {
             return self.arrive_short(message);

@@ -98,8 +98,8 @@ pub(super) type Touched = [Place; 2];
 pub(super) struct Equals {
     blocks: Pool<Block, CHUNK>,
     len: u32,
-    /// Whether a key got a second entry since [that](super::front) was last asked.
-    pub(super) were_begun: bool,
+    /// Keys that got a second entry since [that](super::front) was last asked.
+    pub(super) begun: u32,
 }
 
 #[inline]
@@ -250,7 +250,7 @@ impl Equals {
         (begun.owner, begun.prev, begun.next) = (owner, prev, NIL);
         begun.equals[0] = Equal { id, seq };
         if prev == NIL {
-            self.were_begun = true;
+            self.begun = self.begun.saturating_add(1);
             cell.first = place(block, 0);
         } else {
             self.blocks.get_mut(prev).next = block;

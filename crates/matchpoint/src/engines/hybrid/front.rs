@@ -5,9 +5,12 @@
 //!
 //! A list of two is already slower than a hash table, where every call leaves nothing open and no two entries are equal: the
 //! last of eight takes 14 ns as in any list, and 9 in the table. So there is one place, which serves programs that post a
-//! receive and wait for its message; 16 while few entries are queued and some are equal, for in the tables two such take four
-//! times as long as here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which
-//! takes twice as long there, or are cancelled, for which the tables have to know names.
+//! receive and wait for its message; 16 where equal entries are usual, for in the tables two such take four times as long as
+//! here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which takes twice as
+//! long there, or are cancelled, for which the tables have to know names.
+//!
+//! Whether places for equal entries are worth it is reckoned in entries that a search here examines: a key that gets its second
+//! entry in the tables gains as much as 64 of them cost, and each that is examined beyond the first of a search spends one.
 //!
 //! Who fills a queue again and again would move its beginning again and again. So after each move some beginnings are
 //! left to the tables, twice as many if there were few beginnings since the last.
@@ -24,10 +27,14 @@ use crate::hints::Hints;
 /// Receives in a row that leave nothing open, before the places of those that do are given up.
 const WILD_FOR: u32 = 256;
 
-/// Places while entries are equal, and receives until they are given up: they are found out to be of use by one burst that goes
-/// to the tables, so that one in thousands does no harm.
+/// Places where equal entries are usual.
 const ALIKE: u32 = 16;
-const ALIKE_FOR: u32 = 4096;
+
+/// What a key that gets its second entry in the tables gains; what has to be gained before there are places for equal entries, and
+/// what can be. The first such key is enough; from then on it takes some for each time that they have proved dear.
+const GAIN: u32 = 64;
+const ENOUGH: u32 = 16 * GAIN;
+const MOST_GAINED: u32 = 4 * ENOUGH;
 
 /// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
 const MOST_LEFT: u32 = 64;
@@ -40,10 +47,11 @@ pub(super) struct Front {
     /// The places that a queue has while receives leave something open, and those that it has now.
     most: u32,
     places: u32,
-    /// Receives that may still leave nothing open before the places for those that do are given up, and that may still be posted
-    /// here before those for equal entries are.
+    /// Receives that may still leave nothing open before the places for those that do are given up.
     wild: u32,
-    alike: u32,
+    /// Whether there are places for equal entries, and what is gained but not spent.
+    is_alike: bool,
+    gained: u32,
     /// Beginnings to be left to the tables, those that were after the last move, and those here since.
     left: u32,
     backoff: u32,
@@ -60,7 +68,8 @@ impl Front {
             most,
             places: most.min(1),
             wild: 0,
-            alike: 0,
+            is_alike: false,
+            gained: ENOUGH - GAIN,
             left: u32::from(most == 0),
             backoff: 0,
             begun: 0,
@@ -85,19 +94,19 @@ impl Front {
         self.posted.bytes() + self.waiting.bytes()
     }
 
-    /// Whether entries are to be kept here, now that there are none. Takes note of whether any in the tables were equal.
+    /// Whether entries are to be kept here, now that there are none. Takes note of how many keys got a second entry in the tables.
     #[inline]
-    pub(super) fn begins(&mut self, were_equal: &mut bool) -> bool {
-        if self.left > 0 && self.is_left(were_equal) {
+    pub(super) fn begins(&mut self, equal: &mut u32) -> bool {
+        if self.left > 0 && self.is_left(equal) {
             return false;
         }
         self.begun += 1;
         true
     }
 
-    fn is_left(&mut self, were_equal: &mut bool) -> bool {
-        if std::mem::take(were_equal) {
-            self.note_equal();
+    fn is_left(&mut self, equal: &mut u32) -> bool {
+        if *equal > 0 {
+            self.gain(std::mem::take(equal));
         }
         let is_left = self.left > 0;
         // Without places all are left.
@@ -118,30 +127,46 @@ impl Front {
         (self.wild, self.places) = (WILD_FOR, self.most);
     }
 
-    /// Equal entries were in the tables. Where there was one place the next begin here, since there are more now.
-    fn note_equal(&mut self) {
-        if self.alike == 0 && self.most > 0 {
+    /// So many keys got a second entry in the tables. If that makes places for equal entries worth it, the next begin here.
+    fn gain(&mut self, keys: u32) {
+        self.gained = self.gained.saturating_add(keys.saturating_mul(GAIN)).min(MOST_GAINED);
+        if !self.is_alike && self.gained >= ENOUGH && self.most > 0 {
+            self.is_alike = true;
+            self.place();
             (self.left, self.backoff) = (0, 0);
         }
-        self.alike = ALIKE_FOR;
-        self.places = self.places.max(ALIKE.min(self.most));
+    }
+
+    /// A search here examined so many entries.
+    #[inline]
+    fn spend(&mut self, examined: u64) {
+        if self.is_alike && examined > 1 {
+            self.gained = self.gained.saturating_sub(examined as u32 - 1);
+            if self.gained == 0 {
+                self.is_alike = false;
+                self.place();
+            }
+        }
+    }
+
+    /// How many places there are.
+    fn place(&mut self) {
+        self.places = match (self.wild, self.is_alike) {
+            (0, false) => self.most.min(1),
+            (0, true) => self.most.min(ALIKE),
+            _ => self.most,
+        };
     }
 
     /// A receive left nothing open.
     #[inline]
     fn note_exact(&mut self) {
-        if self.places > 1 {
-            self.count_down();
+        if self.wild > 0 {
+            self.wild -= 1;
+            if self.wild == 0 {
+                self.place();
+            }
         }
-    }
-
-    fn count_down(&mut self) {
-        (self.wild, self.alike) = (self.wild.saturating_sub(1), self.alike.saturating_sub(1));
-        self.places = match (self.wild, self.alike) {
-            (0, 0) => 1,
-            (0, _) => self.most.min(ALIKE),
-            _ => self.most,
-        };
     }
 
     pub(super) fn visit(&self, queue: Queue, each: &mut dyn FnMut(Entry)) {
@@ -254,7 +279,7 @@ impl<E: Effort> Hybrid<E> {
     /// A post that leaves nothing open, where nothing is queued.
     #[inline(never)]
     pub(super) fn post_first(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        if self.gate != 0 || !self.front.begins(&mut self.table.equals.were_begun) {
+        if self.gate != 0 || !self.front.begins(&mut self.table.equals.begun) {
             return self.post_later(receive);
         }
         *self.front.posted.begin() = Posted::of(receive);
@@ -266,7 +291,7 @@ impl<E: Effort> Hybrid<E> {
     /// An arrival where nothing is queued.
     #[inline(never)]
     pub(super) fn arrive_first(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
-        if !self.front.begins(&mut self.table.equals.were_begun) {
+        if !self.front.begins(&mut self.table.equals.begun) {
             return self.arrive_later(message);
         }
         *self.front.waiting.begin() = Waiting::of(message);
@@ -317,6 +342,7 @@ impl<E: Effort> Hybrid<E> {
             let mut examined = 0;
             let found = self.front.find_message(&receive.selector, &mut examined);
             self.effort.examined(Queue::Unexpected, examined);
+            self.front.spend(examined);
             if let Some((place, id)) = found {
                 self.note_post(receive);
                 self.take_short(place);
@@ -381,6 +407,7 @@ impl<E: Effort> Hybrid<E> {
             let found = self.front.posted.oldest(|posted| posted.matches(&envelope), &mut examined);
             let found = found.map(|(place, posted)| (place, posted.id));
             self.effort.examined(Queue::Posted, examined);
+            self.front.spend(examined);
             if let Some((place, id)) = found {
                 self.front.posted.remove(place);
                 self.end_short();

@@ -186,7 +186,7 @@ impl<E: Effort> Hybrid<E> {
     pub(super) fn post_gated(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
         if self.gate & SHORT != 0
-            || self.has_empty_tables() && self.front.begins(&mut self.table.equals.were_begun)
+            || self.has_empty_tables() && self.front.begins(&mut self.table.equals.begun)
         {
             self.tend_short();
             return self.post_short(receive);
@@ -247,7 +247,7 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     pub(super) fn post_open(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        if self.gate == 0 && self.table.counts == 0 && self.front.begins(&mut self.table.equals.were_begun) {
+        if self.gate == 0 && self.table.counts == 0 && self.front.begins(&mut self.table.equals.begun) {
             return self.post_short(receive);
         }
         self.front.note_open();
