@@ -95,7 +95,7 @@ mod tests {
             batch.messages.clear();
             let messages: Vec<Message> = (0..count).map(message).collect();
             batch.begin(&messages).unwrap();
-            for number in 0..BATCH as u64 + 50 {
+            for number in (0..BATCH as u64 + 50).step_by(if cfg!(miri) { 97 } else { 1 }) {
                 let Envelope { context, source, tag } = message(number).envelope;
                 assert_eq!(batch.has(MsgId(number)), number < count);
                 for (selector, is_wanted) in [
