@@ -29,10 +29,11 @@ const WORKLOADS: [&str; 8] = [
 ];
 
 /// What `hybrid` is counted on as well: few that are equal, one message, deep queues, masks, and what nobody waits for.
-const DEEP: [&str; 13] = [
+const DEEP: [&str; 14] = [
     "identical:2",
     "identical:8",
     "unexpected:1",
+    "in_order:2",
     "last:8192",
     "in_order:1024",
     "identical:1024",

@@ -83,8 +83,8 @@ fn few_entries_are_listed_where_equal_ones_are_usual() {
     let mut round = |tags: &[u64]| round(&mut *engine, tags, |_| ());
     let tabled: Vec<u64> = (0..200).map(|_| round(&DISTINCT)).collect();
     assert!(tabled.iter().all(|&examined| examined < LISTED), "{tabled:?}");
-    (0..2).for_each(|_| _ = round(&ALIKE));
-    assert_eq!(round(&ALIKE), LISTED_ALIKE);
+    round(&ALIKE);
+    assert_eq!(round(&ALIKE), LISTED_ALIKE, "one key with two entries is enough");
     let mut listed = (0..1000).take_while(|_| round(&DISTINCT) == LISTED).count();
     assert!((50..80).contains(&listed), "{listed} rounds are listed for one entry that was equal");
     assert!((0..200).all(|_| round(&DISTINCT) < LISTED));

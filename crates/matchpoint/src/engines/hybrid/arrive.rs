@@ -185,12 +185,7 @@ impl<E: Effort> Hybrid<E> {
 
     #[inline(never)]
     pub(super) fn arrive_gated(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
-        let is_first = |this: &mut Self| {
-            this.gate & WILD == 0
-                && this.has_empty_tables()
-                && this.front.begins(&mut this.table.equals.begun)
-        };
-        if is_first(self) {
+        if self.gate & WILD == 0 && self.begins_gated() {
             return self.arrive_short(message);
         }
         if self.gate & WILD != 0 {

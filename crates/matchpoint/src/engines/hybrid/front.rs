@@ -3,11 +3,11 @@
 //! Entries are either all here or all in the tables: what finds both empty begins [here](super::short), and what finds no
 //! place here takes all of them to the tables. With nothing else to look at, a search here is the whole search.
 //!
-//! A list of two is already slower than a hash table, where every call leaves nothing open and no two entries are equal: the
-//! last of eight takes 14 ns as in any list, and 9 in the table. So there is one place, which serves programs that post a
-//! receive and wait for its message; 16 where equal entries are usual, for in the tables two such take four times as long as
-//! here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which takes twice as
-//! long there, or are cancelled, for which the tables have to know names.
+//! A list of a few is as fast as a hash table where messages come in the order of their receives, and never pays for tables to
+//! begin; one of eight is slower where every call leaves nothing open and no two entries are equal: the last of eight takes 14 ns as
+//! in any list, and 9 in the table. So there are four places; 16 where equal entries are usual, for in the tables two such take four
+//! times as long as here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which
+//! takes twice as long there, or are cancelled, for which the tables have to know names.
 //!
 //! Whether places for equal entries are worth it is reckoned in entries that a search here examines: a key that gets its second
 //! entry in the tables gains as much as 64 of them cost, and each that is examined beyond the first of a search spends one.
@@ -27,12 +27,17 @@ use crate::hints::Hints;
 /// Receives in a row that leave nothing open, before the places of those that do are given up.
 const WILD_FOR: u32 = 256;
 
+/// Places while receives leave nothing open.
+const USUAL: u32 = 4;
+
 /// Places where equal entries are usual.
 const ALIKE: u32 = 16;
 
 /// What a key that gets its second entry in the tables gains; what has to be gained before there are places for equal entries, and
 /// what can be. The first such key is enough; from then on it takes some for each time that they have proved dear.
 const GAIN: u32 = 64;
+/// What it costs to take an entry from here to the tables.
+const MOVED: u64 = 8;
 const ENOUGH: u32 = 16 * GAIN;
 const MOST_GAINED: u32 = 4 * ENOUGH;
 
@@ -66,7 +71,7 @@ impl Front {
             posted,
             waiting,
             most,
-            places: most.min(1),
+            places: most.min(USUAL),
             wild: 0,
             is_alike: false,
             gained: ENOUGH - GAIN,
@@ -100,7 +105,7 @@ impl Front {
         if self.left > 0 && self.is_left(equal) {
             return false;
         }
-        self.begun += 1;
+        self.begun = self.begun.saturating_add(1);
         true
     }
 
@@ -115,13 +120,14 @@ impl Front {
     }
 
     fn moved(&mut self) {
+        self.spend(MOVED * (self.posted.len() + self.waiting.len()) as u64);
         self.posted.clear();
         self.waiting.clear();
         self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
         (self.left, self.begun) = (self.backoff, 0);
     }
 
-    /// A receive left something open, or was cancelled.
+    /// A receive left something open, or an entry was taken back.
     #[inline]
     pub(super) fn note_open(&mut self) {
         (self.wild, self.places) = (WILD_FOR, self.most);
@@ -130,7 +136,7 @@ impl Front {
     /// So many keys got a second entry in the tables. If that makes places for equal entries worth it, the next begin here.
     fn gain(&mut self, keys: u32) {
         self.gained = self.gained.saturating_add(keys.saturating_mul(GAIN)).min(MOST_GAINED);
-        if !self.is_alike && self.gained >= ENOUGH && self.most > 0 {
+        if !self.is_alike && self.gained >= ENOUGH && self.most > USUAL {
             self.is_alike = true;
             self.place();
             (self.left, self.backoff) = (0, 0);
@@ -152,7 +158,7 @@ impl Front {
     /// How many places there are.
     fn place(&mut self) {
         self.places = match (self.wild, self.is_alike) {
-            (0, false) => self.most.min(1),
+            (0, false) => self.most.min(USUAL),
             (0, true) => self.most.min(ALIKE),
             _ => self.most,
         };
@@ -198,15 +204,13 @@ impl Front {
     }
 
     pub(super) fn cancel(&mut self, receive: RecvId) -> bool {
-        self.note_open();
         let found = self.posted.oldest(|posted| posted.id == receive.0, &mut 0).map(|(place, _)| place);
-        found.map(|place| self.posted.remove(place)).is_some()
+        found.map(|place| self.posted.remove(place)).map(|()| self.note_open()).is_some()
     }
 
     pub(super) fn retract(&mut self, message: MsgId) -> bool {
-        self.note_open();
         let found = self.waiting.oldest(|waiting| waiting.id == message.0, &mut 0).map(|(place, _)| place);
-        found.map(|place| self.waiting.remove(place)).is_some()
+        found.map(|place| self.waiting.remove(place)).map(|()| self.note_open()).is_some()
     }
 
     pub(super) fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
@@ -274,6 +278,15 @@ impl<E: Effort> Hybrid<E> {
     #[inline]
     pub(super) fn has_empty_tables(&self) -> bool {
         self.table.counts == 0 && self.classes.posted == 0
+    }
+
+    /// Whether entries are to be kept here where the tables are not at rest. Names that these know are nobody's then.
+    pub(super) fn begins_gated(&mut self) -> bool {
+        let begins = self.has_empty_tables() && self.front.begins(&mut self.table.equals.begun);
+        if begins {
+            self.forget_all_names();
+        }
+        begins
     }
 
     /// A post that leaves nothing open, where nothing is queued.
@@ -373,6 +386,7 @@ impl<E: Effort> Hybrid<E> {
         let mut examined = 0;
         let found = self.front.find_message(selector, &mut examined);
         self.effort.examined(Queue::Unexpected, examined);
+        self.front.spend(examined);
         found
     }
 
@@ -485,6 +499,42 @@ impl<E: Effort> Hybrid<E> {
         if self.gate & BUSY != 0 {
             self.tend();
             self.set_gate();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Hashing;
+    use super::*;
+    use crate::engine::Engine;
+    use crate::envelope::Tag;
+    use crate::scan::Kernel;
+
+    /// Names that a cancel in the tables had learned are forgotten where a list begins: nothing would ever ask for them there, and
+    /// every call would look after them.
+    #[test]
+    fn names_of_the_tables_do_not_follow_into_lists() {
+        let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 32, Kernel::fastest());
+        let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
+        let post = |engine: &mut Hybrid<()>, id| {
+            engine.post(Receive::new(RecvId(id), Selector::exactly(&envelope(id)))).unwrap();
+        };
+        let mut rounds = 0;
+        while engine.gate != SHORT {
+            (0..6).for_each(|id| post(&mut engine, id));
+            assert!(engine.cancel(RecvId(5)));
+            for id in 0..5 {
+                assert_eq!(engine.arrive(Message::new(MsgId(id), envelope(id))), Ok(Some(RecvId(id))));
+            }
+            assert!(rounds > 0 || engine.receives.is_some(), "names were learned");
+            post(&mut engine, 7);
+            post(&mut engine, 8);
+            rounds += 1;
+            assert!(rounds < 8, "{:b} after {rounds} rounds", engine.gate);
+            if engine.gate != SHORT {
+                [7, 8].into_iter().for_each(|id| _ = engine.arrive(Message::new(MsgId(id), envelope(id))));
+            }
         }
     }
 }

@@ -12,8 +12,8 @@
 //!  ids      entries by name, begun by the first cancel
 //! ```
 //!
-//! * **Short queues are lists** (`short.rs`, `front.rs`): one entry while receives leave nothing open, 32 while some do. All
-//!   that is queued is either there or in the tables.
+//! * **Short queues are lists** (`short.rs`, `front.rs`): of four entries; of 16 where equal ones are usual; of 32 while receives
+//!   leave something open or are cancelled. All that is queued is either there or in the tables.
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
 //!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
@@ -120,7 +120,7 @@ use table::Table;
 
 pub(super) const SPEC: Spec = Spec {
     name: "hybrid",
-    summary: "one hash table for both queues, an index for each kind of wildcard in use (ours)",
+    summary: "short queues are lists; one hash table for both, an index for each kind of wildcard in use (ours, the default)",
     parameters: &[
         Parameter {
             key: "seed",
@@ -130,7 +130,8 @@ pub(super) const SPEC: Spec = Spec {
         Parameter {
             key: "short",
             default: "32",
-            meaning: "entries of a queue that is searched as a list, once receives leave something open; 0 to 32",
+            meaning: "entries of a queue that is searched as a list while receives leave something open or are cancelled, up to \
+                      16 of them where equal ones are usual, and 4 else; 0 to 32",
         },
     ],
     // Streams of events rarely fill the lists, or fill them again and again.
@@ -310,11 +311,15 @@ impl<E: Effort> Hybrid<E> {
         self.grave.tables.bury(std::mem::take(&mut self.table));
         self.grave.classes.bury(std::mem::take(&mut self.classes));
         self.grave.logs.bury(std::mem::replace(&mut self.log, Log::from(self.arrivals)));
-        for names in [self.receives.take(), self.messages.take()].into_iter().flatten() {
-            self.grave.names.bury(names);
-        }
+        self.forget_all_names();
         self.indexes.forget();
         self.contexts = Contexts::default();
+    }
+
+    fn forget_all_names(&mut self) {
+        for names in [self.receives.take(), self.messages.take()] {
+            self.forget_names(names);
+        }
     }
 
     /// No message waits.

@@ -185,9 +185,7 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     pub(super) fn post_gated(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
         self.hints.admit(&receive.selector)?;
-        if self.gate & SHORT != 0
-            || self.has_empty_tables() && self.front.begins(&mut self.table.equals.begun)
-        {
+        if self.gate & SHORT != 0 || self.begins_gated() {
             self.tend_short();
             return self.post_short(receive);
         }

@@ -135,18 +135,18 @@ impl<E: Effort> Hybrid<E> {
     }
 
     pub(super) fn cancel_named(&mut self, receive: RecvId) -> bool {
-        self.front.note_open();
         let named = self.receive_named(receive);
         named.is_some_and(|named| {
+            self.front.note_open();
             self.take_posted(named);
             true
         })
     }
 
     pub(super) fn retract_named(&mut self, message: MsgId) -> bool {
-        self.front.note_open();
         let named = self.message_named(message);
         named.is_some_and(|named| {
+            self.front.note_open();
             self.take_unexpected(named);
             true
         })
