@@ -233,7 +233,7 @@ fn a_wrong_word_is_a_usage_error_that_says_what_would_be_right() {
         (["-w", "trace:"], "needs the path of a trace"),
         (["-e", "lost"], "there is no engine `lost`"),
         (["--budget", "0"], "give seconds, 0.001 at least"),
-        (["--entries", "1"], "1 is not in 1000..=16000000"),
+        (["--entries", "1"], "give a whole number from 1000 to 16000000, as 1000000"),
         (["-e", "none"], "`none` is no engine, but no matching at all"),
     ] {
         let output = bench(&arguments);

@@ -8,6 +8,7 @@ use clap::Args;
 use matchpoint_bench::rate::NO_MATCHING;
 
 use super::engine_or_all;
+use super::number::whole;
 use crate::bench::usual;
 
 const EXAMPLES: &str = "Examples:
@@ -75,14 +76,14 @@ pub struct Bench {
     pub message_rate: bool,
 
     /// Million messages per second that several application threads post and receive at once, of concurrent engines
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024),
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = whole(1..=1024_u32, 4),
         group = "repeated", conflicts_with_all = ["cold", "workloads", "latency", "message_rate", "plot", "csv"])]
     pub callers: Vec<u32>,
 
     /// With --callers: one more thread hands in batches of N messages, for receives that the callers post; the rate, and what a
     /// post costs while a batch is under way
     #[arg(long, value_name = "N", requires = "callers", conflicts_with_all = BESIDE_CALLERS,
-        value_parser = clap::value_parser!(u32).range(1..=65536))]
+        value_parser = whole(1..=65536_u32, 128))]
     pub batches: Option<u32>,
 
     /// What an application's thread pays for each post and each completion where another thread matches
@@ -117,38 +118,38 @@ pub struct Bench {
 
     /// With --message-rate: threads, of engines that have several
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(1..=64))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 
     /// With --message-rate: messages handed in at once
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 128, 1024],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(1..=65536))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=65536_u32, 128))]
     pub windows: Vec<u32>,
 
     /// With --message-rate: protocol work that is put upon each message, in nanoseconds: asked for, not measured
     #[arg(long, value_name = "NS,…", value_delimiter = ',', default_values_t = [0, 50, 200],
-        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
+        requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(0..=1_000_000_u32, 50))]
     pub work_ns: Vec<u32>,
 
     /// With --message-rate and --offload: messages of a sequence; as many times that as fit, where a window has room for more
     #[arg(long, value_name = "K", default_value_t = 100, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(1..=1_000_000_u32, 100))]
     pub messages: u32,
 
     /// With --message-rate and --offload: sequences of a repetition, fewer if they are longer; with --callers: bursts of each, or
     /// batches
     #[arg(long, value_name = "N", default_value_t = 500, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1_000_000_u32, 500))]
     pub repeats: u32,
 
     /// With --message-rate, --offload and --callers: repetitions, of which the median counts
     #[arg(long, value_name = "N", default_value_t = 9, requires = "repeated",
-        conflicts_with_all = BESIDE_REPEATED, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        conflicts_with_all = BESIDE_REPEATED, value_parser = whole(1..=1000_u32, 9))]
     pub repetitions: u32,
 
     /// With --message-rate and --offload: receives that stand in front and match nothing, for long queues and cold caches
     #[arg(long, value_name = "N", default_value_t = 0, requires = "sequences",
-        conflicts_with_all = BESIDE_SEQUENCES, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+        conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 
     /// With --message-rate and --gpu: write the results as a table, with commas, to this file
@@ -157,7 +158,7 @@ pub struct Bench {
 
     /// With --latency: how many entries queues grow to
     #[arg(long, value_name = "N", default_value_t = 1_000_000, requires = "latency",
-        conflicts_with_all = BESIDE_LATENCY, value_parser = clap::value_parser!(u32).range(1000..=16_000_000))]
+        conflicts_with_all = BESIDE_LATENCY, value_parser = whole(1000..=16_000_000_u32, 1_000_000))]
     pub entries: u32,
 
     /// Seconds that one engine may spend on one workload, or with --latency on one stage, before it is given up

@@ -16,9 +16,11 @@ pub fn figures(cell: &Cell) -> Option<&Figures> {
     if let Outcome::Measured(figures) = &cell.outcome { Some(figures) } else { None }
 }
 
-/// Whether spreads overlap, so that neither is faster: another run might have them the other way round.
-fn are_level(one: &Figures, other: &Figures) -> bool {
-    one.ns_p25 <= other.ns_p75 && other.ns_p25 <= one.ns_p75
+/// Whether the spread of one overlaps with that of the best, so that neither is faster: another run might have them the other way
+/// round. What interrupts a measurement only lengthens it, so the best's reaches as far above its median as below it, at most: else
+/// one that was disturbed in a third of its repetitions would be level with all that are three times as slow.
+fn is_level(best: &Figures, other: &Figures) -> bool {
+    other.ns_p25 <= best.ns_p75.min(2.0 * best.ns_median - best.ns_p25)
 }
 
 /// What the marks of times mean.
@@ -40,8 +42,8 @@ impl Standing {
     /// The best of a row that others are level with is marked as they are: which of them had the least median is chance.
     pub fn of(cell: &Cell, row: &[Cell]) -> Standing {
         let (Some(own), Some(best)) = (figures(cell), best(row)) else { return Standing::Behind };
-        match row.iter().filter_map(figures).filter(|other| are_level(best, other)).count() {
-            _ if !are_level(best, own) => Standing::Behind,
+        match row.iter().filter_map(figures).filter(|other| is_level(best, other)).count() {
+            _ if !is_level(best, own) => Standing::Behind,
             ..2 => Standing::Best,
             _ => Standing::Level,
         }
@@ -130,6 +132,8 @@ mod tests {
                 vec![spread(9.0, 10.0, 11.0), spread(10.5, 11.0, 13.0), spread(12.0, 13.0, 14.0)],
                 vec![Level, Level, Behind],
             ),
+            // Disturbed, the best is not as slow as its slowest.
+            (vec![spread(9.0, 10.0, 60.0), spread(40.0, 41.0, 42.0)], vec![Best, Behind]),
             (vec![full(), spread(9.0, 10.0, 11.0)], vec![Behind, Best]),
             (vec![full()], vec![Behind]),
         ] {
