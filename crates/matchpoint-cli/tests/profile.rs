@@ -212,7 +212,7 @@ fn levels_and_partners_are_in_the_report() {
     let report = matchpoint(&asked);
     let told = str::from_utf8(&report.stdout).unwrap();
     let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("posted partners ") && words.contains("run length mean "), "{told}");
+    assert!(words.contains("partners of posted receives ") && words.contains("receives of a run "), "{told}");
     let json = matchpoint(&[&asked[..], &["--json", "-"]].concat());
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["engines"][0]["statistics"].as_array().unwrap().len(), 0, "a list has nothing to tell");

@@ -186,7 +186,7 @@ fn wrong_words_are_told_by_usage() {
     for (options, told) in [
         (&["--max-bytes", "0"][..], "give 1 byte to 1G"),
         (&["--max-bytes", "2G"], "give 1 byte to 1G"),
-        (&["--max-messages", "40000"], "40000 is not in 1..=32767"),
+        (&["--max-messages", "40000"], "give a whole number from 1 to 32767, as 1000"),
         (&["--seconds", "nan"], "give seconds"),
         (&["--from", "x.jsonl", "--replace"], "cannot be used with"),
     ] {
