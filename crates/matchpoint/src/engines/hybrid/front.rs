@@ -44,6 +44,8 @@ const MOST_GAINED: u32 = 4 * ENOUGH;
 /// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
 const MOST_LEFT: u32 = 64;
 const MANY: u32 = 16;
+/// Beginnings since the last move after which names that the tables know are taken to be of no use.
+const SOME: u32 = 4;
 
 /// See the [module's documentation](self).
 pub(super) struct Front {
@@ -281,10 +283,10 @@ impl<E: Effort> Hybrid<E> {
     }
 
     /// Whether entries are to be kept here where the tables are not at rest. Names that these know are nobody's then; who has begun
-    /// here many times since the last move has no use for them, and all others would only have to allocate them again.
+    /// here some times since the last move has no use for them, and all others would only have to allocate them again.
     pub(super) fn begins_gated(&mut self) -> bool {
         let begins = self.has_empty_tables() && self.front.begins(&mut self.table.equals.begun);
-        if begins && self.front.begun > MANY {
+        if begins && self.front.begun > SOME {
             self.forget_all_names();
         }
         begins
@@ -532,7 +534,7 @@ mod tests {
             post(&mut engine, 7);
             post(&mut engine, 8);
             rounds += 1;
-            assert!(rounds < 2 * MANY, "{:b} after {rounds} rounds", engine.gate);
+            assert!(rounds < 4 * SOME, "{:b} after {rounds} rounds", engine.gate);
             if engine.gate != SHORT {
                 [7, 8].into_iter().for_each(|id| _ = engine.arrive(Message::new(MsgId(id), envelope(id))));
             }
