@@ -101,6 +101,11 @@ impl Front {
         self.posted.bytes() + self.waiting.bytes()
     }
 
+    /// Gives back what is held for entries, of which there are none.
+    pub(super) fn give_back(&mut self) {
+        (self.posted, self.waiting) = (Short::default(), Short::default());
+    }
+
     /// Whether entries are to be kept here, now that there are none. Takes note of how many keys got a second entry in the tables.
     #[inline]
     pub(super) fn begins(&mut self, equal: &mut u32) -> bool {
@@ -125,6 +130,10 @@ impl Front {
         self.spend(MOVED * (self.posted.len() + self.waiting.len()) as u64);
         self.posted.clear();
         self.waiting.clear();
+        if self.most > 1 {
+            // Both, now that one was full: else it might be many bursts from now that the other allocates. If that fails, then.
+            _ = self.posted.reserve().and_then(|()| self.waiting.reserve());
+        }
         self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
         (self.left, self.begun) = (self.backoff, 0);
     }

@@ -302,6 +302,7 @@ impl<E: Effort> Hybrid<E> {
         let held_bytes = self.entries_bytes() - self.grave.bytes() - self.indexes.buried_bytes();
         if self.posted_len() + self.unexpected_len() == 0 && held_bytes >= KEPT_BYTES {
             self.forget_tables();
+            self.front.give_back();
         }
     }
 

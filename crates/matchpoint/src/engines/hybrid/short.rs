@@ -219,6 +219,17 @@ impl<T: Copy + Default> Short<T> {
         }
     }
 
+    /// Makes sure that there is memory for all places.
+    pub(super) fn reserve(&mut self) -> Result<(), NoPlace> {
+        if self.rest.is_none() {
+            let mut rest = Vec::new();
+            rest.try_reserve_exact(PLACES).map_err(|_| NoPlace::Memory)?;
+            rest.resize(PLACES, T::default());
+            self.rest = rest.into_boxed_slice().try_into().ok();
+        }
+        Ok(())
+    }
+
     #[cold]
     #[inline(never)]
     fn make_place(&mut self, most: u32) -> Result<u32, NoPlace> {
@@ -226,12 +237,7 @@ impl<T: Copy + Default> Short<T> {
         if place >= most && 2 * len > most || most == 0 {
             return Err(NoPlace::Full);
         }
-        if self.rest.is_none() {
-            let mut rest = Vec::new();
-            rest.try_reserve_exact(PLACES).map_err(|_| NoPlace::Memory)?;
-            rest.resize(PLACES, T::default());
-            self.rest = rest.into_boxed_slice().try_into().ok();
-        }
+        self.reserve()?;
         if place < most {
             return Ok(place);
         }
