@@ -1,6 +1,6 @@
 //! Short queues are lists.
 
-use matchpoint::{Engine, Entry, Queue, RecvId, engines};
+use matchpoint::{Engine, Entry, MsgId, Queue, RecvId, engines};
 
 use crate::{ANY_SOURCE, arrive, from, post, statistic, tagged};
 
@@ -54,24 +54,62 @@ fn lists_come_back_when_queues_are_short_again() {
     assert_eq!(rounds[1..], [list; 7], "{rounds:?}");
 }
 
-/// What searches of a round examine: a receive of each tag is posted, and their messages arrive from the last tag to the first, one at
-/// a time, with `end` done before.
-fn round(engine: &mut dyn Engine, tags: &[u64], end: impl FnOnce(&mut dyn Engine)) -> u64 {
-    let before = engine.attempts().posted;
-    for (id, &tag) in (0..).zip(tags) {
-        assert_eq!(post(engine, id, from(1), tagged(tag)), None);
+/// What waits in a round: receives for messages, or these for receives.
+#[derive(Clone, Copy, Debug)]
+enum Waiting {
+    Receives,
+    Messages,
+}
+
+use Waiting::{Messages, Receives};
+
+impl Waiting {
+    fn comes(self, engine: &mut dyn Engine, id: u64, tag: u64) {
+        match self {
+            Receives => assert_eq!(post(engine, id, from(1), tagged(tag)), None),
+            Messages => assert_eq!(arrive(engine, id, 1, tag), None),
+        }
     }
-    end(engine);
-    for &tag in tags.iter().rev() {
-        assert!(arrive(engine, 1000, 1, tag).is_some_and(|RecvId(id)| tags[id as usize] == tag));
+
+    /// The number of what is taken.
+    fn is_taken(self, engine: &mut dyn Engine, tag: u64) -> Option<u64> {
+        match self {
+            Receives => arrive(engine, 1000, 1, tag).map(|RecvId(id)| id),
+            Messages => post(engine, 1000, from(1), tagged(tag)).map(|MsgId(id)| id),
+        }
     }
-    engine.attempts().posted - before
+
+    fn comes_and_is_taken_back(self, engine: &mut dyn Engine) {
+        self.comes(engine, 500, 500);
+        assert!(match self {
+            Receives => engine.cancel(RecvId(500)),
+            Messages => engine.retract(MsgId(500)),
+        });
+    }
+
+    /// What searches of a round examine: one of each tag comes, something is done, and all are taken from the last tag to the first, the
+    /// oldest of a tag first.
+    fn round(self, engine: &mut dyn Engine, tags: &[u64], between: impl FnOnce(&mut dyn Engine)) -> u64 {
+        let examined = |engine: &dyn Engine| match self {
+            Receives => engine.attempts().posted,
+            Messages => engine.attempts().unexpected,
+        };
+        (0..).zip(tags).for_each(|(id, &tag)| self.comes(engine, id, tag));
+        between(engine);
+        let before = examined(engine);
+        let mut left: Vec<(u64, u64)> = (0..).zip(tags.iter().copied()).collect();
+        for &tag in tags.iter().rev() {
+            let oldest = left.iter().position(|&(_, of)| of == tag).map(|at| left.remove(at).0);
+            assert_eq!(self.is_taken(engine, tag), oldest);
+        }
+        examined(engine) - before
+    }
 }
 
 const DISTINCT: [u64; 6] = [0, 1, 2, 3, 4, 5];
 const ALIKE: [u64; 6] = [0, 1, 2, 3, 4, 4];
 
-/// Six distinct receives, the youngest first, and six of which the last two are equal, in a list.
+/// Six distinct entries, the youngest first, and six of which the last two are equal, in a list.
 const LISTED: u64 = 6 + 5 + 4 + 3 + 2 + 1;
 const LISTED_ALIKE: u64 = 5 + 5 + 4 + 3 + 2 + 1;
 
@@ -79,34 +117,57 @@ const LISTED_ALIKE: u64 = 5 + 5 + 4 + 3 + 2 + 1;
 /// more than it is worth. What has no equals then is in tables, until there were many again; what is more than a few is in any case.
 #[test]
 fn few_entries_are_listed_where_equal_ones_are_usual() {
-    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
-    let mut round = |tags: &[u64]| round(&mut *engine, tags, |_| ());
-    let tabled: Vec<u64> = (0..200).map(|_| round(&DISTINCT)).collect();
-    assert!(tabled.iter().all(|&examined| examined < LISTED), "{tabled:?}");
-    round(&ALIKE);
-    assert_eq!(round(&ALIKE), LISTED_ALIKE, "one key with two entries is enough");
-    let mut listed = (0..1000).take_while(|_| round(&DISTINCT) == LISTED).count();
-    assert!((50..80).contains(&listed), "{listed} rounds are listed for one entry that was equal");
-    assert!((0..200).all(|_| round(&DISTINCT) < LISTED));
-    let again = (0..1000).take_while(|_| round(&ALIKE) < LISTED_ALIKE).count();
-    assert!((10..40).contains(&again), "{again} rounds with equal entries until they are listed again");
-    listed = (0..100).take_while(|_| round(&ALIKE) == LISTED_ALIKE).count();
-    assert!(listed > 50, "{listed} rounds are listed");
+    for waiting in [Receives, Messages] {
+        let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+        let mut round = |tags: &[u64]| waiting.round(&mut *engine, tags, |_| ());
+        let tabled: Vec<u64> = (0..200).map(|_| round(&DISTINCT)).collect();
+        assert!(tabled.iter().all(|&examined| examined < LISTED), "{waiting:?} {tabled:?}");
+        round(&ALIKE);
+        assert_eq!(round(&ALIKE), LISTED_ALIKE, "{waiting:?}: one key with two entries is enough");
+        let mut listed = (0..1000).take_while(|_| round(&DISTINCT) == LISTED).count();
+        assert!((50..80).contains(&listed), "{waiting:?}: {listed} rounds are listed for one that was equal");
+        assert!((0..200).all(|_| round(&DISTINCT) < LISTED));
+        let again = (0..1000).take_while(|_| round(&ALIKE) < LISTED_ALIKE).count();
+        assert!(
+            (10..40).contains(&again),
+            "{waiting:?}: {again} rounds with equals until they are listed again"
+        );
+        listed = (0..100).take_while(|_| round(&ALIKE) == LISTED_ALIKE).count();
+        assert!(listed > 50, "{waiting:?}: {listed} rounds are listed");
 
-    let many: Vec<u64> = (0..40).map(|id| id / 2).collect();
-    let rounds: Vec<u64> = (0..50).map(|_| round(&many)).collect();
-    assert!(rounds[2..].iter().all(|&examined| examined < 200), "{rounds:?}");
+        let many: Vec<u64> = (0..40).map(|id| id / 2).collect();
+        let rounds: Vec<u64> = (0..50).map(|_| round(&many)).collect();
+        assert!(rounds[2..].iter().all(|&examined| examined < 200), "{waiting:?} {rounds:?}");
+    }
 }
 
-/// Who cancels a receive in the tables has them learn all names: where few are queued the next are listed.
+/// Who takes an entry back in the tables has them learn all names: where few are queued the next are listed.
 #[test]
-fn few_entries_are_listed_where_some_are_cancelled() {
-    let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
-    let cancels = |engine: &mut dyn Engine| {
-        assert_eq!(post(engine, 500, from(1), tagged(500)), None);
-        assert!(engine.cancel(RecvId(500)));
-    };
-    let rounds: Vec<u64> = (0..100).map(|_| round(&mut *engine, &DISTINCT, cancels)).collect();
-    assert!(rounds[0] < LISTED, "{rounds:?}");
-    assert_eq!(rounds[2..], [LISTED; 98], "{rounds:?}");
+fn few_entries_are_listed_where_some_are_taken_back() {
+    for waiting in [Receives, Messages] {
+        let mut engine = engines::create_counting("hybrid:seed=3").unwrap();
+        let taken_back = |engine: &mut dyn Engine| waiting.comes_and_is_taken_back(engine);
+        let rounds: Vec<u64> = (0..100).map(|_| waiting.round(&mut *engine, &DISTINCT, taken_back)).collect();
+        assert!(rounds[0] < LISTED, "{waiting:?} {rounds:?}");
+        assert_eq!(rounds[2..], [LISTED; 98], "{waiting:?} {rounds:?}");
+    }
+}
+
+/// After an entry was taken back a list has as many places as `short=` says, and no more.
+#[test]
+fn a_list_has_the_places_that_it_may_have() {
+    for (places, waiting) in (1..=32).flat_map(|places| [(places, Receives), (places, Messages)]) {
+        let mut engine = engines::create_counting(&format!("hybrid:seed=3,short={places}")).unwrap();
+        waiting.comes_and_is_taken_back(&mut *engine);
+        let tags: Vec<u64> = (0..=places).collect();
+        for _ in 0..3 {
+            let listed = waiting.round(&mut *engine, &tags[1..], |engine| {
+                assert_eq!(statistic(engine, "buckets"), 0.0, "{places} {waiting:?}");
+            });
+            assert_eq!(listed, places * (places + 1) / 2, "{places} {waiting:?}");
+        }
+        waiting.round(&mut *engine, &tags, |engine| {
+            assert!(statistic(engine, "buckets") > 0.0, "{places} {waiting:?}");
+        });
+    }
 }

@@ -17,7 +17,7 @@
 
 use super::Hybrid;
 use super::key::Key;
-use super::short::{NoPlace, Posted, Short, Waiting};
+use super::short::{Posted, Short, Waiting};
 use super::{BUSY, SHORT};
 use crate::effort::Effort;
 use crate::engine::{Drained, Entry, Message, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
@@ -132,7 +132,7 @@ impl Front {
         self.waiting.clear();
         if self.most > 1 {
             // Both, now that one was full: else it might be many bursts from now that the other allocates. If that fails, then.
-            _ = self.posted.reserve().and_then(|()| self.waiting.reserve());
+            _ = self.posted.reserve() && self.waiting.reserve();
         }
         self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
         (self.left, self.begun) = (self.backoff, 0);
@@ -376,12 +376,12 @@ impl<E: Effort> Hybrid<E> {
         }
         self.note_post(receive);
         match self.front.posted.push(self.front.places) {
-            Ok(place) => {
+            Some(place) => {
                 *place = Posted::of(receive);
                 self.gate |= SHORT;
                 Ok(None)
             }
-            Err(why) => self.post_elsewhere(receive, why),
+            None => self.post_elsewhere(receive),
         }
     }
 
@@ -418,8 +418,8 @@ impl<E: Effort> Hybrid<E> {
     }
 
     #[inline(never)]
-    fn post_elsewhere(&mut self, receive: &Receive, why: NoPlace) -> Result<Option<MsgId>, Refused> {
-        self.move_to_tables(why)?;
+    fn post_elsewhere(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
+        self.move_to_tables()?;
         self.post_general(receive)
     }
 
@@ -446,14 +446,12 @@ impl<E: Effort> Hybrid<E> {
     #[inline(never)]
     fn wait_short(&mut self, message: &Message) -> Result<Option<RecvId>, Refused> {
         self.hints.admit_unexpected(message.envelope.context)?;
-        match self.front.waiting.push(self.front.places) {
-            Ok(place) => {
-                *place = Waiting::of(message);
-                self.gate |= SHORT;
-                return Ok(None);
-            }
-            Err(why) => self.move_to_tables(why)?,
+        if let Some(place) = self.front.waiting.push(self.front.places) {
+            *place = Waiting::of(message);
+            self.gate |= SHORT;
+            return Ok(None);
         }
+        self.move_to_tables()?;
         // No receive took it here, so none does there.
         let key = Key::of(&message.envelope);
         let spot = self.hashing.spot(&key);
@@ -465,13 +463,7 @@ impl<E: Effort> Hybrid<E> {
 
     /// Takes all entries to the tables, for want of a place. Refused, they are where they were.
     #[inline(never)]
-    fn move_to_tables(&mut self, why: NoPlace) -> Result<(), Refused> {
-        if let NoPlace::Memory = why {
-            // Those of the other kind stay.
-            if !self.front.is_empty() {
-                return Err(Refused::Memory);
-            }
-        }
+    fn move_to_tables(&mut self) -> Result<(), Refused> {
         let moved = self.move_all();
         match moved {
             Ok(()) => self.front.moved(),

@@ -84,14 +84,6 @@ impl Waiting {
     }
 }
 
-/// Why an entry was not kept.
-pub(super) enum NoPlace {
-    /// There are as many as there may be.
-    Full,
-    /// There is no memory for the first.
-    Memory,
-}
-
 /// See the [module's documentation](self).
 pub(super) struct Short<T> {
     alive: u32,
@@ -202,50 +194,51 @@ impl<T: Copy + Default> Short<T> {
         Copied { entries, alive: self.alive }
     }
 
-    /// A place behind all others for one more entry, of which there may be `most`; what lies there is to be written.
+    /// A place behind all others for one more entry, of which there may be `most`; what lies there is to be written. None if there are as
+    /// many, or no memory for more than one.
     // The entry is no argument: it would be put together elsewhere, and copied in words that were just written in parts.
     #[inline(always)]
-    pub(super) fn push(&mut self, most: u32) -> Result<&mut T, NoPlace> {
+    pub(super) fn push(&mut self, most: u32) -> Option<&mut T> {
         let place = u32::BITS - self.alive.leading_zeros();
         if place == 0 && most > 0 {
             self.alive = 1;
-            return Ok(&mut self.first);
+            return Some(&mut self.first);
         }
         let place = if place < most && self.rest.is_some() { place } else { self.make_place(most)? };
         self.alive |= 1 << place;
         match &mut self.rest {
-            Some(rest) if place > 0 => Ok(&mut rest[place as usize % PLACES]),
-            _ => Ok(&mut self.first),
+            Some(rest) if place > 0 => Some(&mut rest[place as usize % PLACES]),
+            _ => Some(&mut self.first),
         }
     }
 
-    /// Makes sure that there is memory for all places.
-    pub(super) fn reserve(&mut self) -> Result<(), NoPlace> {
+    /// Whether there is memory for all places now.
+    pub(super) fn reserve(&mut self) -> bool {
         if self.rest.is_none() {
             let mut rest = Vec::new();
-            rest.try_reserve_exact(PLACES).map_err(|_| NoPlace::Memory)?;
-            rest.resize(PLACES, T::default());
-            self.rest = rest.into_boxed_slice().try_into().ok();
+            if rest.try_reserve_exact(PLACES).is_ok() {
+                rest.resize(PLACES, T::default());
+                self.rest = rest.into_boxed_slice().try_into().ok();
+            }
         }
-        Ok(())
+        self.rest.is_some()
     }
 
     #[cold]
     #[inline(never)]
-    fn make_place(&mut self, most: u32) -> Result<u32, NoPlace> {
+    fn make_place(&mut self, most: u32) -> Option<u32> {
         let (place, len) = (u32::BITS - self.alive.leading_zeros(), self.alive.count_ones());
-        if place >= most && 2 * len > most || most == 0 {
-            return Err(NoPlace::Full);
+        if place >= most && 2 * len > most || most == 0 || !self.reserve() {
+            return None;
         }
-        self.reserve()?;
         if place < most {
-            return Ok(place);
+            return Some(place);
         }
         for (to, from) in places(self.alive).enumerate() {
             *self.get_mut(to) = *self.get(from);
         }
         self.alive = (1 << len) - 1;
-        Ok(len)
+        Some(len)
     }
 }
 
@@ -267,7 +260,7 @@ mod tests {
     use super::*;
 
     fn push(short: &mut Short<u64>, entry: u64, most: u32) -> bool {
-        short.push(most).map(|place| *place = entry).is_ok()
+        short.push(most).map(|place| *place = entry).is_some()
     }
 
     fn alive(short: &Short<u64>) -> Vec<u64> {
