@@ -191,6 +191,29 @@ fn dashes_that_are_missing_are_told() {
 }
 
 #[test]
+fn what_is_measured_is_named_with_its_option() {
+    let folder = tempdir().unwrap();
+    let trace = folder.path().to_str().unwrap();
+    for (word, option) in [
+        ("last", "-w last".to_owned()),
+        ("masks:64", "-w masks:64".to_owned()),
+        ("bins:n=64", "-e bins:n=64".to_owned()),
+        (trace, format!("-w trace:{trace}")),
+    ] {
+        let output = matchpoint(&["bench", word]);
+        let said = stderr(&output);
+        assert!(said.ends_with(&format!("say matchpoint bench {option}\n")), "{said}");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
+    }
+    // A usage that is told can be followed.
+    for words in [&["bench", "last:x"][..], &["bench", "--csv", "x.csv", "-w", "last"]] {
+        let output = matchpoint(words);
+        let said = stderr(&output);
+        assert!(said.contains("--message-rate|--callers N|--offload|--gpu"), "{said}");
+    }
+}
+
+#[test]
 fn only_folders_that_look_like_traces_are_suggested() {
     let folder = tempdir().unwrap();
     for name in ["bin/tool", "halo.trace/rank-00000.mpt", "src/rank.c"] {

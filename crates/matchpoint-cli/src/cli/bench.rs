@@ -1,9 +1,11 @@
 //! `matchpoint bench`.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 use matchpoint_bench::rate::NO_MATCHING;
 
@@ -29,6 +31,10 @@ const EXAMPLES: &str = "Examples:
 Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
 `matchpoint engines` lists the engines.";
 
+/// One line for each thing that is measured: what clap makes of an error names options that were given, and leaves out their own.
+pub(super) const USAGE: &str = "matchpoint bench [-e NAME]… [-w NAME[:N]]… [OPTIONS]
+       matchpoint bench --latency|--message-rate|--callers N|--offload|--gpu …";
+
 /// The examples, the workloads there are, and the engines that are measured unless others are named.
 pub(super) fn help() -> String {
     let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
@@ -38,6 +44,25 @@ pub(super) fn help() -> String {
             &format!("  {:<18}  {}\n{:22}N is {}\n", workload.name, workload.summary, "", sizes.join(", "));
     }
     help + "  trace:PATH          what every rank of a trace did\n\n" + usual::help().trim_end()
+}
+
+/// What to say where a workload, an engine or a trace stands without its option: `words` are the arguments behind the program's name.
+pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
+    let is_ours =
+        error.kind() == ErrorKind::UnknownArgument && words.first().is_some_and(|word| word == "bench");
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| is_ours) else {
+        return None;
+    };
+    let (what, option) = if workload_name(word).is_ok() {
+        ("workload", format!("-w {word}"))
+    } else if engine_or_none(word).is_ok() {
+        ("engine", format!("-e {word}"))
+    } else if Path::new(word).exists() {
+        ("trace", format!("-w {TRACE}{word}"))
+    } else {
+        return None;
+    };
+    Some(format!("the {what} {word} needs its option; say matchpoint bench {option}"))
 }
 
 // What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is
@@ -170,7 +195,7 @@ pub struct Bench {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Draw time against size into this file: .svg, or .html with the table
+    /// Draw time against size, or rates of --message-rate and --gpu, into this file: .svg, or .html with the table
     #[arg(long, value_name = "FILE")]
     pub plot: Option<PathBuf>,
 }

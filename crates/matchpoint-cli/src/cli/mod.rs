@@ -65,7 +65,7 @@ pub enum Command {
     #[command(after_help = analyze::EXAMPLES)]
     Analyze(Analyze),
     /// Measure engines on the standard workloads: time, memory, entries examined
-    #[command(after_help = bench::help())]
+    #[command(after_help = bench::help(), override_usage = bench::USAGE)]
     Bench(Bench),
     /// Measure this machine under its MPI, and fit the parameters of the model
     #[command(after_help = calibrate::EXAMPLES)]
@@ -95,7 +95,8 @@ pub fn parse() -> Cli {
     let parsed = matches.and_then(|mut matches| Cli::from_arg_matches_mut(&mut matches));
     parsed.unwrap_or_else(|error| {
         let error = error.format(&mut command);
-        if let Some(problem) = dashes::forgotten(&error, words.get(1..).unwrap_or_default()) {
+        let words = words.get(1..).unwrap_or_default();
+        if let Some(problem) = dashes::forgotten(&error, words).or_else(|| bench::forgotten(&error, words)) {
             anstream::eprintln!("matchpoint: error: {problem}");
             std::process::exit(error.exit_code());
         }

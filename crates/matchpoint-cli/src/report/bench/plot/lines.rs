@@ -27,7 +27,7 @@ pub(super) struct Line {
     /// From where to where rates spread at such a number.
     pub spreads: Vec<(usize, f64, f64)>,
     pub style: usize,
-    /// It has no points of its own: a value that was published, say.
+    /// It has no points of its own, and goes from the left to the last number: a value that was published, say.
     pub is_level: bool,
 }
 
@@ -107,6 +107,10 @@ impl Line {
         }
         for &(number, rate) in &self.points {
             end = (numbers.x(number), rates.y(rate));
+            if self.is_level && path.is_empty() {
+                // Where all its numbers are the same one, it is seen to be a level nevertheless.
+                let _ = write!(path, "M{:.1} {:.1}", FRAME.left, end.1);
+            }
             let _ = write!(path, "{}{:.1} {:.1}", if path.is_empty() { "M" } else { "L" }, end.0, end.1);
             if !self.is_level {
                 let _ = write!(
@@ -137,7 +141,8 @@ impl Numbers {
 
     fn x(&self, number: usize) -> f64 {
         let place = |number: usize| if self.are_even { number as f64 } else { (number as f64).ln() };
-        let [low, .., high] = self.numbers[..] else { return (FRAME.left + FRAME.right) / 2.0 };
+        // A number alone stands where names are.
+        let [low, .., high] = self.numbers[..] else { return FRAME.right };
         FRAME.left + (place(number) - place(low)) / (place(high) - place(low)) * (FRAME.right - FRAME.left)
     }
 }
