@@ -258,6 +258,7 @@ mod tests {
 
     /// Not all laws, which are another crate's: that whoever copies it begins with something that matches.
     #[test]
+    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
     fn the_template_answers_as_a_list_does() {
         let mut random = 1_u64;
         let mut draw = |below: u64| {

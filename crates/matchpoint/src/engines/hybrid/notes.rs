@@ -133,6 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
     fn what_was_noted_is_found() {
         let hashing = Hashing::of_seed(5);
         // Far more than there are heads for.

@@ -343,6 +343,7 @@ mod tests {
     const OF_THREE: usize = 3 * ROUNDS * (FIRST + TIMED);
 
     #[test]
+    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
     fn load_that_comes_and_goes_brings_few_trials() {
         for changes in [20, 40, 60, 100, 200, 500, 1000] {
             let load = |batch: usize| [1, 3][batch / changes % 2];
@@ -355,6 +356,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "hours, and all of it is safe code")]
     fn what_the_application_does_between_batches_puts_no_trial_off() {
         let idle = Duration::from_millis(1);
         assert_eq!(

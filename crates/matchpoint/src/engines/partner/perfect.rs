@@ -133,7 +133,7 @@ mod tests {
                 for (number, &key) in (0..).zip(keys) {
                     assert_eq!(perfect.find(key), Some(number));
                 }
-                for key in (0..70_000).chain([u64::MAX, 1 << 33]) {
+                for key in (0..70_000).step_by(if cfg!(miri) { 997 } else { 1 }).chain([u64::MAX, 1 << 33]) {
                     let is_claimed = perfect.find(key).is_some_and(|number| keys[number as usize] == key);
                     assert_eq!(is_claimed, keys.contains(&key), "{key}");
                 }
