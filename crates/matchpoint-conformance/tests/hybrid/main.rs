@@ -456,6 +456,26 @@ fn closing_the_last_context_gives_memory_back() {
     assert_eq!(post(&mut *engine, 0, ANY_SOURCE, ANY_TAG), Some(MsgId(0)));
 }
 
+/// Who frees a communicator in each round, and needs in each as much memory as in the last, does not have it given back each time.
+#[test]
+fn what_is_needed_again_is_given_back_less_and_less_often() {
+    let mut engine = engines::create("hybrid:seed=3").unwrap();
+    let mut given_back = 0;
+    let rounds = 200;
+    for _ in 0..rounds {
+        (0..3000).for_each(|id| assert_eq!(post(&mut *engine, id, from(0), tagged(id)), None));
+        (0..3000).for_each(|id| assert_eq!(arrive(&mut *engine, id, 0, id), Some(RecvId(id))));
+        engine.close(ContextId(77), &mut Drained::default());
+        given_back += u64::from(statistic(&*engine, "buckets") == 0.0);
+    }
+    assert!((2..10).contains(&given_back), "in {given_back} of {rounds} rounds");
+    // Who needs it no more has it given back.
+    for _ in 0..100 {
+        engine.close(ContextId(77), &mut Drained::default());
+    }
+    assert_eq!(statistic(&*engine, "buckets"), 0.0);
+}
+
 /// Who closes a context looks at all slots: where next to nothing is left in them, there are few from then on.
 #[test]
 fn tables_that_are_nearly_empty_become_small_when_a_context_is_closed() {

@@ -333,3 +333,23 @@ fn what_all_indexes_take_is_bounded() {
     assert!(indexes(&*engine) > 8.0, "{} indexes", indexes(&*engine));
     assert!(most < f64::from(7 << 20), "{most} bytes of indexes for 6000 messages");
 }
+
+/// Masks of which no two have a bit in common, each of one receive: who takes them in order looks at the oldest alone, and what they have
+/// in common, nothing, is not found out each time.
+#[test]
+fn masks_without_anything_in_common_are_taken_in_order() {
+    let mut engine = engines::create_counting("hybrid:seed=3,short=0").unwrap();
+    let bit = |id: u64| Wild::Masked(TagMask { value: Tag(0), ignore: 1 << id });
+    let mut examined = Vec::new();
+    let mut bytes = Vec::new();
+    for _ in 0..200 {
+        (0..60).for_each(|id| assert_eq!(post(&mut *engine, id, from(0), bit(id)), None));
+        let before = engine.attempts().posted;
+        (0..60).for_each(|id| assert_eq!(arrive(&mut *engine, id, 0, 0), Some(RecvId(id))));
+        examined.push(engine.attempts().posted - before);
+        bytes.push(engine.footprint().now_bytes());
+    }
+    assert!(examined.iter().all(|&examined| examined <= 4 * 60), "{examined:?}");
+    let changes = bytes.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(changes < 20, "{bytes:?}");
+}

@@ -60,6 +60,8 @@ impl Openness {
 pub(super) struct Class {
     open: Openness,
     pub(super) posted: Table,
+    /// None of its receives is older than that of this number.
+    since: u64,
     /// Whether it is of several masks: its receives then are called by the places of their guards.
     is_shared: bool,
 }
@@ -84,7 +86,7 @@ pub(super) struct NotOne;
 #[derive(Default)]
 pub(super) struct Classes {
     all: Vec<Class>,
-    /// Those that have receives: no arrival looks at any other.
+    /// Those that have receives: no arrival looks at any other. In the order of their `since`.
     used: Vec<u32>,
     /// Receives posted in all of them.
     pub(super) posted: usize,
@@ -181,7 +183,7 @@ impl Classes {
     pub(super) fn post_plainly(&mut self, receive: &Receive, seq: u64, hashing: &Hashing) -> bool {
         let &[number] = self.used.as_slice() else { return false };
         let (open, key) = Openness::of(&receive.selector);
-        let Class { open: of_class, posted, is_shared } = &mut self.all[number as usize];
+        let Class { open: of_class, posted, is_shared, .. } = &mut self.all[number as usize];
         if *of_class != open || *is_shared || open.is_partial() || key.high != 0 {
             return false;
         }
@@ -259,7 +261,7 @@ impl Classes {
         }
         self.all.try_reserve(1).map_err(|_| Refused::Memory)?;
         let posted = Table::sparse_until(Class::sparse_until(is_shared, false));
-        self.all.push(Class { open, posted, is_shared });
+        self.all.push(Class { open, posted, since: 0, is_shared });
         Ok(self.all.len() as u32 - 1)
     }
 
@@ -272,6 +274,7 @@ impl Classes {
         self.is_again = table.is_again && self.used.len() == 1;
         self.posted += 1;
         if is_first {
+            self.all[number as usize].since = head.seq;
             // There is room: see `unused`.
             self.used.push(number);
         }
@@ -325,7 +328,7 @@ impl Classes {
             self.is_again = false;
             return None;
         };
-        let Class { open, posted, is_shared } = &mut self.all[number as usize];
+        let Class { open, posted, is_shared, .. } = &mut self.all[number as usize];
         let seq = if *is_shared { None } else { posted.first_again(&open.rest(key)) };
         if seq.is_none() {
             (self.is_again, posted.is_again) = (false, false);
@@ -355,7 +358,7 @@ impl Classes {
         examined: &mut u64,
     ) -> Result<Option<u64>, NotOne> {
         let &[number] = self.used.as_slice() else { return Err(NotOne) };
-        let Class { open, posted, is_shared } = &mut self.all[number as usize];
+        let Class { open, posted, is_shared, .. } = &mut self.all[number as usize];
         let rest = open.rest(key);
         let spot = hashing.spot(&rest);
         let taken = if *is_shared {
@@ -382,7 +385,11 @@ impl Classes {
     pub(super) fn find(&self, key: &Key, hashing: &Hashing, examined: &mut u64) -> Option<(u64, u32, Found)> {
         let mut earliest: Option<(u64, u32, Found)> = None;
         for &number in &self.used {
-            let Class { open, posted, is_shared } = &self.all[number as usize];
+            let Class { open, posted, since, is_shared } = &self.all[number as usize];
+            if earliest.is_some_and(|(earliest, ..)| earliest < *since) {
+                // Nor has any of the others an older one.
+                break;
+            }
             let rest = open.rest(key);
             let Some(at) = posted.find(&rest, hashing.spot(&rest), examined) else { continue };
             let mut found = Found::first(at);

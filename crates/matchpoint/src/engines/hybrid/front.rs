@@ -16,6 +16,7 @@
 //! left to the tables, twice as many if there were few beginnings since the last.
 
 use super::Hybrid;
+use super::ids::Ids;
 use super::key::Key;
 use super::short::{Posted, Short, Waiting};
 use super::{BUSY, SHORT};
@@ -41,11 +42,11 @@ const MOVED: u64 = 8;
 const ENOUGH: u32 = 16 * GAIN;
 const MOST_GAINED: u32 = 4 * ENOUGH;
 
-/// Beginnings that are left to the tables after a move, at most; and so many since the last are not few.
+/// Beginnings that are left to the tables after a move, at most; and so many since the last are not few, or so many for each entry
+/// that is moved.
 const MOST_LEFT: u32 = 64;
 const MANY: u32 = 16;
-/// Beginnings since the last move after which names that the tables know are taken to be of no use.
-const SOME: u32 = 4;
+const MANY_EACH: u32 = 2;
 
 /// See the [module's documentation](self).
 pub(super) struct Front {
@@ -127,14 +128,16 @@ impl Front {
     }
 
     fn moved(&mut self) {
-        self.spend(MOVED * (self.posted.len() + self.waiting.len()) as u64);
+        let moved = (self.posted.len() + self.waiting.len()) as u32;
+        self.spend(MOVED * u64::from(moved));
         self.posted.clear();
         self.waiting.clear();
         if self.most > 1 {
             // Both, now that one was full: else it might be many bursts from now that the other allocates. If that fails, then.
             _ = self.posted.reserve() && self.waiting.reserve();
         }
-        self.backoff = if self.begun < MANY { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
+        self.backoff =
+            if self.begun < MANY.max(MANY_EACH * moved) { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
         (self.left, self.begun) = (self.backoff, 0);
     }
 
@@ -211,7 +214,7 @@ impl Front {
     }
 
     pub(super) fn take_message(&mut self, place: usize) {
-        self.waiting.remove(place);
+        self.waiting.take(place);
     }
 
     pub(super) fn cancel(&mut self, receive: RecvId) -> bool {
@@ -254,13 +257,15 @@ impl Front {
     }
 
     pub(super) fn drain(&mut self, context: ContextId, drained: &mut Drained) {
-        for (place, posted) in self.posted.copied().iter() {
+        for place in self.posted.places() {
+            let posted = self.posted.get(place);
             if posted.receive().selector.context() == context {
                 drained.receives.push(RecvId(posted.id));
                 self.posted.remove(place);
             }
         }
-        for (place, waiting) in self.waiting.copied().iter() {
+        for place in self.waiting.places() {
+            let waiting = self.waiting.get(place);
             if waiting.envelope().context == context {
                 drained.messages.push(MsgId(waiting.id));
                 self.waiting.remove(place);
@@ -269,8 +274,8 @@ impl Front {
     }
 
     pub(super) fn fail_source(&mut self, context: ContextId, source: Rank, drained: &mut Drained) {
-        for (place, posted) in self.posted.copied().iter() {
-            let Receive { id, selector } = posted.receive();
+        for place in self.posted.places() {
+            let Receive { id, selector } = self.posted.get(place).receive();
             match selector.source() {
                 _ if selector.context() != context => {}
                 Wild::Is(named) if named == source => {
@@ -291,14 +296,29 @@ impl<E: Effort> Hybrid<E> {
         self.table.counts == 0 && self.classes.posted == 0
     }
 
-    /// Whether entries are to be kept here where the tables are not at rest. Names that these know are nobody's then; who has begun
-    /// here some times since the last move has no use for them, and all others would only have to allocate them again.
+    /// Whether entries are to be kept here where the tables are not at rest.
     pub(super) fn begins_gated(&mut self) -> bool {
         let begins = self.has_empty_tables() && self.front.begins(&mut self.table.equals.begun);
-        if begins && self.front.begun > SOME {
-            self.forget_all_names();
+        if begins && self.after_short != 0 {
+            self.let_names_rest();
         }
         begins
+    }
+
+    /// Entries here have no names, and those that the tables know are nobody's now. They are kept nevertheless, for what is moved there
+    /// next would have to be looked for without them; but no call here has to look after them.
+    fn let_names_rest(&mut self) {
+        let Self { receives, messages, table, classes, .. } = self;
+        let is_out_of_use = |ids: &mut Ids| {
+            ids.rest(classes);
+            !ids.is_wanted(table, classes)
+        };
+        let forgotten = [receives.take_if(is_out_of_use), messages.take_if(is_out_of_use)];
+        forgotten.into_iter().for_each(|names| self.forget_names(names));
+        self.set_gate();
+        if !self.is_tended() {
+            self.gate &= !BUSY;
+        }
     }
 
     /// A post that leaves nothing open, where nothing is queued.
@@ -342,7 +362,7 @@ impl<E: Effort> Hybrid<E> {
         self.front.posted.clear();
         self.effort.examined(Queue::Posted, 1);
         if self.front.waiting.is_empty() {
-            self.gate = 0;
+            self.gate = self.after_short;
         }
         Some(id)
     }
@@ -413,13 +433,17 @@ impl<E: Effort> Hybrid<E> {
     #[inline]
     pub(super) fn end_short(&mut self) {
         if self.front.is_empty() {
-            self.gate &= !SHORT;
+            self.gate = self.gate & !SHORT | self.after_short;
         }
     }
 
     #[inline(never)]
     fn post_elsewhere(&mut self, receive: &Receive) -> Result<Option<MsgId>, Refused> {
-        self.move_to_tables()?;
+        if let Err(refused) = self.move_to_tables() {
+            let Some(place) = self.front.posted.push(self.front.most) else { return Err(refused) };
+            *place = Posted::of(receive);
+            return Ok(None);
+        }
         self.post_general(receive)
     }
 
@@ -435,7 +459,7 @@ impl<E: Effort> Hybrid<E> {
             self.effort.examined(Queue::Posted, examined);
             self.front.spend(examined);
             if let Some((place, id)) = found {
-                self.front.posted.remove(place);
+                self.front.posted.take(place);
                 self.end_short();
                 return Ok(Some(RecvId(id)));
             }
@@ -451,7 +475,11 @@ impl<E: Effort> Hybrid<E> {
             self.gate |= SHORT;
             return Ok(None);
         }
-        self.move_to_tables()?;
+        if let Err(refused) = self.move_to_tables() {
+            let Some(place) = self.front.waiting.push(self.front.most) else { return Err(refused) };
+            *place = Waiting::of(message);
+            return Ok(None);
+        }
         // No receive took it here, so none does there.
         let key = Key::of(&message.envelope);
         let spot = self.hashing.spot(&key);
@@ -461,7 +489,7 @@ impl<E: Effort> Hybrid<E> {
         queued.map(|()| None)
     }
 
-    /// Takes all entries to the tables, for want of a place. Refused, they are where they were.
+    /// Takes all entries to the tables, for want of a place. Refused, they are where they were, and there may be places beyond the usual.
     #[inline(never)]
     fn move_to_tables(&mut self) -> Result<(), Refused> {
         let moved = self.move_all();
@@ -474,9 +502,9 @@ impl<E: Effort> Hybrid<E> {
     }
 
     fn move_all(&mut self) -> Result<(), Refused> {
-        for (_, posted) in self.front.posted.copied().iter() {
+        for place in self.front.posted.places() {
             self.tend();
-            let receive = posted.receive();
+            let receive = self.front.posted.get(place).receive();
             match receive.selector.exact() {
                 None => self.enqueue_open(&receive)?,
                 Some(envelope) => {
@@ -487,12 +515,13 @@ impl<E: Effort> Hybrid<E> {
                 }
             }
         }
-        for (_, waiting) in self.front.waiting.copied().iter() {
+        for place in self.front.waiting.places() {
             self.tend();
-            let key = Key::of(&waiting.envelope());
+            let message = self.front.waiting.get(place).message();
+            let key = Key::of(&message.envelope);
             let spot = self.hashing.spot(&key);
             let queue = self.table.find(&key, spot, &mut 0);
-            self.enqueue_message(&waiting.message(), &key, spot, queue)?;
+            self.enqueue_message(&message, &key, spot, queue)?;
         }
         Ok(())
     }
@@ -515,30 +544,70 @@ mod tests {
     use crate::envelope::Tag;
     use crate::scan::Kernel;
 
-    /// Names that a cancel in the tables had learned are forgotten after a while where only lists begin: nothing would ever ask for
-    /// them there, and every call would look after them.
+    fn envelope(tag: u64) -> Envelope {
+        Envelope::new(ContextId(0), Rank(0), Tag(tag))
+    }
+
+    fn post(engine: &mut Hybrid<()>, id: u64) {
+        let receive = Receive::new(RecvId(id), Selector::exactly(&envelope(id)));
+        assert_eq!(engine.post(receive), Ok(None));
+    }
+
+    fn arrive(engine: &mut Hybrid<()>, id: u64) {
+        assert_eq!(engine.arrive(Message::new(MsgId(id), envelope(id))), Ok(Some(RecvId(id))));
+    }
+
+    /// Names that were learned in the tables are nobody's business where only lists begin, and are kept for what is moved there next,
+    /// until there were as many lists as it takes to forget them.
     #[test]
-    fn names_of_the_tables_do_not_follow_into_lists() {
+    fn names_rest_while_entries_are_listed() {
         let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 32, Kernel::fastest());
-        let envelope = |tag| Envelope::new(ContextId(0), Rank(0), Tag(tag));
-        let post = |engine: &mut Hybrid<()>, id| {
-            engine.post(Receive::new(RecvId(id), Selector::exactly(&envelope(id)))).unwrap();
-        };
-        let mut rounds = 0;
-        while engine.gate != SHORT {
-            (0..6).for_each(|id| post(&mut engine, id));
-            assert!(engine.cancel(RecvId(5)));
-            for id in 0..5 {
-                assert_eq!(engine.arrive(Message::new(MsgId(id), envelope(id))), Ok(Some(RecvId(id))));
-            }
-            assert!(rounds > 0 || engine.receives.is_some(), "names were learned");
-            post(&mut engine, 7);
-            post(&mut engine, 8);
-            rounds += 1;
-            assert!(rounds < 4 * SOME, "{:b} after {rounds} rounds", engine.gate);
-            if engine.gate != SHORT {
-                [7, 8].into_iter().for_each(|id| _ = engine.arrive(Message::new(MsgId(id), envelope(id))));
-            }
+        let most = 4000;
+        (0..most).for_each(|id| post(&mut engine, id));
+        (0..20).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        assert!(engine.receives.is_some() && engine.gate & BUSY != 0, "names were learned");
+        (20..most).for_each(|id| arrive(&mut engine, id));
+        while engine.gate & SHORT == 0 {
+            (0..2).for_each(|id| post(&mut engine, id));
+            let is_listed = engine.gate & SHORT != 0;
+            (0..if is_listed { 0 } else { 2 }).for_each(|id| arrive(&mut engine, id));
         }
+        engine.tend_short();
+        for id in 2..1000 {
+            // One always stands.
+            post(&mut engine, id);
+            arrive(&mut engine, id - 1);
+            assert!(engine.gate & !BUSY == SHORT && engine.receives.is_some(), "{:b} at {id}", engine.gate);
+        }
+        assert!(!engine.is_tended() && engine.gate == SHORT);
+        (2000..2040).for_each(|id| post(&mut engine, id));
+        assert_eq!(engine.gate, BUSY);
+        (2000..2040).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        [0, 999].into_iter().for_each(|id| arrive(&mut engine, id));
+        let mut lists = 0;
+        while engine.receives.is_some() {
+            post(&mut engine, 1);
+            arrive(&mut engine, 1);
+            lists += 1;
+            assert!(lists < 40 * most, "{lists}");
+        }
+        assert!(lists > most, "{lists}");
+    }
+
+    /// One that comes too late finds nothing queued; one now and then is worth a look at a small table.
+    #[test]
+    fn few_cancels_begin_no_names() {
+        let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 32, Kernel::fastest());
+        for round in 0..100 {
+            (0..40).for_each(|id| post(&mut engine, id));
+            post(&mut engine, 50);
+            assert!(engine.cancel(RecvId(50)) && !engine.cancel(RecvId(50)));
+            (0..40).for_each(|id| arrive(&mut engine, id));
+            assert!(!engine.cancel(RecvId(0)));
+            assert!(engine.receives.is_none(), "names after {round} rounds");
+        }
+        (0..1000).for_each(|id| post(&mut engine, id));
+        (0..100).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        assert!(engine.receives.is_some());
     }
 }

@@ -82,6 +82,7 @@ mod ids;
 mod index;
 mod key;
 mod log;
+mod looks;
 mod lookup;
 mod notes;
 mod passage;
@@ -116,6 +117,7 @@ use ids::Ids;
 use index::Indexes;
 use key::Hashing;
 use log::Log;
+use looks::Looks;
 use table::Table;
 
 pub(super) const SPEC: Spec = Spec {
@@ -169,6 +171,9 @@ const FIRST_ARRIVAL: u64 = 2;
 /// Bytes that are not worth giving back when a context is closed.
 const KEPT_BYTES: u64 = 64 << 10;
 
+/// Closings after which more is not given back, at most, where that was needed again each time.
+const MOST_KEPT: u32 = 64;
+
 /// Bits of [`Hybrid::gate`]: what stands in the way of the first look.
 const HINTED: u32 = 1;
 /// Tables grow, or entries are known by name.
@@ -191,6 +196,8 @@ pub struct Hybrid<E: Effort = ()> {
     hashing: Hashing,
     /// Zero when the first look at a slot may decide everything.
     gate: u32,
+    /// What comes into the gate when the last entry has left the [`Front`]: nobody looks after names before.
+    after_short: u32,
     /// The numbers of the next receive and of the next message queued: odd and even, so that no two entries share one.
     posts: u64,
     arrivals: u64,
@@ -203,9 +210,13 @@ pub struct Hybrid<E: Effort = ()> {
     oldest: u64,
     /// Whether a message was given another source since the log was empty.
     renamed: bool,
+    looks: Looks,
     receives: Option<Ids>,
     messages: Option<Ids>,
     grave: Graves,
+    /// Closings that give nothing back now, and those that did not the last time.
+    kept: u32,
+    backoff: u32,
     peak_bytes: u64,
     effort: E,
 }
@@ -217,6 +228,7 @@ impl<E: Effort> Hybrid<E> {
             table: Table::default(),
             hashing,
             gate: 0,
+            after_short: 0,
             posts: 1,
             arrivals: FIRST_ARRIVAL,
             log: Log::from(FIRST_ARRIVAL),
@@ -226,9 +238,12 @@ impl<E: Effort> Hybrid<E> {
             indexes: Indexes::of(kernel),
             oldest: 0,
             renamed: false,
+            looks: Looks::default(),
             receives: None,
             messages: None,
             grave: Graves::default(),
+            kept: 0,
+            backoff: 0,
             peak_bytes: 0,
             effort: E::default(),
         }
@@ -246,9 +261,9 @@ impl<E: Effort> Hybrid<E> {
 
     /// Says what calls have to look at beside a slot.
     fn set_gate(&mut self) {
-        let is_growing = self.table.is_growing() || self.classes.is_growing();
         let is_naming = self.receives.is_some() || self.messages.is_some();
-        let is_busy = is_growing || is_naming || self.is_dropping();
+        self.after_short = if is_naming { BUSY } else { 0 };
+        let is_busy = is_naming && self.front.is_empty() || self.is_tended();
         let bits = [
             (self.hints.bytes() > 0, HINTED),
             (is_busy, BUSY),
@@ -257,6 +272,11 @@ impl<E: Effort> Hybrid<E> {
             (!self.front.is_empty(), SHORT),
         ];
         self.gate = bits.iter().fold(0, |gate, &(is_set, bit)| if is_set { gate | bit } else { gate });
+    }
+
+    /// Whether there is such work for calls that find no entry in the tables, too.
+    fn is_tended(&self) -> bool {
+        self.table.is_growing() || self.classes.is_growing() || self.is_dropping()
     }
 
     /// A little of the work that must not be done at once.
@@ -297,10 +317,19 @@ impl<E: Effort> Hybrid<E> {
         self.peak_bytes = self.footprint().peak_bytes;
     }
 
-    /// Gives back what was held for entries, if there are none.
+    /// Gives back what was held for entries, if there are none: less and less often where as much is always needed again.
     fn release(&mut self) {
         let held_bytes = self.entries_bytes() - self.grave.bytes() - self.indexes.buried_bytes();
-        if self.posted_len() + self.unexpected_len() == 0 && held_bytes >= KEPT_BYTES {
+        if self.posted_len() + self.unexpected_len() > 0 {
+            return;
+        }
+        if held_bytes < KEPT_BYTES {
+            (self.kept, self.backoff) = (0, self.backoff / 2);
+        } else if self.kept > 0 {
+            self.kept -= 1;
+        } else {
+            self.backoff = (2 * self.backoff).clamp(1, MOST_KEPT);
+            self.kept = self.backoff;
             self.forget_tables();
             self.front.give_back();
         }
@@ -381,6 +410,9 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn cancel(&mut self, receive: RecvId) -> bool {
+        if self.posted_len() == 0 {
+            return false;
+        }
         let is_short = self.gate & SHORT != 0;
         let cancelled = if is_short { self.front.cancel(receive) } else { self.cancel_named(receive) };
         self.set_gate();
@@ -388,6 +420,9 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn retract(&mut self, message: MsgId) -> bool {
+        if self.unexpected_len() == 0 {
+            return false;
+        }
         let is_short = self.gate & SHORT != 0;
         let retracted = if is_short { self.front.retract(message) } else { self.retract_named(message) };
         self.set_gate();
@@ -395,6 +430,9 @@ impl<E: Effort> Engine for Hybrid<E> {
     }
 
     fn readdress(&mut self, message: MsgId, source: Rank) -> Result<Readdressed, Refused> {
+        if self.unexpected_len() == 0 {
+            return Ok(Readdressed::NotNameless);
+        }
         let is_short = self.gate & SHORT != 0;
         let readdressed = if is_short {
             self.front.readdress(message, source)

@@ -4,8 +4,9 @@ use super::Hybrid;
 use super::entry::{Head, Kind, Ref};
 use super::found::Found;
 use super::grave::Dropped;
-use super::ids::{Ids, MAIN, Named, STEP};
+use super::ids::{Ids, MAIN, Named, STEP, look, places_of};
 use super::key::Key;
+use super::passage::Reached;
 use super::pool::NIL;
 use super::table::Table;
 use crate::effort::Effort;
@@ -13,6 +14,9 @@ use crate::engine::{Drained, Message, MsgId, Readdressed, Receive, RecvId, Refus
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::hints::HintTable;
 use crate::upkeep::{Oldest, Queues};
+
+/// Where all begins: the first table, of which nothing was reached.
+const FIRST: (usize, Reached) = (0, Reached::NOTHING);
 
 impl<E: Effort> Hybrid<E> {
     /// Bytes of all that grows with what is queued.
@@ -112,7 +116,15 @@ impl<E: Effort> Hybrid<E> {
         self.unexpected().resolve(at.entry, at.seq)
     }
 
+    fn affords_look(&mut self, kind: Kind) -> bool {
+        let places = places_of(kind, &self.table, &self.classes) as u64;
+        self.looks.afford(places, (self.posts + self.arrivals) / 2)
+    }
+
     fn receive_named(&mut self, id: RecvId) -> Option<Named> {
+        if self.receives.is_none() && self.affords_look(Kind::Posted) {
+            return look(id.0, Kind::Posted, FIRST, &self.table, &self.classes, &self.hashing);
+        }
         let Self { receives, table, classes, hashing, .. } = self;
         receives
             .get_or_insert_with(|| Ids::of(Kind::Posted, table, classes))
@@ -120,6 +132,9 @@ impl<E: Effort> Hybrid<E> {
     }
 
     fn message_named(&mut self, id: MsgId) -> Option<Named> {
+        if self.messages.is_none() && self.affords_look(Kind::Waiting) {
+            return look(id.0, Kind::Waiting, FIRST, &self.table, &self.classes, &self.hashing);
+        }
         let Self { messages, table, classes, hashing, .. } = self;
         messages
             .get_or_insert_with(|| Ids::of(Kind::Waiting, table, classes))
@@ -163,14 +178,15 @@ impl<E: Effort> Hybrid<E> {
             self.take_unexpected(at);
             return Ok(Readdressed::Matched(id));
         }
-        // It may move to where all are noted already, and move others of its new queue.
         let Self { messages, table, hashing, .. } = self;
-        let Some(ids) = messages else { return Ok(Readdressed::NotNameless) };
-        let spot = hashing.spot(&Key::of(&named));
-        ids.keep(message.0, at, hashing)?;
-        if let Some(queue) = table.find(&Key::of(&named), spot, &mut 0) {
-            for (id, seq, entry) in table.moved_by(queue, spot, at.seq) {
-                ids.keep(id, Named { class: MAIN, entry, seq }, hashing)?;
+        if let Some(ids) = messages {
+            // It may move to where all are noted already, and move others of its new queue.
+            let spot = hashing.spot(&Key::of(&named));
+            ids.keep(message.0, at, hashing)?;
+            if let Some(queue) = table.find(&Key::of(&named), spot, &mut 0) {
+                for (id, seq, entry) in table.moved_by(queue, spot, at.seq) {
+                    ids.keep(id, Named { class: MAIN, entry, seq }, hashing)?;
+                }
             }
         }
         Queues::rename(self, at, named).map(|()| Readdressed::Named)

@@ -20,6 +20,9 @@ pub(super) const CROWD: usize = 8;
 /// Receives in a row that had but two masks, before those have classes of their own again.
 const STEADY: u32 = 1024;
 
+/// Times that nothing is queued before it is found out anew what masks ignore together, at most.
+const MOST_LEFT: u32 = 64;
+
 /// What a receive in a shared class asks of the tag, and its name.
 #[derive(Clone, Copy)]
 pub(super) struct Guard {
@@ -55,6 +58,9 @@ pub(super) struct Sharing {
     covers: [u64; 2],
     /// Some of them met a crowd.
     is_crowded: bool,
+    /// Times that nothing is queued until it is found out anew nevertheless, and those that there were after the last.
+    left: u32,
+    backoff: u32,
     recent: [u64; 2],
     steady: u32,
 }
@@ -112,10 +118,17 @@ impl Sharing {
         self.is_crowded = true;
     }
 
-    /// Nothing is queued: where what the masks ignore together left too little, it is found out anew.
+    /// Nothing is queued: where what the masks ignore together left too little, it is found out anew, for they may be others now; but
+    /// less and less often, for they may be the same.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.is_crowded {
+            if self.left > 0 {
+                self.left -= 1;
+                return;
+            }
+            self.backoff = (2 * self.backoff).clamp(1, MOST_LEFT);
+            self.left = self.backoff;
             self.covers = [0; 2];
             self.is_crowded = false;
         }

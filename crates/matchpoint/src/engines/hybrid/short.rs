@@ -135,7 +135,7 @@ impl<T: Copy + Default> Short<T> {
         self.rest.as_ref().map_or(0, |rest| size_of_val(&**rest) as u64)
     }
 
-    fn get(&self, place: usize) -> &T {
+    pub(super) fn get(&self, place: usize) -> &T {
         match &self.rest {
             Some(rest) if place > 0 => &rest[place],
             _ => &self.first,
@@ -183,15 +183,24 @@ impl<T: Copy + Default> Short<T> {
         self.alive &= !(1 << place);
     }
 
+    /// The same, and one that is left alone goes to place 0, where [`only`](Self::only) looks for it: whoever always has one or two
+    /// would else come to the last place with every third, and have the gaps closed.
+    #[inline]
+    pub(super) fn take(&mut self, place: usize) {
+        self.remove(place);
+        if self.alive.is_power_of_two() && self.alive != 1 {
+            self.first = *self.get(self.alive.trailing_zeros() as usize);
+            self.alive = 1;
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         self.alive = 0;
     }
 
-    /// Copies of those alive.
-    pub(super) fn copied(&self) -> Copied<T> {
-        let mut entries = [T::default(); PLACES];
-        self.iter().for_each(|(place, entry)| entries[place] = *entry);
-        Copied { entries, alive: self.alive }
+    /// The places of those alive now, the oldest first: none of them moves while others are removed.
+    pub(super) fn places(&self) -> impl Iterator<Item = usize> + use<T> {
+        places(self.alive)
     }
 
     /// A place behind all others for one more entry, of which there may be `most`; what lies there is to be written. None if there are as
@@ -239,19 +248,6 @@ impl<T: Copy + Default> Short<T> {
         }
         self.alive = (1 << len) - 1;
         Some(len)
-    }
-}
-
-/// Entries apart from the list that they are in.
-pub(super) struct Copied<T> {
-    entries: [T; PLACES],
-    alive: u32,
-}
-
-impl<T> Copied<T> {
-    /// Oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
-        places(self.alive).map(|place| (place, &self.entries[place]))
     }
 }
 
