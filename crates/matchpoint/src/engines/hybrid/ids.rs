@@ -1,5 +1,5 @@
-//! Entries by the caller's names for them, for cancel, retract and readdress: begun when first one of these is called,
-//! dropped when none is called for long.
+//! Entries by the caller's names for them, for cancel, retract and readdress: begun when [looks](super::looks) at all entries cost
+//! more, dropped when none of these is called for long.
 //!
 //! Entries queued from then on are kept in a table. Those that were there before are [noted](super::notes), a few with each
 //! call, in the order of memory. Until all are, a name that is not found is looked for among the rest, one entry after the

@@ -9,10 +9,10 @@
 //!                              ▲                           (any tag)          |         │
 //!                              │ what a line finds         (tag ~ mask, …)    |         │ what an entry finds
 //!  log      one line for each message, in the order of arrival ◀── indexed from the oldest on ──┘
-//!  ids      entries by name, begun by the first cancel
+//!  ids      entries by name, begun by the first cancels
 //! ```
 //!
-//! * **Short queues are lists** (`short.rs`, `front.rs`): of four entries; of 16 where equal ones are usual; of 32 while receives
+//! * **Short queues are lists** (`short.rs`, `front.rs`, `listed.rs`): of four entries; of 16 where equal ones are usual; of 32 while receives
 //!   leave something open or are cancelled. All that is queued is either there or in the tables.
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
 //!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
@@ -35,7 +35,7 @@
 //!   (`ids.rs`, `notes.rs`, `passage.rs`), and what is of no use any more is given back a few chunks with each
 //!   (`grave.rs`). What remains are single calls that read all that is there as fast as memory gives it: a search by a
 //!   wildcard whose index is far behind (`ahead.rs`), once, or eight times where few of those that came still wait, or the kind
-//!   has no index; and the first eight cancels, which look through what has not been noted
+//!   has no index; and the first nine cancels in a row, which look through what has not been noted
 //!   yet (64 MB are read for a million).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
@@ -49,7 +49,7 @@
 //! key is in the class of its own mask. Eight classes have an index in any case, at most 64 as long as 64 messages wait for
 //! each and all of them take less than 4 MiB, or 640 bytes a message if that is more. Where more take turns, those that have none
 //! compare keys of the copy, up to sixteen at once. Cancel, retract and readdress are O(1) once all entries are noted by
-//! name, and O(slots) for eight of them before that; a message readdressed out of the order of arrival steps past those that are
+//! name, and O(slots) for nine of them before that, or where they are so rare that this costs less (`looks.rs`); a message readdressed out of the order of arrival steps past those that are
 //! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or
 //! behind all. Close, hints and failures visit all slots, unless nothing is queued in that context (`contexts.rs`): then they
 //! are O(1). Tables that they find nearly empty become smaller.
@@ -81,6 +81,7 @@ mod held;
 mod ids;
 mod index;
 mod key;
+mod listed;
 mod log;
 mod looks;
 mod lookup;
