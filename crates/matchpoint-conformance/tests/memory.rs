@@ -272,6 +272,26 @@ fn named_once_there_is_memory() {
     }
 }
 
+/// Lists have places beyond those that they usually have: without memory for tables these are used, up to the last.
+fn listed_without_memory() {
+    let envelope = |at: u64| Envelope::new(ContextId(0), Rank(1), Tag(at));
+    for is_posted in [true, false] {
+        let event = |at: u64| match is_posted {
+            true => Event::Post(Receive::new(RecvId(at), Selector::exactly(&envelope(at)))),
+            false => Event::Arrive(Message::new(MsgId(at), envelope(at))),
+        };
+        let mut engine = engines::create("hybrid:seed=1").unwrap();
+        for at in 0..2 {
+            assert!(!is_refused(&event(at).play(&mut *engine)));
+        }
+        let kept = (2..100).take_while(|&at| !is_refused(&starved(&mut *engine, &event(at), 0))).count();
+        assert_eq!(2 + kept, 32, "receives: {is_posted}");
+        assert_eq!(queued(&*engine).len(), 32);
+        assert!(!is_refused(&event(100).play(&mut *engine)), "there is memory again");
+        assert_eq!(queued(&*engine).len(), 33);
+    }
+}
+
 /// A message gets its source while an index of messages by their sources has no room for it: it is found all the same.
 fn found_by_its_source_without_memory() {
     let mut engine = engines::create("hybrid:seed=1").unwrap();
@@ -365,6 +385,7 @@ fn main() {
         named_where_a_batch_left_it(name);
     }
     named_once_there_is_memory();
+    listed_without_memory();
     found_by_its_source_without_memory();
     for name in ["optimistic:capacity=4,full=software", "optimistic_parallel:capacity=4,full=software"] {
         moved_without_memory(name);
