@@ -107,7 +107,7 @@ fn workload(
 }
 
 /// Whether an answer other than the right one is wrong: nothing was relaxed, and nothing demanded of the application.
-fn is_strict(engine: &dyn Engine) -> bool {
+pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
 

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint::Event;
 use matchpoint_bench::batches::{BatchOptions, batches};
 use matchpoint_bench::callers::{CallerOptions, callers};
-use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
+use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
@@ -52,7 +52,8 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
         let (latencies, load) = measure_latency(arguments, &progress)?;
         let write = |out: &mut dyn Write| json::write_latency(&latencies, load, out);
         files.write_json(write)?;
-        return files.finish(&terminal::latency(&latencies, columns()), write);
+        files.finish(&terminal::latency(&latencies, columns()), write)?;
+        return wrong_calls(&latencies).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)));
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
@@ -505,6 +506,19 @@ fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, 
         bar.finish_and_clear();
     }
     result
+}
+
+/// Who answered single calls wrongly, and where.
+fn wrong_calls(latencies: &Latencies) -> Option<String> {
+    let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
+    let wrong = stages.filter_map(|(of, stage)| match &stage.ended {
+        Some(Ended::Wrong(what)) => {
+            Some(format!("{} answers wrongly where {}: {what}", of.engine, stage.what))
+        }
+        _ => None,
+    });
+    let wrong: Vec<String> = wrong.collect();
+    (!wrong.is_empty()).then(|| wrong.join("; "))
 }
 
 /// Who answered wrongly, and where.

@@ -363,6 +363,35 @@ fn an_engine_whose_table_is_full_has_no_rate() {
     }
 }
 
+/// Neither a wrong answer nor a cheap call.
+#[test]
+fn a_full_table_is_told_where_single_calls_are_timed_or_offloaded() {
+    let full = "optimistic:capacity=100";
+    let calls = ["--latency", "--entries", "1000", "--budget", "5", "-e", full];
+    let value = json(&calls);
+    let stages = value["engines"][0]["stages"].as_array().unwrap();
+    assert_eq!(stages[5]["full"], "after 100 of 1000 calls", "{value}");
+    assert!(stages[5]["wrong"].is_null() && stages[5]["calls"] == 100, "{value}");
+    assert!(stages[6]["full"].is_null() && stages[6]["unfinished"] == "not reached", "{value}");
+    let page = bench(&calls);
+    let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        page.contains("until full") && page.contains("Full: optimistic:capacity=100, receives"),
+        "{page}"
+    );
+    assert!(!page.contains("wrong"), "{page}");
+
+    let costs =
+        ["--offload", "-e", full, "-e", "list", "--depth", "1000", "--repeats", "2", "--repetitions", "1"];
+    let value = json(&costs);
+    let [full, list] = value["offload"].as_array().unwrap().as_slice() else { panic!("{value}") };
+    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
+    assert!(full["right"] == true && full["post"]["median_ns"].is_null(), "{value}");
+    assert!(list["full"].is_null() && list["post"]["median_ns"].is_number(), "{value}");
+    let page = bench(&costs);
+    assert!(page.status.success() && text(&page.stdout).contains("Full: optimistic:capacity=100: its table"));
+}
+
 #[test]
 fn several_callers_and_offloading_are_told() {
     let value = json(&["--callers", "1,2", "--repeats", "3", "--repetitions", "1"]);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use matchpoint_bench::latency::{Latencies, Percentiles, Stage};
+use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use matchpoint_bench::{Cell, Outcome, Results};
 use serde_json::{Value, json};
 
@@ -100,8 +100,17 @@ pub fn write_latency(latencies: &Latencies, load: Option<f64>, out: &mut dyn Wri
 fn stage(stage: &Stage) -> Value {
     let mut value = percentiles(&stage.percentiles);
     value["stage"] = json!(stage.what);
-    if let Some(why) = &stage.given_up {
-        value["unfinished"] = json!(why);
+    if let Some(ended) = &stage.ended {
+        value["unfinished"] = json!(match ended {
+            Ended::NotReached => "not reached",
+            Ended::GivenUp(why) | Ended::Full(why) | Ended::Differs(why) | Ended::Wrong(why) => why,
+        });
+    }
+    match &stage.ended {
+        Some(Ended::Full(when)) => value["full"] = json!(when),
+        Some(Ended::Differs(what)) => value["differs"] = json!(what),
+        Some(Ended::Wrong(what)) => value["wrong"] = json!(what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => {}
     }
     value
 }

@@ -1,6 +1,6 @@
 //! Tables: what every engine costs on every workload, and where each of them loses.
 
-use matchpoint_bench::latency::{Latencies, Percentiles};
+use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::standing::{self, Standing, best};
@@ -112,12 +112,12 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
     page.heading(&heading);
     let mut rows = Vec::new();
     for engine in &latencies.engines {
-        let is_whole = engine.stages.iter().all(|stage| stage.given_up.is_none());
+        let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
         let name = in_place(&engine.engine, engine.substitute.as_deref());
         let name = if is_whole { name } else { format!("{name}, as far as it came") };
         rows.push(percentiles(&name, &engine.all));
         let stages = engine.stages.iter();
-        rows.extend(stages.map(|stage| percentiles(&format!("  {}", stage.what), &stage.percentiles)));
+        rows.extend(stages.map(|stage| percentiles(&format!("  {}", called(stage)), &stage.percentiles)));
     }
     rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
     page.wide_table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], &rows);
@@ -128,8 +128,9 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
     ));
     for engine in &latencies.engines {
         for stage in &engine.stages {
-            let Some(why) = &stage.given_up else { continue };
-            page.item("Given up", &format!("{}, {}: {why}", engine.engine, stage.what));
+            if let Some((what, text)) = unfinished(stage) {
+                page.item(what, &format!("{}, {}: {text}", engine.engine, stage.what));
+            }
         }
     }
     for of in &latencies.engines {
@@ -141,6 +142,27 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
         format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns));
     page.item("Clock", &clock);
     page.into_text()
+}
+
+/// A stage, and what its figures are not to be taken for.
+fn called(stage: &Stage) -> String {
+    match &stage.ended {
+        Some(Ended::Full(_)) => format!("{}, until full", stage.what),
+        Some(Ended::Differs(_)) => format!("{}, until it differs", stage.what),
+        Some(Ended::Wrong(_)) => format!("{}, until WRONG", stage.what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => stage.what.to_owned(),
+    }
+}
+
+/// Why a stage has not all of its calls: a title, and a sentence.
+fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
+    Some(match stage.ended.as_ref()? {
+        Ended::NotReached => ("Given up", "not reached".to_owned()),
+        Ended::GivenUp(why) => ("Given up", why.clone()),
+        Ended::Full(when) => ("Full", tables::full(when)),
+        Ended::Differs(what) => ("Differs", tables::differs(what)),
+        Ended::Wrong(what) => ("WRONG", format!("{what}.")),
+    })
 }
 
 fn percentiles(name: &str, of: &Percentiles) -> Vec<String> {
