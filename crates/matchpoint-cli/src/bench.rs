@@ -24,6 +24,7 @@ use crate::absent::tell_missing;
 use crate::analyze::stop_on_interrupt;
 use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
 use crate::delivery::is_stdout;
+use crate::distinct;
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
 use crate::output::Outputs;
@@ -338,9 +339,11 @@ impl Files {
     /// Makes room for every file, before anything is measured.
     fn prepare(arguments: &Bench) -> Result<Self, Failure> {
         let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
-        if arguments.json.is_some() && arguments.json == arguments.plot {
-            return Err(Failure::usage("--json and --plot need a file each".to_owned()));
-        }
+        distinct::each_has_its_own(&[
+            ("--csv", arguments.csv.as_deref()),
+            ("--json", arguments.json.as_deref()),
+            ("--plot", arguments.plot.as_deref()),
+        ])?;
         let mut outputs = Outputs::default();
         let csv = arguments.csv.as_deref().map(|path| outputs.reserve(path)).transpose()?;
         let json = arguments.json.as_deref().filter(|path| !is_stdout(path));

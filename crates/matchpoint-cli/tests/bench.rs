@@ -261,6 +261,24 @@ fn what_cannot_be_done_is_told_in_one_line_and_leaves_no_file() {
     }
 }
 
+/// The later would overwrite the earlier.
+#[test]
+fn outputs_have_a_place_each() {
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for [one, path, other, same] in [
+        ["--csv", &file("y"), "--json", &file("./y")],
+        ["--json", &file("s.html"), "--plot", &file("./s.html")],
+        ["--csv", &file("s.html"), "--plot", &file("s.html")],
+    ] {
+        let output = bench(&["--message-rate", one, path, other, same]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{one} and {other} would both be written to ")), "{said}");
+        assert_eq!((said.lines().count(), fs::read_dir(folder.path()).unwrap().count()), (1, 0), "{said}");
+    }
+}
+
 #[test]
 fn single_calls_have_percentiles() {
     let arguments = ["--latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
