@@ -270,6 +270,7 @@ fn outputs_have_a_place_each() {
         ["--csv", &file("y"), "--json", &file("./y")],
         ["--json", &file("s.html"), "--plot", &file("./s.html")],
         ["--csv", &file("s.html"), "--plot", &file("s.html")],
+        ["--csv", "-", "--json", "-"],
     ] {
         let output = bench(&["--message-rate", one, path, other, same]);
         let said = text(&output.stderr);
@@ -354,6 +355,10 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     let rows = fs::read_to_string(csv).unwrap();
     assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
     assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
+    let printed = bench(&[&["--message-rate"][..], &few, &["-e", "list", "--csv", "-"]].concat());
+    assert!(!text(&printed.stderr).contains("wrote"), "{}", text(&printed.stderr));
+    let printed = text(&printed.stdout);
+    assert!(rows.starts_with(printed.lines().next().unwrap()) && printed.lines().count() == 1 + 2 * 2 * 4);
     let page = fs::read_to_string(page).unwrap();
     // A chart for each scenario, window and amount of work, and what was published.
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);

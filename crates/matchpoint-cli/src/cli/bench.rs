@@ -177,7 +177,8 @@ pub struct Bench {
         conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 
-    /// With --message-rate and --gpu: write the results as a table, with commas, to this file
+    /// With --message-rate and --gpu: write the results as a table, with commas, to this file (- is standard output, instead of the
+    /// tables)
     #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
