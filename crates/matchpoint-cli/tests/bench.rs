@@ -399,6 +399,10 @@ fn a_full_table_is_told_where_single_calls_are_timed_or_offloaded() {
     assert_eq!(stages[5]["full"], "after 100 of 1000 calls", "{value}");
     assert!(stages[5]["wrong"].is_null() && stages[5]["calls"] == 100, "{value}");
     assert!(stages[6]["full"].is_null() && stages[6]["unfinished"] == "not reached", "{value}");
+    assert_eq!(stages[6]["calls"], 0);
+    for member in ["p50_ns", "p99_ns", "p9999_ns", "max_ns", "p9999_once_ns"] {
+        assert!(stages[5][member].is_number() && stages[6][member].is_null(), "{member}: {value}");
+    }
     let page = bench(&calls);
     let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

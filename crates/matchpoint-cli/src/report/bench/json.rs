@@ -115,14 +115,16 @@ fn stage(stage: &Stage) -> Value {
     value
 }
 
+/// Of no calls there are none: 0 ns would be the best of all.
 fn percentiles(of: &Percentiles) -> Value {
+    let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({
         "calls": of.calls,
-        "p50_ns": of.p50_ns,
-        "p99_ns": of.p99_ns,
-        "p9999_ns": of.p9999_ns,
-        "max_ns": of.max_ns,
-        "p9999_once_ns": of.p9999_once_ns,
+        "p50_ns": some(of.p50_ns),
+        "p99_ns": some(of.p99_ns),
+        "p9999_ns": some(of.p9999_ns),
+        "max_ns": some(of.max_ns),
+        "p9999_once_ns": some(of.p9999_once_ns),
     })
 }
 
