@@ -72,7 +72,7 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.offload {
         return offloaded(arguments, files, &progress);
     }
-    let (results, load) = measure(arguments, &progress)?;
+    let (results, load) = measure(arguments, &files, &progress)?;
     files.write_json(|out| json::write(&results, load, out))?;
     files.write_plot(&results, load)?;
     files.finish(&terminal::render(&results, columns()))?;
@@ -345,8 +345,9 @@ fn no_none(arguments: &Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(arguments: &Bench, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
+fn measure(arguments: &Bench, files: &Files, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
     let jobs = jobs(arguments, progress)?;
+    files.may_draw(&jobs)?;
     let options =
         Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
     measured(progress, |tell| matchpoint_bench::run(&options, &jobs, tell))

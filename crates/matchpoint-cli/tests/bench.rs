@@ -142,6 +142,14 @@ fn what_has_one_size_is_not_drawn_and_that_is_told() {
     assert!(said.contains("identical was measured at one size") && !said.contains("last was"), "{said}");
     let svg = fs::read_to_string(&plot).unwrap();
     assert!(svg.contains(">last<") && !svg.contains(">identical<"));
+    let lone = ["-w", "last:64", "-w", "identical", "-e", "list", "--plot"];
+    let (empty, page) = (folder.path().join("b.svg"), folder.path().join("b.html"));
+    let output = bench(&[&lone[..], &[empty.to_str().unwrap()]].concat());
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("nothing is measured at several sizes") && !empty.exists(), "{said}");
+    let output = bench(&[&QUICK[..], &lone, &[page.to_str().unwrap()]].concat());
+    assert!(output.status.success() && page.exists(), "a page has tables: {}", text(&output.stderr));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use matchpoint_bench::Results;
+use matchpoint_bench::{Job, Results};
 
 use crate::cli::Bench;
 use crate::delivery::is_stdout;
@@ -46,6 +46,19 @@ impl Files {
             drawn = Some((outputs.reserve(path)?, form));
         }
         Ok(Files { outputs, csv, json, plot: drawn, printed: None })
+    }
+
+    /// Whoever asks for a picture is told before anything is measured that it would show nothing.
+    pub(super) fn may_draw(&self, jobs: &[Job]) -> Result<(), Failure> {
+        let has_sizes = |job: &Job| jobs.iter().filter(|other| other.name() == job.name()).count() > 1;
+        match self.plot {
+            Some((_, plot::Form::Svg)) if !jobs.iter().any(has_sizes) => Err(Failure::usage(
+                "--plot: nothing is measured at several sizes, which a picture shows; give several, as -w last:64 -w \
+                 last:1024, or name a page (.html), which has the tables"
+                    .to_owned(),
+            )),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn write_json(
