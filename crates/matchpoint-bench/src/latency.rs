@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use matchpoint::Engine;
 use matchpoint::engines::{self, NameError};
 
-use crate::budget::Spent;
+use crate::budget::{Spent, told};
 use crate::measure::is_strict;
 use crate::model::Model;
 use crate::player;
@@ -346,7 +346,7 @@ fn timed(
             look_at = sum_elapsed + budget / LOOKS;
             if let Some(spent) = spent.beyond(budget) {
                 times.truncate(at + 1);
-                let why = format!("{} of {calls} calls in {:.1} s", at + 1, spent.as_secs_f64());
+                let why = format!("{} of {calls} calls in {}", at + 1, told(spent));
                 return Some(Ended::GivenUp(why));
             }
         }
