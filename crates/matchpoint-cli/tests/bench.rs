@@ -114,11 +114,25 @@ fn tables_of_all_engines_fit_a_terminal() {
             assert!(columns.count() >= 4, "times, spread, ratios, entries and memory of {}", spec.name);
         }
         assert_eq!(page.contains("each call from cold caches"), options.contains(&"--cold"));
-        assert!(page.contains("p25–p75"));
+        assert!(page.contains("Spread (p25–p75 of the repetitions)"));
     }
     let output = bench(&["--latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
     let wide = text(&output.stdout).lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
+}
+
+/// So that the eye finds where a table ends.
+#[test]
+fn sections_have_an_empty_line_before_them() {
+    let output = bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "unexpected:1024"]].concat());
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    for section in
+        ["Spread", "Times the", "The same, post", "Entries", "Memory at", "Where each", "- Reference"]
+    {
+        let at =
+            lines.iter().position(|line| line.starts_with(section)).unwrap_or_else(|| panic!("{section}"));
+        assert!(lines[at - 1].is_empty() && !lines[at - 2].is_empty(), "{section}: {lines:?}");
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::report::terminal::layout::Page;
 /// The whole text, on a terminal of so many columns.
 pub fn render(results: &Results, width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.heading(if results.is_cold {
+    page.section(if results.is_cold {
         "Nanoseconds per matched message, each call from cold caches"
     } else {
         "Nanoseconds per matched message (a post and an arrival)"
@@ -20,26 +20,27 @@ pub fn render(results: &Results, width: usize) -> String {
     let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| marked(cell, row))).collect();
     table(&mut page, results, &times);
     page.footnote(standing::LEGEND);
-    page.heading("Their spread: of these medians the quarters of the repetitions, p25–p75");
+    page.section("Spread (p25–p75 of the repetitions)");
     let spreads: Vec<_> =
         rows.iter().map(|row| labelled(row, |cell| or_nothing(tables::spread(cell)))).collect();
     table(&mut page, results, &spreads);
     if results.engines.len() > 1 {
-        page.heading("Times the best of the row");
+        page.section("Times the best of the row");
         let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, row))).collect();
         table(&mut page, results, &ratios);
     }
     split(results, &rows, &mut page);
-    page.heading("Entries examined per matched message");
+    page.section("Entries examined per matched message");
     let attempts: Vec<_> = rows.iter().map(|row| labelled(row, attempts)).collect();
     table(&mut page, results, &attempts);
-    page.heading("Memory at most; * leanest of those that did the whole workload");
+    page.section("Memory at most; * leanest of those that did the whole workload");
     let memory = |row: &&[Cell]| labelled(row, |cell| tables::memory(cell, tables::leanest(row)));
     let memory: Vec<_> = rows.iter().map(memory).collect();
     table(&mut page, results, &memory);
     if results.engines.len() > 1 {
         losses(results, &mut page);
     }
+    page.gap();
     for (what, text) in tables::unfinished(results) {
         page.item(what, &text);
     }
@@ -85,18 +86,17 @@ fn ratio(cell: &Cell, row: &[Cell]) -> String {
 }
 
 fn losses(results: &Results, page: &mut Page) {
-    page.heading("Where each engine loses");
+    page.section("Where each engine loses");
     for (engine, text) in standing::losses(results) {
         page.item(&engine, &text);
     }
-    page.blank();
 }
 
 fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
     let late = tables::with_halves(rows);
     let halves = late.iter().map(|row| labelled(row, |cell| or_nothing(tables::split(cell))));
     if !late.is_empty() {
-        page.heading("The same, post + arrival, where they can be timed apart");
+        page.section("The same, post + arrival, where they can be timed apart");
         table(page, results, &halves.collect::<Vec<_>>());
     }
 }
@@ -109,7 +109,7 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
         count(latencies.entries as u64),
         latencies.repetitions
     );
-    page.heading(&heading);
+    page.section(&heading);
     let mut rows = Vec::new();
     for engine in &latencies.engines {
         let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());

@@ -15,7 +15,7 @@ use crate::report::terminal::layout::Page;
 pub fn callers(rates: &CallerRates, width: usize) -> String {
     let mut page = Page::of_width(width);
     for sharing in Sharing::ALL {
-        page.heading(&format!(
+        page.section(&format!(
             "Million messages per second, all callers together, sharing {} (p25–p75)",
             match sharing {
                 Sharing::Nothing => "the engine: a communicator each",
@@ -39,6 +39,7 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
         "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
         rates.processors, rates.options.burst
     );
+    page.gap();
     page.item("Here", &here);
     page.into_text()
 }
@@ -78,7 +79,7 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write)
 /// The whole text, on a terminal of so many columns.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.heading("Nanoseconds that the application's thread pays for each call (p25–p75)");
+    page.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
     let text =
         |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
     let row = |cost: &OffloadCost| {
@@ -101,6 +102,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
         options.depth,
         options.budget_bytes >> 10
     );
+    page.gap();
     for cost in costs {
         if let Err(Full(when)) = &cost.costs {
             page.item("Full", &format!("{}: {}", cost.engine, tables::full(when)));
