@@ -160,6 +160,7 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
         let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--save", &scripts]);
         assert_eq!(output.status.code(), Some(1), "{mistake}");
         assert!(stdout(&output).contains(law), "{mistake}: {}", stdout(&output));
+        assert!(!stdout(&output).contains("panicked"), "no C library panics: {}", stdout(&output));
         assert!(stdout(&output).ends_with(shortest), "{mistake}: {}", stdout(&output));
         let saved: Vec<_> = fs::read_dir(&scripts).unwrap().map(|entry| entry.unwrap().path()).collect();
         let text = fs::read_to_string(&saved[0]).unwrap();
@@ -234,6 +235,9 @@ fn what_came_of_it_is_json_as_well() {
     let broken = &json["engines"][1]["law_broken"];
     assert!(broken["law"].as_str().unwrap().contains("takes the earliest unexpected message"), "{broken}");
     assert_eq!(broken["script"].as_array().unwrap().len(), 3, "{broken}");
+    for played in ["streams", "events", "matches"] {
+        assert!(json["engines"][1][played].as_u64() > Some(1), "{played}: {json}");
+    }
     let folder = tempdir().unwrap();
     let file = folder.path().join("found.json").display().to_string();
     let output = matchpoint(&["check", "list", "--streams=1", "--deep=0", "--json", &file]);

@@ -49,17 +49,20 @@ pub(super) struct Findings {
 
 impl Finding {
     pub(super) fn new(suspect: &Suspect, judged: &Result<Report, Box<Violation>>) -> Self {
-        let report = judged.as_ref().cloned().unwrap_or_default();
+        let report = match judged {
+            Ok(report) => report,
+            Err(violation) => &violation.played,
+        };
         let law_broken = judged.as_ref().err().map(|violation| LawBroken {
             law: violation.broken.law.sentence(),
             how: violation.broken.how.clone(),
             stream: violation.stream.clone(),
             script: script::print(&violation.events).lines().map(str::to_owned).collect(),
         });
-        let of_violation = judged.as_ref().err().and_then(|violation| violation.substitute.clone());
-        let (substitute, substitute_streams) = match report.substitute {
-            Some(of) => (Some(of.name), Some(of.streams)),
-            None => (of_violation, None),
+        let (substitute, substitute_streams) = match judged {
+            Ok(Report { substitute: Some(of), .. }) => (Some(of.name.clone()), Some(of.streams)),
+            Ok(_) => (None, None),
+            Err(violation) => (violation.substitute.clone(), None),
         };
         Finding {
             engine: suspect.title.clone(),
