@@ -101,6 +101,10 @@ pub struct Check {
     #[arg(long, value_name = "FILE", requires = "library")]
     pub trail: Option<PathBuf>,
 
+    /// Where a process that may crash writes what was found so far, for the one that is left and tells it
+    #[arg(long, value_name = "FILE", requires = "trail", hide = true)]
+    pub so_far: Option<PathBuf>,
+
     /// Save the script of every engine that breaks a law in this folder
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
