@@ -388,6 +388,11 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     // A chart for each scenario, window and amount of work, and what was published.
     assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
     assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
+    let lines = value["published"]["lines"].as_array().unwrap();
+    let ids: Vec<&str> = lines.iter().map(|line| line["scenario_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["no_conflict", "fast_path", "slow_path"]);
+    assert!(ids.iter().all(|id| rates.iter().any(|rate| rate["scenario"] == *id)), "{value}");
+    assert_eq!(lines[0]["scenario"], "no conflict");
     assert!(page.contains("published, other hardware: not comparable"));
     assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));

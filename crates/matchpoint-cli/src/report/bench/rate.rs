@@ -187,7 +187,9 @@ fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =
             points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
-        json!({"scenario": scenario, "points": points.collect::<Vec<_>>()})
+        // `scenario` is its title; this is what it is called in `rates`.
+        let id = Scenario::ALL.iter().find(|of| of.title() == *scenario).map(|of| of.name());
+        json!({"scenario": scenario, "scenario_id": id, "points": points.collect::<Vec<_>>()})
     });
     let controls = published::CONTROLS.iter();
     let controls = controls.map(|(name, rate)| json!({"control": name, "rate_millions_per_s": rate}));
