@@ -83,7 +83,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
         engines: engines(arguments, &usual::RATED),
-        threads: many(&arguments.threads),
+        threads: if arguments.threads.is_empty() { usual::threads() } else { many(&arguments.threads) },
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
         scenarios: Scenario::ALL.to_vec(),

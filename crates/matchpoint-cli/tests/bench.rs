@@ -372,6 +372,8 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
     assert!(text(&output.stdout).contains("Do threads pay?"));
+    assert!(!text(&output.stdout).contains("jobs"), "counts are for machines, and for the page");
+    assert!(text(&output.stdout).contains("What engines count for each message is in --json"));
     let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     for legend in ["Work is what --work-ns asks for, and no result", "none is no engine: nothing is matched"]
     {
@@ -395,6 +397,12 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert_eq!(lines[0]["scenario"], "no conflict");
     assert!(page.contains("published, other hardware: not comparable"));
     assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
+    assert!(page.contains("What engines count, for each message") && page.contains("jobs "));
+    // What nobody asked for does not wait for a processor.
+    let unasked = json(&[KINDS[2], &["-e", "optimistic_parallel"]].concat());
+    let most =
+        unasked["rates"].as_array().unwrap().iter().map(|rate| rate["threads"].as_u64().unwrap()).max();
+    assert!(most <= unasked["processors"].as_u64(), "{most:?}");
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 

@@ -150,8 +150,9 @@ pub struct Bench {
         default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
-    /// With --message-rate: threads, of engines that have several
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
+    /// With --message-rate: threads, of engines that have several [default: those of 1, 2, 4, 8, 16 and 32 that are no more than
+    /// processors that may be used]
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
         requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 

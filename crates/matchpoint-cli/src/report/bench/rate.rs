@@ -30,12 +30,11 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
         page.wide_table(&notes::paid_header(rates), &paid);
         page.footnote(notes::PAID_LEGEND);
     }
-    let counted = notes::counted(rates);
-    if !counted.is_empty() {
-        page.section(notes::COUNTED);
-    }
-    for (what, counts) in counted {
-        page.item(&what, &counts);
+    if !notes::counted(rates).is_empty() {
+        // Hundreds of lines would bury the tables.
+        page.footnote(
+            "What engines count for each message is in --json, in --csv and in the page of --plot.",
+        );
     }
     page.gap();
     for sentence in notes::substitutes(rates) {
