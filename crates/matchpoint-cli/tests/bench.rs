@@ -406,6 +406,25 @@ fn message_rates_come_as_tables_json_csv_and_a_figure() {
     assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
 }
 
+/// Names that begin alike would be cut to the same letters.
+#[test]
+fn engines_of_a_figure_have_short_names_and_a_key() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("rate.html");
+    let (first, second) = ("optimistic_parallel:bins=2048,capacity=0", "optimistic_parallel:bins=16");
+    let engines = ["-e", "list", "-e", first, "-e", second, "--threads", "1,2"];
+    let output = bench(&[KINDS[2], &engines, &["--plot", path.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(path).unwrap();
+    let second_full = format!("<b>optimistic_parallel 2</b>: {second}");
+    for told in
+        [">optimistic_parallel 1<title>", &format!("<b>optimistic_parallel 1</b>: {first}"), &second_full]
+    {
+        assert!(page.contains(told), "{told} in {page}");
+    }
+    assert!(page.contains(">list</text>") && !page.contains("<b>list</b>:"), "{page}");
+}
+
 #[test]
 fn an_engine_whose_table_is_full_has_no_rate() {
     let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
