@@ -132,6 +132,11 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
                 page.item(what, &format!("{}, {}: {text}", engine.engine, stage.what));
             }
         }
+        let not_reached = engine.stages.iter().filter(|stage| stage.ended == Some(Ended::NotReached));
+        let not_reached: Vec<&str> = not_reached.map(|stage| stage.what).collect();
+        if !not_reached.is_empty() {
+            page.item("Not reached", &format!("{}: {}", engine.engine, not_reached.join("; ")));
+        }
     }
     for of in &latencies.engines {
         if let Some(sentence) = tables::substitute(&of.engine, of.substitute.as_deref()) {
@@ -154,10 +159,10 @@ fn called(stage: &Stage) -> String {
     }
 }
 
-/// Why a stage has not all of its calls: a title, and a sentence.
+/// Why a stage has not all of its calls, if it was reached: a title, and a sentence.
 fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
     Some(match stage.ended.as_ref()? {
-        Ended::NotReached => ("Given up", "not reached".to_owned()),
+        Ended::NotReached => return None,
         Ended::GivenUp(why) => ("Given up", why.clone()),
         Ended::Full(when) => ("Full", tables::full(when)),
         Ended::Differs(what) => ("Differs", tables::differs(what)),
