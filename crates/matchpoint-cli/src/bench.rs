@@ -448,3 +448,32 @@ fn complaint(results: &Results) -> Option<String> {
     let wrong: Vec<String> = wrong.collect();
     (!wrong.is_empty()).then(|| wrong.join("; "))
 }
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_bench::latency::{EngineLatency, Percentiles, Stage};
+
+    use super::*;
+
+    #[test]
+    fn only_a_wrong_call_is_a_complaint() {
+        let told = |ended: Ended| {
+            let percentiles = Percentiles::default();
+            let stages = vec![Stage { what: "receives are posted", percentiles, ended: Some(ended) }];
+            let engine = "list".to_owned();
+            wrong_calls(&Latencies {
+                entries: 1000,
+                repetitions: 1,
+                clock_ns: 20.0,
+                nothing: percentiles,
+                engines: vec![EngineLatency { engine, substitute: None, all: percentiles, stages }],
+            })
+        };
+        let wrong = told(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
+        let said = "list answers wrongly where receives are posted: call 3 found nothing, not number 3";
+        assert_eq!(wrong.as_deref(), Some(said));
+        for other in [Ended::NotReached, Ended::Full(String::new()), Ended::Differs(String::new())] {
+            assert_eq!(told(other), None);
+        }
+    }
+}
