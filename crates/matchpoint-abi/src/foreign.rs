@@ -2,7 +2,9 @@
 //! contract has no word for it: who calls libraries that may be wrong catches it, as the laws do.
 #![allow(unsafe_code)]
 
+use std::error::Error;
 use std::ffi::{CString, c_char, c_void};
+use std::panic::panic_any;
 use std::ptr::{self, NonNull};
 
 use matchpoint::{
@@ -90,8 +92,13 @@ fn done(function: &str, status: i32) {
     }
 }
 
+/// The library did not panic: whoever catches this tells it from a panic by what it carries.
+fn no_answer(what: String) -> ! {
+    panic_any(Box::<dyn Error + Send + Sync>::from(what))
+}
+
 fn nonsense(function: &str, status: i32) -> ! {
-    panic!("{function} answered {status}, which is not for it to answer")
+    no_answer(format!("{function} answered {status}, which is not for it to answer"))
 }
 
 /// A function that the caller knows is there: it asked [`Library::lacks`].
@@ -100,7 +107,7 @@ fn there<F: Copy>(function: Option<F>, which: Function) -> F {
 }
 
 fn length(function: &str, answer: i64) -> usize {
-    usize::try_from(answer).unwrap_or_else(|_| panic!("{function} answered {answer}"))
+    usize::try_from(answer).unwrap_or_else(|_| no_answer(format!("{function} answered {answer}")))
 }
 
 /// What a callback saw: it must not panic, so it says later what it could not understand.
@@ -135,7 +142,7 @@ fn drained(function: &str, drained: &mut Drained, call: impl FnOnce(*mut c_void)
     let mut seen = Seen { good: drained, bad: None };
     done(function, call((&raw mut seen).cast()));
     if let Some(kind) = seen.bad {
-        panic!("{function} drained something of kind {kind}, which there is not");
+        no_answer(format!("{function} drained something of kind {kind}, which there is not"));
     }
 }
 
@@ -235,7 +242,7 @@ impl Engine for Foreign {
         let status = unsafe { call(self.engine.as_ptr(), number, Some(visit), (&raw mut seen).cast()) };
         done("mp_engine_visit", status);
         if let Some(queue) = seen.bad {
-            panic!("mp_engine_visit showed an entry of queue {queue}, which there is not");
+            no_answer(format!("mp_engine_visit showed an entry of queue {queue}, which there is not"));
         }
         seen.good.into_iter().for_each(each);
     }

@@ -28,6 +28,19 @@ impl Spent {
     }
 }
 
+/// So long, in words: three digits in a unit that leaves some before the point.
+pub(crate) fn told(spent: Duration) -> String {
+    let ns = spent.as_nanos() as f64;
+    let (of, unit) = match ns {
+        ..1e3 => (ns, "ns"),
+        ..1e6 => (ns / 1e3, "µs"),
+        ..1e9 => (ns / 1e6, "ms"),
+        _ => (ns / 1e9, "s"),
+    };
+    let decimals = if of < 10.0 { 2 } else { usize::from(of < 100.0) };
+    format!("{of:.decimals$} {unit}")
+}
+
 /// Time that this thread has had a processor, as Linux tells it.
 fn cpu() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
@@ -45,6 +58,15 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(spent.beyond(Duration::from_millis(10)).is_some(), cpu().is_none());
         assert!(spent.beyond(Duration::from_millis(1)).is_some(), "starved for sixteen times the budget");
+    }
+
+    #[test]
+    fn what_was_spent_is_never_nothing_in_words() {
+        for (micros, text) in
+            [(1, "1.00 µs"), (2_340, "2.34 ms"), (40_500, "40.5 ms"), (12_345_678, "12.3 s")]
+        {
+            assert_eq!(told(Duration::from_micros(micros)), text);
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use matchpoint::Engine;
 use matchpoint::engines::{self, NameError};
 
-use crate::budget::Spent;
+use crate::budget::{Spent, told};
+use crate::measure::is_strict;
 use crate::model::Model;
 use crate::player;
 use crate::random::{Random, SEED};
@@ -64,8 +65,23 @@ pub struct Stage {
     pub what: &'static str,
     /// What calls took.
     pub percentiles: Percentiles,
-    /// Why it was given up, if it was; an answer may also have been wrong.
-    pub given_up: Option<String>,
+    /// Why it has not all of its calls, if it has not: `percentiles` are of those before.
+    pub ended: Option<Ended>,
+}
+
+/// Why a stage has not all of its calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The stage before it ended early.
+    NotReached,
+    /// It took longer than the budget: how far it came, in words.
+    GivenUp(String),
+    /// The engine's table of fixed size was full: when, in words. A caller would fall back to another engine.
+    Full(String),
+    /// An answer differs, as the order that this engine promises permits, or what it demands of applications.
+    Differs(String),
+    /// An answer is wrong: which, in words.
+    Wrong(String),
 }
 
 /// In nanoseconds.
@@ -142,7 +158,7 @@ pub fn latency(
         let (mut all, mut all_once, mut substitute) = (Vec::new(), Vec::new(), None);
         for scenario in &scenarios {
             for (stage, times) in measured(name, scenario, options, clock_ns, &mut substitute)? {
-                if stage.given_up.is_none() {
+                if stage.ended.is_none() {
                     all.extend(times.shortest);
                     all_once.extend(times.once);
                 }
@@ -261,14 +277,14 @@ fn measured(
     clock_ns: f64,
     substitute: &mut Option<String>,
 ) -> Result<Vec<(Stage, Times)>, NameError> {
-    let mut stages: Vec<(Option<String>, Times)> =
+    let mut stages: Vec<(Option<Ended>, Times)> =
         scenario.iter().map(|_| (None, Times { shortest: Vec::new(), once: Vec::new() })).collect();
     let mut times = Vec::new();
     for _ in 0..options.repetitions.max(1) {
         let mut engine = engines::create(name)?;
-        for (planned, (given_up, kept)) in scenario.iter().zip(&mut stages) {
-            // What was given up once will be again, and what comes after it is never reached.
-            if given_up.is_some() {
+        for (planned, (ended, kept)) in scenario.iter().zip(&mut stages) {
+            // What ended early once will again, and what comes after it is never reached.
+            if ended.is_some() {
                 break;
             }
             let why = timed(&mut *engine, planned, options.budget, &mut times);
@@ -282,7 +298,7 @@ fn measured(
                 }
             }
             if why.is_some() {
-                *given_up = why;
+                *ended = why;
                 break;
             }
         }
@@ -290,29 +306,22 @@ fn measured(
             *substitute = engine.substitute().map(str::to_owned);
         }
     }
-    Ok(scenario
-        .iter()
-        .zip(stages)
-        .map(|(planned, (given_up, times))| stage(planned, given_up, times))
-        .collect())
+    Ok(scenario.iter().zip(stages).map(|(planned, (ended, times))| stage(planned, ended, times)).collect())
 }
 
-fn stage(planned: &Planned, given_up: Option<String>, times: Times) -> (Stage, Times) {
-    let given_up = match times.once.len() {
-        0 => Some("not reached".to_owned()),
-        _ => given_up,
-    };
+fn stage(planned: &Planned, ended: Option<Ended>, times: Times) -> (Stage, Times) {
+    let ended = ended.or_else(|| times.once.is_empty().then_some(Ended::NotReached));
     let percentiles = Percentiles::of(times.shortest.clone(), times.once.clone());
-    (Stage { what: planned.what, percentiles, given_up }, times)
+    (Stage { what: planned.what, percentiles, ended }, times)
 }
 
-/// Plays a stage, call by call. Why it was given up, if it was.
+/// Plays a stage, call by call. Why it ended before its last call, if it did.
 fn timed(
     engine: &mut dyn Engine,
     planned: &Planned,
     budget: Duration,
     times: &mut Vec<u32>,
-) -> Option<String> {
+) -> Option<Ended> {
     let calls = planned.phase.calls();
     times.clear();
     times.resize(calls, 0);
@@ -324,15 +333,21 @@ fn timed(
         let elapsed = started.elapsed();
         sum_elapsed += elapsed;
         times[at] = u32::try_from(elapsed.as_nanos()).unwrap_or(u32::MAX);
-        if player::told(sum) != planned.answers[at] {
+        if sum == player::FULL {
+            // A refusal costs less than the work that was refused: it is none of the times.
+            times.truncate(at);
+            return Some(Ended::Full(format!("after {at} of {calls} calls")));
+        }
+        if let Some(what) = player::mismatch(at, player::told(sum), planned.answers[at]) {
             times.truncate(at + 1);
-            return Some(format!("call {at} was answered wrongly"));
+            return Some(if is_strict(engine) { Ended::Wrong(what) } else { Ended::Differs(what) });
         }
         if at + 1 < calls && (at % STRIDE == 0 || sum_elapsed > look_at) {
             look_at = sum_elapsed + budget / LOOKS;
             if let Some(spent) = spent.beyond(budget) {
                 times.truncate(at + 1);
-                return Some(format!("{} of {calls} calls in {:.1} s", at + 1, spent.as_secs_f64()));
+                let why = format!("{} of {calls} calls in {}", at + 1, told(spent));
+                return Some(Ended::GivenUp(why));
             }
         }
     }
@@ -358,4 +373,18 @@ fn nothing(options: &LatencyOptions, clock_ns: f64) -> Percentiles {
         }
     }
     Percentiles::of(shortest, once)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::floor::Floor;
+
+    #[test]
+    fn a_wrong_answer_ends_its_stage_and_is_told() {
+        let mut times = Vec::new();
+        let ended = timed(&mut Floor::default(), &late(1000)[0], Duration::from_secs(60), &mut times);
+        assert_eq!(ended, Some(Ended::Wrong("call 0 found number 0, not nothing".to_owned())));
+        assert_eq!(times.len(), 1);
+    }
 }

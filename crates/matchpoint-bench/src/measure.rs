@@ -8,6 +8,7 @@ use std::time::Duration;
 use matchpoint::engines::{self, NameError, at_process};
 use matchpoint::{Engine, Hints, Order};
 
+use crate::budget::told;
 use crate::cold::{self, Flush, Singles};
 use crate::floor::floor_ns;
 use crate::player::{self, Engines, First, Split};
@@ -107,7 +108,7 @@ fn workload(
 }
 
 /// Whether an answer other than the right one is wrong: nothing was relaxed, and nothing demanded of the application.
-fn is_strict(engine: &dyn Engine) -> bool {
+pub(crate) fn is_strict(engine: &dyn Engine) -> bool {
     engine.order() == Order::Total && engine.demands() == Hints::default()
 }
 
@@ -140,8 +141,7 @@ impl Contestant {
                 Some(Outcome::Full(format!("after {calls} of the {} calls of a round", script.calls())))
             }
             First::TooSlow { calls, spent } => {
-                let seconds = spent.as_secs_f64();
-                let why = format!("{calls} of the {} calls of a round took {seconds:.1} s", script.calls());
+                let why = format!("{calls} of the {} calls of a round took {}", script.calls(), told(spent));
                 Some(Outcome::TooSlow { above_ns: spent.as_nanos() as f64 / script.matched as f64, why })
             }
         };

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use matchpoint::engines::{self, NameError};
 use matchpoint::offload::{Busy, Completion, Offload, Settings};
-use matchpoint::{ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
+use matchpoint::{
+    ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
+};
 
 use crate::statistics::{median, percentile};
 
@@ -42,6 +44,24 @@ pub struct Cost {
     pub p75_ns: f64,
 }
 
+/// What calls of each kind cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// A post in the application's own thread, and handed to the other.
+    pub post: Cost,
+    /// See [`Costs::post`].
+    pub post_offloaded: Cost,
+    /// An arrival in the application's own thread.
+    pub arrive: Cost,
+    /// A completion polled instead.
+    pub completion_offloaded: Cost,
+}
+
+/// The engine's table of fixed size was full: when, in words. A refusal costs less than the work that was refused, so nothing is
+/// said of what calls cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Full(pub String);
+
 /// What a run found of one engine.
 #[derive(Clone, Debug)]
 pub struct OffloadCost {
@@ -49,17 +69,11 @@ pub struct OffloadCost {
     pub engine: String,
     /// Who matched in its place, if anybody did: see [`Engine::substitute`].
     pub substitute: Option<String>,
-    /// A post in the application's own thread, and handed to the other.
-    pub post: Cost,
-    /// See [`OffloadCost::post`].
-    pub post_offloaded: Cost,
-    /// An arrival in the application's own thread.
-    pub arrive: Cost,
-    /// A completion polled instead.
-    pub completion_offloaded: Cost,
+    /// What calls cost.
+    pub costs: Result<Costs, Full>,
     /// The budget was exhausted, so that the figures are of the fall-back.
     pub fell_back: bool,
-    /// Every completion was the one expected.
+    /// Every completion until then was the one expected.
     pub is_right: bool,
 }
 
@@ -73,26 +87,42 @@ pub fn offload(
 ) -> Result<Option<Vec<OffloadCost>>, NameError> {
     let mut costs = Vec::new();
     for (done, name) in options.engines.iter().enumerate() {
-        let mut own = engines::create(name)?;
-        let settings = Settings {
-            budget_bytes: options.budget_bytes,
-            // All of a sequence fits, so that no call has to be made twice.
-            ring: options.messages.max(2),
-        };
-        let mut other = engines::create(name)?;
-        let mut is_right = stand(&mut *own, options) && stand(&mut *other, options);
-        let (mut offload, mut wire) = Offload::start(other, settings).map_err(|refused| {
-            NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string())
-        })?;
-        let mut samples: [Vec<f64>; 4] = Default::default();
+        match of_engine(name, options, &mut || progress(done, options.engines.len(), name))? {
+            Some(cost) => costs.push(cost),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(costs))
+}
+
+fn of_engine(
+    name: &str,
+    options: &OffloadOptions,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<OffloadCost>, NameError> {
+    let mut own = engines::create(name)?;
+    let settings = Settings {
+        budget_bytes: options.budget_bytes,
+        // All of a sequence fits, so that no call has to be made twice.
+        ring: options.messages.max(2),
+    };
+    let mut other = engines::create(name)?;
+    let stood = stand(&mut *own, options).and_then(|right| Ok(right & stand(&mut *other, options)?));
+    let (mut offload, mut wire) = Offload::start(other, settings)
+        .map_err(|refused| NameError::new(format!("`{name}` cannot be offloaded"), refused.to_string()))?;
+    let mut is_right = true;
+    let mut samples: [Vec<f64>; 4] = Default::default();
+    // Whether it came to the end.
+    let play = || -> Result<bool, Full> {
+        is_right &= stood?;
         for repetition in 0..=options.repetitions {
-            if !progress(done, options.engines.len(), name) {
-                return Ok(None);
+            if !goes_on() {
+                return Ok(false);
             }
             let mut took = [Duration::ZERO; 4];
             for _ in 0..options.repeats {
-                let (here, right) = here(&mut *own, options.messages);
-                let (there, right_too) = there(&mut offload, &mut wire, options.messages);
+                let (here, right) = here(&mut *own, options.messages)?;
+                let (there, right_too) = there(&mut offload, &mut wire, options.messages)?;
                 is_right &= right && right_too;
                 for (took, more) in took.iter_mut().zip([here.0, there.0, here.1, there.1]) {
                     *took += more;
@@ -107,21 +137,20 @@ pub fn offload(
                     .for_each(|(samples, took)| samples.push(took.as_nanos() as f64 / calls));
             }
         }
-        let [post, post_offloaded, arrive, completion_offloaded] = samples.map(cost);
-        let fell_back = offload.fell_back();
-        let there = offload.with_engine(|other| other.substitute().map(str::to_owned));
-        costs.push(OffloadCost {
-            engine: name.clone(),
-            substitute: own.substitute().map(str::to_owned).or(there),
-            post,
-            post_offloaded,
-            arrive,
-            completion_offloaded,
-            fell_back,
-            is_right,
-        });
-    }
-    Ok(Some(costs))
+        Ok(true)
+    };
+    let costs = match play() {
+        Ok(false) => return Ok(None),
+        Ok(true) => {
+            let [post, post_offloaded, arrive, completion_offloaded] = samples.map(cost);
+            Ok(Costs { post, post_offloaded, arrive, completion_offloaded })
+        }
+        Err(full) => Err(full),
+    };
+    let fell_back = offload.fell_back();
+    let there = offload.with_engine(|other| other.substitute().map(str::to_owned));
+    let substitute = own.substitute().map(str::to_owned).or(there);
+    Ok(Some(OffloadCost { engine: name.to_owned(), substitute, costs, fell_back, is_right }))
 }
 
 fn cost(mut samples: Vec<f64>) -> Cost {
@@ -141,24 +170,44 @@ fn message(number: usize) -> Message {
     Message::new(MsgId(number as u64), envelope(number))
 }
 
-/// Receives that match nothing.
-fn stand(engine: &mut dyn Engine, options: &OffloadOptions) -> bool {
-    (0..options.depth).all(|number| engine.post(receive((1 << 32) + number)) == Ok(None))
+/// Receives that match nothing; whether all were answered rightly.
+fn stand(engine: &mut dyn Engine, options: &OffloadOptions) -> Result<bool, Full> {
+    let mut right = true;
+    for number in 0..options.depth {
+        let answer = engine.post(receive((1 << 32) + number));
+        if answer == Err(Refused::Full) {
+            let depth = options.depth;
+            return Err(Full(format!("after {number} of the {depth} receives that stand in front")));
+        }
+        right &= answer == Ok(None);
+    }
+    Ok(right)
+}
+
+/// In the middle of a sequence.
+fn full_after(number: usize, what: &str) -> Full {
+    Full(format!("after {number} {what} of a sequence"))
 }
 
 /// Posts and arrivals in this thread; whether all were answered rightly.
-fn here(engine: &mut dyn Engine, messages: usize) -> ((Duration, Duration), bool) {
+fn here(engine: &mut dyn Engine, messages: usize) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
     for number in 0..messages {
-        right &= engine.post(receive(black_box(number))) == Ok(None);
+        match engine.post(receive(black_box(number))) {
+            Err(Refused::Full) => return Err(full_after(number, "receives")),
+            answer => right &= answer == Ok(None),
+        }
     }
     let posted = started.elapsed();
     let started = Instant::now();
     for number in 0..messages {
-        right &= engine.arrive(message(black_box(number))) == Ok(Some(RecvId(number as u64)));
+        match engine.arrive(message(black_box(number))) {
+            Err(Refused::Full) => return Err(full_after(number, "messages")),
+            answer => right &= answer == Ok(Some(RecvId(number as u64))),
+        }
     }
-    ((posted, started.elapsed()), right)
+    Ok(((posted, started.elapsed()), right))
 }
 
 /// Posts handed in, and completions polled; whether all were those expected.
@@ -166,7 +215,7 @@ fn there(
     offload: &mut Offload,
     wire: &mut matchpoint::offload::Wire,
     messages: usize,
-) -> ((Duration, Duration), bool) {
+) -> Result<((Duration, Duration), bool), Full> {
     let mut right = true;
     let started = Instant::now();
     for number in 0..messages {
@@ -175,6 +224,10 @@ fn there(
     let posted = started.elapsed();
     // So that no message is unexpected, as in this thread.
     offload.settle(wire.handed_in());
+    // Told before the messages come: what came of both might have no room in the ring.
+    if let Some(Completion::ReceiveRefused(RecvId(id), Refused::Full)) = offload.poll() {
+        return Err(full_after(id as usize, "receives"));
+    }
     for number in 0..messages {
         while wire.arrive(message(number)) == Err(Busy) {
             std::hint::spin_loop();
@@ -184,7 +237,10 @@ fn there(
     let started = Instant::now();
     for number in 0..messages {
         let id = number as u64;
-        right &= black_box(offload.poll()) == Some(Completion::Matched(RecvId(id), MsgId(id)));
+        match black_box(offload.poll()) {
+            Some(Completion::MessageRefused(_, Refused::Full)) => return Err(full_after(number, "messages")),
+            completion => right &= completion == Some(Completion::Matched(RecvId(id), MsgId(id))),
+        }
     }
-    ((posted, started.elapsed()), right)
+    Ok(((posted, started.elapsed()), right))
 }

@@ -11,7 +11,7 @@ use crate::script::{Call, Form, Key, Keys, NONE, Part, Phase, Script};
 const STRIDE: usize = 64;
 
 /// Added up in place of an id where an engine's table of fixed size is full, and where it refuses for another reason.
-const FULL: u64 = 1 << 48;
+pub(crate) const FULL: u64 = 1 << 48;
 const REFUSED: u64 = 1 << 49;
 
 fn refusal(why: Refused) -> Sum {
@@ -246,14 +246,9 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
                 if answer == FULL {
                     return First::Full { calls };
                 }
-                let (found, right) = (told(answer), expected.next().copied());
-                if Some(found) != right {
-                    let right = right.unwrap_or(NONE);
-                    return First::Wrong(format!(
-                        "call {calls} found {}, not {}",
-                        named(found),
-                        named(right)
-                    ));
+                let right = expected.next().copied().unwrap_or(NONE);
+                if let Some(what) = mismatch(calls, told(answer), right) {
+                    return First::Wrong(what);
                 }
                 calls += 1;
                 if calls % STRIDE == 0 && calls < script.calls() {
@@ -271,6 +266,11 @@ pub(crate) fn first(engines: &mut Engines, script: &Script, budget: Duration) ->
 /// 0 is nothing, and a refusal is what no call can answer.
 pub(crate) fn told(sum: Sum) -> u32 {
     if sum == REFUSED { NONE - 1 } else { (sum as u32).wrapping_sub(1) }
+}
+
+/// What is wrong about an answer, in words, if anything is.
+pub(crate) fn mismatch(call: usize, found: u32, right: u32) -> Option<String> {
+    (found != right).then(|| format!("call {call} found {}, not {}", named(found), named(right)))
 }
 
 fn named(answer: u32) -> String {

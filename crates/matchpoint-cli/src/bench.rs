@@ -1,9 +1,10 @@
 //! `matchpoint bench`: engines on the standard workloads, or call by call.
 
+mod files;
 pub mod usual;
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use matchpoint::Event;
 use matchpoint_bench::batches::{BatchOptions, batches};
 use matchpoint_bench::callers::{CallerOptions, callers};
-use matchpoint_bench::latency::{Latencies, LatencyOptions, latency};
+use matchpoint_bench::latency::{Ended, Latencies, LatencyOptions, latency};
 use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::rate::{NO_MATCHING, RateOptions, Scenario, rates};
 use matchpoint_bench::workloads::{self, trace};
@@ -20,13 +21,12 @@ use matchpoint_gpu::card::{Card, CardError};
 use matchpoint_gpu::figures;
 use matchpoint_replay::{Arrivals, LogGp, Progress, events};
 
+use self::files::Files;
 use crate::absent::tell_missing;
 use crate::analyze::stop_on_interrupt;
 use crate::cli::{ALL, Bench, TRACE, each_once, engines_meant};
-use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::load::{Load, too_few_processors};
-use crate::output::Outputs;
 use crate::report::bench::{batches as beside, gpu, json, plot, rate, terminal, threads};
 
 const TEMPLATE: &str = "{bar:20} {pos} of {len}  {msg}";
@@ -50,9 +50,9 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     stop_on_interrupt(&progress);
     if arguments.latency {
         let (latencies, load) = measure_latency(arguments, &progress)?;
-        let write = |out: &mut dyn Write| json::write_latency(&latencies, load, out);
-        files.write_json(write)?;
-        return files.finish(&terminal::latency(&latencies, columns()), write);
+        files.write_json(|out| json::write_latency(&latencies, load, out))?;
+        files.finish(&terminal::latency(&latencies, columns()))?;
+        return wrong_calls(&latencies).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)));
     }
     if arguments.message_rate {
         return message_rate(arguments, files, &progress);
@@ -72,10 +72,10 @@ pub fn run(arguments: &Bench) -> Result<(), Failure> {
     if arguments.offload {
         return offloaded(arguments, files, &progress);
     }
-    let (results, load) = measure(arguments, &progress)?;
+    let (results, load) = measure(arguments, &files, &progress)?;
     files.write_json(|out| json::write(&results, load, out))?;
     files.write_plot(&results, load)?;
-    files.finish(&terminal::render(&results, columns()), |out| json::write(&results, load, out))?;
+    files.finish(&terminal::render(&results, columns()))?;
     complaint(&results).map_or(Ok(()), |wrong| Err(Failure::Message(wrong)))
 }
 
@@ -83,7 +83,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     let many = |numbers: &[u32]| numbers.iter().map(|&number| number as usize).collect();
     let options = RateOptions {
         engines: engines(arguments, &usual::RATED),
-        threads: many(&arguments.threads),
+        threads: if arguments.threads.is_empty() { usual::threads() } else { many(&arguments.threads) },
         windows: many(&arguments.windows),
         work_ns: arguments.work_ns.clone(),
         scenarios: Scenario::ALL.to_vec(),
@@ -98,7 +98,7 @@ fn message_rate(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     files.write_json(|out| rate::json(&rates, load, out))?;
     files.write_csv(|out| rate::csv(&rates, out))?;
     files.draw(|form| plot::rate::render(&rates, load, form))?;
-    files.finish(&rate::terminal(&rates, columns()), |out| rate::json(&rates, load, out))?;
+    files.finish(&rate::terminal(&rates, columns()))?;
     let wrong = rates.rates.iter().find_map(|rate| {
         let wrong = rate.wrong.as_ref()?;
         Some(format!("{} answers wrongly where there is {}: {wrong}", rate.engine, rate.scenario.title()))
@@ -131,7 +131,7 @@ fn call_at_once(arguments: &Bench, mut files: Files, progress: &Progress) -> Res
     tell_too_few(options.callers.iter().max().copied());
     let (rates, load) = measured(progress, |tell| callers(&options, tell))?;
     files.write_json(|out| threads::callers_json(&rates, load, out))?;
-    files.finish(&threads::callers(&rates, columns()), |out| threads::callers_json(&rates, load, out))?;
+    files.finish(&threads::callers(&rates, columns()))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -152,7 +152,7 @@ fn beside_batches(
     tell_too_few(options.callers.iter().max().map(|callers| callers + 1));
     let (rates, load) = measured(progress, |tell| batches(&options, tell))?;
     files.write_json(|out| beside::json(&rates, load, out))?;
-    files.finish(&beside::terminal(&rates, columns()), |out| beside::json(&rates, load, out))?;
+    files.finish(&beside::terminal(&rates, columns()))?;
     let wrong = rates.rates.iter().find(|rate| !rate.is_right);
     wrong.map_or(Ok(()), |rate| Err(Failure::Message(format!("{} answers wrongly", rate.engine))))
 }
@@ -174,8 +174,7 @@ fn offloaded(arguments: &Bench, mut files: Files, progress: &Progress) -> Result
     };
     let (costs, load) = measured(progress, |tell| offload(&options, tell))?;
     files.write_json(|out| threads::offload_json(&options, &costs, load, out))?;
-    let tables = threads::offload(&options, &costs, columns());
-    files.finish(&tables, |out| threads::offload_json(&options, &costs, load, out))?;
+    files.finish(&threads::offload(&options, &costs, columns()))?;
     let wrong = costs.iter().find(|cost| !cost.is_right);
     wrong.map_or(Ok(()), |cost| Err(Failure::Message(format!("{} answers wrongly", cost.engine))))
 }
@@ -189,7 +188,7 @@ fn on_card(arguments: &Bench, mut files: Files, progress: &Progress) -> Result<(
     files.write_json(|out| gpu::json(&on_card, load, out))?;
     files.write_csv(|out| gpu::csv(&on_card, out))?;
     files.draw(|form| plot::gpu::render(&on_card, form))?;
-    files.finish(&gpu::terminal(&on_card, columns()), |out| gpu::json(&on_card, load, out))?;
+    files.finish(&gpu::terminal(&on_card, columns()))?;
     let others = on_card.others.len();
     if let Some(first) = on_card.others.first() {
         anstream::eprintln!("matchpoint: {others} other measurements of that file are not told, as {first}");
@@ -324,93 +323,10 @@ fn measured<T, E: Display>(
     Ok((results.ok_or(Failure::Interrupted)?, load.map(|load| load.average)))
 }
 
-/// What is written beside the tables.
-struct Files {
-    outputs: Outputs,
-    csv: Option<usize>,
-    json: Option<usize>,
-    json_to_stdout: bool,
-    plot: Option<(usize, plot::Form)>,
-}
-
-impl Files {
-    /// Makes room for every file, before anything is measured.
-    fn prepare(arguments: &Bench) -> Result<Self, Failure> {
-        let json_to_stdout = arguments.json.as_deref().is_some_and(is_stdout);
-        if arguments.json.is_some() && arguments.json == arguments.plot {
-            return Err(Failure::usage("--json and --plot need a file each".to_owned()));
-        }
-        let mut outputs = Outputs::default();
-        let csv = arguments.csv.as_deref().map(|path| outputs.reserve(path)).transpose()?;
-        let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
-        let json = json.map(|path| outputs.reserve(path)).transpose()?;
-        let mut plot = None;
-        if let Some(path) = &arguments.plot {
-            let form = plot::Form::of(path).ok_or_else(|| unknown_form(path))?;
-            plot = Some((outputs.reserve(path)?, form));
-        }
-        Ok(Files { outputs, csv, json, json_to_stdout, plot })
-    }
-
-    fn write_json(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        self.json.map_or(Ok(()), |index| self.outputs.fill(index, |out| write(out)))
-    }
-
-    fn write_csv(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-        self.csv.map_or(Ok(()), |index| self.outputs.fill(index, |out| write(out)))
-    }
-
-    fn draw(&mut self, render: impl FnOnce(plot::Form) -> String) -> Result<(), Failure> {
-        let Some((index, form)) = self.plot else { return Ok(()) };
-        self.outputs.fill(index, |out| out.write_all(render(form).as_bytes()))
-    }
-
-    fn write_plot(&mut self, results: &Results, load: Option<f64>) -> Result<(), Failure> {
-        if self.plot.is_none() {
-            return Ok(());
-        }
-        let lone = plot::of_one_size(results);
-        if !lone.is_empty() {
-            anstream::eprintln!(
-                "matchpoint: --plot: {} measured at one size, which makes no line, so not drawn; give several, as \
-                 -w {}:64 -w {}:1024",
-                if lone.len() == 1 {
-                    format!("{} was", lone[0])
-                } else {
-                    format!("{} were", lone.join(", "))
-                },
-                lone[0],
-                lone[0]
-            );
-        }
-        self.draw(|form| plot::render(results, load, form))
-    }
-
-    /// Gives files their names, and prints the tables, or the JSON in their place.
-    fn finish(
-        self,
-        tables: &str,
-        json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        let written = self.outputs.commit()?;
-        let mut out = anstream::stdout().lock();
-        let printed = if self.json_to_stdout { json(&mut out) } else { out.write_all(tables.as_bytes()) };
-        printed.and_then(|()| out.flush()).map_err(|error| Failure::printing(&error))?;
-        for path in written {
-            anstream::eprintln!("matchpoint: wrote {}", path.display());
-        }
-        Ok(())
-    }
-}
-
 /// Columns that tables may take: those of the terminal, or of a usual one.
 fn columns() -> usize {
     let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
     terminal.filter(|&width| width > 0).unwrap_or(80).clamp(60, 240)
-}
-
-fn unknown_form(path: &Path) -> Failure {
-    Failure::usage(format!("--plot {}: its name must end in .svg or .html", path.display()))
 }
 
 /// The engines that the user names, or the usual ones.
@@ -429,8 +345,9 @@ fn no_none(arguments: &Bench) -> Result<(), Failure> {
     Ok(())
 }
 
-fn measure(arguments: &Bench, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
+fn measure(arguments: &Bench, files: &Files, progress: &Progress) -> Result<(Results, Option<f64>), Failure> {
     let jobs = jobs(arguments, progress)?;
+    files.may_draw(&jobs)?;
     let options =
         Options { engines: engines(arguments, &[ALL]), budget: arguments.budget, is_cold: arguments.cold };
     measured(progress, |tell| matchpoint_bench::run(&options, &jobs, tell))
@@ -507,6 +424,19 @@ fn shown<T>(progress: &Progress, work: impl FnOnce(&mut dyn FnMut(usize, usize, 
     result
 }
 
+/// Who answered single calls wrongly, and where.
+fn wrong_calls(latencies: &Latencies) -> Option<String> {
+    let stages = latencies.engines.iter().flat_map(|of| of.stages.iter().map(move |stage| (of, stage)));
+    let wrong = stages.filter_map(|(of, stage)| match &stage.ended {
+        Some(Ended::Wrong(what)) => {
+            Some(format!("{} answers wrongly where {}: {what}", of.engine, stage.what))
+        }
+        _ => None,
+    });
+    let wrong: Vec<String> = wrong.collect();
+    (!wrong.is_empty()).then(|| wrong.join("; "))
+}
+
 /// Who answered wrongly, and where.
 fn complaint(results: &Results) -> Option<String> {
     let wrong = results.cells.iter().filter_map(|cell| match &cell.outcome {
@@ -517,4 +447,33 @@ fn complaint(results: &Results) -> Option<String> {
     });
     let wrong: Vec<String> = wrong.collect();
     (!wrong.is_empty()).then(|| wrong.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use matchpoint_bench::latency::{EngineLatency, Percentiles, Stage};
+
+    use super::*;
+
+    #[test]
+    fn only_a_wrong_call_is_a_complaint() {
+        let told = |ended: Ended| {
+            let percentiles = Percentiles::default();
+            let stages = vec![Stage { what: "receives are posted", percentiles, ended: Some(ended) }];
+            let engine = "list".to_owned();
+            wrong_calls(&Latencies {
+                entries: 1000,
+                repetitions: 1,
+                clock_ns: 20.0,
+                nothing: percentiles,
+                engines: vec![EngineLatency { engine, substitute: None, all: percentiles, stages }],
+            })
+        };
+        let wrong = told(Ended::Wrong("call 3 found nothing, not number 3".to_owned()));
+        let said = "list answers wrongly where receives are posted: call 3 found nothing, not number 3";
+        assert_eq!(wrong.as_deref(), Some(said));
+        for other in [Ended::NotReached, Ended::Full(String::new()), Ended::Differs(String::new())] {
+            assert_eq!(told(other), None);
+        }
+    }
 }

@@ -14,6 +14,7 @@ use matchpoint_calibrate::{CalibrateError, machine};
 use crate::benchmark::{self, Ended, Shown};
 use crate::cli::Calibrate;
 use crate::delivery::is_stdout;
+use crate::distinct::place;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::output::Outputs;
 use crate::report::calibrate::{Calibration, html, json, terminal};
@@ -109,16 +110,6 @@ impl Files {
             anstream::eprintln!("matchpoint: wrote {}", path.display());
         }
         Ok(())
-    }
-}
-
-/// Where a file is, by whatever way it is named. It need not be there.
-fn place(path: &Path) -> PathBuf {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
-        (Ok(place), ..) => place,
-        (Err(_), Ok(folder), Some(name)) => folder.join(name),
-        _ => path.to_owned(),
     }
 }
 

@@ -3,10 +3,14 @@
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
-use matchpoint::concurrent;
-use matchpoint::engines::{extend, known};
+use matchpoint::concurrent::KINDS;
+use matchpoint::engines::{Spec, extend, known};
+use serde_json::{Value, json};
 
+use crate::cli::Engines;
+use crate::delivery::is_stdout;
 use crate::failure::Failure;
+use crate::output::Outputs;
 use crate::wrap::wrap;
 
 /// Gives the engines of graphics cards their names, once; the user is told when another has to take the place of one.
@@ -15,52 +19,40 @@ pub fn make_known() {
     matchpoint_gpu::engine::listen(|sentence| anstream::eprintln!("matchpoint: {sentence}"));
 }
 
-/// Prints every engine with its parameters, and what several threads may call at once.
+/// Tells of every engine, or of those that are named, with its parameters, and of what several threads may call at once.
 ///
 /// # Errors
-/// Standard output cannot be written.
-pub fn run() -> Result<(), Failure> {
-    let terminal = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    anstream::stdout().write_all(listed(terminal).as_bytes()).map_err(|error| Failure::printing(&error))
-}
-
-/// All of it, in lines that fit a terminal of so many columns; in a pipe whatever there is to say of one thing stays one line.
-fn listed(width: Option<usize>) -> String {
-    let mut text = String::new();
-    for spec in known() {
-        line(&mut text, &format!("{:<12}  ", spec.name), spec.summary, width);
-        for parameter in spec.parameters {
-            let given = format!("{}={}", parameter.key, parameter.default);
-            line(&mut text, &format!("{:<12}    {given:<16} ", ""), parameter.meaning, width);
+/// The file, or standard output, cannot be written.
+pub fn run(arguments: &Engines) -> Result<(), Failure> {
+    let listed = Listed::of(&arguments.names);
+    let text = match &arguments.json {
+        None => {
+            let terminal =
+                terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+            listed.text(terminal.filter(|&width| width > 0).unwrap_or(WIDTH))
         }
-    }
-    let several = "For several threads at once, around any of these (bench --callers N --concurrent …):";
-    text.push('\n');
-    line(&mut text, "", several, width);
-    for (kind, what) in concurrent::KINDS {
-        line(&mut text, &format!("{kind:<31} "), what, width);
-    }
-    text
+        Some(path) => {
+            let text = format!("{:#}\n", listed.json());
+            if !is_stdout(path) {
+                let mut outputs = Outputs::default();
+                let file = outputs.reserve(path)?;
+                outputs.fill(file, |out| out.write_all(text.as_bytes()))?;
+                for path in outputs.commit()? {
+                    anstream::eprintln!("matchpoint: wrote {}", path.display());
+                }
+                return Ok(());
+            }
+            text
+        }
+    };
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error))
 }
 
-/// What `head` is, beside it or, where that leaves no room, below it.
-fn line(text: &mut String, head: &str, what: &str, width: Option<usize>) {
-    let Some(width) = width else {
-        let _ = writeln!(text, "{head}{what}");
-        return;
-    };
-    let taken = head.chars().count();
-    let (mut head, indent) = if taken + LEAST <= width {
-        (head.to_owned(), taken)
-    } else {
-        let _ = writeln!(text, "{}", head.trim_end());
-        (" ".repeat(BELOW), BELOW)
-    };
-    for part in wrap(what, width.saturating_sub(indent)) {
-        let _ = writeln!(text, "{head}{part}");
-        head = " ".repeat(indent);
-    }
-}
+/// Columns where there is no terminal: what is read in a pager, or in a log.
+const WIDTH: usize = 80;
+
+/// Where what is said begins: behind the longest name, and the longest parameter.
+const COLUMN: usize = 22;
 
 /// Columns that are worth to be beside a head: with fewer there would be a word a line.
 const LEAST: usize = 30;
@@ -68,25 +60,127 @@ const LEAST: usize = 30;
 /// Columns that what is below its head is indented by.
 const BELOW: usize = 8;
 
+/// What is told of.
+struct Listed {
+    engines: Vec<&'static Spec>,
+    around: Vec<(&'static str, &'static str)>,
+}
+
+impl Listed {
+    /// Those that are named, or all.
+    fn of(names: &[String]) -> Listed {
+        let is_named = |name: &str| names.is_empty() || names.iter().any(|named| named == name);
+        let bare = |kind: &'static str| kind.split(':').next().unwrap_or(kind);
+        Listed {
+            engines: known().filter(|spec| is_named(spec.name)).collect(),
+            around: KINDS.into_iter().filter(|(kind, _)| is_named(bare(kind))).collect(),
+        }
+    }
+
+    /// In lines of so many columns.
+    fn text(&self, width: usize) -> String {
+        let mut text = String::new();
+        for spec in &self.engines {
+            line(&mut text, spec.name, spec.summary, width);
+            for parameter in spec.parameters {
+                let given = format!("    {}={}", parameter.key, parameter.default);
+                line(&mut text, &given, parameter.meaning, width);
+            }
+        }
+        if !self.around.is_empty() {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let several = "For several threads at once, around any engine (bench --callers N):";
+            wrap(several, width).iter().for_each(|part| text += &format!("{part}\n"));
+        }
+        for (kind, what) in &self.around {
+            line(&mut text, kind, what, width);
+        }
+        text
+    }
+
+    fn json(&self) -> Value {
+        let engine = |spec: &&Spec| {
+            let parameters = spec
+                .parameters
+                .iter()
+                .map(|of| json!({ "key": of.key, "default": of.default, "meaning": of.meaning }));
+            json!({
+                "name": spec.name,
+                "summary": spec.summary,
+                "parameters": parameters.collect::<Vec<_>>(),
+            })
+        };
+        let around = self.around.iter().map(|(name, what)| json!({ "name": name, "summary": what }));
+        json!({
+            "schema": 1,
+            "matchpoint": env!("CARGO_PKG_VERSION"),
+            "engines": self.engines.iter().map(engine).collect::<Vec<_>>(),
+            "concurrent": around.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// What `head` is, in its column beside it, or from the next line on where the head reaches into it.
+fn line(text: &mut String, head: &str, what: &str, width: usize) {
+    let indent = if COLUMN + LEAST <= width { COLUMN } else { BELOW };
+    let mut head = head;
+    if head.chars().count() >= indent {
+        let _ = writeln!(text, "{head}");
+        head = "";
+    }
+    for part in wrap(what, width.saturating_sub(indent)) {
+        let _ = writeln!(text, "{head:<indent$}{part}");
+        head = "";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn it_fits_the_terminal_and_says_the_same_in_a_pipe() {
+    fn it_fits_the_terminal_in_columns() {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let piped = listed(None);
+        let all = Listed::of(&[]);
         for width in [40, 80, 100, 200] {
-            let text = listed(Some(width));
+            let text = all.text(width);
             let fits = |line: &&str| {
                 line.chars().count() <= width
                     || line.trim().split(' ').filter(|word| !word.is_empty()).count() == 1
             };
             let wide = text.lines().find(|line| !fits(line));
             assert_eq!(wide, None, "{width}");
-            assert_eq!(words(&text), words(&piped), "{width}");
+            assert_eq!(words(&text), words(&all.text(1000)), "{width}");
         }
-        let parameters: usize = known().map(|spec| 1 + spec.parameters.len()).sum();
-        assert_eq!(piped.lines().count(), parameters + 2 + concurrent::KINDS.len());
+        // A head, or nothing, and from the column on what is said.
+        for line in all.text(80).lines().filter(|line| line.starts_with(' ')) {
+            let (head, what) = line.split_at(COLUMN);
+            assert!(head.ends_with(' ') && !what.starts_with(' '), "{line}");
+        }
+    }
+
+    #[test]
+    fn those_that_are_named_are_told_of_alone() {
+        let named = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            Listed::of(&names).text(80)
+        };
+        assert_eq!(named(&["list"]).lines().count(), 1);
+        assert!(named(&["hybrid"]).starts_with("hybrid                short queues"));
+        assert!(named(&["hybrid"]).contains("\n    seed=random       key of"));
+        assert!(
+            named(&["split"]).ends_with("posts and\n                      probes go on beside a batch\n")
+        );
+    }
+
+    /// Each stands alone where it is named alone.
+    #[test]
+    fn no_summary_is_about_the_one_before() {
+        make_known();
+        for spec in known() {
+            assert!(!spec.summary.contains("the same"), "{}", spec.name);
+        }
     }
 }

@@ -14,6 +14,7 @@ pub mod cli;
 pub mod convert;
 pub mod delivery;
 pub mod derived;
+pub mod distinct;
 pub mod doubt;
 pub mod engines;
 pub mod failure;

@@ -21,6 +21,6 @@ fn main() -> ExitCode {
         Command::Profile(arguments) => profile::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
-        Command::Engines => engines::run(),
+        Command::Engines(arguments) => engines::run(&arguments),
     })
 }

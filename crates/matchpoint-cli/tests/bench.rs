@@ -2,6 +2,8 @@
 
 #[path = "bench/cards.rs"]
 mod cards;
+#[path = "bench/rates.rs"]
+mod rates;
 
 use std::fs;
 use std::process::{Command, Output};
@@ -92,7 +94,9 @@ fn tables_name_the_best_and_where_each_engine_loses() {
     assert!(row.split_whitespace().nth(2).unwrap().starts_with('*'), "{row}");
     let loser = page.lines().find(|line| line.starts_with("- list: ")).unwrap();
     assert!(loser.ends_with("times the best on last:1024"), "{loser}");
-    assert!(page.contains("* the best of its row. ≈ in its place"), "{page}");
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let exception = "no more counts above the median than below it";
+    assert!(words.contains("* the best of its row. ≈ in its place") && words.contains(exception), "{page}");
     assert!(page.contains("1025"), "entries examined");
     assert!(page.contains("Reference"));
 }
@@ -112,11 +116,25 @@ fn tables_of_all_engines_fit_a_terminal() {
             assert!(columns.count() >= 4, "times, spread, ratios, entries and memory of {}", spec.name);
         }
         assert_eq!(page.contains("each call from cold caches"), options.contains(&"--cold"));
-        assert!(page.contains("p25–p75"));
+        assert!(page.contains("Spread (p25–p75 of the repetitions)"));
     }
     let output = bench(&["--latency", "--entries", "1000", "-e", "list", "-e", "optimistic"]);
     let wide = text(&output.stdout).lines().find(|line| line.chars().count() > 80);
     assert_eq!(wide, None);
+}
+
+/// So that the eye finds where a table ends.
+#[test]
+fn sections_have_an_empty_line_before_them() {
+    let output = bench(&[&QUICK[..], &["-e", "list", "-e", "bins", "-w", "unexpected:1024"]].concat());
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    for section in
+        ["Spread", "Times the", "The same, post", "Entries", "Memory at", "Where each", "- Reference"]
+    {
+        let at =
+            lines.iter().position(|line| line.starts_with(section)).unwrap_or_else(|| panic!("{section}"));
+        assert!(lines[at - 1].is_empty() && !lines[at - 2].is_empty(), "{section}: {lines:?}");
+    }
 }
 
 #[test]
@@ -140,6 +158,14 @@ fn what_has_one_size_is_not_drawn_and_that_is_told() {
     assert!(said.contains("identical was measured at one size") && !said.contains("last was"), "{said}");
     let svg = fs::read_to_string(&plot).unwrap();
     assert!(svg.contains(">last<") && !svg.contains(">identical<"));
+    let lone = ["-w", "last:64", "-w", "identical", "-e", "list", "--plot"];
+    let (empty, page) = (folder.path().join("b.svg"), folder.path().join("b.html"));
+    let output = bench(&[&lone[..], &[empty.to_str().unwrap()]].concat());
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("nothing is measured at several sizes") && !empty.exists(), "{said}");
+    let output = bench(&[&QUICK[..], &lone, &[page.to_str().unwrap()]].concat());
+    assert!(output.status.success() && page.exists(), "a page has tables: {}", text(&output.stderr));
 }
 
 #[test]
@@ -210,6 +236,7 @@ fn a_page_has_spreads_notes_and_memory() {
     assert_eq!(bars, 1, "one path has the spreads of a line");
     for told in [
         "≈ in its place",
+        "no more counts above the median than below it",
         "–",
         "<h2>Post + arrival</h2>",
         "<h2>Entries examined</h2>",
@@ -261,6 +288,25 @@ fn what_cannot_be_done_is_told_in_one_line_and_leaves_no_file() {
     }
 }
 
+/// The later would overwrite the earlier.
+#[test]
+fn outputs_have_a_place_each() {
+    let folder = tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    for [one, path, other, same] in [
+        ["--csv", &file("y"), "--json", &file("./y")],
+        ["--json", &file("s.html"), "--plot", &file("./s.html")],
+        ["--csv", &file("s.html"), "--plot", &file("s.html")],
+        ["--csv", "-", "--json", "-"],
+    ] {
+        let output = bench(&["--message-rate", one, path, other, same]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("{one} and {other} would both be written to ")), "{said}");
+        assert_eq!((said.lines().count(), fs::read_dir(folder.path()).unwrap().count()), (1, 0), "{said}");
+    }
+}
+
 #[test]
 fn single_calls_have_percentiles() {
     let arguments = ["--latency", "--entries", "2000", "--budget", "5", "-e", "bins"];
@@ -301,66 +347,38 @@ fn the_manual_tells_all() {
     }
 }
 
-/// So small that it measures nothing.
-const FEW: [&str; 8] = ["--threads", "1,2", "--windows", "1,7", "--work-ns", "0,50", "--repetitions", "1"];
-
+/// Neither a wrong answer nor a cheap call.
 #[test]
-fn message_rates_come_as_tables_json_csv_and_a_figure() {
-    let folder = tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    let (csv, page) = (path("rate.csv"), path("rate.html"));
-    let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
-    let engines = ["-e", "none", "-e", "list", "-e", "optimistic_parallel:bins=16"];
-    let value = json(&[&["--message-rate"][..], &few, &engines].concat());
-    let rates = value["rates"].as_array().unwrap();
-    // Two windows, two amounts of work, four scenarios; nothing, one engine without threads, one with one or two.
-    assert_eq!(rates.len(), 2 * 2 * 4 * 4);
+fn a_full_table_is_told_where_single_calls_are_timed_or_offloaded() {
+    let full = "optimistic:capacity=100";
+    let calls = ["--latency", "--entries", "1000", "--budget", "5", "-e", full];
+    let value = json(&calls);
+    let stages = value["engines"][0]["stages"].as_array().unwrap();
+    assert_eq!(stages[5]["full"], "after 100 of 1000 calls", "{value}");
+    assert!(stages[5]["wrong"].is_null() && stages[5]["calls"] == 100, "{value}");
+    assert!(stages[6]["full"].is_null() && stages[6]["unfinished"] == "not reached", "{value}");
+    assert_eq!(stages[6]["calls"], 0);
+    for member in ["p50_ns", "p99_ns", "p9999_ns", "max_ns", "p9999_once_ns"] {
+        assert!(stages[5][member].is_number() && stages[6][member].is_null(), "{member}: {value}");
+    }
+    let page = bench(&calls);
+    let page = text(&page.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        rates
-            .iter()
-            .all(|rate| rate["rate_millions_per_s"].as_f64().unwrap() > 0.0 && rate["wrong"].is_null())
+        page.contains("until full") && page.contains("Full: optimistic:capacity=100, receives"),
+        "{page}"
     );
-    assert!(rates[3]["per_message"]["jobs"].is_number() && rates[1]["threads"].is_null());
-    assert!(rates[3]["per_message"]["threads"].is_null(), "it is no count");
+    let after = "Not reached: optimistic:capacity=100: the first receives from any source are posted; ";
+    assert!(!page.contains("wrong") && page.contains(after), "{page}");
 
-    let output =
-        bench(&[&["--message-rate"][..], &few, &engines, &["--csv", &csv, "--plot", &page]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Published: window 128, other hardware"));
-    assert!(text(&output.stdout).contains("Do threads pay?"));
-    let said = text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    for legend in ["Work is what --work-ns asks for, and no result", "none is no engine: nothing is matched"]
-    {
-        assert!(said.contains(legend) && fs::read_to_string(&page).unwrap().contains(legend), "{legend}");
-    }
-    let rows = fs::read_to_string(csv).unwrap();
-    assert_eq!(rows.lines().count(), 1 + 2 * 2 * 4 * 4);
-    assert!(rows.starts_with("window,work_ns,scenario,engine,threads,rate_millions_per_s"));
-    let page = fs::read_to_string(page).unwrap();
-    // A chart for each scenario, window and amount of work, and what was published.
-    assert_eq!(page.matches("class=\"title\"").count(), 4 * 2 * 2 + 1);
-    assert_eq!(value["published"]["lines"][0]["points"][5]["rate_millions_per_s"], 4.79);
-    assert!(page.contains("published, other hardware: not comparable"));
-    assert!(page.contains("class=\"spread") && page.contains("Do threads pay?"));
-    assert!(page.matches("</html>").count() == 1 && page.ends_with("</html>\n"));
-}
-
-#[test]
-fn an_engine_whose_table_is_full_has_no_rate() {
-    let few = [&FEW[..], &["--messages", "20", "--repeats", "2"]].concat();
-    for (engine, depth) in [("optimistic:capacity=3", "0"), ("optimistic", "9000")] {
-        let asked = [&["--message-rate"][..], &few, &["-e", engine, "-e", "list", "--depth", depth]].concat();
-        let output = bench(&asked);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let table = text(&output.stdout);
-        assert!(!table.contains("WRONG") && table.contains("full"), "{table}");
-        assert!(!table.contains("none is no engine"), "{table}");
-        let rates = json(&asked);
-        let rates = rates["rates"].as_array().unwrap();
-        let (full, measured): (Vec<_>, Vec<_>) = rates.iter().partition(|rate| rate["engine"] == engine);
-        assert!(full.iter().all(|rate| rate["full"].is_string() && rate["rate_millions_per_s"].is_null()));
-        assert!(measured.iter().all(|rate| rate["full"].is_null() && rate["rate_p25"].is_number()));
-    }
+    let costs =
+        ["--offload", "-e", full, "-e", "list", "--depth", "1000", "--repeats", "2", "--repetitions", "1"];
+    let value = json(&costs);
+    let [full, list] = value["offload"].as_array().unwrap().as_slice() else { panic!("{value}") };
+    assert!(full["full"].as_str().unwrap().ends_with("of the 1000 receives that stand in front"), "{value}");
+    assert!(full["right"] == true && full["post"]["median_ns"].is_null(), "{value}");
+    assert!(list["full"].is_null() && list["post"]["median_ns"].is_number(), "{value}");
+    let page = bench(&costs);
+    assert!(page.status.success() && text(&page.stdout).contains("Full: optimistic:capacity=100: its table"));
 }
 
 #[test]

@@ -160,6 +160,7 @@ fn mistakes_are_found_and_shown_by_the_shortest_script() {
         let output = matchpoint(&["check", "--library", &example.library, "--streams=5", "--save", &scripts]);
         assert_eq!(output.status.code(), Some(1), "{mistake}");
         assert!(stdout(&output).contains(law), "{mistake}: {}", stdout(&output));
+        assert!(!stdout(&output).contains("panicked"), "no C library panics: {}", stdout(&output));
         assert!(stdout(&output).ends_with(shortest), "{mistake}: {}", stdout(&output));
         let saved: Vec<_> = fs::read_dir(&scripts).unwrap().map(|entry| entry.unwrap().path()).collect();
         let text = fs::read_to_string(&saved[0]).unwrap();
@@ -234,6 +235,9 @@ fn what_came_of_it_is_json_as_well() {
     let broken = &json["engines"][1]["law_broken"];
     assert!(broken["law"].as_str().unwrap().contains("takes the earliest unexpected message"), "{broken}");
     assert_eq!(broken["script"].as_array().unwrap().len(), 3, "{broken}");
+    for played in ["streams", "events", "matches"] {
+        assert!(json["engines"][1][played].as_u64() > Some(1), "{played}: {json}");
+    }
     let folder = tempdir().unwrap();
     let file = folder.path().join("found.json").display().to_string();
     let output = matchpoint(&["check", "list", "--streams=1", "--deep=0", "--json", &file]);
@@ -261,6 +265,43 @@ fn a_library_that_crashes_does_not_take_the_command_with_it() {
         says.contains("crashed while the stream `cancel in reverse, 1 entries` was played (signal: 6"),
         "{says}"
     );
+    let told = stdout(&output);
+    assert!(
+        told.starts_with(&format!("{}: BREAKS A LAW\n# It crashed (signal: 6", example.library)),
+        "{told}"
+    );
+    assert!(told.ends_with("# First seen in: cancel in reverse, 1 entries\n"), "{told}");
+
+    let folder = tempdir().unwrap();
+    let file = folder.path().join("found.json").display().to_string();
+    let printed = matchpoint(&["check", "--library", &example.library, "--json", "-"]);
+    let written = matchpoint(&["check", "--library", &example.library, "--json", &file]);
+    assert!(stdout(&written).contains("BREAKS A LAW"), "{}", stdout(&written));
+    for text in [stdout(&printed), &fs::read_to_string(&file).unwrap()] {
+        let json: serde_json::Value = serde_json::from_str(text).unwrap();
+        let engine = &json["engines"][0];
+        let broken = &engine["law_broken"];
+        assert_eq!(broken["stream"], "cancel in reverse, 1 entries", "{json}");
+        assert!(broken["how"].as_str().unwrap().starts_with("It crashed (signal: 6"), "{json}");
+        assert!(broken["law"].is_string() && broken["script"].as_array().unwrap().is_empty(), "{json}");
+        assert!(
+            engine["streams"].as_u64() > Some(1) && engine["engine"] == example.library.as_str(),
+            "{json}"
+        );
+    }
+}
+
+/// The end of a longer name is none of the next.
+#[test]
+fn a_trail_has_the_stream_that_is_played_and_nothing_else() {
+    let Some(example) = example(&[]) else { return };
+    let folder = tempdir().unwrap();
+    let trail = folder.path().join("trail").display().to_string();
+    let quick = ["--streams=1", "--events=9", "--deep=5"];
+    let asked = [&["check", "--library", &example.library, "--trail", &trail][..], &quick].concat();
+    assert!(matchpoint(&asked).status.success());
+    let trail = fs::read_to_string(trail).unwrap();
+    assert!(trail.lines().count() == 1 && trail.ends_with(", 5 entries\n"), "{trail}");
 }
 
 /// Our own engines behind our own C interface keep all laws, with nothing lacking: the interface is the contract.

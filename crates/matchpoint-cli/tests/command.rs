@@ -80,6 +80,34 @@ fn every_engine_is_listed() {
     }
 }
 
+#[test]
+fn engines_are_listed_by_name_and_as_json() {
+    let output = matchpoint(&["engines", "list", "bins:n=3"]);
+    let names: Vec<&str> = stdout(&output).lines().filter(|line| !line.starts_with(' ')).collect();
+    assert!(names.len() == 2 && names[0].starts_with("list ") && names[1].starts_with("bins "), "{names:?}");
+    let output = matchpoint(&["engines", "lost"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("there is no engine `lost`"), "{}", stderr(&output));
+    let page = matchpoint(&["engines"]);
+    assert_eq!(stdout(&page).lines().find(|line| line.chars().count() > 80), None);
+    let output = matchpoint(&["engines", "bins", "split", "--json", "-"]);
+    let json: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    let bins = &json["engines"][0];
+    assert_eq!((&json["schema"], &bins["name"]), (&1.into(), &"bins".into()));
+    assert_eq!(
+        (&bins["parameters"][0]["key"], &bins["parameters"][0]["default"]),
+        (&"n".into(), &"256".into())
+    );
+    assert!(bins["summary"].is_string() && bins["parameters"][0]["meaning"].is_string(), "{json}");
+    assert_eq!(json["engines"].as_array().unwrap().len(), 1);
+    assert_eq!(json["concurrent"][0]["name"], "split:engine=NAME", "{json}");
+    let docs = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md")).unwrap();
+    let docs = docs.split("`matchpoint engines --json").nth(1).unwrap();
+    for member in json.as_object().unwrap().keys().chain(bins.as_object().unwrap().keys()) {
+        assert!(docs.contains(&format!("`{member}")), "{member}");
+    }
+}
+
 /// An option of one measurement is not passed over in another.
 #[test]
 fn bench_takes_no_option_of_another_measurement() {

@@ -1,6 +1,7 @@
 //! All laws on one engine.
 
 use std::fmt::{self, Display};
+use std::mem;
 
 use matchpoint::event::script;
 use matchpoint::{Engine, Event, Order};
@@ -117,6 +118,8 @@ pub struct Violation {
     pub stream: String,
     /// Who matched in the engine's place as the script was played, if anybody did: the law is broken by that.
     pub substitute: Option<String>,
+    /// What was played until then: all streams before, and that one up to what broke the law.
+    pub played: Report,
 }
 
 impl Display for Violation {
@@ -155,7 +158,7 @@ pub fn check_watched(
             let name = format!("{}, {depth} entries", scenario.0);
             each(&report, &name);
             let events = adversarial::events(scenario, depth);
-            report.add(check_events(factory, events, options.terms(), || name)?);
+            report.take(check_events(factory, events, options.terms(), || name))?;
         }
     }
     let seeds = |stream: u64| {
@@ -171,7 +174,7 @@ pub fn check_watched(
                 name += ", disguised";
             }
             each(&report, &name);
-            report.add(check_events(factory, events, options.terms(), || name)?);
+            report.take(check_events(factory, events, options.terms(), || name))?;
         }
     }
     for stream in 0..options.streams_by_turns() {
@@ -179,7 +182,7 @@ pub fn check_watched(
             let events = generate::stream(*shape, Choices::Seed(seed), options.events);
             let name = format!("{name}, seed {seed}, by turns on two engines");
             each(&report, &name);
-            report.add(check_by_turns(factory, &events, options.terms(), &name)?);
+            report.take(check_by_turns(factory, &events, options.terms(), &name))?;
         }
     }
     for (name, scenario) in deep::SCENARIOS.iter().filter(|_| options.deep > 0) {
@@ -187,16 +190,31 @@ pub fn check_watched(
         each(&report, &name);
         let fixed_table = options.fixed_table || options.deep_may_fill;
         let terms = Terms { fixed_table, ..options.terms() };
-        report.add(check_events(factory, scenario(options.deep), terms, || name)?);
+        report.take(check_events(factory, scenario(options.deep), terms, || name))?;
     }
     Ok(report)
 }
 
 impl Report {
-    /// Of one stream in which no law was broken.
-    pub(crate) fn of(run: Run) -> Self {
-        let substitute = run.substitute.map(|name| Substitute { name, streams: 1 });
+    /// Of one stream.
+    pub(crate) fn of(run: &Run) -> Self {
+        let substitute = run.substitute.clone().map(|name| Substitute { name, streams: 1 });
         Report { streams: 1, events: run.played.len() as u64, matches: run.matches, substitute }
+    }
+
+    /// Adds a stream; if it broke a law, the violation learns of all that was played before it.
+    fn take(&mut self, stream: Result<Report, Box<Violation>>) -> Result<(), Box<Violation>> {
+        match stream {
+            Ok(report) => {
+                self.add(report);
+                Ok(())
+            }
+            Err(mut violation) => {
+                self.add(mem::take(&mut violation.played));
+                violation.played = mem::take(self);
+                Err(violation)
+            }
+        }
     }
 
     fn add(&mut self, other: Report) {
@@ -223,11 +241,12 @@ pub fn check_events(
     let terms = terms.into();
     let played = |events: &[Event]| run(&mut *factory(), events, terms);
     let first = played(&events);
+    let report = Report::of(&first);
     let Some(broken) = first.broken else {
-        return Ok(Report::of(first));
+        return Ok(report);
     };
     let same = |events: &[Event]| played(events).broken.is_some_and(|other| other.law == broken.law);
     let shrunk = played(&shrink(first.played, &same));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
-    Err(Box::new(Violation { broken, events, stream: stream(), substitute }))
+    Err(Box::new(Violation { broken, events, stream: stream(), substitute, played: report }))
 }

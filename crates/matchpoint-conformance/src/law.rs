@@ -33,7 +33,7 @@ pub enum Law {
     Queues,
     /// The footprint adds up.
     Footprint,
-    /// No call panics, or answers what is no answer.
+    /// No call panics or crashes, or answers what is no answer.
     Panic,
     /// Engines have nothing in common.
     Apart,
@@ -79,7 +79,7 @@ impl Law {
             }
             Law::Queues => "The queues hold what was put in and not taken out, oldest first.",
             Law::Footprint => "What is held now includes the ids of what is queued, and the peak is no less.",
-            Law::Panic => "No call panics, or gives an answer that is none.",
+            Law::Panic => "No call panics or crashes, or gives an answer that is none.",
             Law::Apart => {
                 "What is done on one engine changes nothing on another: these events go to two engines by turns."
             }

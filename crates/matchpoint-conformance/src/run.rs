@@ -1,5 +1,6 @@
 //! One engine, one stream, one judge.
 
+use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use matchpoint::{Drained, Engine, Event, MsgId, Outcome, RecvId};
@@ -99,9 +100,13 @@ impl Watch {
     }
 }
 
-/// Makes a call that may panic.
+/// Makes a call that may panic. Whoever stands between us and an engine of another language panics with an error, boxed, where that
+/// engine's answer is none: the engine did not panic.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, Broken> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+        if let Some(answer) = panic.downcast_ref::<Box<dyn Error + Send + Sync>>() {
+            return Broken::new(Law::Panic, format!("{answer}."));
+        }
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
         Broken::new(Law::Panic, format!("It panicked: {}.", text.as_deref().unwrap_or("no message")))

@@ -76,8 +76,9 @@ pub(crate) fn check_by_turns(
 ) -> Result<Report, Box<Violation>> {
     let played = |events: &[Event]| run_by_turns(factory, events, terms);
     let first = played(events);
+    let report = Report::of(&first);
     let Some(broken) = first.broken else {
-        return Ok(Report::of(first));
+        return Ok(report);
     };
     for half in halves(&first.played) {
         check_events(factory, half, terms, || format!("{stream}, one half alone"))?;
@@ -89,5 +90,5 @@ pub(crate) fn check_by_turns(
     };
     let shrunk = played(&shrink_by_turns(first.played, &entangled));
     let (broken, events, substitute) = (shrunk.broken.unwrap_or(broken), shrunk.played, shrunk.substitute);
-    Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute }))
+    Err(Box::new(Violation { broken, events, stream: stream.to_owned(), substitute, played: report }))
 }

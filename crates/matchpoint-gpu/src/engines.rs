@@ -20,13 +20,13 @@ pub static SPECS: &[Spec] = &[
     },
     Spec {
         name: "gpu_partitioned",
-        summary: "the same, queues by source: no receive from any source (§VI-A)",
+        summary: "a graphics card: votes on receives in a queue for each source, no receive from any source (Klenk et al., §VI-A)",
         build: |arguments, is_counting| build(Algorithm::Partitioned, arguments, is_counting),
         ..GPU
     },
     Spec {
         name: "gpu_hash",
-        summary: "a graphics card: two hash tables, no order and no wildcards (§VI-C)",
+        summary: "a graphics card: two hash tables, no order and no wildcards (Klenk et al., §VI-C)",
         build: |arguments, is_counting| build(Algorithm::Hash, arguments, is_counting),
         ..GPU
     },

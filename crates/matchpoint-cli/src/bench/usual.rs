@@ -1,5 +1,8 @@
 //! The engines that each measurement compares where the user names none.
 
+use std::num::NonZero;
+use std::thread;
+
 use matchpoint_bench::rate::NO_MATCHING;
 
 /// Under the message-rate benchmark: the paper's tables have twice as many bins as it expects receives in flight, 1024; the
@@ -13,6 +16,15 @@ pub const RATED: [&str; 7] = [
     "optimistic_parallel:bins=2048,capacity=0",
     "optimistic_parallel:bins=2048,capacity=0,by=optimism,block=32",
 ];
+
+/// Threads under the message-rate benchmark: none that would only wait for a processor.
+pub fn threads() -> Vec<usize> {
+    threads_of(thread::available_parallelism().map_or(1, NonZero::get))
+}
+
+fn threads_of(processors: usize) -> Vec<usize> {
+    (0..6).map(|power| 1 << power).filter(|&threads| threads <= processors.max(1)).collect()
+}
 
 /// Of several callers: one lock; a lock for each communicator, and where hints allow for each source.
 pub const CONCURRENT: [&str; 2] = ["locked:engine=hybrid", "sharded:shards=64,engine=hybrid"];
@@ -44,4 +56,16 @@ pub fn help() -> String {
         names.iter().for_each(|name| help += &format!("    {name}\n"));
     }
     help
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads_of;
+
+    #[test]
+    fn threads_that_would_wait_for_a_processor_are_not_measured_unasked() {
+        assert_eq!(threads_of(1), [1]);
+        assert_eq!(threads_of(6), [1, 2, 4]);
+        assert_eq!(threads_of(192), [1, 2, 4, 8, 16, 32]);
+    }
 }

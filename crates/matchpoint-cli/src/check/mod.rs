@@ -15,6 +15,7 @@ use matchpoint_conformance::{Calls, Options, Report, Violation, check_watched};
 use self::apart::Trail;
 use self::tell::{Finding, Findings};
 use crate::cli::{ALL, Check, engines_meant};
+use crate::delivery::is_stdout;
 use crate::failure::Failure;
 use crate::format::{count, counted};
 use crate::lines::Lines;
@@ -48,17 +49,16 @@ pub fn run(arguments: &Check) -> Result<(), Failure> {
 
 fn checked(arguments: &Check) -> Result<(), Failure> {
     if let (Some(library), None) = (&arguments.library, &arguments.trail) {
-        return apart::run(library);
+        return apart::run(arguments, library);
     }
-    let mut trail = Trail::new(arguments.trail.as_deref())?;
+    let mut trail = Trail::new(arguments)?;
     let suspects = suspects(arguments)?;
     let mut outputs = Outputs::default();
     if let Some(folder) = &arguments.save {
         outputs.folder(folder)?;
     }
-    let to_file = arguments.json.as_deref().filter(|path| *path != Path::new("-"));
-    let json = to_file.map(|path| outputs.reserve(path)).transpose()?;
-    let silent = arguments.json.is_some() && json.is_none();
+    let json = Json::prepare(arguments, &mut outputs)?;
+    let silent = json.is_printed();
     let mut findings = Findings { schema: 1, engines: Vec::new() };
     let mut broken = 0;
     let mut lines = (!io::stderr().is_terminal()).then(Lines::later);
@@ -76,16 +76,10 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         if !silent {
             say(&finding.text(judged.as_ref().err().map(|violation| &**violation)))?;
         }
+        trail.finish(&finding);
         findings.engines.push(finding);
     }
-    match json {
-        Some(file) => outputs.fill(file, |out| Ok(serde_json::to_writer_pretty(out, &findings)?))?,
-        None if silent => {
-            let text = serde_json::to_string_pretty(&findings);
-            say(&format!("{}\n", text.map_err(|error| Failure::Message(error.to_string()))?))?;
-        }
-        None => {}
-    }
+    json.write(&findings, &mut outputs)?;
     if !silent && broken < suspects.len() {
         say(&format!("{}\n", tell::NOT_COVERED))?;
     }
@@ -93,6 +87,40 @@ fn checked(arguments: &Check) -> Result<(), Failure> {
         anstream::eprintln!("matchpoint: wrote {}", path.display());
     }
     verdict(broken, suspects.len())
+}
+
+/// Where the JSON goes, if it is wanted.
+enum Json {
+    Nowhere,
+    /// By its number in [`Outputs`].
+    File(usize),
+    Stdout,
+}
+
+impl Json {
+    fn prepare(arguments: &Check, outputs: &mut Outputs) -> Result<Self, Failure> {
+        Ok(match arguments.json.as_deref() {
+            None => Json::Nowhere,
+            Some(path) if is_stdout(path) => Json::Stdout,
+            Some(path) => Json::File(outputs.reserve(path)?),
+        })
+    }
+
+    /// Nothing else is on standard output then.
+    fn is_printed(&self) -> bool {
+        matches!(self, Json::Stdout)
+    }
+
+    fn write(&self, findings: &Findings, outputs: &mut Outputs) -> Result<(), Failure> {
+        match *self {
+            Json::Nowhere => Ok(()),
+            Json::File(file) => outputs.fill(file, |out| Ok(serde_json::to_writer_pretty(out, findings)?)),
+            Json::Stdout => {
+                let text = serde_json::to_string_pretty(findings);
+                say(&format!("{}\n", text.map_err(|error| Failure::Message(error.to_string()))?))
+            }
+        }
+    }
 }
 
 fn say(text: &str) -> Result<(), Failure> {
@@ -179,7 +207,7 @@ fn judged(
             let of = counted(total, "stream");
             lines.tell(|| format!("{}: {} of {of}; next: {stream}", suspect.title, count(report.streams)));
         }
-        trail.note(stream);
+        trail.note(stream, || Finding::new(suspect, &Ok(report.clone())));
     });
     panic::set_hook(hook);
     bar.finish_and_clear();

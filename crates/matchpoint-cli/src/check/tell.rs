@@ -1,10 +1,11 @@
 //! What came of it, in words and as JSON.
 
 use std::fmt::Write as _;
+use std::process::ExitStatus;
 
 use matchpoint::event::script;
-use matchpoint_conformance::{Report, Violation};
-use serde::Serialize;
+use matchpoint_conformance::{Law, Report, Violation};
+use serde::{Deserialize, Serialize};
 
 use super::Suspect;
 use crate::format::{count, counted, in_place};
@@ -18,7 +19,7 @@ pub(super) const NOT_COVERED: &str = "not covered: calls of several threads, cal
                                       themselves, time, queues and numbers of calls beyond those above";
 
 /// Of one engine.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Finding {
     engine: String,
     /// Who matched in its place, if anybody did.
@@ -29,12 +30,12 @@ pub(super) struct Finding {
     streams: u64,
     events: u64,
     matches: u64,
-    not_checked: Vec<&'static str>,
+    not_checked: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct LawBroken {
-    law: &'static str,
+    law: String,
     how: String,
     stream: String,
     script: Vec<String>,
@@ -49,17 +50,20 @@ pub(super) struct Findings {
 
 impl Finding {
     pub(super) fn new(suspect: &Suspect, judged: &Result<Report, Box<Violation>>) -> Self {
-        let report = judged.as_ref().cloned().unwrap_or_default();
+        let report = match judged {
+            Ok(report) => report,
+            Err(violation) => &violation.played,
+        };
         let law_broken = judged.as_ref().err().map(|violation| LawBroken {
-            law: violation.broken.law.sentence(),
+            law: violation.broken.law.sentence().to_owned(),
             how: violation.broken.how.clone(),
             stream: violation.stream.clone(),
             script: script::print(&violation.events).lines().map(str::to_owned).collect(),
         });
-        let of_violation = judged.as_ref().err().and_then(|violation| violation.substitute.clone());
-        let (substitute, substitute_streams) = match report.substitute {
-            Some(of) => (Some(of.name), Some(of.streams)),
-            None => (of_violation, None),
+        let (substitute, substitute_streams) = match judged {
+            Ok(Report { substitute: Some(of), .. }) => (Some(of.name.clone()), Some(of.streams)),
+            Ok(_) => (None, None),
+            Err(violation) => (violation.substitute.clone(), None),
         };
         Finding {
             engine: suspect.title.clone(),
@@ -69,8 +73,14 @@ impl Finding {
             streams: report.streams,
             events: report.events,
             matches: report.matches,
-            not_checked: suspect.lacks.iter().map(|function| function.name()).collect(),
+            not_checked: suspect.lacks.iter().map(|function| function.name().to_owned()).collect(),
         }
+    }
+
+    /// The library crashed in this stream; up to which call of it nobody knows.
+    pub(super) fn crashed(&mut self, stream: &str, status: ExitStatus) {
+        let (law, how) = (Law::Panic.sentence().to_owned(), format!("It crashed ({status})."));
+        self.law_broken = Some(LawBroken { law, how, stream: stream.to_owned(), script: Vec::new() });
     }
 
     /// For people.
@@ -78,19 +88,24 @@ impl Finding {
         let engine = in_place(&self.engine, self.substitute.as_deref());
         let mut text = match violation {
             Some(violation) => format!("{engine}: BREAKS A LAW\n{}", shortened(&violation.to_string())),
-            None => format!(
-                "{engine}: {}, {}, {} matches: no law broken\n",
-                counted(self.streams, "stream"),
-                counted(self.events, "event"),
-                count(self.matches)
-            ),
+            None => match &self.law_broken {
+                Some(LawBroken { law, how, stream, .. }) => {
+                    format!("{engine}: BREAKS A LAW\n# {how}\n# Law: {law}\n# First seen in: {stream}\n")
+                }
+                None => format!(
+                    "{engine}: {}, {}, {} matches: no law broken\n",
+                    counted(self.streams, "stream"),
+                    counted(self.events, "event"),
+                    count(self.matches)
+                ),
+            },
         };
         if let Some(streams) = self.substitute_streams.filter(|&streams| streams < self.streams) {
             let all = counted(self.streams, "stream");
             let _ =
                 writeln!(text, "  the other matched in its place at the end of {} of {all}", count(streams));
         }
-        if violation.is_none() && !self.not_checked.is_empty() {
+        if self.law_broken.is_none() && !self.not_checked.is_empty() {
             let names = self.not_checked.join(", ");
             let _ = writeln!(text, "  not checked, since the library has no such function: {names}");
         }

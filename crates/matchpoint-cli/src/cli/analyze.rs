@@ -28,8 +28,7 @@ pub struct Analyze {
     #[arg(short, long = "engine", value_name = "NAME", value_parser = engine_or_all)]
     pub engines: Vec<String>,
 
-    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
-    /// recorded
+    /// How the order of arrivals is found: simulated, timestamps, at_wait, or recorded (only traces of run --record)
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 

@@ -12,6 +12,7 @@ use matchpoint_bench::rate::NO_MATCHING;
 use super::engine_or_all;
 use super::number::whole;
 use crate::bench::usual;
+use crate::wrap::wrap;
 
 const EXAMPLES: &str = "Examples:
   matchpoint bench
@@ -20,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --workload trace:traces/lulesh-27 --cold
   matchpoint bench --budget 10 --json results.json --plot results.html
   matchpoint bench --latency --entries 100000 --engine bins
-  matchpoint bench --message-rate --threads 1,2,4,8 --csv rate.csv --plot rate.html
+  matchpoint bench --message-rate --threads 1,2,4,8 --plot rate.html
   matchpoint bench --callers 1,2,4
   matchpoint bench --callers 1,2 --batches 128
   matchpoint bench --offload --budget-kib 4608
@@ -28,20 +29,28 @@ const EXAMPLES: &str = "Examples:
   matchpoint bench --gpu --workload trace:traces/lulesh-27
   matchpoint bench --gpu --from gpu.json --csv gpu.csv
 
-Every time is nanoseconds per matched message: one post and one arrival. docs/bench.md defines the workloads;
-`matchpoint engines` lists the engines.";
+Every time is nanoseconds per matched message: one post and one arrival.
+docs/bench.md defines the workloads, `matchpoint engines` lists the engines.";
 
 /// One line for each thing that is measured: what clap makes of an error names options that were given, and leaves out their own.
 pub(super) const USAGE: &str = "matchpoint bench [-e NAME]… [-w NAME[:N]]… [OPTIONS]
        matchpoint bench --latency|--message-rate|--callers N|--offload|--gpu …";
+
+/// Columns of help, as every terminal has them, and the one that summaries of workloads begin at.
+const WIDTH: usize = 80;
+const SUMMARIES: usize = 22;
 
 /// The examples, the workloads there are, and the engines that are measured unless others are named.
 pub(super) fn help() -> String {
     let mut help = format!("{EXAMPLES}\n\nWorkloads, and their usual sizes N:\n");
     for workload in matchpoint_bench::workloads::WORKLOADS {
         let sizes: Vec<String> = workload.sizes.iter().map(usize::to_string).collect();
-        help +=
-            &format!("  {:<18}  {}\n{:22}N is {}\n", workload.name, workload.summary, "", sizes.join(", "));
+        let mut head = workload.name;
+        for line in wrap(workload.summary, WIDTH - SUMMARIES) {
+            help += &format!("  {head:<18}  {line}\n");
+            head = "";
+        }
+        help += &format!("{:SUMMARIES$}N is {}\n", "", sizes.join(", "));
     }
     help + "  trace:PATH          what every rank of a trace did\n\n" + usual::help().trim_end()
 }
@@ -141,8 +150,9 @@ pub struct Bench {
         default_value_t = matchpoint::offload::BUDGET_KIB)]
     pub budget_kib: u64,
 
-    /// With --message-rate: threads, of engines that have several
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 2, 4, 8, 16, 32],
+    /// With --message-rate: threads, of engines that have several [default: those of 1, 2, 4, 8, 16 and 32 that are no more than
+    /// processors that may be used]
+    #[arg(long, value_name = "N,…", value_delimiter = ',',
         requires = "message_rate", conflicts_with_all = BESIDE_RATE, value_parser = whole(1..=64_u32, 2))]
     pub threads: Vec<u32>,
 
@@ -177,7 +187,8 @@ pub struct Bench {
         conflicts_with_all = BESIDE_SEQUENCES, value_parser = whole(0..=10_000_000_u32, 1024))]
     pub depth: u32,
 
-    /// With --message-rate and --gpu: write the results as a table, with commas, to this file
+    /// With --message-rate and --gpu: write the results as a table, with commas, to this file (- is standard output, instead of the
+    /// tables)
     #[arg(long, value_name = "FILE", requires = "tabled", conflicts_with_all = ["latency", "callers", "offload"])]
     pub csv: Option<PathBuf>,
 
@@ -235,6 +246,14 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+
+    /// Else it would be wrapped once more, from the left edge.
+    #[test]
+    fn help_is_in_lines_that_fit() {
+        let wide = help().lines().find(|line| line.chars().count() > WIDTH).map(str::to_owned);
+        assert_eq!(wide, None);
+        assert!(help().contains("stand ahead of\n                      the one that matches\n"));
+    }
 
     #[derive(Parser)]
     struct Command {

@@ -17,9 +17,11 @@ const EXAMPLES: &str = "Examples:
   matchpoint check --library ./libother.so --save scripts
   matchpoint check --library ./libmpi_shim.so --mpi --order per-source
 
-A script that shows a broken law is as short as could be found; it begins with the law, and what the engine answered.
-Ends with 0 if no law is broken, 1 if one is (a library that crashes while it is called breaks one), 2 if there was
-nothing to check: no such engine, no such library, a wrong option.";
+A script that shows a broken law is as short as could be found; it begins with
+the law, and what the engine answered.
+Ends with 0 if no law is broken, 1 if one is (a library that crashes while it is
+called breaks one), 2 if there was nothing to check: no such engine, no such
+library, a wrong option.";
 
 /// What an engine is made to play, and examples.
 pub(super) fn help() -> String {
@@ -101,6 +103,10 @@ pub struct Check {
     #[arg(long, value_name = "FILE", requires = "library")]
     pub trail: Option<PathBuf>,
 
+    /// Where a process that may crash writes what was found so far, for the one that is left and tells it
+    #[arg(long, value_name = "FILE", requires = "trail", hide = true)]
+    pub so_far: Option<PathBuf>,
+
     /// Save the script of every engine that breaks a law in this folder
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,
@@ -152,5 +158,16 @@ impl Check {
             mpi_only: self.mpi,
             calls,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::help;
+
+    /// Else it would be wrapped once more.
+    #[test]
+    fn help_is_in_lines_that_fit() {
+        assert_eq!(help().lines().find(|line| line.chars().count() > 80), None);
     }
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod check;
 mod convert;
 mod dashes;
+mod engines;
 mod number;
 mod predict;
 mod profile;
@@ -22,6 +23,7 @@ pub use bench::{Bench, TRACE};
 pub use calibrate::Calibrate;
 pub use check::{Check, OrderName};
 pub use convert::{Convert, Format};
+pub use engines::Engines;
 pub use predict::{
     Amg, Exchanged, Figures, Numbers, On, Predict, PredictTrace, Processes, Spgemm, Spmv, Validate,
     What as PredictWhat,
@@ -83,8 +85,8 @@ pub enum Command {
     #[command(after_help = check::help())]
     Check(Check),
     /// List the matching engines, with their parameters
-    #[command(after_help = "Example:\n  matchpoint engines | less")]
-    Engines,
+    #[command(after_help = engines::EXAMPLES)]
+    Engines(Engines),
 }
 
 /// Reads the command line. Ends the process where that cannot be understood, or where it asks for help alone.

@@ -216,8 +216,7 @@ pub struct PredictTrace {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=1000_u32, 10))]
     pub phases: u32,
 
-    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
-    /// recorded
+    /// How the order of arrivals is found: simulated, timestamps, at_wait, or recorded (only traces of run --record)
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 

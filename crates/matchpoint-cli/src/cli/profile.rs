@@ -22,8 +22,7 @@ pub struct Profile {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// How the order of arrivals is found, which only traces of run --record know: simulated, timestamps, at_wait or
-    /// recorded
+    /// How the order of arrivals is found: simulated, timestamps, at_wait, or recorded (only traces of run --record)
     #[arg(short, long, value_name = "MODE", default_value_t)]
     pub arrivals: Arrivals,
 

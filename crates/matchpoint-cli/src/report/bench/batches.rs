@@ -13,7 +13,7 @@ use crate::report::terminal::layout::Page;
 pub fn terminal(rates: &BatchRates, width: usize) -> String {
     let mut page = Page::of_width(width);
     for posts in Posts::ALL {
-        page.heading(&format!("Posted while a batch is under way: {}", posts.title()));
+        page.section(&format!("Posted while a batch is under way: {}", posts.title()));
         let rows = rates.rates.iter().filter(|rate| rate.posts == posts).map(row);
         page.wide_table(&HEADER, &rows.collect::<Vec<_>>());
     }
@@ -22,6 +22,7 @@ pub fn terminal(rates: &BatchRates, width: usize) -> String {
          per second (p25–p75); posts that begin while a batch is under way.",
         rates.processors, rates.options.batch
     );
+    page.gap();
     page.item("Here", &here);
     page.into_text()
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use matchpoint_bench::latency::{Latencies, Percentiles, Stage};
+use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use matchpoint_bench::{Cell, Outcome, Results};
 use serde_json::{Value, json};
 
@@ -100,20 +100,31 @@ pub fn write_latency(latencies: &Latencies, load: Option<f64>, out: &mut dyn Wri
 fn stage(stage: &Stage) -> Value {
     let mut value = percentiles(&stage.percentiles);
     value["stage"] = json!(stage.what);
-    if let Some(why) = &stage.given_up {
-        value["unfinished"] = json!(why);
+    if let Some(ended) = &stage.ended {
+        value["unfinished"] = json!(match ended {
+            Ended::NotReached => "not reached",
+            Ended::GivenUp(why) | Ended::Full(why) | Ended::Differs(why) | Ended::Wrong(why) => why,
+        });
+    }
+    match &stage.ended {
+        Some(Ended::Full(when)) => value["full"] = json!(when),
+        Some(Ended::Differs(what)) => value["differs"] = json!(what),
+        Some(Ended::Wrong(what)) => value["wrong"] = json!(what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => {}
     }
     value
 }
 
+/// Of no calls there are none: 0 ns would be the best of all.
 fn percentiles(of: &Percentiles) -> Value {
+    let some = |ns: u32| (of.calls > 0).then_some(ns);
     json!({
         "calls": of.calls,
-        "p50_ns": of.p50_ns,
-        "p99_ns": of.p99_ns,
-        "p9999_ns": of.p9999_ns,
-        "max_ns": of.max_ns,
-        "p9999_once_ns": of.p9999_once_ns,
+        "p50_ns": some(of.p50_ns),
+        "p99_ns": some(of.p99_ns),
+        "p9999_ns": some(of.p9999_ns),
+        "max_ns": some(of.max_ns),
+        "p9999_once_ns": some(of.p9999_once_ns),
     })
 }
 

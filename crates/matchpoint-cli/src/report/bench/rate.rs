@@ -16,7 +16,7 @@ use crate::report::terminal::layout::Page;
 pub fn terminal(rates: &Rates, width: usize) -> String {
     let mut page = Page::of_width(width);
     for (window, work_ns) in charts(rates) {
-        page.heading(&format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
+        page.section(&format!("Million messages per second (p25–p75): window {window}, --work-ns {work_ns}"));
         let header: Vec<&str> = ["engine"]
             .into_iter()
             .chain(rates.options.scenarios.iter().map(|scenario| scenario.title()))
@@ -26,21 +26,21 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
     page.footnote(&notes::legend(rates));
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        page.heading(notes::PAID);
+        page.section(notes::PAID);
         page.wide_table(&notes::paid_header(rates), &paid);
         page.footnote(notes::PAID_LEGEND);
     }
-    let counted = notes::counted(rates);
-    if !counted.is_empty() {
-        page.heading(notes::COUNTED);
+    if !notes::counted(rates).is_empty() {
+        // Hundreds of lines would bury the tables.
+        page.footnote(
+            "What engines count for each message is in --json, in --csv and in the page of --plot.",
+        );
     }
-    for (what, counts) in counted {
-        page.item(&what, &counts);
-    }
+    page.gap();
     for sentence in notes::substitutes(rates) {
         page.item("Substitute", &format!("{sentence}."));
     }
-    page.heading("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
+    page.section("Published: window 128, other hardware (BlueField-3 under RDMA traffic), not to be compared in absolute terms");
     let rows: Vec<Vec<String>> = published::LINES
         .iter()
         .map(|(name, points)| {
@@ -50,6 +50,7 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
         .chain(published::CONTROLS.iter().map(|(name, rate)| vec![(*name).to_owned(), rate.to_string()]))
         .collect();
     page.wide_table(&["", "million messages per second (threads)"], &rows);
+    page.gap();
     page.item("Here", &notes::here(rates));
     page.into_text()
 }
@@ -185,7 +186,9 @@ fn published_rates() -> Value {
     let lines = published::LINES.iter().map(|(scenario, points)| {
         let points =
             points.iter().map(|(threads, rate)| json!({"threads": threads, "rate_millions_per_s": rate}));
-        json!({"scenario": scenario, "points": points.collect::<Vec<_>>()})
+        // `scenario` is its title; this is what it is called in `rates`.
+        let id = Scenario::ALL.iter().find(|of| of.title() == *scenario).map(|of| of.name());
+        json!({"scenario": scenario, "scenario_id": id, "points": points.collect::<Vec<_>>()})
     });
     let controls = published::CONTROLS.iter();
     let controls = controls.map(|(name, rate)| json!({"control": name, "rate_millions_per_s": rate}));

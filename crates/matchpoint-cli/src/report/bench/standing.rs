@@ -25,7 +25,7 @@ fn is_level(best: &Figures, other: &Figures) -> bool {
 
 /// What the marks of times mean.
 pub const LEGEND: &str = "* the best of its row. ≈ in its place: the best and those that are level with it, for their spreads overlap \
-     with its: another run may have another of them first.";
+     with its: another run may have another of them first. (Of the best's own spread no more counts above the median than below it.)";
 
 /// How a cell stands in its row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

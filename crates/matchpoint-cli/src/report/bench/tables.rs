@@ -54,15 +54,23 @@ pub fn unfinished(results: &Results) -> Vec<(&'static str, String)> {
             Outcome::TooSlow { why, .. } => {
                 Some(("Given up", format!("{at}: {why}; --budget gives it longer.")))
             }
-            Outcome::Differs(what) => {
-                Some(("Differs", format!("{at}: {what}, which its order, or what it demands, permits.")))
-            }
-            Outcome::Full(when) => Some(("Full", format!("{at}: its table, {when}."))),
+            Outcome::Differs(what) => Some(("Differs", format!("{at}: {}", differs(what)))),
+            Outcome::Full(when) => Some(("Full", format!("{at}: {}", full(when)))),
             Outcome::Wrong(what) => Some(("WRONG", format!("{at}: {what}."))),
             Outcome::Measured(_) => None,
         }
     };
     results.cells.iter().filter_map(told).collect()
+}
+
+/// What a full table comes to.
+pub fn full(when: &str) -> String {
+    format!("its table, {when}.")
+}
+
+/// What an answer comes to that is another, and none that is wrong.
+pub fn differs(what: &str) -> String {
+    format!("{what}, which its order, or what it demands, permits.")
 }
 
 /// The leanest of a row: the least memory of those that did all of the workload.

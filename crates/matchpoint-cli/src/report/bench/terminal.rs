@@ -1,6 +1,6 @@
 //! Tables: what every engine costs on every workload, and where each of them loses.
 
-use matchpoint_bench::latency::{Latencies, Percentiles};
+use matchpoint_bench::latency::{Ended, Latencies, Percentiles, Stage};
 use matchpoint_bench::{Cell, Outcome, Results};
 
 use super::standing::{self, Standing, best};
@@ -11,7 +11,7 @@ use crate::report::terminal::layout::Page;
 /// The whole text, on a terminal of so many columns.
 pub fn render(results: &Results, width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.heading(if results.is_cold {
+    page.section(if results.is_cold {
         "Nanoseconds per matched message, each call from cold caches"
     } else {
         "Nanoseconds per matched message (a post and an arrival)"
@@ -20,26 +20,27 @@ pub fn render(results: &Results, width: usize) -> String {
     let times: Vec<_> = rows.iter().map(|row| labelled(row, |cell| marked(cell, row))).collect();
     table(&mut page, results, &times);
     page.footnote(standing::LEGEND);
-    page.heading("Their spread: of these medians the quarters of the repetitions, p25–p75");
+    page.section("Spread (p25–p75 of the repetitions)");
     let spreads: Vec<_> =
         rows.iter().map(|row| labelled(row, |cell| or_nothing(tables::spread(cell)))).collect();
     table(&mut page, results, &spreads);
     if results.engines.len() > 1 {
-        page.heading("Times the best of the row");
+        page.section("Times the best of the row");
         let ratios: Vec<_> = rows.iter().map(|row| labelled(row, |cell| ratio(cell, row))).collect();
         table(&mut page, results, &ratios);
     }
     split(results, &rows, &mut page);
-    page.heading("Entries examined per matched message");
+    page.section("Entries examined per matched message");
     let attempts: Vec<_> = rows.iter().map(|row| labelled(row, attempts)).collect();
     table(&mut page, results, &attempts);
-    page.heading("Memory at most; * leanest of those that did the whole workload");
+    page.section("Memory at most; * leanest of those that did the whole workload");
     let memory = |row: &&[Cell]| labelled(row, |cell| tables::memory(cell, tables::leanest(row)));
     let memory: Vec<_> = rows.iter().map(memory).collect();
     table(&mut page, results, &memory);
     if results.engines.len() > 1 {
         losses(results, &mut page);
     }
+    page.gap();
     for (what, text) in tables::unfinished(results) {
         page.item(what, &text);
     }
@@ -85,18 +86,17 @@ fn ratio(cell: &Cell, row: &[Cell]) -> String {
 }
 
 fn losses(results: &Results, page: &mut Page) {
-    page.heading("Where each engine loses");
+    page.section("Where each engine loses");
     for (engine, text) in standing::losses(results) {
         page.item(&engine, &text);
     }
-    page.blank();
 }
 
 fn split(results: &Results, rows: &[&[Cell]], page: &mut Page) {
     let late = tables::with_halves(rows);
     let halves = late.iter().map(|row| labelled(row, |cell| or_nothing(tables::split(cell))));
     if !late.is_empty() {
-        page.heading("The same, post + arrival, where they can be timed apart");
+        page.section("The same, post + arrival, where they can be timed apart");
         table(page, results, &halves.collect::<Vec<_>>());
     }
 }
@@ -109,15 +109,15 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
         count(latencies.entries as u64),
         latencies.repetitions
     );
-    page.heading(&heading);
+    page.section(&heading);
     let mut rows = Vec::new();
     for engine in &latencies.engines {
-        let is_whole = engine.stages.iter().all(|stage| stage.given_up.is_none());
+        let is_whole = engine.stages.iter().all(|stage| stage.ended.is_none());
         let name = in_place(&engine.engine, engine.substitute.as_deref());
         let name = if is_whole { name } else { format!("{name}, as far as it came") };
         rows.push(percentiles(&name, &engine.all));
         let stages = engine.stages.iter();
-        rows.extend(stages.map(|stage| percentiles(&format!("  {}", stage.what), &stage.percentiles)));
+        rows.extend(stages.map(|stage| percentiles(&format!("  {}", called(stage)), &stage.percentiles)));
     }
     rows.push(percentiles("(no engine: the clock alone)", &latencies.nothing));
     page.wide_table(&["", "calls", "p50", "p99", "p99.99", "longest", "once"], &rows);
@@ -128,8 +128,14 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
     ));
     for engine in &latencies.engines {
         for stage in &engine.stages {
-            let Some(why) = &stage.given_up else { continue };
-            page.item("Given up", &format!("{}, {}: {why}", engine.engine, stage.what));
+            if let Some((what, text)) = unfinished(stage) {
+                page.item(what, &format!("{}, {}: {text}", engine.engine, stage.what));
+            }
+        }
+        let not_reached = engine.stages.iter().filter(|stage| stage.ended == Some(Ended::NotReached));
+        let not_reached: Vec<&str> = not_reached.map(|stage| stage.what).collect();
+        if !not_reached.is_empty() {
+            page.item("Not reached", &format!("{}: {}", engine.engine, not_reached.join("; ")));
         }
     }
     for of in &latencies.engines {
@@ -141,6 +147,27 @@ pub fn latency(latencies: &Latencies, width: usize) -> String {
         format!("two looks at the clock take {}; that is subtracted.", duration_ns(latencies.clock_ns));
     page.item("Clock", &clock);
     page.into_text()
+}
+
+/// A stage, and what its figures are not to be taken for.
+fn called(stage: &Stage) -> String {
+    match &stage.ended {
+        Some(Ended::Full(_)) => format!("{}, until full", stage.what),
+        Some(Ended::Differs(_)) => format!("{}, until it differs", stage.what),
+        Some(Ended::Wrong(_)) => format!("{}, until WRONG", stage.what),
+        Some(Ended::NotReached | Ended::GivenUp(_)) | None => stage.what.to_owned(),
+    }
+}
+
+/// Why a stage has not all of its calls, if it was reached: a title, and a sentence.
+fn unfinished(stage: &Stage) -> Option<(&'static str, String)> {
+    Some(match stage.ended.as_ref()? {
+        Ended::NotReached => return None,
+        Ended::GivenUp(why) => ("Given up", why.clone()),
+        Ended::Full(when) => ("Full", tables::full(when)),
+        Ended::Differs(what) => ("Differs", tables::differs(what)),
+        Ended::Wrong(what) => ("WRONG", format!("{what}.")),
+    })
 }
 
 fn percentiles(name: &str, of: &Percentiles) -> Vec<String> {

@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use matchpoint_bench::callers::{CallerRates, Sharing};
-use matchpoint_bench::offload::{Cost, OffloadCost, OffloadOptions};
+use matchpoint_bench::offload::{Cost, Costs, Full, OffloadCost, OffloadOptions};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;
+use super::tables;
 use crate::format::{counted, digits, in_place};
 use crate::report::terminal::layout::Page;
 
@@ -14,7 +15,7 @@ use crate::report::terminal::layout::Page;
 pub fn callers(rates: &CallerRates, width: usize) -> String {
     let mut page = Page::of_width(width);
     for sharing in Sharing::ALL {
-        page.heading(&format!(
+        page.section(&format!(
             "Million messages per second, all callers together, sharing {} (p25–p75)",
             match sharing {
                 Sharing::Nothing => "the engine: a communicator each",
@@ -38,6 +39,7 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
         "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
         rates.processors, rates.options.burst
     );
+    page.gap();
     page.item("Here", &here);
     page.into_text()
 }
@@ -77,19 +79,17 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write)
 /// The whole text, on a terminal of so many columns.
 pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) -> String {
     let mut page = Page::of_width(width);
-    page.heading("Nanoseconds that the application's thread pays for each call (p25–p75)");
+    page.section("Nanoseconds that the application's thread pays for each call (p25–p75)");
     let text =
         |cost: &Cost| format!("{} ({}–{})", digits(cost.median_ns), digits(cost.p25_ns), digits(cost.p75_ns));
     let row = |cost: &OffloadCost| {
         let name = in_place(&cost.engine, cost.substitute.as_deref());
         let name = if cost.fell_back { format!("{name}, fell back") } else { name };
-        vec![
-            name,
-            text(&cost.post),
-            text(&cost.post_offloaded),
-            text(&cost.arrive),
-            text(&cost.completion_offloaded),
-        ]
+        let of_each = match &cost.costs {
+            Ok(costs) => each(costs).map(text),
+            Err(Full(_)) => [FULL; 4].map(str::to_owned),
+        };
+        [name].into_iter().chain(of_each).collect()
     };
     let rows: Vec<Vec<String>> = costs.iter().map(row).collect();
     page.wide_table(
@@ -102,8 +102,21 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
         options.depth,
         options.budget_bytes >> 10
     );
+    page.gap();
+    for cost in costs {
+        if let Err(Full(when)) = &cost.costs {
+            page.item("Full", &format!("{}: {}", cost.engine, tables::full(when)));
+        }
+    }
     page.item("Here", &how);
     page.into_text()
+}
+
+/// What stands in the place of figures of an engine whose table of fixed size was full.
+const FULL: &str = "full";
+
+fn each(costs: &Costs) -> [&Cost; 4] {
+    [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
 }
 
 /// Writes all of it as JSON.
@@ -116,20 +129,30 @@ pub fn offload_json(
     load: Option<f64>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let of = |cost: &Cost| -> Value {
-        json!({ "median_ns": cost.median_ns, "p25_ns": cost.p25_ns, "p75_ns": cost.p75_ns })
-    };
-    let each = |cost: &OffloadCost| {
+    let of = |cost: Option<&Cost>| -> Value {
         json!({
+            "median_ns": cost.map(|cost| cost.median_ns),
+            "p25_ns": cost.map(|cost| cost.p25_ns),
+            "p75_ns": cost.map(|cost| cost.p75_ns),
+        })
+    };
+    let one = |cost: &OffloadCost| {
+        let [post, post_offloaded, arrive, completion_offloaded] =
+            cost.costs.as_ref().map_or([None; 4], |costs| each(costs).map(Some)).map(of);
+        let mut value = json!({
             "engine": cost.engine,
             "substitute": cost.substitute,
-            "post": of(&cost.post),
-            "post_offloaded": of(&cost.post_offloaded),
-            "arrive": of(&cost.arrive),
-            "completion_offloaded": of(&cost.completion_offloaded),
+            "post": post,
+            "post_offloaded": post_offloaded,
+            "arrive": arrive,
+            "completion_offloaded": completion_offloaded,
             "fell_back": cost.fell_back,
             "right": cost.is_right,
-        })
+        });
+        if let Err(Full(when)) = &cost.costs {
+            value["full"] = json!(when);
+        }
+        value
     };
     let document = json!({
         "schema": SCHEMA,
@@ -141,7 +164,7 @@ pub fn offload_json(
         "budget_bytes": options.budget_bytes,
         "repeats": options.repeats,
         "repetitions": options.repetitions,
-        "offload": costs.iter().map(each).collect::<Vec<_>>(),
+        "offload": costs.iter().map(one).collect::<Vec<_>>(),
     });
     serde_json::to_writer_pretty(&mut *out, &document)?;
     out.write_all(b"\n")

@@ -63,6 +63,19 @@ impl Page {
         let _ = writeln!(self.text, "{BOLD}{text}{BOLD:#}");
     }
 
+    /// A title line, with an empty line before it unless it is the first.
+    pub fn section(&mut self, text: &str) {
+        self.gap();
+        self.heading(text);
+    }
+
+    /// An empty line behind what stands there, if none is.
+    pub fn gap(&mut self) {
+        if !self.text.is_empty() && !self.text.ends_with("\n\n") {
+            self.blank();
+        }
+    }
+
     /// A label, and wrapped text beside it.
     pub fn labelled(&mut self, label: &str, text: &str) {
         let mut label = label;

@@ -82,7 +82,7 @@ pub fn terminal(on_card: &OnCard<'_>, width: usize) -> String {
     let is_measured = |figure: &Figure| measured.iter().any(|(job, _)| job.figure == *figure);
     for figure in Figure::ALL.into_iter().filter(is_measured) {
         let part = if on_card.is_whole(figure) { "" } else { ", in part" };
-        page.heading(&format!("{}{part}", figure.title()));
+        page.section(&format!("{}{part}", figure.title()));
         if let Some(published) = figure.published() {
             page.item(
                 "Published",
@@ -107,7 +107,7 @@ pub fn terminal(on_card: &OnCard<'_>, width: usize) -> String {
     }
     let table = relaxations(measured);
     if let Some((header, rows)) = table.split_first().filter(|(_, rows)| !rows.is_empty()) {
-        page.heading("Relaxations, queues of 1024 entries (the paper's Table II)");
+        page.section("Relaxations, queues of 1024 entries (the paper's Table II)");
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         page.wide_table(&header, rows);
     }

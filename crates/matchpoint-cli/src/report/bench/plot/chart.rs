@@ -96,7 +96,7 @@ pub(super) fn chart(name: &str, rows: &[&[Cell]], engines: &[String], scale: &Sc
     let mut ends = Vec::new();
     for (at, name) in engines.iter().enumerate() {
         if let Some((x, y)) = line(&mut svg, rows, at, &sizes, scale) {
-            ends.push(End { x, y, name, style: at % STYLES });
+            ends.push(End { x, y, name, full: "", style: at % STYLES });
         }
     }
     names(&mut svg, &ends, &FRAME, NAME);

@@ -22,6 +22,8 @@ const APART: f64 = 30.0;
 #[derive(Default)]
 pub(super) struct Line {
     pub name: String,
+    /// What a pointer shows, if it is more.
+    pub full: String,
     /// The number, and the rate.
     pub points: Vec<(usize, f64)>,
     /// From where to where rates spread at such a number.
@@ -84,7 +86,7 @@ impl Chart {
         let mut ends = Vec::new();
         for line in &self.lines {
             let end = line.draw(&mut svg, &numbers, &rates);
-            ends.push(End { x: end.0, y: end.1, name: &line.name, style: line.style });
+            ends.push(End { x: end.0, y: end.1, name: &line.name, full: &line.full, style: line.style });
         }
         names(&mut svg, &ends, &FRAME, NAME);
         svg

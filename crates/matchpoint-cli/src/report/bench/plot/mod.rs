@@ -6,6 +6,7 @@ mod chart;
 mod document;
 mod frame;
 pub mod gpu;
+mod key;
 mod lines;
 mod names;
 mod page;

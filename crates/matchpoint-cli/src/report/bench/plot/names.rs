@@ -14,6 +14,8 @@ pub(super) struct End<'a> {
     pub x: f64,
     pub y: f64,
     pub name: &'a str,
+    /// What a pointer shows; if that is nothing, the name.
+    pub full: &'a str,
     /// Of the line.
     pub style: usize,
 }
@@ -22,7 +24,7 @@ pub(super) struct End<'a> {
 pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame, letters: usize) {
     let &Frame { right, top, bottom, .. } = frame;
     let wanted: Vec<f64> = ends.iter().map(|end| end.y).collect();
-    for (End { x, y, name, style }, placed) in ends.iter().zip(apart(&wanted, LINE, top, bottom)) {
+    for (End { x, y, name, full, style }, placed) in ends.iter().zip(apart(&wanted, LINE, top, bottom)) {
         let _ = write!(
             svg,
             "<path class=\"lead e{style}\" d=\"M{x:.1} {y:.1}L{:.1} {placed:.1}\"/>\
@@ -30,16 +32,17 @@ pub(super) fn names(svg: &mut String, ends: &[End<'_>], frame: &Frame, letters: 
             right + 12.0,
             right + 15.0,
             placed + 3.5,
-            short(name, letters)
+            short(name, if full.is_empty() { name } else { full }, letters)
         );
     }
 }
 
-/// A name as far as there is room; a pointer shows all of it.
-fn short(name: &str, letters: usize) -> String {
-    if name.chars().count() <= letters {
-        return escape(name);
-    }
-    let start: String = name.chars().take(letters - 1).collect();
-    format!("{}…<title>{}</title>", escape(&start), escape(name))
+/// A name as far as there is room; a pointer shows all of it, in full.
+fn short(name: &str, full: &str, letters: usize) -> String {
+    let start = match name.chars().count() {
+        all if all <= letters && name == full => return escape(name),
+        all if all <= letters => name.to_owned(),
+        _ => name.chars().take(letters - 1).chain(['…']).collect(),
+    };
+    format!("{}<title>{}</title>", escape(&start), escape(full))
 }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 
 use super::document::document;
+use super::key::Key;
 use super::lines::{Chart, Line, add, grid};
 use super::{Form, busy};
 use crate::format::{digits, in_place};
@@ -21,10 +22,11 @@ pub fn render(rates: &Rates, load: Option<f64>, form: Form) -> String {
 }
 
 fn svg(rates: &Rates) -> String {
+    let key = &Key::of(rates);
     let drawn = rates.options.scenarios.iter().flat_map(|&scenario| {
         charts(rates).into_iter().map(move |(window, work_ns)| {
             let title = format!("{}; window {window}, --work-ns {work_ns}", scenario.title());
-            Chart { title, lines: lines(rates, scenario, window, work_ns), ..chart() }
+            Chart { title, lines: lines(rates, key, (scenario, window, work_ns)), ..chart() }
         })
     });
     let title = "published, other hardware: not comparable".to_owned();
@@ -38,27 +40,28 @@ fn chart() -> Chart {
 }
 
 /// Engines with threads: a line. Others: a level.
-fn lines(rates: &Rates, scenario: Scenario, window: usize, work_ns: u32) -> Vec<Line> {
-    let here = |rate: &&Rate| (rate.scenario, rate.window, rate.work_ns) == (scenario, window, work_ns);
+fn lines(rates: &Rates, key: &Key, of: (Scenario, usize, u32)) -> Vec<Line> {
+    let here = |rate: &&Rate| (rate.scenario, rate.window, rate.work_ns) == of;
     let threads: Vec<usize> = rates.rates.iter().filter_map(|rate| rate.threads).collect();
     let (least, most) =
         (threads.iter().min().copied().unwrap_or(1), threads.iter().max().copied().unwrap_or(1));
     let mut lines: Vec<Line> = Vec::new();
     for rate in rates.rates.iter().filter(here).filter(|rate| rate.full.is_none()) {
+        let substitute = rate.substitute.as_deref();
+        let (name, full) = (key.short(&rate.engine, substitute), in_place(&rate.engine, substitute));
         match rate.threads {
             Some(threads) => {
-                let name = short(&rates.options.engines, &rate.engine);
-                let name = in_place(&name, rate.substitute.as_deref());
                 add(&mut lines, name.clone(), (threads, rate.median));
                 if let Some(line) = lines.iter_mut().find(|line| line.name == name) {
                     line.spreads.push((threads, rate.p25, rate.p75));
+                    line.full = full;
                 }
             }
             None => {
                 let points = vec![(least, rate.median), (most, rate.median)];
                 // A level's spread stands at its end, where it has its name.
                 let spreads = vec![(most, rate.p25, rate.p75)];
-                lines.push(Line { name: label(rate), points, spreads, is_level: true, ..Line::default() });
+                lines.push(Line { name, full, points, spreads, is_level: true, ..Line::default() });
             }
         }
     }
@@ -67,23 +70,6 @@ fn lines(rates: &Rates, scenario: Scenario, window: usize, work_ns: u32) -> Vec<
         line.style = at % 12;
     }
     lines
-}
-
-/// An engine's name without its arguments; of those that another of that name has not, if there are several.
-fn short(engines: &[String], name: &str) -> String {
-    let (bare, given) = name.split_once(':').unwrap_or((name, ""));
-    let is_same = |other: &&String| *other != name && other.split(':').next() == Some(bare);
-    let others: Vec<&String> = engines.iter().filter(is_same).collect();
-    let is_own = |part: &&str| {
-        let has = |other: &&String| other.split([':', ',']).any(|of| of == *part);
-        !others.is_empty() && !others.iter().all(has)
-    };
-    let own: Vec<&str> = given.split(',').filter(|part| !part.is_empty()).filter(is_own).collect();
-    if own.is_empty() {
-        bare.to_owned()
-    } else {
-        format!("{}…:{}", &bare[..bare.len().min(4)], own.join(","))
-    }
 }
 
 fn published() -> Vec<Line> {
@@ -116,6 +102,14 @@ fn page(rates: &Rates, load: Option<f64>) -> String {
         svg(rates),
         escape(&notes::legend(rates))
     );
+    let key = Key::of(rates).entries();
+    if !key.is_empty() {
+        body += "<p>Names in the figure:</p>\n<ul>";
+        for (short, full) in key {
+            let _ = write!(body, "<li><b>{}</b>: {}</li>", escape(&short), escape(&full));
+        }
+        body += "</ul>\n";
+    }
     let paid = notes::paid(rates);
     if !paid.is_empty() {
         let header: Vec<String> = notes::paid_header(rates).into_iter().map(str::to_owned).collect();
@@ -167,17 +161,4 @@ fn row(rate: &Rate) -> Vec<String> {
         figure(rate.p25),
         figure(rate.p75),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::short;
-
-    #[test]
-    fn engines_of_one_name_are_told_apart_by_what_differs() {
-        let named = ["list", "parallel:bins=4", "parallel:bins=4,by=optimism", "bins:n=3", "bins:n=4"];
-        let named = named.map(str::to_owned);
-        let told: Vec<String> = named.iter().map(|name| short(&named, name)).collect();
-        assert_eq!(told, ["list", "parallel", "para…:by=optimism", "bins…:n=3", "bins…:n=4"]);
-    }
 }

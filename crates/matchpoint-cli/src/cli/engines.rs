@@ -1,0 +1,36 @@
+//! `matchpoint engines`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use matchpoint::concurrent::KINDS;
+use matchpoint::engines::{self, known};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  matchpoint engines | less
+  matchpoint engines list hybrid
+  matchpoint engines --json -";
+
+/// `matchpoint engines`.
+#[derive(Args, Debug)]
+pub struct Engines {
+    /// Only these; what stands behind a colon is passed over
+    #[arg(value_name = "NAME", value_parser = listed_name)]
+    pub names: Vec<String>,
+
+    /// Write them as JSON (docs/json.md) to this file (- is standard output), instead of the list
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+/// The name without arguments, of an engine or of what stands around one for several threads.
+fn listed_name(name: &str) -> Result<String, String> {
+    let bare = name.split(':').next().unwrap_or(name);
+    let is_around = KINDS.iter().any(|(kind, _)| kind.split(':').next() == Some(bare));
+    if is_around || known().any(|spec| spec.name == bare) {
+        return Ok(bare.to_owned());
+    }
+    Err(engines::create(bare)
+        .err()
+        .map_or_else(|| format!("there is no `{bare}`"), |error| error.to_string()))
+}

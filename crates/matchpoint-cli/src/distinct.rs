@@ -1,0 +1,59 @@
+//! What is written to one place twice is lost once: outputs have a place each.
+
+use std::path::{Path, PathBuf};
+
+use crate::delivery::is_stdout;
+use crate::failure::Failure;
+
+/// Where a file is, by whatever way it is named. It need not be there.
+pub fn place(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    match (path.canonicalize(), folder.canonicalize(), path.file_name()) {
+        (Ok(place), ..) => place,
+        (Err(_), Ok(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}
+
+/// Told before any work.
+///
+/// # Errors
+/// Two of these options name the same place, be it by other ways, or both standard output.
+pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    let mut named: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in options {
+        let Some(path) = *path else { continue };
+        let place = if is_stdout(path) { path.to_owned() } else { place(path) };
+        if let Some((other, _)) = named.iter().find(|(_, taken)| *taken == place) {
+            let what =
+                if is_stdout(path) { "standard output".to_owned() } else { path.display().to_string() };
+            return Err(Failure::usage(format!(
+                "{other} and {option} would both be written to {what}: name a file for each"
+            )));
+        }
+        named.push((option, place));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_the_same_by_whatever_way_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name);
+        std::fs::write(file("there"), "").unwrap();
+        for (one, other, is_same) in
+            [("a", "./a", true), ("there", "./there", true), ("a", "b", false), ("there", "b", false)]
+        {
+            let (one, other) = (file(one), file(other));
+            let told = each_has_its_own(&[("--json", Some(&one)), ("--csv", None), ("--plot", Some(&other))]);
+            assert_eq!(told.is_err(), is_same, "{one:?} {other:?}");
+        }
+        let dash = Some(Path::new("-"));
+        assert!(each_has_its_own(&[("--json", dash), ("--csv", dash)]).is_err());
+        assert!(each_has_its_own(&[("--json", dash), ("--csv", Some(&file("a")))]).is_ok());
+    }
+}

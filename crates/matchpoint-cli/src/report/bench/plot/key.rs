@@ -1,0 +1,73 @@
+//! What engines are called where there is no room for all of a name: each by another short one, and the key to these.
+
+use matchpoint_bench::rate::Rates;
+
+use crate::format::in_place;
+
+/// An engine's names.
+struct Named {
+    short: String,
+    full: String,
+    substitute: Option<String>,
+}
+
+/// All engines of a figure.
+pub(super) struct Key(Vec<Named>);
+
+impl Key {
+    pub(super) fn of(rates: &Rates) -> Key {
+        let mut engines: Vec<(&str, Option<&str>)> = Vec::new();
+        for rate in &rates.rates {
+            match engines.iter_mut().find(|(name, _)| *name == rate.engine) {
+                Some((_, substitute)) => *substitute = substitute.or(rate.substitute.as_deref()),
+                None => engines.push((&rate.engine, rate.substitute.as_deref())),
+            }
+        }
+        let names: Vec<&str> = engines.iter().map(|(name, _)| *name).collect();
+        let named = |(short, (full, substitute)): (String, (&str, Option<&str>))| Named {
+            short,
+            full: full.to_owned(),
+            substitute: substitute.map(str::to_owned),
+        };
+        Key(shorts(&names).into_iter().zip(engines).map(named).collect())
+    }
+
+    /// What a line is called, of an engine that another may have matched in the place of.
+    pub(super) fn short(&self, engine: &str, substitute: Option<&str>) -> String {
+        let named = self.0.iter().find(|named| named.full == engine);
+        in_place(named.map_or(engine, |named| &named.short), substitute)
+    }
+
+    /// Short names and full ones, where these are others.
+    pub(super) fn entries(&self) -> Vec<(String, String)> {
+        let entry = |named: &Named| {
+            let substitute = named.substitute.as_deref();
+            (in_place(&named.short, substitute), in_place(&named.full, substitute))
+        };
+        self.0.iter().map(entry).filter(|(short, full)| short != full).collect()
+    }
+}
+
+/// A name without its arguments; several of that name have numbers.
+fn shorts(names: &[&str]) -> Vec<String> {
+    let bare = |name: &str| name.split(':').next().unwrap_or(name).to_owned();
+    let short = |(at, name): (usize, &&str)| {
+        let is_same = |other: &&&str| bare(other) == bare(name);
+        match names.iter().filter(is_same).count() {
+            ..2 => bare(name),
+            _ => format!("{} {}", bare(name), 1 + names[..at].iter().filter(is_same).count()),
+        }
+    };
+    names.iter().enumerate().map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shorts;
+
+    #[test]
+    fn engines_of_one_name_have_numbers() {
+        let names = ["list", "parallel:bins=4", "parallel:bins=4,by=optimism", "bins:n=3"];
+        assert_eq!(shorts(&names), ["list", "parallel 1", "parallel 2", "bins"]);
+    }
+}
