@@ -277,3 +277,22 @@ fn what_a_context_has_is_what_a_visit_shows() {
         assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{}", variant.name);
     }
 }
+
+/// The page of an engine, its lines joined.
+fn page(engine: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines");
+    let text = std::fs::read_to_string(format!("{folder}/{engine}.md")).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_list_keeps_what_its_longest_queue_took() {
+    let mut engine = engines::create("list").unwrap();
+    (0..1000).for_each(|id| post(&mut *engine, id, 0, id));
+    let full = engine.footprint();
+    (0..1000).for_each(|id| arrive(&mut *engine, id, 0, id));
+    assert_eq!((engine.posted_len(), engine.footprint()), (0, full));
+    assert_eq!(full.entries_bytes, 1024 * 40);
+    assert!(page("list").contains("40 bytes each, four at first and doubled when they are full"));
+}
