@@ -287,6 +287,18 @@ fn page(engine: &str) -> String {
 
 #[test]
 #[cfg(target_pointer_width = "64")]
+fn pages_say_what_one_receive_takes() {
+    let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
+        let mut engine = engines::create(name).unwrap();
+        post(&mut *engine, 0, 0, 0);
+        engine.footprint().now_bytes()
+    });
+    let says = format!("{adaptive} bytes against {bins} in a process with one receive posted");
+    assert!(page("adaptive").contains(&says), "docs/engines/adaptive.md does not say: {says}");
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
 fn a_list_keeps_what_its_longest_queue_took() {
     let mut engine = engines::create("list").unwrap();
     (0..1000).for_each(|id| post(&mut *engine, id, 0, id));
