@@ -776,8 +776,9 @@ int32_t mp_engine_hints(const struct mp_engine *engine,
  * `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
  *
  * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
- * before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
- * sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for entries, too.
+ * before the call returns, but for 8 KiB of each kind), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time:
+ * O(entries queued), and sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for
+ * entries, too.
  *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -794,8 +795,8 @@ int32_t mp_engine_close(struct mp_engine *engine,
  * `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
  * (MPI_ERR_PROC_FAILED_PENDING), oldest first.
  *
- * Returns as `mp_engine_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
- * could have died.
+ * Returns as `mp_engine_close`, but that the lists take 16 bytes for each receive of the context, which may be in either, and
+ * none for messages; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who could have died.
  *
  * What the caller sees to:
  * As `mp_engine_close`.
