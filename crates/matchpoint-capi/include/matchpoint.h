@@ -282,7 +282,8 @@ typedef struct mp_envelope {
    */
   uint64_t tag;
   /**
-   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked.
+   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked. An even number, which `mp_hashes` never
+   * gives, counts as 0: it may have come from a peer.
    */
   uint64_t hashes;
   /**

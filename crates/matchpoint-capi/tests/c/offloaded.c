@@ -84,7 +84,7 @@ static void bad_arguments_change_nothing(void) {
     CHECK(mp_offload_post(offload, 1, &selector) == MP_INVALID);
     CHECK(mp_offload_probe(offload, &selector, &found) == MP_INVALID);
     CHECK(mp_offload_matched_probe(offload, &selector, &found) == MP_INVALID);
-    envelope.hashes = 2;
+    envelope.reserved = 1;
     CHECK(mp_wire_arrive(wire, 1, &envelope) == MP_INVALID);
     CHECK(mp_offload_set_hints(offload, 0, 64) == MP_INVALID);
     CHECK(mp_offload_fail_source(offload, 0, MP_UNKNOWN_SOURCE, NULL, NULL) == MP_INVALID);
@@ -117,10 +117,12 @@ static void calls(void) {
     mp_selector any = ANY, one = asks(1, 1);
     mp_footprint footprint;
     mp_completion news;
+    mp_envelope hashed = says(1, 1);
     uint64_t found = 0;
 
     post(1, asks(1, 1));
-    arrive(2, says(1, 1));
+    hashed.hashes = 4; /* No hash values. */
+    arrive(2, hashed);
     news = next();
     CHECK(news.kind == MP_COMPLETION_MATCHED && news.status == MP_MATCHED && news.receive == 1 && news.message == 2);
     /* Taken back, whether or not it was come to. */
