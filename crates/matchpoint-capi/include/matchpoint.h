@@ -1208,11 +1208,12 @@ int32_t mp_wire_arrive(struct mp_wire *wire,
  * Writes what came of what was handed in to `completions`, `room` of them at most, oldest first, and does not wait. Each match is
  * told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
  *
- * Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
- * load; after the fall-back that of the engine for what was handed in, as much as both rings hold at most.
+ * Returns how many were written, 0 if there is no news, or if `room` is 0, where `completions` may be NULL; or MP_INVALID,
+ * MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a load; after the fall-back that of the engine for what was handed
+ * in, as much as both rings hold at most.
  *
  * What the caller sees to:
- * As `mp_offload_post`; `completions` is NULL or has room for `room` elements.
+ * As `mp_offload_post`; `completions` is NULL (MP_INVALID unless `room` is 0) or has room for `room` elements.
  */
 int64_t mp_offload_poll(struct mp_offload *offload,
                         struct mp_completion *completions,
