@@ -2,6 +2,7 @@
 
 mod architecture;
 mod code;
+mod engines;
 mod prose;
 
 use crate::Failure;
@@ -24,6 +25,7 @@ pub const CHECKS: &[Check] = &[
     Check { name: "nothing of somebody's own machine", complaints: prose::machines },
     Check { name: "no space at the end of a line", complaints: prose::spaces },
     Check { name: "files can be read in one sitting", complaints: code::sizes },
+    Check { name: "every engine has a page, and a row of the table", complaints: engines::pages },
     Check { name: "every fuzz target is built", complaints: code::fuzz_targets },
     Check { name: "unsafe only where ARCHITECTURE.md says", complaints: code::unsafety },
     Check { name: "only the commands print or exit", complaints: code::printing },

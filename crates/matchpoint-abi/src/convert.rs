@@ -49,18 +49,15 @@ impl From<&matchpoint::Selector> for Selector {
 }
 
 impl Envelope {
-    /// The contract's message of that id, unless the reserved field is used or the hash values are none.
+    /// The contract's message of that id, unless the reserved field is used. Hash values that nobody computes are none, and
+    /// no reason to refuse a message: they may come from a peer, which the caller does not answer for.
     #[inline]
     pub fn read(&self, id: u64) -> Option<matchpoint::Message> {
         let envelope = matchpoint::Envelope::new(ContextId(self.context), Rank(self.source), Tag(self.tag));
         let message = matchpoint::Message::new(matchpoint::MsgId(id), envelope);
-        if self.reserved != 0 {
-            return None;
-        }
-        match self.hashes {
-            0 => Some(message),
-            bits => Hashes::from_bits(bits).map(|hashes| message.with_hashes(hashes)),
-        }
+        let hashes = Hashes::from_bits(self.hashes);
+        let message = hashes.map_or(message, |hashes| message.with_hashes(hashes));
+        (self.reserved == 0).then_some(message)
     }
 }
 
@@ -201,9 +198,16 @@ mod tests {
     fn what_is_reserved_or_unknown_is_not_understood() {
         assert_eq!(Selector { reserved: 1, ..Selector::default() }.read(), None);
         assert_eq!(Envelope { reserved: 1, ..Envelope::default() }.read(1), None);
-        assert_eq!(Envelope { hashes: 2, ..Envelope::default() }.read(1), None);
         assert_eq!(Entry { queue: 2, ..Entry::default() }.read(), None);
         assert_eq!((hints(32), order(3), refusal(0)), (None, None, None));
+    }
+
+    #[test]
+    fn hash_values_that_nobody_computes_are_none() {
+        for hashes in [0, 2, 4, u64::MAX - 1] {
+            let read = Envelope { hashes, ..Envelope::default() }.read(1);
+            assert_eq!(read.map(|message| message.hashes), Some(None), "{hashes}");
+        }
     }
 
     #[test]

@@ -144,7 +144,8 @@ pub struct Envelope {
     pub source: u64,
     /// Its tag, all bits of which count.
     pub tag: u64,
-    /// What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked.
+    /// What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked. An even number, which `mp_hashes` never
+    /// gives, counts as 0: it may have come from a peer.
     pub hashes: u64,
     /// The communicator's context id.
     pub context: u32,

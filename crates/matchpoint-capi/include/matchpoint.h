@@ -10,8 +10,8 @@
  * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an mp_engine, an mp_offload or an mp_wire: one thread at a time for each, any
  * number of them at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
- * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
- * searches by wildcards are rare).
+ * an mp_engine needed, its posts, arrivals and probes do not allocate; but for those of the engine hybrid, now and then: where
+ * searches by wildcards are rare, receives are cancelled, many masks come and go, a table grows, or queues were short for a while.
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.
@@ -282,7 +282,8 @@ typedef struct mp_envelope {
    */
   uint64_t tag;
   /**
-   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked.
+   * What `mp_hashes` gave the sender for this source and tag; 0 if it was not asked. An even number, which `mp_hashes` never
+   * gives, counts as 0: it may have come from a peer.
    */
   uint64_t hashes;
   /**
@@ -776,8 +777,9 @@ int32_t mp_engine_hints(const struct mp_engine *engine,
  * `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
  *
  * Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
- * before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
- * sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for entries, too.
+ * before the call returns, but for 8 KiB of each kind), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time:
+ * O(entries queued), and sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for
+ * entries, too.
  *
  * What the caller sees to:
  * As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -794,8 +796,8 @@ int32_t mp_engine_close(struct mp_engine *engine,
  * `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
  * (MPI_ERR_PROC_FAILED_PENDING), oldest first.
  *
- * Returns as `mp_engine_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
- * could have died.
+ * Returns as `mp_engine_close`, but that the lists take 16 bytes for each receive of the context, which may be in either, and
+ * none for messages; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who could have died.
  *
  * What the caller sees to:
  * As `mp_engine_close`.
@@ -1206,11 +1208,12 @@ int32_t mp_wire_arrive(struct mp_wire *wire,
  * Writes what came of what was handed in to `completions`, `room` of them at most, oldest first, and does not wait. Each match is
  * told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
  *
- * Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
- * load; after the fall-back that of the engine for what was handed in, as much as both rings hold at most.
+ * Returns how many were written, 0 if there is no news, or if `room` is 0, where `completions` may be NULL; or MP_INVALID,
+ * MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a load; after the fall-back that of the engine for what was handed
+ * in, as much as both rings hold at most.
  *
  * What the caller sees to:
- * As `mp_offload_post`; `completions` is NULL or has room for `room` elements.
+ * As `mp_offload_post`; `completions` is NULL (MP_INVALID unless `room` is 0) or has room for `room` elements.
  */
 int64_t mp_offload_poll(struct mp_offload *offload,
                         struct mp_completion *completions,

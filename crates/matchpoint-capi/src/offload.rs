@@ -134,18 +134,19 @@ fn handed_in(answer: Result<(), Busy>) -> i32 {
 /// Writes what came of what was handed in to `completions`, `room` of them at most, oldest first, and does not wait. Each match is
 /// told once. What the engine refuses is told here as well, since `mp_offload_post` and `mp_wire_arrive` do not wait for it.
 ///
-/// Returns how many were written, 0 if there is no news; or MP_INVALID, MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a
-/// load; after the fall-back that of the engine for what was handed in, as much as both rings hold at most.
+/// Returns how many were written, 0 if there is no news, or if `room` is 0, where `completions` may be NULL; or MP_INVALID,
+/// MP_PANICKED, MP_BUSY, which are negative. Time: O(1) each, a load; after the fall-back that of the engine for what was handed
+/// in, as much as both rings hold at most.
 ///
 /// # Safety
-/// As `mp_offload_post`; `completions` is NULL or has room for `room` elements.
+/// As `mp_offload_post`; `completions` is NULL (MP_INVALID unless `room` is 0) or has room for `room` elements.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mp_offload_poll(
     offload: *mut OpaqueOffload,
     completions: *mut Completion,
     room: usize,
 ) -> i64 {
-    if completions.is_null() {
+    if completions.is_null() && room > 0 {
         return i64::from(MP_INVALID);
     }
     // SAFETY: the caller's promise.

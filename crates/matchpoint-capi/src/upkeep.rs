@@ -123,8 +123,9 @@ pub unsafe extern "C" fn mp_engine_hints(engine: *const Opaque, each: HintsFn, u
 /// `each` (NULL: nobody asks) is told the receives, then the messages, oldest first, once all are out.
 ///
 /// Returns MP_OK; MP_REFUSED_MEMORY if there is none to list them (8 bytes for each entry of the context, given back
-/// before the call returns), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time: O(entries queued), and
-/// sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for entries, too.
+/// before the call returns, but for 8 KiB of each kind), with nothing taken out; MP_INVALID, MP_PANICKED, MP_BUSY. Time:
+/// O(entries queued), and sorting those of the context, or as the engine says: `hybrid` looks at all places that it has for
+/// entries, too.
 ///
 /// # Safety
 /// As `mp_engine_post`; `each` is as `mp_drain_fn` says.
@@ -141,7 +142,7 @@ pub unsafe extern "C" fn mp_engine_close(
         held.hints.forget(context);
     };
     // SAFETY: the caller's promise.
-    unsafe { drain(engine, each, user, context, call) }
+    unsafe { drain(engine, each, user, Drain::Close(context), call) }
 }
 
 /// Tells that a peer died (the ULFM proposal to the MPI Forum; not in MPI-4.1): takes out the posted receives that name it, keeps the
@@ -150,8 +151,8 @@ pub unsafe extern "C" fn mp_engine_close(
 /// `each` (NULL: nobody asks) is told the receives taken out, then those from any source as MP_DRAINED_PENDING
 /// (MPI_ERR_PROC_FAILED_PENDING), oldest first.
 ///
-/// Returns as `mp_engine_close`; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who
-/// could have died.
+/// Returns as `mp_engine_close`, but that the lists take 16 bytes for each receive of the context, which may be in either, and
+/// none for messages; MP_INVALID, with nothing done, if `source` is MP_UNKNOWN_SOURCE, which is nobody who could have died.
 ///
 /// # Safety
 /// As `mp_engine_close`.
@@ -169,7 +170,16 @@ pub unsafe extern "C" fn mp_engine_fail_source(
     let context = ContextId(context);
     let call = |held: &mut Held| held.engine.fail_source(context, Rank(source), &mut held.drained);
     // SAFETY: the caller's promise.
-    unsafe { drain(engine, each, user, context, call) }
+    unsafe { drain(engine, each, user, Drain::Fail(context), call) }
+}
+
+/// What is drained.
+#[derive(Clone, Copy)]
+enum Drain {
+    /// All of a context.
+    Close(ContextId),
+    /// Its receives that name a source, which are listed, as are those from any source, which stay.
+    Fail(ContextId),
 }
 
 /// # Safety
@@ -178,13 +188,13 @@ unsafe fn drain(
     engine: *mut Opaque,
     each: DrainFn,
     user: *mut c_void,
-    context: ContextId,
+    what: Drain,
     call: impl FnOnce(&mut Held),
 ) -> i32 {
     // SAFETY: the caller's promise.
     unsafe {
         handle::with(engine, |held| {
-            if !make_room(held, context) {
+            if !make_room(held, what) {
                 return MP_REFUSED_MEMORY;
             }
             call(held);
@@ -198,18 +208,21 @@ unsafe fn drain(
 /// Ids of each kind that the list of what was drained keeps room for: 8 KiB each.
 const KEPT: usize = 1024;
 
-/// Makes the list of what was drained, which is empty, as long as it can become: what waits in other contexts takes no
-/// room.
-fn make_room(held: &mut Held, context: ContextId) -> bool {
+/// Makes the lists of what is drained, which are empty, as long as they can become: what waits in other contexts takes no
+/// room, nor does a list that this call does not fill.
+fn make_room(held: &mut Held, what: Drain) -> bool {
     let Held { engine, drained, .. } = held;
+    let (Drain::Close(context) | Drain::Fail(context)) = what;
     let (mut posted, mut unexpected) = (engine.posted_len(), engine.unexpected_len());
     // So much is kept anyway: nothing is counted.
     if posted.max(unexpected) > KEPT {
         (posted, unexpected) = engine.queued_in(context);
     }
     drained.receives.try_reserve(posted).is_ok()
-        && drained.messages.try_reserve(unexpected).is_ok()
-        && drained.pending.try_reserve(posted).is_ok()
+        && match what {
+            Drain::Close(_) => drained.messages.try_reserve(unexpected).is_ok(),
+            Drain::Fail(_) => drained.pending.try_reserve(posted).is_ok(),
+        }
 }
 
 /// Empties the list of what was drained, and gives back what a large context took.
@@ -225,7 +238,7 @@ fn empty(drained: &mut Drained) {
 
 #[cfg(test)]
 mod tests {
-    use matchpoint::{Envelope, Message, engines};
+    use matchpoint::{Envelope, Message, Tag, Wild, engines};
 
     use super::*;
 
@@ -234,19 +247,13 @@ mod tests {
         let mut engine = engines::create("list").unwrap();
         let contexts = counts.iter().zip(0..).flat_map(|(&count, context)| (0..count).map(move |_| context));
         for (id, context) in (0..).zip(contexts) {
-            let envelope = Envelope::new(ContextId(context), Rank(0), matchpoint::Tag(0));
+            let envelope = Envelope::new(ContextId(context), Rank(0), Tag(0));
             assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
         }
-        let mut held = Held {
-            engine,
-            hints: Default::default(),
-            messages: Vec::new(),
-            outcomes: Vec::new(),
-            drained: Drained::default(),
-        };
+        let mut held = Held::new(engine);
         let mut most = 0;
         for context in (0..).take(counts.len()) {
-            assert!(make_room(&mut held, ContextId(context)));
+            assert!(make_room(&mut held, Drain::Close(ContextId(context))));
             most = most.max(held.drained.messages.capacity());
             held.engine.close(ContextId(context), &mut held.drained);
             assert_eq!(held.drained.messages.len(), counts[context as usize] as usize);
@@ -260,5 +267,28 @@ mod tests {
         assert_eq!(kept_after(&[0, 100_000]).0, 100_000);
         let (most, kept) = kept_after(&[3, 5000, 0]);
         assert!(most < 8000 && kept <= KEPT, "{most}, {kept}");
+    }
+
+    /// Places of the lists that a call makes room in: receives, messages, those that stay.
+    fn room(what: Drain) -> [usize; 3] {
+        let mut held = Held::new(engines::create("list").unwrap());
+        for id in 0..5000 {
+            let from = |source| matchpoint::Selector::new(ContextId(7), source, Wild::Is(Tag(0)));
+            let asked = from(if id % 2 == 0 { Wild::Any } else { Wild::Is(Rank(1)) });
+            assert_eq!(held.engine.post(matchpoint::Receive::new(RecvId(id), asked)), Ok(None));
+        }
+        for id in 0..3000 {
+            let envelope = Envelope::new(ContextId(7), Rank(2), Tag(1));
+            assert_eq!(held.engine.arrive(Message::new(MsgId(id), envelope)), Ok(None));
+        }
+        assert!(make_room(&mut held, what));
+        let Drained { receives, messages, pending } = &held.drained;
+        [receives.capacity(), messages.capacity(), pending.capacity()]
+    }
+
+    #[test]
+    fn room_is_made_in_the_lists_that_a_call_fills() {
+        assert_eq!(room(Drain::Close(ContextId(7))), [5000, 3000, 0]);
+        assert_eq!(room(Drain::Fail(ContextId(7))), [5000, 0, 5000]);
     }
 }

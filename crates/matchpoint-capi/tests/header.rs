@@ -55,8 +55,8 @@ const TOP: &str = "\
  * done otherwise (MP_NAMED). No function writes to what it is handed unless it says so. Receives and messages are named by 64-bit
  * numbers of the caller's. Functions that take an mp_engine, an mp_offload or an mp_wire: one thread at a time for each, any
  * number of them at a time. Functions that take an mp_concurrent: any number of threads at a time. After what a first round of calls of
- * an mp_engine needed, its posts, arrivals and probes do not allocate (but for the engine hybrid, now and then, where
- * searches by wildcards are rare).
+ * an mp_engine needed, its posts, arrivals and probes do not allocate; but for those of the engine hybrid, now and then: where
+ * searches by wildcards are rare, receives are cancelled, many masks come and go, a table grows, or queues were short for a while.
  *
  * A program that is built with this header runs with every later library of the same MP_ABI_VERSION: functions,
  * constants and the layout of structs that are handed in never change, structs that are handed out grow at their end.

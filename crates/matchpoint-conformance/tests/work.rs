@@ -277,3 +277,180 @@ fn what_a_context_has_is_what_a_visit_shows() {
         assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{}", variant.name);
     }
 }
+
+/// How the entries that a search examines grow with the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Growth {
+    /// Not at all.
+    Constant,
+    /// Twice as many entries queued, twice as many more examined, be it one of 64 or of 256 that are queued.
+    Linear,
+}
+
+/// What waits, what asks for it, and the queue that is searched: what waits is put in, youngest last, and asked for youngest
+/// first, so that who walks a queue walks all of it.
+struct Workload {
+    name: &'static str,
+    queue: Queue,
+    /// The source and the tag of the nth.
+    keys: Keys,
+    /// Receives leave the source open.
+    any_source: bool,
+    /// Asked for oldest first.
+    in_order: bool,
+}
+
+const POSTED: Workload = Workload {
+    name: "posted, one source",
+    queue: Queue::Posted,
+    keys: |at| (0, at),
+    any_source: false,
+    in_order: false,
+};
+
+/// In the order of the columns of [`GROWTH`].
+const WORKLOADS: [Workload; 8] = [
+    POSTED,
+    Workload { name: "posted, many sources", keys: |at| (at, 0), ..POSTED },
+    Workload { name: "posted, any source", any_source: true, ..POSTED },
+    Workload { name: "posted, in order", in_order: true, ..POSTED },
+    Workload { name: "unexpected, one source", queue: Queue::Unexpected, ..POSTED },
+    Workload { name: "unexpected, many sources", queue: Queue::Unexpected, keys: |at| (at, 0), ..POSTED },
+    Workload {
+        name: "unexpected, any source",
+        queue: Queue::Unexpected,
+        keys: |at| (at, at),
+        any_source: true,
+        ..POSTED
+    },
+    Workload { name: "unexpected, in order", queue: Queue::Unexpected, in_order: true, ..POSTED },
+];
+
+/// Entries examined per search where so many are queued. A round before that counts for nothing lets engines adapt.
+fn examined_per_search(name: &str, workload: &Workload, queued: u64) -> f64 {
+    let mut engine = engines::create_counting(name).unwrap();
+    let receive = |engine: &mut dyn Engine, id| {
+        let (source, tag) = (workload.keys)(id);
+        let source = if workload.any_source { Wild::Any } else { Wild::Is(Rank(source)) };
+        let selector = Selector::new(ContextId(0), source, Wild::Is(Tag(tag)));
+        engine.post(Receive::new(RecvId(id), selector)).unwrap();
+    };
+    let message = |engine: &mut dyn Engine, id| {
+        let (source, tag) = (workload.keys)(id);
+        arrive(engine, id, source, tag);
+    };
+    let mut before = Attempts::default();
+    for _ in 0..2 {
+        let put = |engine: &mut dyn Engine, id| match workload.queue {
+            Queue::Posted => receive(engine, id),
+            Queue::Unexpected => message(engine, id),
+        };
+        (0..queued).for_each(|id| put(&mut *engine, id));
+        before = engine.attempts();
+        for nth in 0..queued {
+            let id = if workload.in_order { nth } else { queued - 1 - nth };
+            match workload.queue {
+                Queue::Posted => message(&mut *engine, id),
+                Queue::Unexpected => receive(&mut *engine, id),
+            }
+        }
+        assert_eq!(engine.posted_len() + engine.unexpected_len(), 0, "{name}: {}", workload.name);
+    }
+    let after = engine.attempts();
+    let examined = match workload.queue {
+        Queue::Posted => after.posted - before.posted,
+        Queue::Unexpected => after.unexpected - before.unexpected,
+    };
+    examined as f64 / queued as f64
+}
+
+#[rustfmt::skip]
+mod promised {
+    use super::Growth::{self, Constant as C, Linear as L};
+
+    /// What the structure of every engine promises, of queues as long as its tables are wide and longer; where they can be made
+    /// wider than queues are long, of those as well.
+    pub const GROWTH: &[(&str, [Growth; 8])] = &[
+        // posted: one source, many sources, any source, in order; unexpected: the same.
+        ("list", [L, L, L, C, L, L, L, C]),
+        ("rank_array", [L, C, L, C, L, C, L, C]),
+        ("bins", [L, L, L, C, L, L, L, C]),
+        ("bins:n=65536", [C, C, L, C, C, C, L, C]),
+        ("four_d", [L, C, L, C, L, C, L, C]),
+        ("adaptive", [L, L, L, C, L, L, L, C]),
+        ("adaptive:n=65536", [C, C, L, C, C, C, L, C]),
+        ("adaptive:threshold=1,window=3,n=3,ranks=yes", [L, C, L, C, L, C, L, C]),
+        ("partner", [L, L, L, C, L, L, L, C]),
+        ("partner:threshold=3,c=0,metric=median", [L, C, L, C, L, C, L, C]),
+        ("vector", [L, L, L, C, L, L, L, C]),
+        ("fuzzy", [L, L, L, C, L, L, L, C]),
+        ("optimistic", [L, L, L, C, L, L, L, C]),
+        ("optimistic:bins=16384,capacity=16384", [C; 8]),
+        ("optimistic_parallel", [L, L, L, C, L, L, L, C]),
+        ("optimistic_parallel:bins=16384,capacity=16384", [C; 8]),
+        ("hybrid", [C; 8]),
+    ];
+}
+
+/// What is not so, if anything, of the entries that a search examines at three lengths, each twice the one before.
+fn disagrees(growth: Growth, [once, twice, four_times]: [f64; 3]) -> bool {
+    let (first, second) = (twice - once, four_times - twice);
+    match growth {
+        // How many keys share a slot depends on how full a table is just then. The least that is linear grows by six.
+        Growth::Constant => four_times - once >= 2.0,
+        Growth::Linear => first < 1.5 || !(1.8..2.2).contains(&(second / first)),
+    }
+}
+
+#[test]
+fn work_grows_with_the_queue_as_the_structure_says() {
+    for spec in engines::REGISTRY {
+        let is_promised = promised::GROWTH.iter().any(|&(name, _)| name == spec.name);
+        assert!(is_promised, "GROWTH has no line for {}", spec.name);
+    }
+    for &(name, growths) in promised::GROWTH {
+        for (workload, growth) in WORKLOADS.iter().zip(growths) {
+            let examined = [1024, 2048, 4096].map(|queued| examined_per_search(name, workload, queued));
+            assert!(!disagrees(growth, examined), "{name}, {}: {growth:?}? {examined:?}", workload.name);
+        }
+    }
+}
+
+#[test]
+fn a_growth_that_is_another_is_told() {
+    let (constant, linear, square) = ([1.1, 1.3, 1.2], [2.5, 4.5, 8.5], [1.0, 4.0, 16.0]);
+    assert!(!disagrees(Growth::Constant, constant) && !disagrees(Growth::Linear, linear));
+    assert!(disagrees(Growth::Linear, constant) && disagrees(Growth::Constant, linear));
+    assert!(disagrees(Growth::Linear, square) && disagrees(Growth::Constant, square));
+}
+
+/// The page of an engine, its lines joined.
+fn page(engine: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/engines");
+    let text = std::fs::read_to_string(format!("{folder}/{engine}.md")).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn pages_say_what_one_receive_takes() {
+    let [adaptive, bins] = ["adaptive", "bins"].map(|name| {
+        let mut engine = engines::create(name).unwrap();
+        post(&mut *engine, 0, 0, 0);
+        engine.footprint().now_bytes()
+    });
+    let says = format!("{adaptive} bytes against {bins} in a process with one receive posted");
+    assert!(page("adaptive").contains(&says), "docs/engines/adaptive.md does not say: {says}");
+}
+
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn a_list_keeps_what_its_longest_queue_took() {
+    let mut engine = engines::create("list").unwrap();
+    (0..1000).for_each(|id| post(&mut *engine, id, 0, id));
+    let full = engine.footprint();
+    (0..1000).for_each(|id| arrive(&mut *engine, id, 0, id));
+    assert_eq!((engine.posted_len(), engine.footprint()), (0, full));
+    assert_eq!(full.entries_bytes, 1024 * 40);
+    assert!(page("list").contains("40 bytes each, four at first and doubled when they are full"));
+}

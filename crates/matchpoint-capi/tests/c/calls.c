@@ -114,7 +114,7 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
     CHECK(mp_engine_probe(engine, &selector, &found) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, NULL, &found) == MP_INVALID);
     CHECK(mp_engine_arrive(engine, 1, &envelope, NULL) == MP_INVALID);
-    envelope.hashes = 2;
+    envelope.reserved = 1;
     CHECK(mp_engine_arrive(engine, 1, &envelope, &found) == MP_INVALID);
     memset(batch, 0, sizeof batch);
     batch[1].envelope.reserved = 1;
@@ -128,6 +128,29 @@ static void bad_arguments_change_nothing(mp_engine *engine) {
     CHECK(found == 77 && done == 77);
     CHECK(mp_engine_posted_len(engine) == 0 && mp_engine_unexpected_len(engine) == 0);
     CHECK(mp_engine_arrive_batch(engine, NULL, 0, NULL, &done) == MP_OK && done == 0);
+}
+
+/* They may be a peer's. */
+static void hash_values_that_nobody_computes_are_none(mp_engine *engine) {
+    mp_selector selector = asks(1, 1);
+    mp_message batch[2];
+    mp_outcome outcomes[2];
+    uint64_t found;
+    size_t done = 77;
+
+    memset(batch, 0, sizeof batch);
+    batch[0].id = 1;
+    batch[0].envelope = says(1, 1);
+    batch[0].envelope.hashes = 4;
+    batch[1].id = 2;
+    batch[1].envelope = says(2, 2);
+    batch[1].envelope.hashes = UINT64_MAX - 1;
+    CHECK(mp_engine_post(engine, 5, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_arrive(engine, 9, &batch[0].envelope, &found) == MP_MATCHED && found == 5);
+    CHECK(mp_engine_post(engine, 6, &selector, &found) == MP_QUEUED);
+    CHECK(mp_engine_arrive_batch(engine, batch, 2, outcomes, &done) == MP_OK && done == 2);
+    CHECK(outcomes[0].status == MP_MATCHED && outcomes[0].receive == 6 && outcomes[1].status == MP_QUEUED);
+    CHECK(mp_engine_close(engine, 0, NULL, NULL) == MP_OK);
 }
 
 static void a_batch_stops_where_it_is_refused(mp_engine *engine) {
@@ -330,6 +353,7 @@ int main(int count, char **arguments) {
     names(name);
     CHECK(mp_engine_create(name, &engine, NULL, 0) == MP_OK);
     bad_arguments_change_nothing(engine);
+    hash_values_that_nobody_computes_are_none(engine);
     a_batch_stops_where_it_is_refused(engine);
     what_is_delivered_is_what_matched(engine);
     withdrawing_and_naming(engine);

@@ -115,7 +115,7 @@ static void bad_arguments_change_nothing(mp_concurrent *engine) {
     CHECK(mp_concurrent_matched_probe(engine, &selector, &found) == MP_INVALID);
     CHECK(mp_concurrent_arrive(engine, 1, NULL, &found) == MP_INVALID);
     CHECK(mp_concurrent_arrive(engine, 1, &envelope, NULL) == MP_INVALID);
-    envelope.hashes = 2;
+    envelope.reserved = 1;
     CHECK(mp_concurrent_arrive(engine, 1, &envelope, &found) == MP_INVALID);
     memset(batch, 0, sizeof batch);
     batch[1].envelope.reserved = 1;
@@ -142,6 +142,7 @@ static void one_after_the_other(mp_concurrent *engine) {
     uint64_t found = 0;
 
     any_tag.ignore = MP_ANY_TAG;
+    envelope.hashes = 4; /* No hash values. */
     CHECK(mp_concurrent_post(engine, 10, &selector, &found) == MP_QUEUED);
     CHECK(mp_concurrent_arrive(engine, 20, &envelope, &found) == MP_MATCHED && found == 10);
     CHECK(mp_concurrent_arrive(engine, 21, &envelope, &found) == MP_QUEUED);

@@ -23,7 +23,8 @@ static void drained(void *user, int32_t kind, uint64_t id) {
 }
 
 static void seen(void *user, const mp_entry *entry) {
-    CHECK(user == told && mp_offload_poll(offload, NULL, 0) == MP_INVALID);
+    CHECK(user == told && mp_offload_poll(offload, NULL, 1) == MP_INVALID);
+    CHECK(mp_offload_poll(offload, NULL, 0) == MP_BUSY);
     CHECK(mp_offload_posted_len(offload) == MP_BUSY);
     kinds[count] = entry->queue;
     told[count++] = entry->id;
@@ -38,6 +39,7 @@ static void null_is_refused(void) {
 
     CHECK(mp_offload_destroy(NULL) == MP_OK && mp_wire_destroy(NULL) == MP_OK);
     CHECK(mp_offload_post(NULL, 1, &selector) == MP_INVALID && mp_wire_arrive(NULL, 1, &envelope) == MP_INVALID);
+    CHECK(mp_offload_poll(NULL, NULL, 0) == MP_INVALID);
     CHECK(mp_offload_poll(NULL, &news, 1) == MP_INVALID && mp_offload_fell_back(NULL) == MP_INVALID);
     CHECK(mp_offload_cancel(NULL, 1) == MP_INVALID && mp_offload_retract(NULL, 1) == MP_INVALID);
     CHECK(mp_offload_probe(NULL, &selector, &found) == MP_INVALID);
@@ -84,7 +86,7 @@ static void bad_arguments_change_nothing(void) {
     CHECK(mp_offload_post(offload, 1, &selector) == MP_INVALID);
     CHECK(mp_offload_probe(offload, &selector, &found) == MP_INVALID);
     CHECK(mp_offload_matched_probe(offload, &selector, &found) == MP_INVALID);
-    envelope.hashes = 2;
+    envelope.reserved = 1;
     CHECK(mp_wire_arrive(wire, 1, &envelope) == MP_INVALID);
     CHECK(mp_offload_set_hints(offload, 0, 64) == MP_INVALID);
     CHECK(mp_offload_fail_source(offload, 0, MP_UNKNOWN_SOURCE, NULL, NULL) == MP_INVALID);
@@ -115,12 +117,15 @@ static void wait_for(int64_t messages) {
 
 static void calls(void) {
     mp_selector any = ANY, one = asks(1, 1);
+    mp_envelope hashed = says(1, 1);
     mp_footprint footprint;
     mp_completion news;
     uint64_t found = 0;
 
     post(1, asks(1, 1));
-    arrive(2, says(1, 1));
+    hashed.hashes = 4; /* No hash values. */
+    arrive(2, hashed);
+    CHECK(mp_offload_poll(offload, NULL, 1) == MP_INVALID && mp_offload_poll(offload, NULL, 0) == 0);
     news = next();
     CHECK(news.kind == MP_COMPLETION_MATCHED && news.status == MP_MATCHED && news.receive == 1 && news.message == 2);
     /* Taken back, whether or not it was come to. */

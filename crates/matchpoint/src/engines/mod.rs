@@ -1,5 +1,5 @@
-//! The engines, by name. One engine is one file, or one folder, and one line of [`REGISTRY`]. What another crate has, for it
-//! needs more than this one may, a program makes known by [`extend`].
+//! The engines, by name. One engine is one file, or one folder, and two lines here: its `mod`, and its `SPEC` in [`REGISTRY`].
+//! What another crate has, for it needs more than this one may, a program makes known by [`extend`].
 //!
 //! A name is written `name:key=value,…` everywhere: on the command line, in the C ABI, in environment variables.
 

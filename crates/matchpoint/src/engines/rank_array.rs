@@ -10,8 +10,10 @@
 //!   that a probe foretells what a receive takes.)
 //!
 //! Naming the source: O(entries of that source and, for arrivals, receives posted from any source). Leaving it open:
-//! O(sources heard of + messages waiting there). Cancel, retract and readdress compare every entry, as nothing maps ids
-//! to places: MPI programs cancel rarely.
+//! O(highest rank heard of below `dense` + sources heard of beyond + messages looked at), as the array is walked, empty
+//! queues included; O(1) where no message waits. (ob1 walks its array as well; a list of the queues that have something
+//! would be another structure than the one this stands for.) Cancel, retract and readdress compare every entry, as
+//! nothing maps ids to places: MPI programs cancel rarely.
 //!
 //! Sources below `dense` index an array, grown to the highest heard of: 8 bytes for each. Sources beyond it (libfabric
 //! addresses, [`Rank::UNKNOWN`]) are hashed: 24 to 48 bytes for each heard of, found in O(1).

@@ -308,9 +308,9 @@ impl<E: Observed> Engine for Partner<E> {
 
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         let mut statistics = vec![
-            ("posted_levels", self.posted.levels.into()),
+            ("posted_levels", self.posted.levels as f64),
             ("posted_partners", self.posted.partners.len() as f64),
-            ("unexpected_levels", self.unexpected.levels.into()),
+            ("unexpected_levels", self.unexpected.levels as f64),
             ("unexpected_partners", self.unexpected.partners.len() as f64),
             ("partners_bytes", self.peers_bytes() as f64),
         ];

@@ -99,8 +99,9 @@ pub(super) struct Split<T> {
     older: usize,
     /// Older entries of the shared queue are of the base level, before which nobody is a partner.
     base_until: u64,
-    /// Levels, the base level included: the paper's L.
-    pub levels: u32,
+    /// Levels begun so far, the base level included: the paper's L. Wide, as it only grows: levels of partners that were
+    /// forgotten count, too.
+    pub levels: u64,
     /// Extraction waits for so many more entries, since the last one found nobody.
     pub patience: usize,
 }
@@ -354,5 +355,19 @@ impl<T: Queued> Split<T> {
     pub fn forget(&mut self, number: u64) {
         self.partners.forget(number);
         self.patience = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program that closes contexts and opens others begins levels for ever.
+    #[test]
+    fn levels_are_counted_beyond_32_bits() {
+        let mut queue = Split::<Receive>::new(Partners::none(4, None));
+        queue.levels = u32::MAX.into();
+        queue.begin_level(7);
+        assert_eq!(queue.levels, 1 << 32);
     }
 }

@@ -1,0 +1,54 @@
+//! What README.md shows of a run is what a run prints, but for times.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The example, and what is printed now.
+fn shown_and_printed() -> (String, String) {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, example) = readme.split_once("```text\nNo: ").expect("the example begins with its answer");
+    let (shown, _) = example.split_once("```").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_matchpoint"));
+    let output = command.current_dir(root()).args(["analyze", "traces/lulesh-27"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (shown.to_owned(), String::from_utf8(output.stdout).unwrap())
+}
+
+/// Of each line of the engine table: name, entries compared, the same per search, memory. Times are left out, and all of
+/// `hybrid` but its name: its hash has another key each time.
+fn engines(text: &str) -> Vec<Vec<&str>> {
+    let (_, table) = text.split_once("\nEngine ").expect("a table of engines");
+    let rows = table.lines().skip(1).take_while(|line| !line.starts_with('`'));
+    rows.map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words[..] {
+            ["hybrid", ..] => vec!["hybrid"],
+            [name, compared, per_search, .., memory, unit] => vec![name, compared, per_search, memory, unit],
+            _ => panic!("no line of the table: {line}"),
+        }
+    })
+    .collect()
+}
+
+/// The lines between the answer and the engine table: they count what is in the trace.
+fn counted(text: &str) -> Vec<&str> {
+    let (_, rest) = text.split_once("\nTrace ").expect("what the trace is");
+    let (counted, _) = rest.split_once("\nEngine ").expect("a table of engines");
+    counted.lines().filter(|&line| line != "…").collect()
+}
+
+#[test]
+fn the_readme_shows_what_is_printed() {
+    let (shown, printed) = shown_and_printed();
+    assert!(engines(&shown).len() > 10);
+    assert_eq!(engines(&shown), engines(&printed));
+    let now = counted(&printed);
+    for line in counted(&shown) {
+        assert!(now.contains(&line), "README.md shows `{line}`, printed is:\n{}", now.join("\n"));
+    }
+}
