@@ -30,7 +30,8 @@ pub fn terminal(rates: &Rates, width: usize) -> String {
         page.wide_table(&notes::paid_header(rates), &paid);
         page.footnote(notes::PAID_LEGEND);
     }
-    if !notes::counted(rates).is_empty() {
+    // Of what never happened, too: then they say so.
+    if rates.rates.iter().any(|rate| !rate.counted.is_empty()) {
         // Hundreds of lines would bury the tables.
         page.footnote(
             "What engines count for each message is in --json, in --csv and in the page of --plot.",
