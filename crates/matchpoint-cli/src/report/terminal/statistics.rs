@@ -10,9 +10,9 @@ const WORDS: &[(&str, &str)] = &[
     ("moves", "moves to another structure"),
     ("structure", "structure at the end (0 a list, 1 bins, 2 an array of ranks)"),
     // partner
-    ("posted_levels", "levels of posted receives"),
+    ("posted_levels", "levels begun for posted receives"),
     ("posted_partners", "partners of posted receives"),
-    ("unexpected_levels", "levels of unexpected messages"),
+    ("unexpected_levels", "levels begun for unexpected messages"),
     ("unexpected_partners", "partners of unexpected messages"),
     ("partners_bytes", "memory of partners"),
     ("extractions", "extractions of partners"),
