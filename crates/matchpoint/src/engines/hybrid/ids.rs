@@ -75,16 +75,22 @@ fn tables(kind: Kind, classes: &Classes) -> usize {
     if kind == Kind::Posted { 1 + classes.len() } else { 1 }
 }
 
-/// Where the entry of that kind and name is, by a look at all places, or at those behind what was reached.
-pub(super) fn look(
+/// Where the entry of that kind and name is, by a look at all places.
+pub(super) fn look(id: u64, kind: Kind, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
+    look_behind((0, Reached::NOTHING), tables(kind, classes), id, kind, main, classes, hashing)
+}
+
+/// The same at the places behind what was reached of the first so many tables.
+fn look_behind(
+    (first, mut from): (usize, Reached),
+    tables: usize,
     id: u64,
     kind: Kind,
-    (first, mut from): (usize, Reached),
     main: &Table,
     classes: &Classes,
     hashing: &Hashing,
 ) -> Option<Named> {
-    for number in first..tables(kind, classes) {
+    for number in first..tables {
         let (class, table) = table_at(number, main, classes)?;
         let called = |id: u64| table.called(id, kind, from, hashing);
         let entry = match classes.is_shared(class) {
@@ -168,7 +174,7 @@ impl Ids {
 
     /// Where the entry of that name is, if it is among those that were not noted yet.
     fn search(&mut self, id: u64, main: &Table, classes: &Classes, hashing: &Hashing) -> Option<Named> {
-        let found = look(id, self.kind, self.until, main, classes, hashing);
+        let found = look_behind(self.until, self.tables, id, self.kind, main, classes, hashing);
         if self.notes.is_none() {
             self.notes = Self::notes(self.kind, main, classes);
         }
@@ -261,6 +267,23 @@ mod tests {
             assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)).unwrap(), Some(RecvId(id)));
         }
         engine.receives.is_some()
+    }
+
+    /// Classes that came after names began have nothing that was there before: who asks in vain does not look there.
+    #[test]
+    fn what_came_later_is_not_looked_for_among_what_was_there() {
+        let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 0, Kernel::fastest());
+        let of = |tag: u64| Selector::new(ContextId(0), Wild::Is(Rank(0)), Wild::Is(Tag(tag)));
+        for id in 0..DEPTH {
+            assert_eq!(engine.post(Receive::new(RecvId(id), of(id))), Ok(None));
+        }
+        (0..100).for_each(|id| assert!(engine.cancel(RecvId(id))));
+        let open = Selector::new(ContextId(0), Wild::Any, Wild::Is(Tag(DEPTH)));
+        assert_eq!(engine.post(Receive::new(RecvId(DEPTH), open)), Ok(None));
+        let Hybrid { receives, table, classes, hashing, .. } = &mut engine;
+        let ids = receives.as_mut().expect("names were begun");
+        assert_eq!(ids.search(DEPTH, table, classes, hashing), None);
+        assert!(ids.get(DEPTH, table, classes, hashing).is_some(), "it has its name");
     }
 
     /// They lie in the table of what leaves nothing open, in that of a class, and outside of all slots.

@@ -6,7 +6,6 @@ use super::found::Found;
 use super::grave::Dropped;
 use super::ids::{Ids, MAIN, Named, STEP, look, places_of};
 use super::key::Key;
-use super::passage::Reached;
 use super::pool::NIL;
 use super::table::Table;
 use crate::effort::Effort;
@@ -14,9 +13,6 @@ use crate::engine::{Drained, Message, MsgId, Readdressed, Receive, RecvId, Refus
 use crate::envelope::{ContextId, Envelope, Rank, Selector};
 use crate::hints::HintTable;
 use crate::upkeep::{Oldest, Queues};
-
-/// Where all begins: the first table, of which nothing was reached.
-const FIRST: (usize, Reached) = (0, Reached::NOTHING);
 
 impl<E: Effort> Hybrid<E> {
     /// Bytes of all that grows with what is queued.
@@ -123,7 +119,7 @@ impl<E: Effort> Hybrid<E> {
 
     fn receive_named(&mut self, id: RecvId) -> Option<Named> {
         if self.receives.is_none() && self.affords_look(Kind::Posted) {
-            return look(id.0, Kind::Posted, FIRST, &self.table, &self.classes, &self.hashing);
+            return look(id.0, Kind::Posted, &self.table, &self.classes, &self.hashing);
         }
         let Self { receives, table, classes, hashing, .. } = self;
         receives
@@ -133,7 +129,7 @@ impl<E: Effort> Hybrid<E> {
 
     fn message_named(&mut self, id: MsgId) -> Option<Named> {
         if self.messages.is_none() && self.affords_look(Kind::Waiting) {
-            return look(id.0, Kind::Waiting, FIRST, &self.table, &self.classes, &self.hashing);
+            return look(id.0, Kind::Waiting, &self.table, &self.classes, &self.hashing);
         }
         let Self { messages, table, classes, hashing, .. } = self;
         messages
