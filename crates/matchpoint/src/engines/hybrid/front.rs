@@ -15,6 +15,7 @@
 //! Who fills a queue again and again would move its beginning again and again. So after each move some beginnings are
 //! left to the tables, twice as many if there were few beginnings since the last.
 
+use super::backoff::Backoff;
 use super::short::{Posted, Short, Waiting};
 use crate::engine::{Drained, Entry, MsgId, Queue, Readdressed, Receive, RecvId, Refused};
 use crate::envelope::{ContextId, Envelope, Rank, Selector, Wild};
@@ -37,9 +38,7 @@ const MOVED: u64 = 8;
 const ENOUGH: u32 = 16 * GAIN;
 const MOST_GAINED: u32 = 4 * ENOUGH;
 
-/// Beginnings that are left to the tables after a move, at most; and so many since the last are not few, or so many for each entry
-/// that is moved.
-const MOST_LEFT: u32 = 64;
+/// So many beginnings since the last move are not few, or so many for each entry that is moved.
 const MANY: u32 = 16;
 const MANY_EACH: u32 = 2;
 
@@ -55,9 +54,8 @@ pub(super) struct Front {
     /// Whether there are places for equal entries, and what is gained but not spent.
     is_alike: bool,
     gained: u32,
-    /// Beginnings to be left to the tables, those that were after the last move, and those here since.
-    left: u32,
-    backoff: u32,
+    /// Of beginnings, which are left to the tables; and those here since the last move.
+    backoff: Backoff,
     begun: u32,
 }
 
@@ -73,8 +71,7 @@ impl Front {
             wild: 0,
             is_alike: false,
             gained: ENOUGH - GAIN,
-            left: u32::from(most == 0),
-            backoff: 0,
+            backoff: if most == 0 { Backoff::once() } else { Backoff::default() },
             begun: 0,
         }
     }
@@ -105,7 +102,7 @@ impl Front {
     /// Whether entries are to be kept here, now that there are none. Takes note of how many keys got a second entry in the tables.
     #[inline]
     pub(super) fn begins(&mut self, equal: &mut u32) -> bool {
-        if self.left > 0 && self.is_left(equal) {
+        if self.backoff.is_left() && self.is_left(equal) {
             return false;
         }
         self.begun = self.begun.saturating_add(1);
@@ -116,10 +113,8 @@ impl Front {
         if *equal > 0 {
             self.gain(std::mem::take(equal));
         }
-        let is_left = self.left > 0;
         // Without places all are left.
-        self.left -= u32::from(is_left && self.most > 0);
-        is_left
+        self.most == 0 || self.backoff.leave()
     }
 
     pub(super) fn moved(&mut self) {
@@ -131,9 +126,12 @@ impl Front {
             // Both, now that one was full: else it might be many bursts from now that the other allocates. If that fails, then.
             _ = self.posted.reserve() && self.waiting.reserve();
         }
-        self.backoff =
-            if self.begun < MANY.max(MANY_EACH * moved) { (2 * self.backoff).clamp(1, MOST_LEFT) } else { 1 };
-        (self.left, self.begun) = (self.backoff, 0);
+        if self.begun < MANY.max(MANY_EACH * moved) {
+            self.backoff.double();
+        } else {
+            self.backoff = Backoff::once();
+        }
+        self.begun = 0;
     }
 
     /// A receive left something open, or an entry was taken back.
@@ -148,7 +146,7 @@ impl Front {
         if !self.is_alike && self.gained >= ENOUGH && self.most > USUAL {
             self.is_alike = true;
             self.place();
-            (self.left, self.backoff) = (0, 0);
+            self.backoff = Backoff::default();
         }
     }
 

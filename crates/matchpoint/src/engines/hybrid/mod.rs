@@ -67,6 +67,7 @@
 mod again;
 mod ahead;
 mod arrive;
+mod backoff;
 mod chunk;
 mod class;
 mod contexts;
@@ -108,6 +109,7 @@ use crate::footprint::Footprint;
 use crate::hints::{HintTable, Hints};
 use crate::scan::Kernel;
 use crate::upkeep;
+use backoff::Backoff;
 use class::Classes;
 use contexts::Contexts;
 use entry::Kind;
@@ -172,9 +174,6 @@ const FIRST_ARRIVAL: u64 = 2;
 /// Bytes that are not worth giving back when a context is closed.
 const KEPT_BYTES: u64 = 64 << 10;
 
-/// Closings after which more is not given back, at most, where that was needed again each time.
-const MOST_KEPT: u32 = 64;
-
 /// Bits of [`Hybrid::gate`]: what stands in the way of the first look.
 const HINTED: u32 = 1;
 /// Tables grow, or entries are known by name.
@@ -215,9 +214,8 @@ pub struct Hybrid<E: Effort = ()> {
     receives: Option<Ids>,
     messages: Option<Ids>,
     grave: Graves,
-    /// Closings that give nothing back now, and those that did not the last time.
-    kept: u32,
-    backoff: u32,
+    /// Which give nothing back.
+    closings: Backoff,
     peak_bytes: u64,
     effort: E,
 }
@@ -243,8 +241,7 @@ impl<E: Effort> Hybrid<E> {
             receives: None,
             messages: None,
             grave: Graves::default(),
-            kept: 0,
-            backoff: 0,
+            closings: Backoff::default(),
             peak_bytes: 0,
             effort: E::default(),
         }
@@ -325,12 +322,9 @@ impl<E: Effort> Hybrid<E> {
             return;
         }
         if held_bytes < KEPT_BYTES {
-            (self.kept, self.backoff) = (0, self.backoff / 2);
-        } else if self.kept > 0 {
-            self.kept -= 1;
-        } else {
-            self.backoff = (2 * self.backoff).clamp(1, MOST_KEPT);
-            self.kept = self.backoff;
+            self.closings.halve();
+        } else if !self.closings.leave() {
+            self.closings.double();
             self.forget_tables();
             self.front.give_back();
         }

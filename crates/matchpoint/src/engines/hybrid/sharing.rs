@@ -8,6 +8,7 @@
 //! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and no arrival looks
 //! at more classes than there are masks.
 
+use super::backoff::Backoff;
 use super::class::Openness;
 use super::pool::{Place, Record};
 
@@ -19,9 +20,6 @@ pub(super) const CROWD: usize = 8;
 
 /// Receives in a row that had but two masks, before those have classes of their own again.
 const STEADY: u32 = 1024;
-
-/// Times that nothing is queued before it is found out anew what masks ignore together, at most.
-const MOST_LEFT: u32 = 64;
 
 /// What a receive in a shared class asks of the tag, and its name.
 #[derive(Clone, Copy)]
@@ -58,9 +56,8 @@ pub(super) struct Sharing {
     covers: [u64; 2],
     /// Some of them met a crowd.
     is_crowded: bool,
-    /// Times that nothing is queued until it is found out anew nevertheless, and those that there were after the last.
-    left: u32,
-    backoff: u32,
+    /// Of times that nothing is queued, when it is not found out anew nevertheless.
+    backoff: Backoff,
     recent: [u64; 2],
     steady: u32,
 }
@@ -122,13 +119,8 @@ impl Sharing {
     /// less and less often, for they may be the same.
     #[inline]
     pub(super) fn settle(&mut self) {
-        if self.is_crowded {
-            if self.left > 0 {
-                self.left -= 1;
-                return;
-            }
-            self.backoff = (2 * self.backoff).clamp(1, MOST_LEFT);
-            self.left = self.backoff;
+        if self.is_crowded && !self.backoff.leave() {
+            self.backoff.double();
             self.covers = [0; 2];
             self.is_crowded = false;
         }
