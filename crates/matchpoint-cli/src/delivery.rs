@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::Analyze;
-use crate::distinct::place;
+use crate::distinct::json_and_page;
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::report::{Report, csv, html, json};
@@ -22,12 +22,7 @@ impl Delivery {
     /// # Errors
     /// One of them cannot be written.
     pub fn prepare(arguments: &Analyze) -> Result<Self, Failure> {
-        let places = [&arguments.json, &arguments.html].map(|path| path.as_deref().map(place));
-        let same_file = places[0].is_some() && places[0] == places[1];
-        if same_file || arguments.html.as_deref().is_some_and(is_stdout) {
-            let problem = "--html needs a file of its own: it cannot go to standard output, nor into the file of --json";
-            return Err(Failure::usage(problem.to_owned()));
-        }
+        json_and_page(arguments.json.as_deref(), arguments.html.as_deref())?;
         let mut outputs = Outputs::default();
         let json = arguments.json.as_deref().filter(|path| !is_stdout(path));
         let json = json.map(|path| outputs.reserve(path)).transpose()?;

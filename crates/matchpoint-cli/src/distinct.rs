@@ -28,12 +28,24 @@ pub fn each_has_its_own(options: &[(&str, Option<&Path>)]) -> Result<(), Failure
             let what =
                 if is_stdout(path) { "standard output".to_owned() } else { path.display().to_string() };
             return Err(Failure::usage(format!(
-                "{other} and {option} would both be written to {what}: name a file for each"
+                "{other} and {option} would both be written to {what}: each needs a file of its own"
             )));
         }
         named.push((option, place));
     }
     Ok(())
+}
+
+/// The same of the two files of a report: a page is for a browser, so only the JSON can go to standard output.
+///
+/// # Errors
+/// They are one, or the page would go there.
+pub fn json_and_page(json: Option<&Path>, page: Option<&Path>) -> Result<(), Failure> {
+    if page.is_some_and(is_stdout) {
+        let problem = "--html needs a file of its own: only --json can go to standard output";
+        return Err(Failure::usage(problem.to_owned()));
+    }
+    each_has_its_own(&[("--json", json), ("--html", page)])
 }
 
 #[cfg(test)]

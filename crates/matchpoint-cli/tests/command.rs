@@ -222,15 +222,15 @@ fn dashes_that_are_missing_are_told() {
 fn what_is_measured_is_named_with_its_option() {
     let folder = tempdir().unwrap();
     let trace = folder.path().to_str().unwrap();
-    for (word, option) in [
-        ("last", "-w last".to_owned()),
-        ("masks:64", "-w masks:64".to_owned()),
-        ("bins:n=64", "-e bins:n=64".to_owned()),
-        (trace, format!("-w trace:{trace}")),
+    for (what, word, option) in [
+        ("workload", "last", "-w last".to_owned()),
+        ("workload", "masks:64", "-w masks:64".to_owned()),
+        ("engine", "bins:n=64", "-e bins:n=64".to_owned()),
+        ("trace", trace, format!("-w trace:{trace}")),
     ] {
         let output = matchpoint(&["bench", word]);
         let said = stderr(&output);
-        assert!(said.ends_with(&format!("say matchpoint bench {option}\n")), "{said}");
+        assert!(said.ends_with(&format!("the {what} {word} needs its option; say {option}\n")), "{said}");
         assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
     }
     // A usage that is told can be followed.

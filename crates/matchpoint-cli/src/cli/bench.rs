@@ -57,11 +57,10 @@ pub(super) fn help() -> String {
 
 /// What to say where a workload, an engine or a trace stands without its option: `words` are the arguments behind the program's name.
 pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
-    let is_ours =
-        error.kind() == ErrorKind::UnknownArgument && words.first().is_some_and(|word| word == "bench");
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg).filter(|_| is_ours) else {
+    if error.kind() != ErrorKind::UnknownArgument || words.first().is_none_or(|word| word != "bench") {
         return None;
-    };
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
     let (what, option) = if workload_name(word).is_ok() {
         ("workload", format!("-w {word}"))
     } else if engine_or_none(word).is_ok() {
@@ -71,7 +70,7 @@ pub(super) fn forgotten(error: &Error, words: &[OsString]) -> Option<String> {
     } else {
         return None;
     };
-    Some(format!("the {what} {word} needs its option; say matchpoint bench {option}"))
+    Some(format!("the {what} {word} needs its option; say {option}"))
 }
 
 // What is measured in the place of what an option is for. To require its own is not enough: clap lets that pass where what is

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 use crate::cli::{On, Predict, PredictWhat};
 use crate::delivery::is_stdout;
-use crate::distinct::place;
+use crate::distinct::json_and_page;
 use crate::failure::Failure;
 use crate::output::Outputs;
 use crate::report::{predict as prediction, validate as validation};
@@ -77,13 +77,7 @@ impl Reported for Validated {
 
 /// Makes room for the files, predicts, and writes what was asked for.
 fn deliver<R: Reported>(on: &On, predict: impl FnOnce() -> Result<R, Failure>) -> Result<(), Failure> {
-    let places = [&on.json, &on.html].map(|path| path.as_deref().map(place));
-    let same_file = places[0].is_some() && places[0] == places[1];
-    if same_file || on.html.as_deref().is_some_and(is_stdout) {
-        let problem =
-            "--html needs a file of its own: only --json can go to standard output, and not both to one file";
-        return Err(Failure::Message(problem.to_owned()));
-    }
+    json_and_page(on.json.as_deref(), on.html.as_deref())?;
     let mut outputs = Outputs::default();
     let json_file = on.json.as_deref().filter(|path| !is_stdout(path));
     let json_file = json_file.map(|path| outputs.reserve(path)).transpose()?;
