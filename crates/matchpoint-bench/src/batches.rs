@@ -9,12 +9,12 @@
 mod tests;
 
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::engines::NameError;
-use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Selector, Tag};
+use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag};
 
 use crate::cold::clock_ns;
 use crate::statistics::{median, percentile};
@@ -101,7 +101,9 @@ pub struct BatchRate {
     pub p75: f64,
     /// What a post cost that began while a batch was under way; `None` if there was none.
     pub post: Option<PostCost>,
-    /// Every call was answered rightly, and nothing was left.
+    /// A call was refused, for the engine's table of fixed size was full: figures tell nothing then.
+    pub is_full: bool,
+    /// Every call was answered rightly, and nothing was left, unless the table was full.
     pub is_right: bool,
 }
 
@@ -143,6 +145,7 @@ pub fn batches(
                     let at = (turn + repetition) % engines.len();
                     let (engine, samples) = &mut engines[at];
                     let played = traffic.play(&**engine);
+                    samples.is_full |= played.is_full;
                     samples.is_wrong |= !played.is_right;
                     // The first warms up.
                     if repetition > 0 {
@@ -166,6 +169,7 @@ struct Samples {
     medians_ns: Vec<f64>,
     p99s_ns: Vec<f64>,
     timed: usize,
+    is_full: bool,
     is_wrong: bool,
 }
 
@@ -196,7 +200,8 @@ impl Samples {
         });
         let median = median(&mut self.rates);
         let (p25, p75) = (percentile(&self.rates, 0.25), percentile(&self.rates, 0.75));
-        BatchRate { posts, callers, engine, substitute, median, p25, p75, post, is_right: !self.is_wrong }
+        let (is_full, is_right) = (self.is_full, self.is_full || !self.is_wrong);
+        BatchRate { posts, callers, engine, substitute, median, p25, p75, post, is_full, is_right }
     }
 }
 
@@ -215,6 +220,7 @@ struct Played {
     elapsed: Duration,
     /// Of posts that began while a batch was under way, the clock included.
     post_ns: Vec<u32>,
+    is_full: bool,
     is_right: bool,
 }
 
@@ -224,6 +230,7 @@ struct Seen {
     post_ns: Vec<u32>,
     /// Late receives and their messages that this thread was told of.
     late_matched: usize,
+    is_full: bool,
     is_wrong: bool,
 }
 
@@ -286,7 +293,7 @@ impl Traffic {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let has_processor = self.callers < processors;
         let start = Barrier::new(self.callers + 1);
-        let is_right = AtomicBool::new(true);
+        let (mut is_full, mut is_right) = (false, true);
         let (mut post_ns, mut late_matched) = (Vec::new(), 0);
         let elapsed = std::thread::scope(|scope| {
             let (stages, start) = (&stages, &start);
@@ -306,10 +313,12 @@ impl Traffic {
             all.extend(threads.into_iter().map(|thread| thread.join().ok()));
             let elapsed = started.elapsed();
             for seen in all {
-                let Some(seen) = seen.filter(|seen| !seen.is_wrong) else {
-                    is_right.store(false, Ordering::Relaxed);
+                let Some(seen) = seen else {
+                    is_right = false;
                     continue;
                 };
+                is_full |= seen.is_full;
+                is_right &= !seen.is_wrong;
                 post_ns.extend(seen.post_ns);
                 late_matched += seen.late_matched;
             }
@@ -318,8 +327,8 @@ impl Traffic {
         // Of a late receive and its message the one was told of the other that came second, and only that.
         let late = (0..self.batch).filter(|&number| self.is_late(number)).count() * self.batches;
         let is_empty = engine.posted_len() == 0 && engine.unexpected_len() == 0;
-        let is_right = is_right.into_inner() && late_matched == late && is_empty;
-        Played { messages: self.batch * self.batches, elapsed, post_ns, is_right }
+        is_right &= late_matched == late && is_empty;
+        Played { messages: self.batch * self.batches, elapsed, post_ns, is_full, is_right }
     }
 
     /// Posts of a caller that can be timed.
@@ -367,6 +376,7 @@ impl Traffic {
             stages.batch.0.store(2 * batch + 1, Ordering::Release);
             let taken = engine.arrive_batch(&messages, &mut outcomes);
             stages.batch.0.store(2 * batch + 2, Ordering::Release);
+            seen.is_full |= taken == Err(Refused::Full);
             seen.is_wrong |= taken.is_err() || outcomes.len() != self.batch;
             for (number, outcome) in outcomes.iter().enumerate() {
                 match outcome {
@@ -427,6 +437,7 @@ impl Traffic {
         if is_beside && seen.post_ns.len() < TIMED {
             seen.post_ns.push(u32::try_from(took.as_nanos()).unwrap_or(u32::MAX));
         }
+        seen.is_full |= answer == Err(Refused::Full);
         answer.ok()
     }
 }

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use matchpoint::concurrent::{self, Concurrent};
 use matchpoint::engines::NameError;
-use matchpoint::{ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Selector, Tag, Wild};
+use matchpoint::{
+    ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
+};
 
 use crate::statistics::{median, percentile};
 
@@ -89,7 +91,9 @@ pub struct CallerRate {
     pub p25: f64,
     /// A quarter of the repetitions were faster.
     pub p75: f64,
-    /// Every call was answered rightly.
+    /// A call was refused, for the engine's table of fixed size was full: rates tell nothing then.
+    pub is_full: bool,
+    /// Every call was answered rightly, unless the table was full.
     pub is_right: bool,
 }
 
@@ -107,7 +111,7 @@ pub fn callers(
         for (done, &callers) in options.callers.iter().enumerate() {
             let mut engines = Vec::new();
             for name in &options.engines {
-                engines.push((concurrent::create(name)?, Vec::new(), true));
+                engines.push((concurrent::create(name)?, Vec::new(), Answers::Right));
             }
             for (engine, _, _) in &engines {
                 prepare(&**engine, sharing);
@@ -118,20 +122,23 @@ pub fn callers(
                 }
                 for turn in 0..engines.len() {
                     let at = (turn + repetition) % engines.len();
-                    let (engine, samples, is_right) = &mut engines[at];
-                    let (rate, right) = repeat(&**engine, sharing, callers, options);
-                    *is_right &= right;
+                    let (engine, samples, answers) = &mut engines[at];
+                    let (rate, answered) = repeat(&**engine, sharing, callers, options);
+                    *answers = answered.max(*answers);
                     // The first warms up.
                     if repetition > 0 {
                         samples.push(rate);
                     }
                 }
             }
-            for ((engine, mut samples, is_right), name) in engines.into_iter().zip(&options.engines) {
+            for ((engine, mut samples, answers), name) in engines.into_iter().zip(&options.engines) {
                 let median = median(&mut samples);
                 let (p25, p75) = (percentile(&samples, 0.25), percentile(&samples, 0.75));
                 let (engine, substitute) = (name.clone(), engine.substitute());
-                rates.push(CallerRate { sharing, callers, engine, substitute, median, p25, p75, is_right });
+                let (is_full, is_right) = (answers == Answers::Full, answers != Answers::Wrong);
+                let rate =
+                    CallerRate { sharing, callers, engine, substitute, median, p25, p75, is_full, is_right };
+                rates.push(rate);
             }
         }
     }
@@ -147,12 +154,25 @@ fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     }
 }
 
-/// Million messages per second; whether all answers were right.
-fn repeat(engine: &dyn Concurrent, sharing: Sharing, callers: usize, options: &CallerOptions) -> (f64, bool) {
+/// How calls were answered. Once the table was full, no answer tells anything.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Answers {
+    Right,
+    Wrong,
+    Full,
+}
+
+/// Million messages per second.
+fn repeat(
+    engine: &dyn Concurrent,
+    sharing: Sharing,
+    callers: usize,
+    options: &CallerOptions,
+) -> (f64, Answers) {
     let (ready, go) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let is_right = AtomicBool::new(true);
+    let mut answers = Answers::Right;
     let elapsed = std::thread::scope(|scope| {
-        let (ready, go, is_right) = (&ready, &go, &is_right);
+        let (ready, go) = (&ready, &go);
         let threads: Vec<_> = (0..callers)
             .map(|caller| {
                 scope.spawn(move || {
@@ -160,9 +180,7 @@ fn repeat(engine: &dyn Concurrent, sharing: Sharing, callers: usize, options: &C
                     while !go.load(Ordering::Acquire) {
                         std::thread::yield_now();
                     }
-                    if !call(engine, sharing, caller, options) {
-                        is_right.store(false, Ordering::Relaxed);
-                    }
+                    call(engine, sharing, caller, options)
                 })
             })
             .collect();
@@ -173,31 +191,36 @@ fn repeat(engine: &dyn Concurrent, sharing: Sharing, callers: usize, options: &C
         go.store(true, Ordering::Release);
         for thread in threads {
             // A caller that panicked has answered wrongly.
-            if thread.join().is_err() {
-                is_right.store(false, Ordering::Relaxed);
-            }
+            answers = thread.join().unwrap_or(Answers::Wrong).max(answers);
         }
         started.elapsed()
     });
     let messages = callers * options.bursts * options.burst;
-    (messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3), is_right.into_inner())
+    (messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3), answers)
 }
 
 /// What one caller does.
-fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> bool {
+fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u64);
     let id = |number: usize| ((caller as u64) << 32) | number as u64;
-    let mut right = true;
+    let mut answers = Answers::Right;
+    let mut note = |is_full: bool, is_right: bool| match is_full {
+        true => answers = Answers::Full,
+        false if !is_right => answers = Answers::Wrong.max(answers),
+        false => {}
+    };
     for _ in 0..options.bursts {
         for number in 0..options.burst {
             let selector = Selector::new(context, Wild::Is(source), Wild::Is(Tag(number as u64)));
-            right &= engine.post(Receive::new(RecvId(id(number)), selector)) == Ok(None);
+            let posted = engine.post(Receive::new(RecvId(id(number)), selector));
+            note(posted == Err(Refused::Full), posted == Ok(None));
         }
         for number in 0..options.burst {
             let envelope = Envelope::new(context, source, Tag(number as u64));
-            right &= engine.arrive(Message::new(MsgId(id(number)), envelope)) == Ok(Some(RecvId(id(number))));
+            let arrived = engine.arrive(Message::new(MsgId(id(number)), envelope));
+            note(arrived == Err(Refused::Full), arrived == Ok(Some(RecvId(id(number)))));
         }
     }
-    right
+    answers
 }

@@ -423,8 +423,18 @@ fn batches_beside_callers_are_told() {
             "{rate}"
         );
     }
-    let full = bench(&[&few[..], &["--concurrent", "locked:engine=optimistic:capacity=3"]].concat());
-    assert!(!full.status.success() && text(&full.stderr).contains("answers wrongly"));
+    let full = "locked:engine=optimistic:capacity=3";
+    for arguments in [&few[..], &["--callers", "1,2", "--repeats", "5", "--repetitions", "1"]] {
+        let arguments = [arguments, &["--concurrent", full]].concat();
+        let value = json(&arguments);
+        let rates = value["beside_batches"].as_array().or(value["callers"].as_array()).unwrap();
+        for rate in rates {
+            assert!(rate["full"] == true && rate["right"] == true, "{rate}");
+            assert!(rate["rate_millions_per_s"].is_null() && rate["post_ns_median"].is_null(), "{rate}");
+        }
+        let told = bench(&arguments);
+        assert!(text(&told.stdout).contains(&format!("Full: {full}: its table.")), "{told:?}");
+    }
     let told = bench(&[&few[..], &["--concurrent", "split:engine=list"]].concat());
     let told = text(&told.stdout);
     assert!(told.contains("Posted while a batch is under way: the envelopes that the batch has"), "{told}");

@@ -6,6 +6,7 @@ use matchpoint_bench::batches::{BatchRate, BatchRates, Posts};
 use serde_json::json;
 
 use super::json::SCHEMA;
+use super::threads::{FULL, tell_full};
 use crate::format::{digits, in_place};
 use crate::report::terminal::layout::Page;
 
@@ -17,12 +18,12 @@ pub fn terminal(rates: &BatchRates, width: usize) -> String {
         let rows = rates.rates.iter().filter(|rate| rate.posts == posts).map(row);
         page.wide_table(&HEADER, &rows.collect::<Vec<_>>());
     }
+    tell_full(&mut page, rates.rates.iter().filter(|rate| rate.is_full).map(|rate| &*rate.engine));
     let here = format!(
         "{} processors. One more thread hands in batches of {} messages, for receives that callers posted; again. Million messages \
          per second (p25–p75); posts that begin while a batch is under way.",
         rates.processors, rates.options.batch
     );
-    page.gap();
     page.item("Here", &here);
     page.into_text()
 }
@@ -30,19 +31,19 @@ pub fn terminal(rates: &BatchRates, width: usize) -> String {
 const HEADER: [&str; 6] = ["engine", "callers", "million/s", "ns a post", "p99", "posts"];
 
 fn row(rate: &BatchRate) -> Vec<String> {
+    let name = in_place(&rate.engine, rate.substitute.as_deref());
+    if rate.is_full {
+        return [name, rate.callers.to_string(), FULL.to_owned()]
+            .into_iter()
+            .chain([const { String::new() }; 3])
+            .collect();
+    }
     let [median, p99, timed] = match rate.post {
         Some(post) => [digits(post.median_ns), digits(post.p99_ns), post.timed.to_string()],
         None => ["", "", "none"].map(str::to_owned),
     };
     let speed = format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75));
-    vec![
-        in_place(&rate.engine, rate.substitute.as_deref()),
-        rate.callers.to_string(),
-        speed,
-        median,
-        p99,
-        timed,
-    ]
+    vec![name, rate.callers.to_string(), speed, median, p99, timed]
 }
 
 /// Writes all of it as JSON.
@@ -51,17 +52,20 @@ fn row(rate: &BatchRate) -> Vec<String> {
 /// Those of `out`.
 pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &BatchRate| {
+        let told = |figure: f64| (!rate.is_full).then_some(figure);
+        let post = rate.post.filter(|_| !rate.is_full);
         json!({
             "posts": rate.posts.name(),
             "callers": rate.callers,
             "engine": rate.engine,
             "substitute": rate.substitute,
-            "rate_millions_per_s": rate.median,
-            "rate_p25": rate.p25,
-            "rate_p75": rate.p75,
-            "post_ns_median": rate.post.map(|post| post.median_ns),
-            "post_ns_p99": rate.post.map(|post| post.p99_ns),
-            "posts_timed": rate.post.map_or(0, |post| post.timed),
+            "rate_millions_per_s": told(rate.median),
+            "rate_p25": told(rate.p25),
+            "rate_p75": told(rate.p75),
+            "post_ns_median": post.map(|post| post.median_ns),
+            "post_ns_p99": post.map(|post| post.p99_ns),
+            "posts_timed": post.map_or(0, |post| post.timed),
+            "full": rate.is_full,
             "right": rate.is_right,
         })
     };
@@ -96,6 +100,7 @@ mod tests {
             p25: 1.5,
             p75: 3.5,
             post,
+            is_full: false,
             is_right: true,
         };
         let post = PostCost { median_ns: 41.0, p99_ns: 407.0, timed: 1234 };
@@ -139,7 +144,7 @@ mod tests {
         let told = json!({
             "posts": "same_envelopes", "callers": 3, "engine": "split:engine=list", "substitute": null, "rate_millions_per_s": 2.5,
             "rate_p25": 1.5, "rate_p75": 3.5, "post_ns_median": 41.0, "post_ns_p99": 407.0, "posts_timed": 1234,
-            "right": true,
+            "full": false, "right": true,
         });
         assert_eq!(*timed, told);
         assert_eq!((&none["post_ns_p99"], &none["posts_timed"]), (&serde_json::Value::Null, &0.into()));

@@ -1,5 +1,6 @@
 //! What several application threads get done, and what one still pays where another matches: tables and JSON.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use matchpoint_bench::callers::{CallerRates, Sharing};
@@ -28,20 +29,30 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
         let row = |name: &String| {
             let cells = rates.rates.iter().filter(|rate| rate.sharing == sharing && rate.engine == *name);
             let substitute = cells.clone().find_map(|rate| rate.substitute.as_deref());
-            let text = cells
-                .map(|rate| format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)));
+            let text = cells.map(|rate| match rate.is_full {
+                true => FULL.to_owned(),
+                false => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
+            });
             [in_place(name, substitute)].into_iter().chain(text).collect()
         };
         let rows: Vec<Vec<String>> = rates.options.engines.iter().map(row).collect();
         page.wide_table(&header, &rows);
     }
+    tell_full(&mut page, rates.rates.iter().filter(|rate| rate.is_full).map(|rate| &*rate.engine));
     let here = format!(
         "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
         rates.processors, rates.options.burst
     );
-    page.gap();
     page.item("Here", &here);
     page.into_text()
+}
+
+/// Says which engines' tables were full, behind what tables of figures there are.
+pub(super) fn tell_full<'a>(page: &mut Page, engines: impl Iterator<Item = &'a str>) {
+    page.gap();
+    for engine in engines.collect::<BTreeSet<_>>() {
+        page.item("Full", &format!("{engine}: its table. Nothing is told of its figures there."));
+    }
 }
 
 /// Writes all of it as JSON.
@@ -50,14 +61,16 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
 /// Those of `out`.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
+        let told = |figure: f64| (!rate.is_full).then_some(figure);
         json!({
             "sharing": rate.sharing.name(),
             "callers": rate.callers,
             "engine": rate.engine,
             "substitute": rate.substitute,
-            "rate_millions_per_s": rate.median,
-            "rate_p25": rate.p25,
-            "rate_p75": rate.p75,
+            "rate_millions_per_s": told(rate.median),
+            "rate_p25": told(rate.p25),
+            "rate_p75": told(rate.p75),
+            "full": rate.is_full,
             "right": rate.is_right,
         })
     };
@@ -113,7 +126,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
 }
 
 /// What stands in the place of figures of an engine whose table of fixed size was full.
-const FULL: &str = "full";
+pub(super) const FULL: &str = "full";
 
 fn each(costs: &Costs) -> [&Cost; 4] {
     [&costs.post, &costs.post_offloaded, &costs.arrive, &costs.completion_offloaded]
