@@ -20,7 +20,7 @@ fn the_first_search_of_a_kind_does_not_index_all_that_waits() {
             assert_eq!(engine.probe(&selector), None);
             let examined =
                 engine.attempts().unexpected - std::mem::replace(&mut before, engine.attempts().unexpected);
-            let grown = statistic(engine, "index bytes") - bytes;
+            let grown = statistic(engine, "index_bytes") - bytes;
             bytes += grown;
             (examined, grown)
         };
@@ -40,7 +40,7 @@ fn the_first_search_of_a_kind_does_not_index_all_that_waits() {
         assert!(in_all < 16 * n, "{selector:?}: {in_all} examined of {n}");
         let (examined, grown) = probe(&mut *engine);
         assert!(examined < 4 && grown == 0.0, "{selector:?}: {examined} examined, {grown} bytes more");
-        assert_eq!(statistic(&*engine, "hashes to be indexed"), 0.0);
+        assert_eq!(statistic(&*engine, "hashes_to_index"), 0.0);
     }
 }
 
@@ -63,7 +63,7 @@ fn where_few_still_wait_the_table_is_passed_eight_times_at_most() {
         assert_eq!(engine.probe(&nowhere), None);
         let examined = engine.attempts().unexpected - before;
         assert!(examined <= n + 24, "{examined} examined of {n}");
-        let are_kept = statistic(&*engine, "hashes to be indexed") > 0.0;
+        let are_kept = statistic(&*engine, "hashes_to_index") > 0.0;
         passes += u32::from(examined > n / 16 && !are_kept);
     }
     assert!((1..=8).contains(&passes), "{passes} searches looked at more than a sixteenth, and kept nothing");
@@ -108,7 +108,7 @@ fn who_looks_far_finds_what_the_list_does() {
                 ] {
                     play_both(&mut engines, event, seed);
                 }
-                most_ahead = f64::max(most_ahead, statistic(&*engines[0], "hashes to be indexed"));
+                most_ahead = f64::max(most_ahead, statistic(&*engines[0], "hashes_to_index"));
             }
             // Nearly all go, so that what was kept is mostly of the dead.
             if round == 3 {

@@ -131,6 +131,11 @@ impl Classes {
         self.is_shared(number).then(|| self.guards.get(head.id as u32))
     }
 
+    /// How many receives there are in shared classes.
+    pub(super) fn guards(&self) -> usize {
+        self.guards.len()
+    }
+
     /// What a receive of that name may be called in shared classes.
     pub(super) fn guards_called(&self, id: u64) -> impl Iterator<Item = u64> {
         // A vacant guard has a name, too; no entry is called by its place.

@@ -7,7 +7,8 @@
 //! begin; one of eight is slower where every call leaves nothing open and no two entries are equal: the last of eight takes 14 ns as
 //! in any list, and 9 in the table. So there are four places; 16 where equal entries are usual, for in the tables two such take four
 //! times as long as here, eight twice, and only from a hundred on little more; and 32 while receives leave something open, which
-//! takes twice as long there, or are cancelled, for which the tables have to know names.
+//! takes twice as long there, or are cancelled, for which the tables have to know names; and 32 at first: who has but a few hundred
+//! receives in all never gets back what it costs to begin tables.
 //!
 //! Whether places for equal entries are worth it is reckoned in entries that a search here examines: a key that gets its second
 //! entry in the tables gains as much as 64 of them cost, and each that is examined beyond the first of a search spends one.
@@ -60,15 +61,15 @@ pub(super) struct Front {
 }
 
 impl Front {
-    /// With so many places.
+    /// With so many places, as if one of the receives before had left something open.
     pub(super) fn of(most: u32) -> Self {
         let (posted, waiting) = (Short::default(), Short::default());
         Front {
             posted,
             waiting,
             most,
-            places: most.min(USUAL),
-            wild: 0,
+            places: most,
+            wild: WILD_FOR,
             is_alike: false,
             gained: ENOUGH - GAIN,
             backoff: if most == 0 { Backoff::once() } else { Backoff::default() },

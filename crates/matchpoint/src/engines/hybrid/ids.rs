@@ -41,6 +41,8 @@ pub(super) struct Ids {
     /// Nothing, without memory: all that was there before remains to be searched, until a search finds memory.
     notes: Option<Notes>,
     unused: usize,
+    /// How many of these there are when it is reckoned next whether names are wanted.
+    due: usize,
     kind: Kind,
     /// How far the entries that were there before have been noted: a table, `0` for that of those that leave nothing open,
     /// and how far it was gone through.
@@ -59,10 +61,12 @@ fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<
     }
 }
 
-/// Places of so many tables, each of which who seeks a name may have to look at.
+/// Places of so many tables, each of which who seeks a name may have to look at, and those that tell how receives in shared classes
+/// are called.
 fn places(tables: usize, main: &Table, classes: &Classes) -> usize {
+    let guards = if tables > 1 { classes.guards() } else { 0 };
     let tables = (0..tables).filter_map(|number| table_at(number, main, classes));
-    tables.map(|(_, table)| table.all_places()).sum()
+    tables.map(|(_, table)| table.all_places()).sum::<usize>() + guards
 }
 
 /// Places at which an entry of a kind may be.
@@ -82,7 +86,7 @@ pub(super) fn look(id: u64, kind: Kind, main: &Table, classes: &Classes, hashing
 
 /// The same at the places behind what was reached of the first so many tables.
 fn look_behind(
-    (first, mut from): (usize, Reached),
+    (first, from): (usize, Reached),
     tables: usize,
     id: u64,
     kind: Kind,
@@ -90,19 +94,20 @@ fn look_behind(
     classes: &Classes,
     hashing: &Hashing,
 ) -> Option<Named> {
-    for number in first..tables {
-        let (class, table) = table_at(number, main, classes)?;
-        let called = |id: u64| table.called(id, kind, from, hashing);
-        let entry = match classes.is_shared(class) {
-            true => classes.guards_called(id).find_map(called),
-            false => called(id),
-        };
-        if let Some((Head { seq, .. }, entry)) = entry {
-            return Some(Named { class, entry, seq });
-        }
-        from = Reached::NOTHING;
-    }
-    None
+    let called = |id: u64, is_shared: bool| {
+        (first..tables).find_map(|number| {
+            let (class, table) = table_at(number, main, classes)?;
+            if table.counts == 0 || classes.is_shared(class) != is_shared {
+                return None;
+            }
+            let from = if number == first { from } else { Reached::NOTHING };
+            let (Head { seq, .. }, entry) = table.called(id, kind, from, hashing)?;
+            Some(Named { class, entry, seq })
+        })
+    };
+    // All guards are looked at once, whatever the number of classes that they belong to.
+    let guarded = || classes.guards_called(id).find_map(|guard| called(guard, true));
+    called(id, false).or_else(|| if tables > 1 { guarded() } else { None })
 }
 
 impl Ids {
@@ -113,6 +118,7 @@ impl Ids {
             table: Table::sparse_until(0),
             notes: Self::notes(kind, main, classes),
             unused: 0,
+            due: UNUSED,
             kind,
             until: (0, Reached::NOTHING),
             tables,
@@ -203,9 +209,12 @@ impl Ids {
 
     /// Whether it is worth keeping up: begun anew, it has to go through all places that there are. These are counted now and
     /// then, for classes may be many.
-    pub(super) fn is_wanted(&self, main: &Table, classes: &Classes) -> bool {
-        let places = || places(tables(self.kind, classes), main, classes);
-        self.unused < UNUSED || !self.unused.is_power_of_two() || self.unused < 4 * places()
+    pub(super) fn is_wanted(&mut self, main: &Table, classes: &Classes) -> bool {
+        if self.unused < self.due {
+            return true;
+        }
+        self.due = 2 * self.unused;
+        self.unused < 4 * places(tables(self.kind, classes), main, classes)
     }
 
     /// Where the entry of that name is.
@@ -216,7 +225,7 @@ impl Ids {
         classes: &Classes,
         hashing: &Hashing,
     ) -> Option<Named> {
-        self.unused = 0;
+        (self.unused, self.due) = (0, UNUSED);
         if let Some(at) = self.table.find(&key(id), hashing.spot(&key(id)), &mut 0) {
             let Head { seq, id: value, .. } = self.table.head(at);
             return Some(Named { class: (value >> 33) as u32, entry: Ref(value & ((1 << 33) - 1)), seq });

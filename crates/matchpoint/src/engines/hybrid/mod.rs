@@ -12,8 +12,8 @@
 //!  ids      entries by name, begun by the first cancels
 //! ```
 //!
-//! * **Short queues are lists** (`short.rs`, `front.rs`, `listed.rs`): of four entries; of 16 where equal ones are usual; of 32 while receives
-//!   leave something open or are cancelled. All that is queued is either there or in the tables.
+//! * **Short queues are lists** (`short.rs`, `front.rs`, `listed.rs`): of four entries; of 16 where equal ones are usual; of 32 at first, and
+//!   while receives leave something open or are cancelled. All that is queued is either there or in the tables.
 //! * **One table for both queues** (`table.rs`). A receive and a message of one key match, so a key has entries in one
 //!   queue at most: the lookup that finds nothing to take has found the place to wait. Mostly the first entry of a key
 //!   lies in its slot, 32 bytes, and a call touches one cache line.
@@ -506,12 +506,12 @@ impl<E: Effort> Engine for Hybrid<E> {
     fn statistics(&self) -> Vec<(&'static str, f64)> {
         vec![
             ("buckets", self.table.slots.len() as f64),
-            ("wildcard classes", self.classes.used() as f64),
-            ("indexes of unexpected messages", self.indexes.len() as f64),
-            ("index bytes", self.indexes.bytes() as f64),
-            ("unexpected messages copied", self.indexes.copied() as f64),
-            ("hashes to be indexed", self.indexes.ahead() as f64),
-            ("log of arrivals bytes", self.log.bytes() as f64),
+            ("wildcard_classes", self.classes.used() as f64),
+            ("unexpected_indexes", self.indexes.len() as f64),
+            ("index_bytes", self.indexes.bytes() as f64),
+            ("unexpected_copied", self.indexes.copied() as f64),
+            ("hashes_to_index", self.indexes.ahead() as f64),
+            ("log_bytes", self.log.bytes() as f64),
         ]
     }
 }

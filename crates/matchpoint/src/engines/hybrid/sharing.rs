@@ -5,8 +5,8 @@
 //!
 //! What they ignore together only grows, bit by bit, so that there are as many such classes at a time as it took to
 //! find it out, and later one. Where masks have nothing in common, many receives would lie under one key: those beyond
-//! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and no arrival looks
-//! at more classes than there are masks.
+//! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and an arrival looks
+//! at two classes for each mask, at most.
 
 use super::backoff::Backoff;
 use super::class::Openness;
@@ -56,7 +56,7 @@ pub(super) struct Sharing {
     covers: [u64; 2],
     /// Some of them met a crowd.
     is_crowded: bool,
-    /// Of times that nothing is queued, when it is not found out anew nevertheless.
+    /// Of times that none of these receives is posted any more, when it is not found out anew nevertheless.
     backoff: Backoff,
     recent: [u64; 2],
     steady: u32,
@@ -115,7 +115,7 @@ impl Sharing {
         self.is_crowded = true;
     }
 
-    /// Nothing is queued: where what the masks ignore together left too little, it is found out anew, for they may be others now; but
+    /// No receive that leaves something open is posted: where what the masks ignore together left too little, it is found out anew, for they may be others now; but
     /// less and less often, for they may be the same.
     #[inline]
     pub(super) fn settle(&mut self) {

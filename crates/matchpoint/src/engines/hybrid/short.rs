@@ -289,6 +289,21 @@ mod tests {
         assert!(push(&mut short, 1, 1) && !push(&mut short, 2, 1));
     }
 
+    /// Who always has one or two never has gaps closed.
+    #[test]
+    fn one_that_is_left_alone_is_at_the_first_place() {
+        let mut short = Short::<u64>::default();
+        assert!(push(&mut short, 0, 8));
+        for entry in 1..20 {
+            assert!(push(&mut short, entry, 8));
+            short.take(0);
+            assert_eq!((short.only(), alive(&short)), (Some(&entry), vec![entry]));
+        }
+        (20..22).for_each(|entry| assert!(push(&mut short, entry, 8)));
+        short.take(0);
+        assert_eq!((short.only(), alive(&short)), (None, vec![20, 21]));
+    }
+
     #[test]
     fn all_places_can_be_taken() {
         let mut short = Short::<u64>::default();
