@@ -552,7 +552,7 @@ uint64_t mp_hashes(const struct mp_envelope *envelope);
  * `error_size` bytes, the last of them always zero, the text cut short where it is longer; `error` may be NULL.
  * MP_UNKNOWN_NAME: the name is not understood or cannot be had; a program that has it from its user says so, or goes on
  * with NULL. MP_INVALID: `engine` is NULL. MP_PANICKED: the engine has a bug. It may abort the process if no memory is
- * left, as may `mp_engine_create_counting` and `mp_engine_statistics`, and no other function.
+ * left, as may `mp_engine_create_counting` and `mp_engine_statistics`, and no other function of an engine for one thread.
  *
  * What the caller sees to:
  * `name` is NULL or a C string, `engine` NULL or room for a pointer, `error` NULL or room for `error_size` bytes.

@@ -54,7 +54,9 @@ fn instead(path: &Path, error: &io::Error) -> String {
     let folder = folder.display();
     match error.kind() {
         _ if path.is_dir() => "name a file in it, or another".to_owned(),
-        io::ErrorKind::NotFound => format!("make the folder {folder} (mkdir -p), or name another file"),
+        io::ErrorKind::NotFound if !path.parent().is_some_and(Path::is_dir) => {
+            format!("make the folder {folder} (mkdir -p), or name another file")
+        }
         io::ErrorKind::NotADirectory => format!("{folder} is no folder: name another file"),
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             format!("you may not write to {folder}: name a file elsewhere")

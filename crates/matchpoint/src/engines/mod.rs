@@ -188,7 +188,11 @@ fn build(name: &str, counting: bool) -> Built {
     let (bare, arguments) = name.split_once(':').unwrap_or((name, ""));
     let Some(spec) = known().find(|spec| spec.name == bare) else {
         let names: Vec<_> = known().map(|spec| spec.name).collect();
-        let one = if bare.contains(',') { "name one engine at a time; " } else { "" };
+        let one = if bare.contains(',') {
+            "name one engine at a time, and behind `engine=` nothing but that; "
+        } else {
+            ""
+        };
         return Err(NameError::new(
             format!("there is no engine `{bare}`"),
             format!("{one}there are {}; `matchpoint engines` says what each is", names.join(", ")),

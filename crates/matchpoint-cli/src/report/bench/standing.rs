@@ -90,10 +90,27 @@ fn loss(rows: &[&[Cell]], engine: usize) -> String {
     match (done, level) {
         (0, _) => "no figures".to_owned(),
         (_, 0) => format!("nowhere: it is the best on {which}"),
-        (done, level) if done == level => format!("nowhere: it is level with the best on {which}"),
-        _ => format!("nowhere: it is the best, or level with it, on {which}"),
+        (done, level) if done == level => {
+            format!("nowhere: it is level with the best on {which}{}", apart(rows, engine))
+        }
+        _ => format!("nowhere: it is the best, or level with it, on {which}{}", apart(rows, engine)),
     }
 }
+
+/// How far the medians of an engine that is level with the best are from it, where that is far.
+fn apart(rows: &[&[Cell]], engine: usize) -> String {
+    let ratio = |row: &&[Cell]| Some(figures(row.get(engine)?)?.ns_median / best(row)?.ns_median);
+    match rows.iter().filter_map(ratio).fold(0.0, f64::max) {
+        ratio if ratio > FAR => format!(
+            ", though by the medians it takes up to {} times as long: an idle machine would tell",
+            digits(ratio)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// Times the best's median, from where on being level with it says more of the machine than of the engine.
+const FAR: f64 = 1.25;
 
 #[cfg(test)]
 mod tests {

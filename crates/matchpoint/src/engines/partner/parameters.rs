@@ -224,8 +224,7 @@ fn profiled(
     wanted: Wanted,
     hash: Hash,
 ) -> Result<Plan, NameError> {
-    let unreadable =
-        |error| NameError::new(format!("engine `partner`: {error}"), "no engine can be made of it");
+    let unreadable = |error| NameError::new("engine `partner` has no profile", format!("{error}"));
     let profile = Profile::read(file, wanted).map_err(unreadable)?;
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
         return Err(NameError::new(

@@ -229,7 +229,7 @@ impl Reader {
             _ if lines == 0 => Err(format!("is empty; a profile begins with `{VERSION}`")),
             _ if self.profile.processes == 0 => lacks("has no `processes P`".to_owned()),
             Wanted::Rank(rank) if self.profile.known.is_empty() => {
-                lacks(format!("has no `process {rank}`: was it made from another run?"))
+                lacks(format!("has no `process {rank}` (was it made from another run?)"))
             }
             _ if self.profile.known.is_empty() => lacks("has no `process R`".to_owned()),
             _ => Ok(self.profile),
