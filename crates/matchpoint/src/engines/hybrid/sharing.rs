@@ -115,8 +115,8 @@ impl Sharing {
         self.is_crowded = true;
     }
 
-    /// No receive that leaves something open is posted: where what the masks ignore together left too little, it is found out anew, for they may be others now; but
-    /// less and less often, for they may be the same.
+    /// No receive that leaves something open is posted: where what the masks ignore together left too little, it is found out
+    /// anew, for they may be others now; but less and less often, for they may be the same.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.is_crowded && !self.backoff.leave() {
