@@ -51,10 +51,11 @@ impl Failure {
 /// What to do where a file cannot be written.
 fn instead(path: &Path, error: &io::Error) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let is_there = folder.is_dir();
     let folder = folder.display();
     match error.kind() {
         _ if path.is_dir() => "name a file in it, or another".to_owned(),
-        io::ErrorKind::NotFound if !path.parent().is_some_and(Path::is_dir) => {
+        io::ErrorKind::NotFound if !is_there => {
             format!("make the folder {folder} (mkdir -p), or name another file")
         }
         io::ErrorKind::NotADirectory => format!("{folder} is no folder: name another file"),

@@ -358,7 +358,6 @@ fn masks_without_anything_in_common_are_taken_in_order() {
 /// others have in common is found out anew.
 #[test]
 fn masks_that_come_later_share_what_those_before_did_not() {
-    let classes = |engine: &dyn Engine| statistic(engine, "wildcard_classes");
     let mut engine = engines::create("hybrid").unwrap();
     let mut round = |masks: u64, tag: fn(u64) -> u64, ignore: fn(u64) -> u64| {
         let n = 12 * masks;

@@ -150,7 +150,7 @@ mod tests {
             ("threads", 2.0, 2.0, "threads 2"),
             ("posted_partners", 1.5, 12_345.0, "partners of posted receives 1.50 (at most 12,345)"),
             // Of an engine that nobody has written yet.
-            ("log_bytes", 2048.0, 2048.0, "log 2.00 KiB"),
+            ("log of arrivals bytes", 2048.0, 2048.0, "log of arrivals 2.00 KiB"),
             ("tree_walk_ns", 1.5, 1.5, "tree walk 1.50 ns"),
             ("columns", 3.0, 4.0, "columns 3 (at most 4)"),
         ] {

@@ -64,6 +64,7 @@ fn table_at<'a>(number: usize, main: &'a Table, classes: &'a Classes) -> Option<
 /// Places of so many tables, each of which who seeks a name may have to look at, and those that tell how receives in shared classes
 /// are called.
 fn places(tables: usize, main: &Table, classes: &Classes) -> usize {
+    // Receives alone have more than one table.
     let guards = if tables > 1 { classes.guards() } else { 0 };
     let tables = (0..tables).filter_map(|number| table_at(number, main, classes));
     tables.map(|(_, table)| table.all_places()).sum::<usize>() + guards
@@ -105,9 +106,9 @@ fn look_behind(
             Some(Named { class, entry, seq })
         })
     };
-    // All guards are looked at once, whatever the number of classes that they belong to.
-    let guarded = || classes.guards_called(id).find_map(|guard| called(guard, true));
-    called(id, false).or_else(|| if tables > 1 { guarded() } else { None })
+    // All guards, which only receives have, are looked at once, whatever the number of classes that they belong to.
+    let guards = (kind == Kind::Posted).then(|| classes.guards_called(id));
+    called(id, false).or_else(|| guards?.find_map(|guard| called(guard, true)))
 }
 
 impl Ids {
@@ -293,6 +294,17 @@ mod tests {
         let ids = receives.as_mut().expect("names were begun");
         assert_eq!(ids.search(DEPTH, table, classes, hashing), None);
         assert!(ids.get(DEPTH, table, classes, hashing).is_some(), "it has its name");
+    }
+
+    /// Whoever counts calls at another place than where it is asked may pass over any number.
+    #[test]
+    fn names_that_are_not_wanted_end_whatever_number_was_passed_over() {
+        let (main, classes) = (Table::default(), Classes::default());
+        let mut ids = Ids::of(Kind::Posted, &main, &classes);
+        ids.unused = UNUSED - 1;
+        assert!(ids.is_wanted(&main, &classes));
+        ids.unused += 2;
+        assert!(!ids.is_wanted(&main, &classes));
     }
 
     /// They lie in the table of what leaves nothing open, in that of a class, and outside of all slots.

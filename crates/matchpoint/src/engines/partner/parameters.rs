@@ -224,8 +224,8 @@ fn profiled(
     wanted: Wanted,
     hash: Hash,
 ) -> Result<Plan, NameError> {
-    let unreadable = |error| NameError::new("engine `partner` has no profile", format!("{error}"));
-    let profile = Profile::read(file, wanted).map_err(unreadable)?;
+    let profile = Profile::read(file, wanted)
+        .map_err(|error| NameError::new("engine `partner` cannot use its profile", error.to_string()))?;
     if let Some(processes) = processes.filter(|&processes| processes != profile.processes) {
         return Err(NameError::new(
             format!(
