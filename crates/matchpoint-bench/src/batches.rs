@@ -8,8 +8,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, OnceLock};
 use std::time::{Duration, Instant};
 
 use matchpoint::concurrent::{self, Concurrent};
@@ -17,6 +17,7 @@ use matchpoint::engines::NameError;
 use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag};
 
 use crate::cold::clock_ns;
+use crate::offload::Full;
 use crate::statistics::{median, percentile};
 
 /// What is posted while a batch is under way.
@@ -101,9 +102,9 @@ pub struct BatchRate {
     pub p75: f64,
     /// What a post cost that began while a batch was under way; `None` if there was none.
     pub post: Option<PostCost>,
-    /// A call was refused, for the engine's table of fixed size was full: figures tell nothing then.
-    pub is_full: bool,
-    /// Every call was answered rightly, and nothing was left, unless the table was full.
+    /// The engine's table of fixed size was full: when, in words. It goes no further then, and its figures tell nothing.
+    pub full: Option<Full>,
+    /// Every call until then was answered rightly; and nothing was left, if it was not full.
     pub is_right: bool,
 }
 
@@ -144,8 +145,11 @@ pub fn batches(
                 for turn in 0..engines.len() {
                     let at = (turn + repetition) % engines.len();
                     let (engine, samples) = &mut engines[at];
-                    let played = traffic.play(&**engine);
-                    samples.is_full |= played.is_full;
+                    if samples.full.is_some() {
+                        continue;
+                    }
+                    let mut played = traffic.play(&**engine);
+                    samples.full = played.full.take();
                     samples.is_wrong |= !played.is_right;
                     // The first warms up.
                     if repetition > 0 {
@@ -169,7 +173,7 @@ struct Samples {
     medians_ns: Vec<f64>,
     p99s_ns: Vec<f64>,
     timed: usize,
-    is_full: bool,
+    full: Option<Full>,
     is_wrong: bool,
 }
 
@@ -200,8 +204,8 @@ impl Samples {
         });
         let median = median(&mut self.rates);
         let (p25, p75) = (percentile(&self.rates, 0.25), percentile(&self.rates, 0.75));
-        let (is_full, is_right) = (self.is_full, self.is_full || !self.is_wrong);
-        BatchRate { posts, callers, engine, substitute, median, p25, p75, post, is_full, is_right }
+        let (full, is_right) = (self.full, !self.is_wrong);
+        BatchRate { posts, callers, engine, substitute, median, p25, p75, post, full, is_right }
     }
 }
 
@@ -220,7 +224,7 @@ struct Played {
     elapsed: Duration,
     /// Of posts that began while a batch was under way, the clock included.
     post_ns: Vec<u32>,
-    is_full: bool,
+    full: Option<Full>,
     is_right: bool,
 }
 
@@ -230,7 +234,6 @@ struct Seen {
     post_ns: Vec<u32>,
     /// Late receives and their messages that this thread was told of.
     late_matched: usize,
-    is_full: bool,
     is_wrong: bool,
 }
 
@@ -243,6 +246,8 @@ struct Stages {
     batch: Line,
     /// Of each caller: batches whose receives it has posted, those apart that are late.
     posted: Vec<Line>,
+    /// The batch at which a call was refused, for the engine's table was full: nobody goes on, or judges what comes of that.
+    full: OnceLock<usize>,
 }
 
 /// A counter that has its cache line to itself.
@@ -289,11 +294,15 @@ const NAP: Duration = Duration::from_micros(50);
 impl Traffic {
     fn play(self, engine: &dyn Concurrent) -> Played {
         let line = || Line(AtomicUsize::new(0));
-        let stages = Stages { batch: line(), posted: (0..self.callers).map(|_| line()).collect() };
+        let stages = Stages {
+            batch: line(),
+            posted: (0..self.callers).map(|_| line()).collect(),
+            full: OnceLock::new(),
+        };
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let has_processor = self.callers < processors;
         let start = Barrier::new(self.callers + 1);
-        let (mut is_full, mut is_right) = (false, true);
+        let mut is_right = true;
         let (mut post_ns, mut late_matched) = (Vec::new(), 0);
         let elapsed = std::thread::scope(|scope| {
             let (stages, start) = (&stages, &start);
@@ -313,12 +322,10 @@ impl Traffic {
             all.extend(threads.into_iter().map(|thread| thread.join().ok()));
             let elapsed = started.elapsed();
             for seen in all {
-                let Some(seen) = seen else {
+                let Some(seen) = seen.filter(|seen| !seen.is_wrong) else {
                     is_right = false;
                     continue;
                 };
-                is_full |= seen.is_full;
-                is_right &= !seen.is_wrong;
                 post_ns.extend(seen.post_ns);
                 late_matched += seen.late_matched;
             }
@@ -327,8 +334,10 @@ impl Traffic {
         // Of a late receive and its message the one was told of the other that came second, and only that.
         let late = (0..self.batch).filter(|&number| self.is_late(number)).count() * self.batches;
         let is_empty = engine.posted_len() == 0 && engine.unexpected_len() == 0;
-        is_right &= late_matched == late && is_empty;
-        Played { messages: self.batch * self.batches, elapsed, post_ns, is_full, is_right }
+        let full =
+            stages.full.into_inner().map(|batch| Full(format!("in batch {} of {}", batch + 1, self.batches)));
+        is_right &= full.is_some() || late_matched == late && is_empty;
+        Played { messages: self.batch * self.batches, elapsed, post_ns, full, is_right }
     }
 
     /// Posts of a caller that can be timed.
@@ -376,7 +385,12 @@ impl Traffic {
             stages.batch.0.store(2 * batch + 1, Ordering::Release);
             let taken = engine.arrive_batch(&messages, &mut outcomes);
             stages.batch.0.store(2 * batch + 2, Ordering::Release);
-            seen.is_full |= taken == Err(Refused::Full);
+            if taken == Err(Refused::Full) {
+                _ = stages.full.set(batch);
+            }
+            if stages.full.get().is_some() {
+                break;
+            }
             seen.is_wrong |= taken.is_err() || outcomes.len() != self.batch;
             for (number, outcome) in outcomes.iter().enumerate() {
                 match outcome {
@@ -406,28 +420,30 @@ impl Traffic {
             // The one before is under way.
             stages.batch.wait_for((2 * batch).saturating_sub(1), has_processor);
             for number in own().filter(|&number| !self.is_late(number)) {
-                seen.is_wrong |= self.post(engine, stages, (batch, number), seen) != Some(None);
+                let Some(answer) = self.post(engine, stages, (batch, number), seen) else { return };
+                seen.is_wrong |= answer != Ok(None);
             }
             stages.posted[caller].0.store(batch + 1, Ordering::Release);
             for number in own().filter(|&number| self.is_late(number)) {
                 stages.batch.wait_for(2 * batch + 1, has_processor);
-                match self.post(engine, stages, (batch, number), seen) {
-                    Some(None) => {}
-                    Some(Some(message)) if message == MsgId(self.id(batch, number)) => seen.late_matched += 1,
+                let Some(answer) = self.post(engine, stages, (batch, number), seen) else { return };
+                match answer {
+                    Ok(None) => {}
+                    Ok(Some(message)) if message == MsgId(self.id(batch, number)) => seen.late_matched += 1,
                     _ => seen.is_wrong = true,
                 }
             }
         }
     }
 
-    /// Posts the receive of a message; its answer, `None` if it was refused.
+    /// Posts the receive of a message; its answer, `None` if the table is full.
     fn post(
         self,
         engine: &dyn Concurrent,
         stages: &Stages,
         (batch, number): (usize, usize),
         seen: &mut Seen,
-    ) -> Option<Option<MsgId>> {
+    ) -> Option<Result<Option<MsgId>, Refused>> {
         let selector = Selector::exactly(&self.envelope(batch, number));
         let receive = Receive::new(RecvId(self.id(batch, number)), selector);
         let is_beside = stages.batch.0.load(Ordering::Relaxed) % 2 == 1;
@@ -437,7 +453,9 @@ impl Traffic {
         if is_beside && seen.post_ns.len() < TIMED {
             seen.post_ns.push(u32::try_from(took.as_nanos()).unwrap_or(u32::MAX));
         }
-        seen.is_full |= answer == Err(Refused::Full);
-        answer.ok()
+        if answer == Err(Refused::Full) {
+            _ = stages.full.set(batch);
+        }
+        stages.full.get().is_none().then_some(answer)
     }
 }

@@ -12,6 +12,7 @@ use matchpoint::{
     ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
 
+use crate::offload::Full;
 use crate::statistics::{median, percentile};
 
 /// What callers share.
@@ -91,9 +92,9 @@ pub struct CallerRate {
     pub p25: f64,
     /// A quarter of the repetitions were faster.
     pub p75: f64,
-    /// A call was refused, for the engine's table of fixed size was full: rates tell nothing then.
-    pub is_full: bool,
-    /// Every call was answered rightly, unless the table was full.
+    /// The engine's table of fixed size was full: when, in words. It goes no further then, and its rates tell nothing.
+    pub full: Option<Full>,
+    /// Every call until then was answered rightly.
     pub is_right: bool,
 }
 
@@ -111,7 +112,7 @@ pub fn callers(
         for (done, &callers) in options.callers.iter().enumerate() {
             let mut engines = Vec::new();
             for name in &options.engines {
-                engines.push((concurrent::create(name)?, Vec::new(), Answers::Right));
+                engines.push((concurrent::create(name)?, Vec::new(), Answers::default()));
             }
             for (engine, _, _) in &engines {
                 prepare(&**engine, sharing);
@@ -123,8 +124,10 @@ pub fn callers(
                 for turn in 0..engines.len() {
                     let at = (turn + repetition) % engines.len();
                     let (engine, samples, answers) = &mut engines[at];
-                    let (rate, answered) = repeat(&**engine, sharing, callers, options);
-                    *answers = answered.max(*answers);
+                    if answers.full.is_some() {
+                        continue;
+                    }
+                    let rate = repeat(&**engine, sharing, callers, options, answers);
                     // The first warms up.
                     if repetition > 0 {
                         samples.push(rate);
@@ -135,10 +138,19 @@ pub fn callers(
                 let median = median(&mut samples);
                 let (p25, p75) = (percentile(&samples, 0.25), percentile(&samples, 0.75));
                 let (engine, substitute) = (name.clone(), engine.substitute());
-                let (is_full, is_right) = (answers == Answers::Full, answers != Answers::Wrong);
-                let rate =
-                    CallerRate { sharing, callers, engine, substitute, median, p25, p75, is_full, is_right };
-                rates.push(rate);
+                let Answers { full, is_wrong } = answers;
+                let is_right = !is_wrong;
+                rates.push(CallerRate {
+                    sharing,
+                    callers,
+                    engine,
+                    substitute,
+                    median,
+                    p25,
+                    p75,
+                    full,
+                    is_right,
+                });
             }
         }
     }
@@ -154,12 +166,11 @@ fn prepare(engine: &dyn Concurrent, sharing: Sharing) {
     }
 }
 
-/// How calls were answered. Once the table was full, no answer tells anything.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Answers {
-    Right,
-    Wrong,
-    Full,
+/// How calls were answered, until one was refused for want of a place.
+#[derive(Default)]
+struct Answers {
+    full: Option<Full>,
+    is_wrong: bool,
 }
 
 /// Million messages per second.
@@ -168,9 +179,9 @@ fn repeat(
     sharing: Sharing,
     callers: usize,
     options: &CallerOptions,
-) -> (f64, Answers) {
+    answers: &mut Answers,
+) -> f64 {
     let (ready, go) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let mut answers = Answers::Right;
     let elapsed = std::thread::scope(|scope| {
         let (ready, go) = (&ready, &go);
         let threads: Vec<_> = (0..callers)
@@ -191,36 +202,40 @@ fn repeat(
         go.store(true, Ordering::Release);
         for thread in threads {
             // A caller that panicked has answered wrongly.
-            answers = thread.join().unwrap_or(Answers::Wrong).max(answers);
+            let Answers { full, is_wrong } = thread.join().unwrap_or(Answers { full: None, is_wrong: true });
+            answers.full = answers.full.take().or(full);
+            answers.is_wrong |= is_wrong;
         }
         started.elapsed()
     });
     let messages = callers * options.bursts * options.burst;
-    (messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3), answers)
+    messages as f64 / (elapsed.as_nanos().max(1) as f64 / 1e3)
 }
 
-/// What one caller does.
+/// What one caller does, until the table is full.
 fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &CallerOptions) -> Answers {
     let context = ContextId(if sharing == Sharing::Nothing { caller as u32 } else { 0 });
     let source = Rank(caller as u64);
     let id = |number: usize| ((caller as u64) << 32) | number as u64;
-    let mut answers = Answers::Right;
-    let mut note = |is_full: bool, is_right: bool| match is_full {
-        true => answers = Answers::Full,
-        false if !is_right => answers = Answers::Wrong.max(answers),
-        false => {}
-    };
+    let mut is_wrong = false;
+    let full = |number: usize, what: &str| Some(Full(format!("after {number} {what} of a burst")));
     for _ in 0..options.bursts {
         for number in 0..options.burst {
             let selector = Selector::new(context, Wild::Is(source), Wild::Is(Tag(number as u64)));
             let posted = engine.post(Receive::new(RecvId(id(number)), selector));
-            note(posted == Err(Refused::Full), posted == Ok(None));
+            if posted == Err(Refused::Full) {
+                return Answers { full: full(number, "receives"), is_wrong };
+            }
+            is_wrong |= posted != Ok(None);
         }
         for number in 0..options.burst {
             let envelope = Envelope::new(context, source, Tag(number as u64));
             let arrived = engine.arrive(Message::new(MsgId(id(number)), envelope));
-            note(arrived == Err(Refused::Full), arrived == Ok(Some(RecvId(id(number)))));
+            if arrived == Err(Refused::Full) {
+                return Answers { full: full(number, "messages"), is_wrong };
+            }
+            is_wrong |= arrived != Ok(Some(RecvId(id(number))));
         }
     }
-    answers
+    Answers { full: None, is_wrong }
 }

@@ -46,6 +46,8 @@ enum Way {
     Short,
     /// A post panics.
     Panics,
+    /// The table is full from the fourth batch on, for receives or for messages; before that messages swap receives, or not.
+    Fills { receives: bool, swaps: bool },
 }
 
 /// A lock around a list, but for that.
@@ -66,6 +68,9 @@ impl Concurrent for Bent {
                 self.inside.post(receive).map(|_| Some(MsgId(u64::MAX)))
             }
             Way::Panics => panic!("as the test wants it"),
+            Way::Fills { receives: true, .. } if receive.id.0 as usize / self.traffic.batch >= 3 => {
+                Err(Refused::Full)
+            }
             _ => self.inside.post(receive),
         };
         self.posts.fetch_add(1, Ordering::Relaxed);
@@ -82,9 +87,12 @@ impl Concurrent for Bent {
                 thread::yield_now();
             }
         }
+        if matches!(self.way, Way::Fills { receives: false, .. } if batch >= 3) {
+            return Err(Refused::Full);
+        }
         let answer = self.inside.arrive_batch(messages, out);
         match self.way {
-            Way::Swaps => out.swap(0, 1),
+            Way::Swaps | Way::Fills { swaps: true, .. } => out.swap(0, 1),
             Way::Short => drop(out.pop()),
             Way::Loses(number) => assert!(self.inside.retract(messages[number].id)),
             Way::Leaves if batch == 0 => {
@@ -180,5 +188,19 @@ fn wrong_answers_are_noticed_and_keep_nobody_waiting() {
     }
     for way in [Way::Loses(0), Way::FindsAnother(0)] {
         assert!(!played(Posts::SomeLate, way).is_right, "{way:?}");
+    }
+}
+
+/// Nobody waits for what was refused, or takes what comes of it for wrong; what was wrong before stays so.
+#[test]
+fn a_full_table_ends_it_and_hides_nothing_wrong() {
+    for posts in Posts::ALL {
+        for (receives, swaps) in [(true, false), (false, false), (true, true), (false, true)] {
+            // Of those that swap none is late.
+            let swaps = swaps && posts != Posts::SomeLate;
+            let played = played(posts, Way::Fills { receives, swaps });
+            assert_eq!(played.full, Some(Full("in batch 4 of 5".to_owned())), "{posts:?}");
+            assert_eq!(played.is_right, !swaps, "{posts:?}, receives {receives}");
+        }
     }
 }

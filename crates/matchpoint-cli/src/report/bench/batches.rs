@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use matchpoint_bench::batches::{BatchRate, BatchRates, Posts};
+use matchpoint_bench::offload::Full;
 use serde_json::json;
 
 use super::json::SCHEMA;
@@ -18,7 +19,7 @@ pub fn terminal(rates: &BatchRates, width: usize) -> String {
         let rows = rates.rates.iter().filter(|rate| rate.posts == posts).map(row);
         page.wide_table(&HEADER, &rows.collect::<Vec<_>>());
     }
-    tell_full(&mut page, rates.rates.iter().filter(|rate| rate.is_full).map(|rate| &*rate.engine));
+    tell_full(&mut page, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
     let here = format!(
         "{} processors. One more thread hands in batches of {} messages, for receives that callers posted; again. Million messages \
          per second (p25–p75); posts that begin while a batch is under way.",
@@ -32,7 +33,7 @@ const HEADER: [&str; 6] = ["engine", "callers", "million/s", "ns a post", "p99",
 
 fn row(rate: &BatchRate) -> Vec<String> {
     let name = in_place(&rate.engine, rate.substitute.as_deref());
-    if rate.is_full {
+    if rate.full.is_some() {
         return [name, rate.callers.to_string(), FULL.to_owned()]
             .into_iter()
             .chain([const { String::new() }; 3])
@@ -52,8 +53,8 @@ fn row(rate: &BatchRate) -> Vec<String> {
 /// Those of `out`.
 pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &BatchRate| {
-        let told = |figure: f64| (!rate.is_full).then_some(figure);
-        let post = rate.post.filter(|_| !rate.is_full);
+        let told = |figure: f64| rate.full.is_none().then_some(figure);
+        let post = rate.post.filter(|_| rate.full.is_none());
         json!({
             "posts": rate.posts.name(),
             "callers": rate.callers,
@@ -65,7 +66,7 @@ pub fn json(rates: &BatchRates, load: Option<f64>, out: &mut dyn Write) -> io::R
             "post_ns_median": post.map(|post| post.median_ns),
             "post_ns_p99": post.map(|post| post.p99_ns),
             "posts_timed": post.map_or(0, |post| post.timed),
-            "full": rate.is_full,
+            "full": rate.full.as_ref().map(|Full(when)| when),
             "right": rate.is_right,
         })
     };
@@ -100,7 +101,7 @@ mod tests {
             p25: 1.5,
             p75: 3.5,
             post,
-            is_full: false,
+            full: None,
             is_right: true,
         };
         let post = PostCost { median_ns: 41.0, p99_ns: 407.0, timed: 1234 };
@@ -144,7 +145,7 @@ mod tests {
         let told = json!({
             "posts": "same_envelopes", "callers": 3, "engine": "split:engine=list", "substitute": null, "rate_millions_per_s": 2.5,
             "rate_p25": 1.5, "rate_p75": 3.5, "post_ns_median": 41.0, "post_ns_p99": 407.0, "posts_timed": 1234,
-            "full": false, "right": true,
+            "full": null, "right": true,
         });
         assert_eq!(*timed, told);
         assert_eq!((&none["post_ns_p99"], &none["posts_timed"]), (&serde_json::Value::Null, &0.into()));

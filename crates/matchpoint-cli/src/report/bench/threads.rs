@@ -29,16 +29,16 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
         let row = |name: &String| {
             let cells = rates.rates.iter().filter(|rate| rate.sharing == sharing && rate.engine == *name);
             let substitute = cells.clone().find_map(|rate| rate.substitute.as_deref());
-            let text = cells.map(|rate| match rate.is_full {
-                true => FULL.to_owned(),
-                false => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
+            let text = cells.map(|rate| match rate.full {
+                Some(_) => FULL.to_owned(),
+                None => format!("{} ({}–{})", digits(rate.median), digits(rate.p25), digits(rate.p75)),
             });
             [in_place(name, substitute)].into_iter().chain(text).collect()
         };
         let rows: Vec<Vec<String>> = rates.options.engines.iter().map(row).collect();
         page.wide_table(&header, &rows);
     }
-    tell_full(&mut page, rates.rates.iter().filter(|rate| rate.is_full).map(|rate| &*rate.engine));
+    tell_full(&mut page, rates.rates.iter().map(|rate| (&*rate.engine, rate.full.as_ref())));
     let here = format!(
         "{} processors. Each caller posts {} receives of a source of its own, then their messages arrive; again.",
         rates.processors, rates.options.burst
@@ -47,11 +47,14 @@ pub fn callers(rates: &CallerRates, width: usize) -> String {
     page.into_text()
 }
 
-/// Says which engines' tables were full, behind what tables of figures there are.
-pub(super) fn tell_full<'a>(page: &mut Page, engines: impl Iterator<Item = &'a str>) {
+/// Says of each engine whose table was full when it was first.
+pub(super) fn tell_full<'a>(page: &mut Page, rates: impl Iterator<Item = (&'a str, Option<&'a Full>)>) {
     page.gap();
-    for engine in engines.collect::<BTreeSet<_>>() {
-        page.item("Full", &format!("{engine}: its table. Nothing is told of its figures there."));
+    let mut told = BTreeSet::new();
+    for (engine, full) in rates {
+        if let Some(Full(when)) = full.filter(|_| told.insert(engine)) {
+            page.item("Full", &format!("{engine}: {}", tables::full(when)));
+        }
     }
 }
 
@@ -61,7 +64,7 @@ pub(super) fn tell_full<'a>(page: &mut Page, engines: impl Iterator<Item = &'a s
 /// Those of `out`.
 pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write) -> io::Result<()> {
     let each = |rate: &matchpoint_bench::callers::CallerRate| {
-        let told = |figure: f64| (!rate.is_full).then_some(figure);
+        let told = |figure: f64| rate.full.is_none().then_some(figure);
         json!({
             "sharing": rate.sharing.name(),
             "callers": rate.callers,
@@ -70,7 +73,7 @@ pub fn callers_json(rates: &CallerRates, load: Option<f64>, out: &mut dyn Write)
             "rate_millions_per_s": told(rate.median),
             "rate_p25": told(rate.p25),
             "rate_p75": told(rate.p75),
-            "full": rate.is_full,
+            "full": rate.full.as_ref().map(|Full(when)| when),
             "right": rate.is_right,
         })
     };
@@ -115,12 +118,7 @@ pub fn offload(options: &OffloadOptions, costs: &[OffloadCost], width: usize) ->
         options.depth,
         options.budget_bytes >> 10
     );
-    page.gap();
-    for cost in costs {
-        if let Err(Full(when)) = &cost.costs {
-            page.item("Full", &format!("{}: {}", cost.engine, tables::full(when)));
-        }
-    }
+    tell_full(&mut page, costs.iter().map(|cost| (&*cost.engine, cost.costs.as_ref().err())));
     page.item("Here", &how);
     page.into_text()
 }
