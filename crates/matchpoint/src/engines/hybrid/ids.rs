@@ -95,20 +95,25 @@ fn look_behind(
     classes: &Classes,
     hashing: &Hashing,
 ) -> Option<Named> {
-    let called = |id: u64, is_shared: bool| {
-        (first..tables).find_map(|number| {
+    let behind = |is_shared: bool| {
+        (first..tables).filter_map(move |number| {
             let (class, table) = table_at(number, main, classes)?;
-            if table.counts == 0 || classes.is_shared(class) != is_shared {
-                return None;
-            }
+            let is_one = table.counts > 0 && classes.is_shared(class) == is_shared;
+            is_one.then_some((number, class, table))
+        })
+    };
+    let called = |id: u64, is_shared: bool| {
+        behind(is_shared).find_map(|(number, class, table)| {
             let from = if number == first { from } else { Reached::NOTHING };
             let (Head { seq, .. }, entry) = table.called(id, kind, from, hashing)?;
             Some(Named { class, entry, seq })
         })
     };
-    // All guards, which only receives have, are looked at once, whatever the number of classes that they belong to.
-    let guards = (kind == Kind::Posted).then(|| classes.guards_called(id));
-    called(id, false).or_else(|| guards?.find_map(|guard| called(guard, true)))
+    called(id, false).or_else(|| {
+        // All guards are looked at, once, whatever the number of classes that they belong to: not where none of these is left.
+        behind(true).next()?;
+        classes.guards_called(id).find_map(|guard| called(guard, true))
+    })
 }
 
 impl Ids {
