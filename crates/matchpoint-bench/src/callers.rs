@@ -218,7 +218,7 @@ fn call(engine: &dyn Concurrent, sharing: Sharing, caller: usize, options: &Call
     let source = Rank(caller as u64);
     let id = |number: usize| ((caller as u64) << 32) | number as u64;
     let mut is_wrong = false;
-    let full = |number: usize, what: &str| Some(Full(format!("after {number} {what} of a burst")));
+    let full = |number: usize, what: &str| Some(Full(format!("after {number} {what} of a caller's burst")));
     for _ in 0..options.bursts {
         for number in 0..options.burst {
             let selector = Selector::new(context, Wild::Is(source), Wild::Is(Tag(number as u64)));
