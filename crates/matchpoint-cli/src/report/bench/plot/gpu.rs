@@ -8,6 +8,7 @@ use matchpoint_gpu::measure::{Mix, Posted, Run};
 use super::Form;
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
+use super::table::table;
 use crate::format::digits;
 use crate::report::bench::gpu::{OnCard, described, of_passes, relaxations};
 use crate::report::html::escape::escape;
@@ -227,38 +228,18 @@ fn page(on_card: &OnCard<'_>, svg: &str) -> String {
     });
     let relaxed = relaxations(measured);
     let relaxed = if relaxed.len() > 1 {
-        format!("<h2>Relaxations (Table II)</h2>\n<div class=\"scroll\">{}</div>\n", table(&relaxed))
+        format!("<h2>Relaxations (Table II)</h2>\n{}\n", table(&relaxed))
     } else {
         String::new()
     };
     let body = format!(
         "<h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
          one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{missing}{svg}\n\
-         {relaxed}<h2>All of it</h2>\n<div class=\"scroll\">{}</div>",
+         {relaxed}<h2>All of it</h2>\n{}",
         escape(&described(card)),
         table(&all(on_card)),
     );
     document("graphics cards", &body)
-}
-
-/// The first row is the heading.
-fn table(rows: &[Vec<String>]) -> String {
-    let cells = |row: &[String], of: fn(usize, &str) -> String| -> String {
-        row.iter().enumerate().map(|(at, cell)| of(at, &escape(cell))).collect()
-    };
-    let Some((header, rows)) = rows.split_first() else { return String::new() };
-    let header = cells(header, |_, cell| format!("<th scope=\"col\">{cell}</th>"));
-    let rows: String = rows
-        .iter()
-        .map(|row| {
-            let cells = cells(row, |at, cell| match at {
-                0 => format!("<th scope=\"row\">{cell}</th>"),
-                _ => format!("<td>{cell}</td>"),
-            });
-            format!("<tr>{cells}</tr>")
-        })
-        .collect();
-    format!("<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>")
 }
 
 fn all(on_card: &OnCard<'_>) -> Vec<Vec<String>> {

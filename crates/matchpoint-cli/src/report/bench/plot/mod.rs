@@ -12,6 +12,7 @@ mod names;
 mod page;
 mod place;
 pub mod rate;
+mod table;
 
 use std::path::Path;
 

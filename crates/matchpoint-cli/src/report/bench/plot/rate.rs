@@ -8,6 +8,7 @@ use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use super::document::document;
 use super::key::Key;
 use super::lines::{Chart, Line, add, grid};
+use super::table::table;
 use super::{Form, busy};
 use crate::format::{digits, in_place};
 use crate::report::bench::rate::{charts, label, notes, without};
@@ -112,18 +113,19 @@ fn page(rates: &Rates, load: Option<f64>) -> String {
     }
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        let header: Vec<String> = notes::paid_header(rates).into_iter().map(str::to_owned).collect();
+        let heading: Vec<String> = notes::paid_header(rates).into_iter().map(str::to_owned).collect();
         let legend = escape(notes::PAID_LEGEND);
         let _ = writeln!(
             body,
             "<h2>{}</h2>\n{}<p class=\"note\">{legend}</p>",
             notes::PAID,
-            table(&header, &paid)
+            table(&[vec![heading], paid].concat())
         );
     }
-    let header = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
-    let rows: Vec<Vec<String>> = rates.rates.iter().map(row).collect();
-    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table(&header.map(str::to_owned), &rows));
+    let heading = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    rows.extend(rates.rates.iter().map(row));
+    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table(&rows));
     let counted = notes::counted(rates);
     if !counted.is_empty() {
         let _ = write!(body, "<h2>{}</h2>\n<ul>", notes::COUNTED);
@@ -133,19 +135,6 @@ fn page(rates: &Rates, load: Option<f64>) -> String {
         body += "</ul>";
     }
     document("message rate", &body)
-}
-
-fn table(header: &[String], rows: &[Vec<String>]) -> String {
-    let header: String =
-        header.iter().map(|name| format!("<th scope=\"col\">{}</th>", escape(name))).collect();
-    let row = |row: &Vec<String>| {
-        let cells: String = row[1..].iter().map(|cell| format!("<td>{}</td>", escape(cell))).collect();
-        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>", escape(&row[0]))
-    };
-    let rows: String = rows.iter().map(row).collect();
-    format!(
-        "<div class=\"scroll\"><table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
 }
 
 fn row(rate: &Rate) -> Vec<String> {
