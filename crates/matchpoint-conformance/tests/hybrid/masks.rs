@@ -370,7 +370,50 @@ fn masks_that_come_later_share_what_those_before_did_not() {
         used
     };
     let apart = round(16, |_| 0, |mask| 0xF << (4 * mask));
-    assert!((16.0..=32.0).contains(&apart), "{apart} classes: a mask has two at most");
+    assert!(
+        (16.0..=32.0).contains(&apart),
+        "{apart} classes: a mask has two at most where all name the source"
+    );
     let shared = [1, 2].map(|_| round(16, |id| id << 32, |mask| 1 + mask));
     assert!(shared[1] <= 3.0, "{shared:?} classes, where the upper half of the tag is in common");
+}
+
+/// A steady time of two masks does not have others find out anew what they ignore together, as long as receives lie where they shared.
+#[test]
+fn classes_stay_few_where_steady_times_come_between() {
+    let mut engine = engines::create("hybrid:seed=3,short=0").unwrap();
+    let bit = |mask: u64, tag: u64| Wild::Masked(TagMask { value: Tag(tag), ignore: 1 << mask });
+    let mut choices = Choices::Seed(1);
+    let mut ids = 0..;
+    let mut stays = |engine: &mut dyn Engine, mask, tag| {
+        assert_eq!(post(engine, ids.next().unwrap(), from(0), bit(mask, tag << 16)), None);
+    };
+    (0..2).for_each(|mask| stays(&mut *engine, mask, mask));
+    let mut most = Vec::new();
+    for round in 1..12 {
+        let mut masks: Vec<u64> = (0..16).collect();
+        (1..16).rev().for_each(|at| masks.swap(at, choices.below(at as u64 + 1) as usize));
+        masks.into_iter().for_each(|mask| stays(&mut *engine, mask, 16 * round + mask));
+        for id in 0..2200 {
+            assert_eq!(post(&mut *engine, 1 << 32 | id, from(0), bit(id % 2, 7 << 40)), None);
+            assert_eq!(arrive(&mut *engine, id, 0, 7 << 40), Some(RecvId(1 << 32 | id)));
+        }
+        most.push(classes(&*engine));
+    }
+    assert!(most.iter().all(|&classes| classes <= 32.0), "{most:?} classes of 16 masks");
+}
+
+/// Places of receives under masks that were taken have links in the place of names: nobody is called so.
+#[test]
+fn a_receive_is_found_by_its_name_behind_places_that_are_free() {
+    let mut engine = engines::create("hybrid:short=0").unwrap();
+    let under = |mask: u64, tag: u64| Wild::Masked(TagMask { value: Tag(tag << 8), ignore: 1 << mask });
+    (0..2).for_each(|id| assert_eq!(post(&mut *engine, id, from(0), under(id, id)), None));
+    let name = |k: u64| if k == 30 { 5 } else { 1000 + k };
+    (0..40).for_each(|k| assert_eq!(post(&mut *engine, name(k), from(0), under(k % 3, 100 + k)), None));
+    for k in [7, 4] {
+        assert_eq!(arrive(&mut *engine, k, 0, (100 + k) << 8), Some(RecvId(name(k))));
+    }
+    assert!(engine.cancel(RecvId(5)));
+    assert!(!engine.cancel(RecvId(5)));
 }

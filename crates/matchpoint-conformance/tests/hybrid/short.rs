@@ -174,11 +174,15 @@ fn the_first_few_hundred_receives_begin_no_tables() {
     assert!(statistic(&*engine, "buckets") > 0.0);
 }
 
-/// After an entry was taken back a list has as many places as `short=` says, and no more.
+/// After an entry was taken back a list has as many places as `short=` says, and no more, even where 256 receives left nothing open.
 #[test]
 fn a_list_has_the_places_that_it_may_have() {
     for (places, waiting) in (1..=32).flat_map(|places| [(places, Receives), (places, Messages)]) {
         let mut engine = engines::create_counting(&format!("hybrid:seed=3,short={places}")).unwrap();
+        for id in 0..256 {
+            assert_eq!(post(&mut *engine, id, from(1), tagged(id)), None);
+            assert_eq!(arrive(&mut *engine, id, 1, id), Some(RecvId(id)));
+        }
         waiting.comes_and_is_taken_back(&mut *engine);
         let tags: Vec<u64> = (0..=places).collect();
         for _ in 0..3 {

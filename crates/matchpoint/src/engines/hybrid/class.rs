@@ -131,15 +131,14 @@ impl Classes {
         self.is_shared(number).then(|| self.guards.get(head.id as u32))
     }
 
-    /// How many receives there are in shared classes.
+    /// Places of guards, those of no receive too: all are read to find a name.
     pub(super) fn guards(&self) -> usize {
-        self.guards.len()
+        self.guards.places()
     }
 
     /// What a receive of that name may be called in shared classes.
     pub(super) fn guards_called(&self, id: u64) -> impl Iterator<Item = u64> {
-        // A vacant guard has a name, too; no entry is called by its place.
-        let guards = self.guards.since(0).filter(move |(_, guard)| guard.id == id);
+        let guards = self.guards.since(0).filter(move |(_, guard)| guard.id == id && guard.is_posted());
         guards.map(|(place, _)| place.into())
     }
 
@@ -212,12 +211,12 @@ impl Classes {
         seq: u64,
         hashing: &Hashing,
     ) -> Result<Option<Named>, Refused> {
-        let Classes { all, used, sharing, .. } = self;
+        let Classes { all, used, guards, sharing, .. } = self;
         let others = || {
             let is_other = |class: &Class| !class.is_shared && class.open.is_partial() && class.open != open;
             used.iter().filter(|&&number| is_other(&all[number as usize])).count()
         };
-        let Some(wide) = sharing.wide(open, others) else { return Ok(None) };
+        let Some(wide) = sharing.wide(open, others, guards.len() > 0) else { return Ok(None) };
         let class = self.number(wide, true)?;
         let rest = wide.rest(key);
         let spot = hashing.spot(&rest);

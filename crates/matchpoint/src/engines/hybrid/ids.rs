@@ -263,7 +263,7 @@ mod tests {
     use super::super::Hybrid;
     use super::*;
     use crate::engine::{Engine, Message, MsgId, Receive, RecvId};
-    use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, Wild};
+    use crate::envelope::{ContextId, Envelope, Rank, Selector, Tag, TagMask, Wild};
     use crate::scan::Kernel;
 
     const DEPTH: u64 = 2000;
@@ -310,6 +310,36 @@ mod tests {
         assert!(ids.is_wanted(&main, &classes));
         ids.unused += 2;
         assert!(!ids.is_wanted(&main, &classes));
+        // Whoever asks begins the count anew.
+        assert_eq!(ids.get(1, &main, &classes, &Hashing::of_seed(1)), None);
+        ids.unused = UNUSED;
+        assert!(!ids.is_wanted(&main, &classes));
+    }
+
+    /// Places that a burst under masks has left are read by who seeks a receive, and so they are reckoned.
+    #[test]
+    fn places_of_masks_are_reckoned_and_stay_so_when_these_are_taken() {
+        let mut engine = Hybrid::<()>::new(Hashing::of_seed(1), 0, Kernel::fastest());
+        let tag = |id: u64| Tag(id << 8);
+        for id in 0..DEPTH {
+            let masked = Wild::Masked(TagMask { value: tag(id), ignore: 1 << (id % 3) });
+            let selector = Selector::new(ContextId(0), Wild::Is(Rank(0)), masked);
+            assert_eq!(engine.post(Receive::new(RecvId(id), selector)), Ok(None));
+        }
+        let guards = |engine: &Hybrid<()>| {
+            let Hybrid { table, classes, .. } = engine;
+            let tables = (0..=classes.len()).filter_map(|number| table_at(number, table, classes));
+            let in_tables: usize = tables.map(|(_, table)| table.all_places()).sum();
+            assert_eq!(places_of(Kind::Waiting, table, classes), table.all_places());
+            places_of(Kind::Posted, table, classes) - in_tables
+        };
+        let before = guards(&engine);
+        assert!(before as u64 >= DEPTH - 2, "{before}");
+        for id in 0..DEPTH - 1 {
+            let envelope = Envelope::new(ContextId(0), Rank(0), tag(id));
+            assert_eq!(engine.arrive(Message::new(MsgId(id), envelope)), Ok(Some(RecvId(id))));
+        }
+        assert_eq!(guards(&engine), before);
     }
 
     /// They lie in the table of what leaves nothing open, in that of a class, and outside of all slots.

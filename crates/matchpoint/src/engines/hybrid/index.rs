@@ -243,7 +243,7 @@ impl Indexes {
         let Indexes { all, sharing, .. } = self;
         let is_other =
             |index: &&Index| !index.is_shared && index.kept.open.is_partial() && index.kept.open != open;
-        sharing.wide(open, || all.iter().filter(is_other).count())
+        sharing.wide(open, || all.iter().filter(is_other).count(), false)
     }
 
     /// Makes an index of what another was made of. Its number.

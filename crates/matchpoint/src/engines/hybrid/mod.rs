@@ -36,7 +36,7 @@
 //!   (`grave.rs`). What remains are single calls that read all that is there as fast as memory gives it: a search by a
 //!   wildcard whose index is far behind (`ahead.rs`), once, or eight times where few of those that came still wait, or the kind
 //!   has no index; and the first nine cancels in a row, which look through what has not been noted
-//!   yet (64 MB are read for a million).
+//!   yet (64 MB are read for a million, and 24 more where these are under masks that share).
 //!
 //! Hashing is keyed by numbers drawn once per process, so that no peer can make keys collide (`seed=N` fixes them). As
 //! published indexes go it is nearest to the four tables of the optimistic paper (§III), which index receives by the
@@ -49,8 +49,9 @@
 //! key is in the class of its own mask. Eight classes have an index in any case, at most 64 as long as 64 messages wait for
 //! each and all of them take less than 4 MiB, or 640 bytes a message if that is more. Where more take turns, those that have none
 //! compare keys of the copy, up to sixteen at once. Cancel, retract and readdress are O(1) once all entries are noted by
-//! name, and O(slots) for nine of them before that, or where they are so rare that this costs less (`looks.rs`); a message readdressed out of the order of arrival steps past those that are
-//! younger than it under its new name, and, under what an index keeps of that, past the older unless it comes before or
+//! name, and O(slots and receives under masks that share) for nine of them before that, or where they are so rare that this
+//! costs less (`looks.rs`); a message readdressed out of the order of arrival steps past those that are younger than it
+//! under its new name, and, under what an index keeps of that, past the older unless it comes before or
 //! behind all. Close, hints and failures visit all slots, unless nothing is queued in that context (`contexts.rs`): then they
 //! are O(1). Tables that they find nearly empty become smaller.
 //! Memory: 32 bytes for a slot (an eighth of them in use while there are few, at most 5/8 when there are many), 64 for a

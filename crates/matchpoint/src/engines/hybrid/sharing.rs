@@ -6,7 +6,7 @@
 //! What they ignore together only grows, bit by bit, so that there are as many such classes at a time as it took to
 //! find it out, and later one. Where masks have nothing in common, many receives would lie under one key: those beyond
 //! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and an arrival looks
-//! at two classes for each mask, at most.
+//! at two classes for each mask, at most, and two more if it is in use with and without a source.
 
 use super::backoff::Backoff;
 use super::class::Openness;
@@ -33,6 +33,11 @@ impl Guard {
     #[inline]
     pub(super) fn admits(&self, tag: u64) -> bool {
         (self.tag ^ tag) & !self.ignore == 0
+    }
+
+    /// Whether it is that of a receive: these ignore something.
+    pub(super) fn is_posted(&self) -> bool {
+        self.ignore != 0
     }
 }
 
@@ -63,15 +68,24 @@ pub(super) struct Sharing {
 }
 
 impl Sharing {
-    /// The class that a receive is to share, while `others()` masks have a class or an index of their own.
+    /// The class that a receive is to share, while `others()` masks have a class or an index of their own. `is_kept`: some lie in
+    /// classes that were shared before. Without, what masks ignore together is found out anew when they begin to share again.
     #[inline]
-    pub(super) fn wide(&mut self, open: Openness, others: impl FnOnce() -> usize) -> Option<Openness> {
+    pub(super) fn wide(
+        &mut self,
+        open: Openness,
+        others: impl FnOnce() -> usize,
+        is_kept: bool,
+    ) -> Option<Openness> {
         if !open.is_partial() {
             return None;
         }
         if !self.is_on {
             if others() < ALONE {
                 return None;
+            }
+            if !is_kept {
+                *self = Sharing::default();
             }
             self.is_on = true;
         }
@@ -105,7 +119,7 @@ impl Sharing {
             self.steady = 0;
         }
         if self.steady >= STEADY {
-            *self = Sharing::default();
+            (self.is_on, self.steady) = (false, 0);
         }
     }
 
