@@ -17,7 +17,7 @@ use matchpoint::engines::NameError;
 use matchpoint::{ContextId, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag};
 
 use crate::cold::clock_ns;
-use crate::offload::Full;
+use crate::full::Full;
 use crate::statistics::{median, percentile};
 
 /// What is posted while a batch is under way.

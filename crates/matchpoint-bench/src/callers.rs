@@ -12,7 +12,7 @@ use matchpoint::{
     ContextId, Envelope, Hints, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag, Wild,
 };
 
-use crate::offload::Full;
+use crate::full::Full;
 use crate::statistics::{median, percentile};
 
 /// What callers share.

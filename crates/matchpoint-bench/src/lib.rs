@@ -5,6 +5,7 @@
 
 pub mod batches;
 pub mod callers;
+pub mod full;
 pub mod instructions;
 pub mod latency;
 pub mod measure;

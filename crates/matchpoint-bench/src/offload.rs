@@ -14,6 +14,7 @@ use matchpoint::{
     ContextId, Engine, Envelope, Message, MsgId, Rank, Receive, RecvId, Refused, Selector, Tag,
 };
 
+use crate::full::Full;
 use crate::statistics::{median, percentile};
 
 /// What to measure.
@@ -56,11 +57,6 @@ pub struct Costs {
     /// A completion polled instead.
     pub completion_offloaded: Cost,
 }
-
-/// The engine's table of fixed size was full: when, in words. A refusal costs less than the work that was refused, so nothing is
-/// said of what calls cost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Full(pub String);
 
 /// What a run found of one engine.
 #[derive(Clone, Debug)]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use matchpoint::engines::REGISTRY;
+use matchpoint_bench::full::Full;
 use matchpoint_bench::latency::{Ended, LatencyOptions, latency};
-use matchpoint_bench::offload::{Full, OffloadOptions, offload};
+use matchpoint_bench::offload::{OffloadOptions, offload};
 use matchpoint_bench::workloads::{Job, parse};
 use matchpoint_bench::{Options, Outcome, Results, run};
 

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use matchpoint_bench::batches::{BatchRate, BatchRates, Posts};
-use matchpoint_bench::offload::Full;
+use matchpoint_bench::full::Full;
 use serde_json::json;
 
 use super::json::SCHEMA;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use matchpoint_bench::callers::{CallerRates, Sharing};
-use matchpoint_bench::offload::{Cost, Costs, Full, OffloadCost, OffloadOptions};
+use matchpoint_bench::full::Full;
+use matchpoint_bench::offload::{Cost, Costs, OffloadCost, OffloadOptions};
 use serde_json::{Value, json};
 
 use super::json::SCHEMA;

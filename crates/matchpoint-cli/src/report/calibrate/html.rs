@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::charts::groups;
 use super::{Calibration, HEADER, contention, logp, rows, search, where_};
 use crate::report::html::escape::escape;
+use crate::report::html::table::table_of;
 
 const STYLE: &str = include_str!("../bench/plot/style.css");
 
@@ -26,7 +27,7 @@ pub fn render(of: &Calibration<'_>) -> String {
         escape(&of.raw.head.mpi),
         escape(&of.raw.head.started),
     );
-    page += &table(of);
+    page += &table_of(&HEADER, &rows(of.parameters));
     for sentence in
         [search(of.parameters), contention(of.parameters), logp(of.parameters)].into_iter().flatten()
     {
@@ -49,23 +50,4 @@ pub fn render(of: &Calibration<'_>) -> String {
         );
     }
     page + "</main>\n</body>\n</html>\n"
-}
-
-fn table(of: &Calibration<'_>) -> String {
-    let mut html = "<div class=\"scroll\"><table><thead><tr>".to_owned();
-    for title in HEADER {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(title));
-    }
-    html += "</tr></thead><tbody>";
-    for row in rows(of.parameters) {
-        for (index, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            html += &match index {
-                0 => format!("<tr><th scope=\"row\">{cell}</th>"),
-                _ => format!("<td>{cell}</td>"),
-            };
-        }
-        html += "</tr>";
-    }
-    html + "</tbody></table></div>\n"
 }

@@ -11,6 +11,7 @@ mod method;
 mod places;
 mod queues;
 mod ranks;
+pub(in crate::report) mod table;
 mod traffic;
 
 use super::Report;

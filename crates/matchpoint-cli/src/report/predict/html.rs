@@ -9,6 +9,7 @@ use crate::derived::ratio;
 use crate::format::seconds;
 use crate::predict::predicted::{Predicted, Row};
 use crate::report::html::escape::{escape, prose};
+use crate::report::html::table::table_of;
 
 const SHARED_STYLE: &str = include_str!("../html/style.css");
 const STYLE: &str = include_str!("style.css");
@@ -106,27 +107,6 @@ fn chart(predicted: &Predicted, rows: &[&Row]) -> String {
     html + "</tbody></table>"
 }
 
-/// A table, its rows named by their first cells.
-pub(in crate::report) fn grid(columns: &[&str], rows: &[Vec<String>]) -> String {
-    let mut html = "<div class=\"scroll\"><table class=\"grid\"><thead><tr>".to_owned();
-    for column in columns {
-        let _ = write!(html, "<th scope=\"col\">{}</th>", escape(column));
-    }
-    html.push_str("</tr></thead><tbody>");
-    for row in rows {
-        html.push_str("<tr>");
-        for (at, cell) in row.iter().enumerate() {
-            let cell = escape(cell);
-            let _ = match at {
-                0 => write!(html, "<th scope=\"row\">{cell}</th>"),
-                _ => write!(html, "<td>{cell}</td>"),
-            };
-        }
-        html.push_str("</tr>");
-    }
-    html + "</tbody></table></div>"
-}
-
 fn tables(predicted: &Predicted) -> String {
     let lines = |of: fn(&Row) -> Vec<String>| -> Vec<Vec<String>> {
         let line = |row: &Row| [table::name(predicted, row)].into_iter().chain(of(row)).collect();
@@ -135,12 +115,12 @@ fn tables(predicted: &Predicted) -> String {
     let columns = |columns: &[&'static str]| [&[predicted.row_name], columns].concat();
     let mut html = format!(
         "<section><h2>Times</h2>{}</section><section><h2>Messages</h2>{}<p class=\"about\">{}</p></section>",
-        grid(&columns(&table::TIME_COLUMNS), &lines(table::times)),
-        grid(&columns(&table::TRAFFIC_COLUMNS), &lines(table::traffic)),
+        table_of(&columns(&table::TIME_COLUMNS), &lines(table::times)),
+        table_of(&columns(&table::TRAFFIC_COLUMNS), &lines(table::traffic)),
         table::TRAFFIC
     );
     if let [row] = &predicted.rows[..] {
-        let spread = grid(&["", "least", "mean", "most"], &table::spread(row));
+        let spread = table_of(&["", "least", "mean", "most"], &table::spread(row));
         let _ = write!(html, "<section><h2>Over processes</h2>{spread}</section>");
     }
     html
@@ -158,7 +138,7 @@ fn engines(predicted: &Predicted) -> String {
             html,
             "<h3>{}</h3>{}<p class=\"about\">{}</p>",
             escape(&of.title),
-            grid(&columns, &of.rows),
+            table_of(&columns, &of.rows),
             escape(&of.meaning)
         );
     }

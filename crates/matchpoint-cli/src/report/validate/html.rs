@@ -8,7 +8,8 @@ use crate::format::seconds;
 use crate::predict::Validated;
 use crate::predict::validate::validated::{Application, Row, Step};
 use crate::report::html::escape::{escape, prose};
-use crate::report::predict::html::{PARTS, grid, page, reach, strip};
+use crate::report::html::table::table_of;
+use crate::report::predict::html::{PARTS, page, reach, strip};
 
 /// The whole file.
 pub fn render(validated: &Validated) -> String {
@@ -83,7 +84,7 @@ fn mark(row: &Row, whole: f64) -> String {
 fn errors(validated: &Validated) -> String {
     let mut html = format!(
         "<section><h2>How far models are off</h2>{}<p class=\"about\">{}</p>",
-        grid(&table::error_columns(), &table::errors(validated)),
+        table_of(&table::error_columns(), &table::errors(validated)),
         escape(table::ERRORS)
     );
     let reasons = table::reasons(validated);
@@ -103,10 +104,10 @@ fn tables(validated: &Validated) -> String {
     format!(
         "<section><h2>Measured times</h2>{}<p class=\"about\">{}</p></section><section><h2>Modelled \
          times</h2>{}</section><section><h2>How far queues were searched</h2>{}<p class=\"about\">{}</p></section>",
-        grid(&table::MEASURED_COLUMNS, &table::measured(validated, |_| true)),
+        table_of(&table::MEASURED_COLUMNS, &table::measured(validated, |_| true)),
         escape(table::TIMES),
-        grid(&table::modelled_columns(), &table::modelled(validated, |_| true)),
-        grid(&table::SEARCH_COLUMNS, &table::searches(validated)),
+        table_of(&table::modelled_columns(), &table::modelled(validated, |_| true)),
+        table_of(&table::SEARCH_COLUMNS, &table::searches(validated)),
         escape(table::SEARCHES)
     )
 }

@@ -6,7 +6,7 @@
 //! What they ignore together only grows, bit by bit, so that there are as many such classes at a time as it took to
 //! find it out, and later one. Where masks have nothing in common, many receives would lie under one key: those beyond
 //! [`CROWD`] go to the class of their own mask. So a look at a shared class compares eight at most, and an arrival looks
-//! at two classes for each mask, at most, and two more if it is in use with and without a source.
+//! at two classes for each mask, at most; four, where it is in use with a source and without.
 
 use super::backoff::Backoff;
 use super::class::Openness;

@@ -8,10 +8,10 @@ use matchpoint_gpu::measure::{Mix, Posted, Run};
 use super::Form;
 use super::document::document;
 use super::lines::{Chart, Line, add, grid};
-use super::table::table;
 use crate::format::digits;
 use crate::report::bench::gpu::{OnCard, described, of_passes, relaxations};
 use crate::report::html::escape::escape;
+use crate::report::html::table::table_of;
 
 /// Styles of lines that are dashed: what was published.
 const DASHED: usize = 9;
@@ -226,27 +226,25 @@ fn page(on_card: &OnCard<'_>, svg: &str) -> String {
     let missing = on_card.missing().map_or(String::new(), |missing| {
         format!("<p><strong>Only a part:</strong> {}.</p>\n", escape(&missing))
     });
-    let relaxed = relaxations(measured);
-    let relaxed = if relaxed.len() > 1 {
-        format!("<h2>Relaxations (Table II)</h2>\n{}\n", table(&relaxed))
-    } else {
-        String::new()
+    let relaxed = match &*relaxations(measured) {
+        [header, rows @ ..] if !rows.is_empty() => {
+            format!("<h2>Relaxations (Table II)</h2>\n{}\n", table_of(header, rows))
+        }
+        _ => String::new(),
     };
     let body = format!(
         "<h1>Matches per second on a graphics card</h1>\n<p>{}. Batches that lie in its memory, medians of several launches; \
          one multiprocessor where it does not say otherwise. Published values are of other cards.</p>\n{missing}{svg}\n\
          {relaxed}<h2>All of it</h2>\n{}",
         escape(&described(card)),
-        table(&all(on_card)),
+        table_of(&["figure", "", "million matches/s", "slowest launch", "fastest"], &all(on_card)),
     );
     document("graphics cards", &body)
 }
 
 fn all(on_card: &OnCard<'_>) -> Vec<Vec<String>> {
-    let mut rows =
-        vec![["figure", "", "million matches/s", "slowest launch", "fastest"].map(str::to_owned).to_vec()];
     let millions = |rate: f64| digits(rate / 1e6);
-    rows.extend(on_card.measured.iter().map(|(job, measured)| {
+    let measured = on_card.measured.iter().map(|(job, measured)| {
         let figures = match measured {
             Measured::Rate(rate) => [rate.median, rate.least, rate.most].map(millions),
             Measured::Fed(fed) => [
@@ -256,10 +254,10 @@ fn all(on_card: &OnCard<'_>) -> Vec<Vec<String>> {
             ],
         };
         [vec![format!("{:?}", job.figure), job.label.clone()], figures.to_vec()].concat()
-    }));
-    rows.extend(on_card.lacking.iter().map(|lacking| {
+    });
+    let lacking = on_card.lacking.iter().map(|lacking| {
         let why = [format!("missing: {}", lacking.why), String::new(), String::new()];
         [vec![format!("{:?}", lacking.job.figure), lacking.job.label.clone()], why.to_vec()].concat()
-    }));
-    rows
+    });
+    measured.chain(lacking).collect()
 }

@@ -12,7 +12,6 @@ mod names;
 mod page;
 mod place;
 pub mod rate;
-mod table;
 
 use std::path::Path;
 

@@ -8,11 +8,11 @@ use matchpoint_bench::rate::{Rate, Rates, Scenario, published};
 use super::document::document;
 use super::key::Key;
 use super::lines::{Chart, Line, add, grid};
-use super::table::table;
 use super::{Form, busy};
 use crate::format::{digits, in_place};
 use crate::report::bench::rate::{charts, label, notes, without};
 use crate::report::html::escape::escape;
+use crate::report::html::table::table_of;
 
 /// The whole file.
 pub fn render(rates: &Rates, load: Option<f64>, form: Form) -> String {
@@ -113,19 +113,17 @@ fn page(rates: &Rates, load: Option<f64>) -> String {
     }
     let paid = notes::paid(rates);
     if !paid.is_empty() {
-        let heading: Vec<String> = notes::paid_header(rates).into_iter().map(str::to_owned).collect();
         let legend = escape(notes::PAID_LEGEND);
         let _ = writeln!(
             body,
             "<h2>{}</h2>\n{}<p class=\"note\">{legend}</p>",
             notes::PAID,
-            table(&[vec![heading], paid].concat())
+            table_of(&notes::paid_header(rates), &paid)
         );
     }
-    let heading = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
-    let mut rows = vec![heading.map(str::to_owned).to_vec()];
-    rows.extend(rates.rates.iter().map(row));
-    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table(&rows));
+    let header = ["window", "--work-ns", "scenario", "engine", "million messages/s", "p25", "p75"];
+    let rows: Vec<Vec<String>> = rates.rates.iter().map(row).collect();
+    let _ = writeln!(body, "<h2>All of it</h2>\n{}", table_of(&header, &rows));
     let counted = notes::counted(rates);
     if !counted.is_empty() {
         let _ = write!(body, "<h2>{}</h2>\n<ul>", notes::COUNTED);
