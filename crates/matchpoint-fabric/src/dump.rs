@@ -11,10 +11,10 @@ use std::io::Write as _;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use matchpoint::Queue;
+use matchpoint_process::report;
 
 use crate::abi::ADDR_UNSPEC;
 use crate::matching::{Asked, Matching};
-use crate::report;
 use crate::settings::settings;
 
 /// Entries of a queue that are told one by one.
@@ -65,8 +65,8 @@ pub struct Told {
 
 /// Both queues, oldest first; `describe` knows an entry by its name.
 pub fn queues(text: &mut String, front_end: &str, matching: &Matching, describe: impl Fn(u64) -> Told) {
-    let (posted, unexpected) = (matching.tally.posted_now, matching.tally.unexpected_now);
-    let engine = &settings().engine;
+    let (posted, unexpected) = (matching.tally().posted_now, matching.tally().unexpected_now);
+    let engine = &matchpoint_process::settings().engine;
     let _ = writeln!(
         text,
         "endpoint ({front_end}, {engine}): {posted} receives posted, {unexpected} messages unexpected"
@@ -100,7 +100,8 @@ pub fn write(endpoints: &[*const dyn Tell]) {
         // SAFETY: an endpoint is taken off the queue before it goes.
         unsafe { &*endpoint }.tell(&mut text);
     }
-    let Some(path) = report::beside("queues") else { return };
+    let Some(folder) = &matchpoint_process::settings().report else { return };
+    let path = folder.join(format!("queues-{}.txt", report::process_name()));
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
         // As in the report: not worth a job.
         let _ = file.write_all(text.as_bytes());

@@ -264,7 +264,8 @@ unsafe fn match_on(
     info: &Info,
     below: OwnInfo,
 ) -> Result<(), String> {
-    let matching = || Matching::new(&settings().engine).map_err(|wrong| wrong.to_string());
+    let matching =
+        || Matching::new(&matchpoint_process::settings().engine).map_err(|wrong| wrong.to_string());
     let core = this.ops.core();
     let wanted = settings().front_end;
     if wanted != settings::FrontEnd::Layered {

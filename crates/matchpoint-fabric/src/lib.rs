@@ -8,8 +8,6 @@
 
 pub mod abi;
 mod address_vector;
-mod arrivals;
-mod clock;
 mod completion;
 mod dump;
 mod fabric;
@@ -28,7 +26,6 @@ mod report;
 mod settings;
 mod short;
 mod tagged;
-mod tally;
 
 use std::ptr;
 
@@ -40,7 +37,7 @@ pub extern "C" fn fi_prov_ini() -> *mut Provider {
     if library::find().is_none() {
         return ptr::null_mut();
     }
-    report::loaded();
+    report::write();
     dump::listen();
     provider::provider()
 }

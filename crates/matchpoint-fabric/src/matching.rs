@@ -12,11 +12,11 @@ use matchpoint::{
     ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Readdressed, Receive, RecvId,
     Refused, Selector, Tag, TagMask, Wild,
 };
+use matchpoint_process::report::State;
+use matchpoint_process::{Observer, Tally};
 
 use crate::abi::{ADDR_UNSPEC, Addr, errno};
-use crate::arrivals::Arrivals;
 use crate::short::{Item, Short};
-use crate::tally::Tally;
 
 /// All of an endpoint's tagged messages are of one context: libfabric knows no other.
 const CONTEXT: ContextId = ContextId(0);
@@ -57,15 +57,12 @@ pub struct Matching {
     base: u64,
     /// What all since the last look at it ignore, and how many there were.
     lately: (u64, u64),
-    /// Counts.
-    pub tally: Tally,
+    observer: Observer,
     /// Its table was full, and `hybrid` has taken over.
-    pub fell_back: bool,
+    fell_back: bool,
     /// Messages wait nameless whose source is known: the engine had no memory to name them. Queues are not short then, nor become
     /// so: that is asked in calls of the engine alone.
     owes_names: bool,
-    /// Where it is asked for when messages arrived.
-    arrivals: Option<Box<Arrivals>>,
 }
 
 impl Matching {
@@ -80,10 +77,9 @@ impl Matching {
             engine: engines::create(engine)?,
             base: 0,
             lately: (u64::MAX, 0),
-            tally: Tally::default(),
+            observer: Observer::new(),
             fell_back: false,
             owes_names: false,
-            arrivals: Arrivals::begin(),
         })
     }
 
@@ -93,11 +89,11 @@ impl Matching {
     /// There is no memory; or there was none, and [names are owed](Matching::owes_names).
     #[inline]
     pub fn post(&mut self, id: u64, asked: Asked, known: &impl Remember) -> Result<Option<u64>, Refused> {
-        let started = self.tally.begin();
+        let started = self.observer.begin();
         if self.is_short {
             self.lately.0 &= asked.ignore;
             if let Ok(outcome) = self.short.post(id, asked) {
-                self.posted(started, id, outcome);
+                self.observer.posted(started, id, outcome);
                 return Ok(outcome);
             }
         }
@@ -125,27 +121,11 @@ impl Matching {
             outcome => outcome,
         }?;
         let outcome = outcome.map(|message| message.0);
-        self.posted(started, id, outcome);
+        self.observer.posted(started, id, outcome);
         if is_calm {
             self.shorten(known);
         }
         Ok(outcome)
-    }
-
-    #[inline(always)]
-    fn posted(&mut self, started: u64, id: u64, message: Option<u64>) {
-        self.tally.posted(started, message.is_some());
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.posted(id, message);
-        }
-    }
-
-    #[inline(always)]
-    fn arrived(&mut self, started: u64, id: u64, receive: Option<u64>) {
-        self.tally.arrived(started, receive.is_some());
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.arrived(id, receive);
-        }
     }
 
     /// A message arrives. The receive that it takes, or `None` once it is queued.
@@ -160,10 +140,10 @@ impl Matching {
         tag: u64,
         known: &impl Remember,
     ) -> Result<Option<u64>, Refused> {
-        let started = self.tally.begin();
+        let started = self.observer.begin();
         if self.is_short {
             if let Ok(outcome) = self.short.arrive(id, addr, tag) {
-                self.arrived(started, id, outcome);
+                self.observer.arrived(started, id, outcome);
                 return Ok(outcome);
             }
             self.lengthen()?;
@@ -191,7 +171,7 @@ impl Matching {
             outcome => outcome,
         }?;
         let outcome = outcome.map(|receive| receive.0);
-        self.arrived(started, id, outcome);
+        self.observer.arrived(started, id, outcome);
         Ok(outcome)
     }
 
@@ -203,7 +183,6 @@ impl Matching {
         if self.owes_names {
             return Err(Refused::Memory);
         }
-        self.tally.probes += 1;
         let found = match self.is_short.then(|| self.short.probe(asked, take)) {
             Some(Ok(found)) => found,
             _ => {
@@ -217,33 +196,26 @@ impl Matching {
                 found.map(|message| message.0)
             }
         };
-        self.tally.unexpected_now -= u64::from(take && found.is_some());
-        if let (Some(arrivals), true, Some(message)) = (&mut self.arrivals, take, found) {
-            arrivals.posted(0, Some(message));
-        }
+        self.observer.probed(take, found);
         Ok(found)
     }
 
     /// Withdraws a receive. True: it was still posted.
     pub fn cancel(&mut self, id: u64) -> bool {
         let was_posted = if self.is_short { self.short.cancel(id) } else { self.engine.cancel(RecvId(id)) };
-        self.tally.posted_now -= u64::from(was_posted);
-        self.withdrawn(id);
+        if was_posted {
+            self.observer.cancelled(id);
+        }
         was_posted
     }
 
     /// Withdraws a message. True: it was still unexpected.
     pub fn retract(&mut self, id: u64) -> bool {
         let was_queued = if self.is_short { self.short.retract(id) } else { self.engine.retract(MsgId(id)) };
-        self.tally.unexpected_now -= u64::from(was_queued);
-        self.withdrawn(id);
-        was_queued
-    }
-
-    fn withdrawn(&mut self, id: u64) {
-        if let Some(arrivals) = &mut self.arrivals {
-            arrivals.withdrawn(id);
+        if was_queued {
+            self.observer.retracted(id);
         }
+        was_queued
     }
 
     /// The source of an unexpected message is known now: the receive that it takes, or `None` if it waits on, at its age.
@@ -267,10 +239,7 @@ impl Matching {
             },
         };
         if let Some(receive) = receive {
-            self.tally.named();
-            if let Some(arrivals) = &mut self.arrivals {
-                arrivals.named(id, receive);
-            }
+            self.observer.named(id, receive);
         }
         Ok(receive)
     }
@@ -336,9 +305,14 @@ impl Matching {
         });
     }
 
-    /// The engine, for what it has to tell.
-    pub fn engine(&self) -> &dyn Engine {
-        &*self.engine
+    /// The counts.
+    pub fn tally(&self) -> &Tally {
+        &self.observer.tally
+    }
+
+    /// The state for the report.
+    pub fn state(&self) -> State<'_> {
+        State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
     }
 
     fn message(&self, id: u64, addr: Addr, tag: u64) -> Message {
@@ -374,7 +348,7 @@ impl Matching {
         *all &= ignore;
         *posts += 1;
         let narrower = self.base & !ignore != 0;
-        let queued = self.tally.posted_now + self.tally.unexpected_now;
+        let queued = self.observer.tally.posted_now + self.observer.tally.unexpected_now;
         if narrower || *posts >= PATIENCE && *posts >= 4 * queued {
             return self.look_again(ignore, narrower, known);
         }
@@ -431,7 +405,7 @@ impl Matching {
         }
         self.short.clear();
         self.is_short = false;
-        self.tally.lengthened += 1;
+        self.observer.tally.lengthened += 1;
         Ok(())
     }
 

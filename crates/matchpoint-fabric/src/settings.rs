@@ -1,23 +1,19 @@
-//! What `matchpoint run` tells the provider, by the environment of the job.
+//! The provider's own settings, which `matchpoint run` passes as environment variables. `matchpoint_process::settings`
+//! has the others.
 
 use std::ffi::{CStr, CString};
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+use matchpoint_process::settings::variable;
 
 /// Which name we go by: `ofi_matchpoint` (a utility provider, the default) or `matchpoint` (where the MPI picks among
 /// core providers only).
 pub const NAME: &str = "MATCHPOINT_PROVIDER";
 /// The core provider that transports messages: `shm`, `tcp`, `tcp;ofi_rxm` …
 pub const CORE: &str = "MATCHPOINT_CORE";
-/// The engine, `name:key=value,…`.
-pub const ENGINE: &str = "MATCHPOINT_ENGINE";
 /// The front end: `auto`, `peer`, `layered`.
 pub const FRONT_END: &str = "MATCHPOINT_FRONT_END";
-/// The folder that each process writes its report to; none if unset.
-pub const REPORT: &str = "MATCHPOINT_REPORT";
-/// The folder that each endpoint writes to when its messages arrived; none if unset.
-pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 /// The number of the signal on which a process tells what stands in its queues; none if unset.
 pub const SIGNAL: &str = "MATCHPOINT_QUEUES_SIGNAL";
 /// The longest message that the layered front end sends as it is, in bytes; the same for all processes of a job.
@@ -46,14 +42,8 @@ pub struct Settings {
     pub name: CString,
     /// [`CORE`]; `None`: only where the application asks for `core;ofi_matchpoint` itself.
     pub core: Option<CString>,
-    /// [`ENGINE`]
-    pub engine: String,
     /// [`FRONT_END`]
     pub front_end: FrontEnd,
-    /// [`REPORT`]
-    pub report: Option<PathBuf>,
-    /// [`ARRIVALS`]
-    pub arrivals: Option<PathBuf>,
     /// [`SIGNAL`]
     pub signal: Option<i32>,
     /// [`EAGER`]
@@ -68,24 +58,20 @@ pub struct Settings {
 pub fn settings() -> &'static Settings {
     static SETTINGS: OnceLock<Settings> = OnceLock::new();
     SETTINGS.get_or_init(|| {
-        let given = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let string = |name| given(name).and_then(|value| CString::new(value).ok());
-        let bytes = |name, default| given(name).and_then(|value| value.parse().ok()).unwrap_or(default);
+        let string = |name| variable(name).and_then(|value| CString::new(value).ok());
+        let bytes = |name, default| variable(name).and_then(|value| value.parse().ok()).unwrap_or(default);
         Settings {
             name: string(NAME).unwrap_or_else(|| CStr::to_owned(c"ofi_matchpoint")),
             core: string(CORE),
-            engine: given(ENGINE).unwrap_or_else(|| "hybrid".to_owned()),
-            front_end: match given(FRONT_END).as_deref() {
+            front_end: match variable(FRONT_END).as_deref() {
                 Some("peer") => FrontEnd::Peer,
                 Some("layered") => FrontEnd::Layered,
                 _ => FrontEnd::Auto,
             },
-            report: given(REPORT).map(PathBuf::from),
-            arrivals: given(ARRIVALS).map(PathBuf::from),
-            signal: given(SIGNAL).and_then(|value| value.parse().ok()),
+            signal: variable(SIGNAL).and_then(|value| value.parse().ok()),
             eager_bytes: bytes(EAGER, 16 << 10),
             kept_bytes: bytes(KEPT, 1 << 30),
-            patience: given(PATIENCE)
+            patience: variable(PATIENCE)
                 .and_then(|value| Duration::try_from_secs_f64(value.parse().ok()?).ok())
                 .unwrap_or(Duration::from_secs(2)),
         }

@@ -11,12 +11,12 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CStr;
 
 use crate::abi::{Addr, errno};
-use crate::clock::{nanoseconds, ticks};
 use crate::layered::FrontEnd;
 use crate::layered::knock::{Answer, Knock};
 use crate::layered::operation::{Destination, INQUIRY, Kind, Operation, PRIVATE, Stage};
 use crate::layered::wire::{ALIVE, REQUEST, Request};
 use crate::settings::{parts, settings};
+use matchpoint_process::clock::{nanoseconds, ticks};
 
 /// Ticks of the processor's clock, some milliseconds, for which nothing is looked at.
 const TICKS: u64 = 1 << 24;

@@ -34,6 +34,8 @@ use std::rc::Rc;
 
 use libc::iovec;
 
+use matchpoint_process::report::Endpoint;
+
 use crate::abi::{
     ADDR_UNSPEC, Addr, CLASS_AV, CLASS_CNTR, CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp,
     MR_LOCAL, MsgTagged, Ops, OpsAtomic, OpsDomain, OpsEp, OpsMsg, OpsRma, OpsTagged, errno, flags,
@@ -74,7 +76,7 @@ pub const COMPLETIONS: usize = 1024;
 /// One endpoint of the core, above whose matching is ours.
 pub struct FrontEnd {
     ep: *mut FidEp,
-    report: report::Endpoint,
+    report: Endpoint,
     terms: Terms,
     /// What the application asked of its sends.
     sends: Terms,
@@ -162,7 +164,7 @@ impl FrontEnd {
             ep_ops.table().cancel = Some(cancel);
             Some(FrontEnd {
                 ep,
-                report: report::Endpoint::new("layered"),
+                report: Endpoint::new("layered"),
                 terms,
                 sends,
                 rx_cq: ptr::null_mut(),
@@ -273,7 +275,7 @@ impl FrontEnd {
         for _ in 0..private::REQUESTS {
             self.new_buffer(Kind::Request, wire::LONGEST)?;
         }
-        self.report.enabled(&self.matching);
+        report::enabled(&mut self.report, &self.matching);
         // SAFETY: the queue is ours; the front end takes itself off it.
         unsafe { Queue::of(self.rx_cq).add_endpoint(this) };
         Ok(())
@@ -488,7 +490,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             front.put(true);
             return rc;
         }
-        front.report.closed(&front.matching);
+        report::closed(&front.report, &front.matching);
         if !front.rx_cq.is_null() {
             Queue::of(front.rx_cq).remove_endpoint(this);
         }

@@ -130,5 +130,5 @@ fn names_are_owed_until_there_is_memory_and_nothing_overtakes() {
     assert_eq!(matching.refusal(), -(errno::ENOMEM as isize));
     assert_eq!([12, 13].map(|id| matching.post(id, asked(5), &known)), [Ok(Some(3)), Ok(Some(4))]);
     assert_eq!(matching.post(14, asked(ADDR_UNSPEC), &known), Ok(Some(2)));
-    assert_eq!((matching.tally.posted_now, matching.tally.unexpected_now), (0, 0));
+    assert_eq!((matching.tally().posted_now, matching.tally().unexpected_now), (0, 0));
 }

@@ -136,8 +136,8 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
                 "{engine}, seed {seed}, event {id}"
             );
         }
-        assert_eq!(matching.tally.posted_now, plain.posted.len() as u64);
-        assert_eq!(matching.tally.unexpected_now, plain.unexpected.len() as u64);
+        assert_eq!(matching.tally().posted_now, plain.posted.len() as u64);
+        assert_eq!(matching.tally().unexpected_now, plain.unexpected.len() as u64);
     }
     let mut left = Vec::new();
     matching.visit(Queue::Posted, |id| left.push(id));
@@ -145,7 +145,7 @@ fn play(engine: &str, seed: u64, events: u64, breadth: u64) -> Tally {
     left.clear();
     matching.visit(Queue::Unexpected, |id| left.push(id));
     assert_eq!(left, plain.unexpected.iter().map(|&(id, ..)| id).collect::<Vec<_>>());
-    matching.tally
+    *matching.tally()
 }
 
 #[test]

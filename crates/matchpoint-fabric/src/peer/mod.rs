@@ -14,6 +14,8 @@ mod unused;
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use matchpoint_process::report::Endpoint;
+
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxOwner, PeerSrxContext};
 use crate::abi::{
     CLASS_CQ, CLASS_SRX_CTX, ENABLE, Fid, FidCq, FidDomain, FidEp, Info, OPT_ENDPOINT, OPT_MIN_MULTI_RECV,
@@ -37,7 +39,7 @@ const LEAST_ROOM: usize = 64;
 /// One endpoint of the core whose receives are ours.
 pub struct FrontEnd {
     owner: Owner,
-    report: report::Endpoint,
+    report: Endpoint,
     ep: *mut FidEp,
     /// The core's object for the shared queue.
     core_srx: *mut FidEp,
@@ -104,7 +106,7 @@ impl FrontEnd {
                     claims: Claims::new(),
                     untagged: Untagged::new(LEAST_ROOM),
                 },
-                report: report::Endpoint::new("peer"),
+                report: Endpoint::new("peer"),
                 ep,
                 core_srx: ptr::null_mut(),
                 srx: srx::object(this),
@@ -198,7 +200,7 @@ impl FrontEnd {
         tagged.install();
         msg.install();
         self.receives = Some((tagged, msg));
-        self.report.enabled(&self.owner.matching);
+        report::enabled(&mut self.report, &self.owner.matching);
         if !self.owner.cq.is_null() {
             // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
             unsafe {
@@ -275,7 +277,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
                 Err(rc) => return rc,
             },
         };
-        (*this).report.closed(&(*this).owner.matching);
+        report::closed(&(*this).report, &(*this).owner.matching);
         for entry in (*this).owner.leftovers() {
             if (*entry).state == entry::State::Unexpected && (*entry).tagged {
                 (*this).owner.matching.retract(entry as u64);

@@ -1,31 +1,32 @@
-//! Time, cheaply.
+//! Clocks that cost little to read.
+#![allow(unsafe_code)]
 
 use std::time::Instant;
 
-/// Ticks of the processor's own clock, or nanoseconds where it has none that user code may read.
+/// Ticks of the processor's time-stamp counter, or nanoseconds on processors without one.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 has the instruction; it reads a counter and nothing else.
+    // SAFETY: every x86-64 processor has the instruction; it only reads a counter.
     return unsafe { std::arch::x86_64::_rdtsc() };
     #[cfg(not(target_arch = "x86_64"))]
     return nanoseconds();
 }
 
-/// A clock that the recorder of calls (`matchpoint record`) uses as well, by the same rule: what it stamps and what is
-/// stamped here can be put into one order.
+/// The clock that the recorder of calls (`matchpoint record`) uses, chosen by the same rule. Its time stamps and ours
+/// can therefore be sorted together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shared {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic = 0,
-    /// The time stamp counter, where it runs at one rate on all cores.
+    /// The time-stamp counter, where it has the same rate on all cores.
     Tsc = 1,
     /// `CNTVCT_EL0`.
     Cntvct = 2,
 }
 
 impl Shared {
-    /// The one of this machine.
+    /// The clock for this host.
     pub fn choose() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
@@ -39,7 +40,7 @@ impl Shared {
         if cfg!(target_arch = "aarch64") { Shared::Cntvct } else { Shared::Monotonic }
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(self) -> u64 {
         match self {
             Shared::Tsc => ticks(),
@@ -52,7 +53,7 @@ impl Shared {
 #[cfg(target_arch = "aarch64")]
 fn virtual_count() -> u64 {
     let count: u64;
-    // SAFETY: reads a register that user code may read.
+    // SAFETY: user code may read this register.
     unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) count) };
     count
 }
@@ -64,18 +65,18 @@ fn virtual_count() -> u64 {
 
 fn monotonic() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: room for the answer.
+    // SAFETY: `now` has room for the result.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Nanoseconds since some moment in the past.
+/// Nanoseconds since the first call.
 pub fn nanoseconds() -> u64 {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// Both clocks at one moment; the rate of the one by the other is found from two such.
+/// Both clocks, read at one moment. Two moments give the length of a tick.
 #[derive(Clone, Copy)]
 pub struct Moment {
     ticks: u64,
@@ -83,12 +84,12 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Now.
+    /// The current moment.
     pub fn now() -> Self {
         Moment { ticks: ticks(), nanoseconds: nanoseconds() }
     }
 
-    /// Nanoseconds that have passed since, and how many a tick has; at least a microsecond must have passed.
+    /// Nanoseconds since this moment, and nanoseconds per tick. Valid after at least a microsecond.
     pub fn since(self) -> (u64, f64) {
         let now = Moment::now();
         let passed = (now.nanoseconds - self.nanoseconds).max(1);

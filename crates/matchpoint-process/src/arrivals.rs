@@ -1,16 +1,14 @@
-//! When messages arrived, for `matchpoint run --record`: one file for each endpoint, in the folder that the environment
-//! names.
+//! Arrival times for `matchpoint run --record`: one file for each endpoint, in the folder that the environment names.
 //!
-//! Only here is it seen. What is written of every match is when its receive was posted, or the message asked for, and
-//! when the message arrived: the former lies within the application's call, which the recorder has, so it tells which
-//! receive it was.
+//! A recorder of MPI calls does not see arrivals. Each record holds the time of the posting call (or matched probe) and
+//! the arrival time of its message. The recorder's trace contains the same call, so the posting time identifies it.
 //!
 //! ```text
-//! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      then, for each match, as they come:
+//! "MPar"  version: u32  clock: u32 (clock::Shared)  0: u32      header, then one record per match, unordered:
 //! posted: u64 ticks     arrived: u64 ticks                      little-endian
 //! ```
 //!
-//! A receive that was withdrawn, or has nothing when the endpoint is closed, has [`NEVER`] for its message.
+//! The arrival time is [`NEVER`] for a receive that was cancelled or was still posted when the endpoint was closed.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,26 +22,26 @@ use crate::settings::settings;
 
 const MAGIC: [u8; 4] = *b"MPar";
 const VERSION: u32 = 1;
-/// No message came.
+/// The arrival time of a receive without a message.
 const NEVER: u64 = u64::MAX;
 
-/// What one endpoint writes.
+/// The file of one endpoint.
 pub struct Arrivals {
     clock: Shared,
     file: BufWriter<File>,
-    /// When what is queued was posted, by its number.
+    /// Posting times of the posted queue's entries, by id.
     posted: HashMap<u64, u64>,
-    /// Or arrived.
+    /// Arrival times of the unexpected queue's entries, by id.
     arrived: HashMap<u64, u64>,
 }
 
 impl Arrivals {
-    /// Where they are asked for. A file that cannot be written is not worth a job: whoever reads it misses it.
+    /// Creates the file if the environment requests it. A failure is not reported here: the reader finds no file.
     pub fn begin() -> Option<Box<Self>> {
         static ENDPOINTS: AtomicU32 = AtomicU32::new(0);
         let folder = settings().arrivals.as_ref()?;
         let number = ENDPOINTS.fetch_add(1, Relaxed);
-        Self::new(&folder.join(format!("arrivals-{}-{number}.bin", report::process())))
+        Self::new(&folder.join(format!("arrivals-{}-{number}.bin", report::process_name())))
     }
 
     fn new(path: &Path) -> Option<Box<Self>> {
@@ -56,7 +54,7 @@ impl Arrivals {
         Some(Box::new(Arrivals { clock, file, posted: HashMap::new(), arrived: HashMap::new() }))
     }
 
-    /// A receive was posted, or a message taken by a probe: the message that it has.
+    /// A receive was posted, or a matched probe was called. `message`: the unexpected message that it matched.
     #[cold]
     pub fn posted(&mut self, id: u64, message: Option<u64>) {
         let now = self.clock.now();
@@ -69,7 +67,7 @@ impl Arrivals {
         }
     }
 
-    /// A message has arrived: the receive that it has.
+    /// A message arrived. `receive`: the posted receive that it matched.
     #[cold]
     pub fn arrived(&mut self, id: u64, receive: Option<u64>) {
         let now = self.clock.now();
@@ -83,7 +81,7 @@ impl Arrivals {
         }
     }
 
-    /// The source of a message that waited is known: the receive that it has.
+    /// The source of an unexpected message became known, and the message matched `receive`.
     #[cold]
     pub fn named(&mut self, message: u64, receive: u64) {
         let arrived = self.arrived.remove(&message);
@@ -92,7 +90,7 @@ impl Arrivals {
         }
     }
 
-    /// What was queued is not any more, and has nothing.
+    /// An entry was removed from its queue without a match.
     #[cold]
     pub fn withdrawn(&mut self, id: u64) {
         self.arrived.remove(&id);
@@ -105,7 +103,7 @@ impl Arrivals {
         let mut both = [0; 16];
         both[..8].copy_from_slice(&posted.to_le_bytes());
         both[8..].copy_from_slice(&arrived.to_le_bytes());
-        // On a full disk the file is short, which whoever reads it tells.
+        // On a full disk the file is truncated, and its reader reports that.
         let _ = self.file.write_all(&both);
     }
 }
@@ -123,9 +121,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_match_is_written_with_both_times() {
+    fn match_record_holds_both_times() {
         let path = std::env::temp_dir().join(format!("matchpoint-arrivals-{}", std::process::id()));
-        let mut log = Arrivals::new(&path).expect("it can be written");
+        let mut log = Arrivals::new(&path).expect("the file is writable");
         log.posted(1, None);
         log.arrived(2, None);
         log.posted(3, Some(2));
@@ -137,12 +135,12 @@ mod tests {
         log.named(8, 7);
         log.posted(6, None);
         drop(log);
-        let bytes = std::fs::read(&path).expect("it was written");
-        std::fs::remove_file(&path).expect("it is ours");
+        let bytes = std::fs::read(&path).expect("the file exists");
+        std::fs::remove_file(&path).expect("the file is removable");
         let numbers: Vec<u64> =
             bytes[16..].chunks(8).map(|eight| u64::from_le_bytes(eight.try_into().unwrap())).collect();
         let [late, unexpected, early, expected, _, NEVER, wanted, nameless, _, NEVER] = numbers[..] else {
-            panic!("three matches, and two receives without: {numbers:?}")
+            panic!("five records expected: {numbers:?}")
         };
         assert_eq!(bytes[..8], *b"MPar\x01\0\0\0");
         assert!(early < unexpected && unexpected < late && late < expected && nameless < wanted);

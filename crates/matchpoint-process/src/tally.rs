@@ -1,54 +1,53 @@
-//! What an endpoint's matching did: counted always, timed now and then.
+//! Counts of matching operations. All operations are counted; a sample of them is timed.
 
 use crate::clock;
 
 /// One operation in this many is timed: reading the clock twice costs about as much as matching.
 const EVERY: u64 = 64;
 
-/// Counts of one endpoint's tagged matching.
+/// Counts of the matching of one endpoint.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Tally {
     /// Posts and arrivals.
     operations: u64,
     /// Receives posted.
     pub posts: u64,
-    /// Of them, those that took a message that had waited.
+    /// Receives posted that matched an unexpected message.
     pub posts_hit: u64,
     /// Messages arrived.
     pub arrivals: u64,
-    /// Of them, those that took a receive that had been posted.
+    /// Messages arrived that matched a posted receive.
     pub arrivals_hit: u64,
-    /// How often the short lines became too long, and the engine took over.
+    /// Moves of all entries from the short lines to the engine.
     pub lengthened: u64,
-    /// Probes, matched ones included.
+    /// Probes, including matched probes.
     pub probes: u64,
-    /// Receives posted now.
+    /// Current length of the posted queue.
     pub posted_now: u64,
-    /// Messages unexpected now.
+    /// Current length of the unexpected queue.
     pub unexpected_now: u64,
-    /// The most receives posted at any time.
+    /// Largest length of the posted queue.
     pub posted_max: u64,
-    /// The most messages unexpected at any time.
+    /// Largest length of the unexpected queue.
     pub unexpected_max: u64,
-    /// Receives posted, added up over arrivals: what two plain lists would have searched at most.
+    /// Sum over arrivals of the posted queue's length: an upper bound of the attempts of a plain list.
     pub posted_sum: u64,
-    /// Messages unexpected, added up over posts.
+    /// Sum over posts of the unexpected queue's length.
     pub unexpected_sum: u64,
-    /// Operations that were timed.
+    /// Operations timed.
     pub timed: u64,
-    /// Ticks that they took.
+    /// Ticks of the operations timed.
     pub timed_ticks: u64,
 }
 
 impl Tally {
-    /// Before an operation of the engine: the time, if this one is timed.
+    /// Call before an operation. Returns the time if this operation is timed, else 0.
     #[inline]
     pub fn begin(&mut self) -> u64 {
         self.operations += 1;
         if self.operations % EVERY == 0 { clock::ticks() } else { 0 }
     }
 
-    /// After one.
     #[inline]
     fn end(&mut self, started: u64) {
         if started != 0 {
@@ -57,7 +56,7 @@ impl Tally {
         }
     }
 
-    /// A receive was posted.
+    /// Counts a receive posted. `hit`: it matched an unexpected message.
     #[inline]
     pub fn posted(&mut self, started: u64, hit: bool) {
         self.end(started);
@@ -72,13 +71,13 @@ impl Tally {
         }
     }
 
-    /// A message that waited took a receive once its source was known.
+    /// Counts an unexpected message that matched a posted receive when its source became known.
     pub fn named(&mut self) {
         self.unexpected_now -= 1;
         self.posted_now -= 1;
     }
 
-    /// A message arrived.
+    /// Counts a message arrived. `hit`: it matched a posted receive.
     #[inline]
     pub fn arrived(&mut self, started: u64, hit: bool) {
         self.end(started);

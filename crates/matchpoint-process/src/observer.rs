@@ -1,0 +1,79 @@
+//! Measurements of one endpoint's matching: counts, sampled times and, on request, arrival times.
+
+use crate::arrivals::Arrivals;
+use crate::tally::Tally;
+
+/// Counts the operations of one endpoint and records arrival times if the environment requests them.
+pub struct Observer {
+    /// The counts.
+    pub tally: Tally,
+    arrivals: Option<Box<Arrivals>>,
+}
+
+impl Observer {
+    /// A new observer, with all counts zero.
+    #[allow(clippy::new_without_default, reason = "it creates a file if the environment requests one")]
+    pub fn new() -> Self {
+        Observer { tally: Tally::default(), arrivals: Arrivals::begin() }
+    }
+
+    /// Call before a post or an arrival; pass the result on to [`posted`](Self::posted) or [`arrived`](Self::arrived).
+    #[inline(always)]
+    pub fn begin(&mut self) -> u64 {
+        self.tally.begin()
+    }
+
+    /// A receive was posted. `message`: the unexpected message that it matched.
+    #[inline(always)]
+    pub fn posted(&mut self, started: u64, id: u64, message: Option<u64>) {
+        self.tally.posted(started, message.is_some());
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.posted(id, message);
+        }
+    }
+
+    /// A message arrived. `receive`: the posted receive that it matched.
+    #[inline(always)]
+    pub fn arrived(&mut self, started: u64, id: u64, receive: Option<u64>) {
+        self.tally.arrived(started, receive.is_some());
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.arrived(id, receive);
+        }
+    }
+
+    /// A probe found `message`. `take`: it was a matched probe, which removes the message.
+    #[inline]
+    pub fn probed(&mut self, take: bool, message: Option<u64>) {
+        self.tally.probes += 1;
+        self.tally.unexpected_now -= u64::from(take && message.is_some());
+        if let (Some(arrivals), true, Some(message)) = (&mut self.arrivals, take, message) {
+            arrivals.posted(0, Some(message));
+        }
+    }
+
+    /// The source of an unexpected message became known, and the message matched a posted receive.
+    pub fn named(&mut self, message: u64, receive: u64) {
+        self.tally.named();
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.named(message, receive);
+        }
+    }
+
+    /// A posted receive was removed without a message.
+    pub fn cancelled(&mut self, id: u64) {
+        self.tally.posted_now -= 1;
+        self.withdrawn(id);
+    }
+
+    /// An unexpected message was removed without a receive.
+    pub fn retracted(&mut self, id: u64) {
+        self.tally.unexpected_now -= 1;
+        self.withdrawn(id);
+    }
+
+    fn withdrawn(&mut self, id: u64) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.withdrawn(id);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The report of one process: a JSON file in the folder that the environment names. It is replaced whenever an endpoint
+//! is opened or closed, by renaming a complete new file.
+#![allow(unsafe_code)]
+
+use std::ffi::CStr;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Mutex;
+
+use matchpoint::Engine;
+
+use crate::clock::Moment;
+use crate::settings::settings;
+use crate::tally::Tally;
+
+/// The state of an endpoint's matching, as the report needs it.
+pub struct State<'a> {
+    /// The engine in use.
+    pub engine: &'a dyn Engine,
+    /// The counts.
+    pub tally: Tally,
+    /// A table of fixed size was full, and `hybrid` replaced the engine that [`settings`] name.
+    pub fell_back: bool,
+}
+
+/// The figures of one endpoint.
+struct Figures {
+    front_end: &'static str,
+    engine: String,
+    is_open: bool,
+    tally: Tally,
+    footprint_bytes: u64,
+    elapsed_ns: u64,
+    matching_ns: f64,
+}
+
+/// All endpoints of this process, open or closed.
+static ENDPOINTS: Mutex<Vec<Figures>> = Mutex::new(Vec::new());
+
+/// The entry of one endpoint in the report.
+pub struct Endpoint {
+    front_end: &'static str,
+    opened: Moment,
+    index: Option<usize>,
+}
+
+impl Endpoint {
+    /// An endpoint that the report does not contain yet.
+    pub fn new(front_end: &'static str) -> Self {
+        Endpoint { front_end, opened: Moment::now(), index: None }
+    }
+
+    /// Adds the endpoint to the report. Its elapsed time begins here.
+    pub fn open(&mut self, state: &State<'_>) {
+        self.opened = Moment::now();
+        let figures = self.figures(state, true);
+        let mut endpoints = ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.index = Some(endpoints.len());
+        endpoints.push(figures);
+    }
+
+    /// Updates the figures of the endpoint. Does nothing before [`open`](Self::open).
+    pub fn update(&self, state: &State<'_>, is_open: bool) {
+        let Some(index) = self.index else { return };
+        let figures = self.figures(state, is_open);
+        ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[index] = figures;
+    }
+
+    fn figures(&self, state: &State<'_>, is_open: bool) -> Figures {
+        let (elapsed_ns, ns_per_tick) = self.opened.since();
+        let tally = state.tally;
+        let operations = (tally.posts + tally.arrivals) as f64;
+        let mean_ticks = tally.timed_ticks as f64 / tally.timed.max(1) as f64;
+        Figures {
+            front_end: self.front_end,
+            engine: if state.fell_back { "hybrid".to_owned() } else { settings().engine.clone() },
+            is_open,
+            tally,
+            footprint_bytes: state.engine.footprint().peak_bytes,
+            elapsed_ns,
+            matching_ns: mean_ticks * ns_per_tick * operations,
+        }
+    }
+}
+
+/// The rank in `MPI_COMM_WORLD`, from the launcher's environment variables.
+pub fn rank() -> Option<u64> {
+    let names = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "SLURM_PROCID"];
+    names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+fn host() -> String {
+    let mut name = [0_u8; 256];
+    // SAFETY: the call gets one byte less than the buffer has, so a zero terminates every result.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    CStr::from_bytes_until_nul(&name)
+        .map_or_else(|_| String::new(), |name| name.to_string_lossy().into_owned())
+}
+
+/// A JSON string. Control characters become spaces.
+pub fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A JSON value, `null` for `None`.
+pub fn or_null(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "null".to_owned(), |value| value.to_string())
+}
+
+/// The host name and process id, as file names contain them: `node7-4711`.
+pub fn process_name() -> String {
+    format!("{}-{}", host(), std::process::id())
+}
+
+/// Writes the report. `members`: names and JSON values of further members of the object.
+///
+/// A failure is ignored: `matchpoint run` lists the processes without a report.
+pub fn write(rank: Option<u64>, members: &[(&str, String)]) {
+    if let Some(folder) = &settings().report {
+        write_to(folder, rank, members);
+    }
+}
+
+fn write_to(folder: &Path, rank: Option<u64>, members: &[(&str, String)]) {
+    let mut text = format!(
+        "{{\"schema\":1,\"host\":{},\"pid\":{},\"rank\":{}",
+        quoted(&host()),
+        std::process::id(),
+        or_null(rank),
+    );
+    for (name, value) in members {
+        let _ = write!(text, ",\"{name}\":{value}");
+    }
+    text.push_str(",\"endpoints\":[");
+    // Two threads write one after the other, for they share the temporary file.
+    let endpoints = ENDPOINTS.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    for (index, endpoint) in endpoints.iter().enumerate() {
+        text.push_str(if index == 0 { "" } else { "," });
+        write_endpoint(&mut text, endpoint);
+    }
+    text.push_str("]}\n");
+    let name = format!("{}.json", process_name());
+    let temporary = folder.join(format!("{name}.new"));
+    if std::fs::write(&temporary, text).is_ok() {
+        let _ = std::fs::rename(temporary, folder.join(name));
+    }
+}
+
+fn write_endpoint(text: &mut String, endpoint: &Figures) {
+    let t = &endpoint.tally;
+    let _ = write!(
+        text,
+        "{{\"front_end\":{},\"engine\":{},\"open\":{},\"elapsed_ns\":{},\"matching_ns\":{:.0},\"bytes_max\":{},\
+         \"posts\":{},\"posts_hit\":{},\"arrivals\":{},\"arrivals_hit\":{},\"probes\":{},\
+         \"posted_max\":{},\"unexpected_max\":{},\"posted_sum\":{},\"unexpected_sum\":{},\
+         \"posted_left\":{},\"unexpected_left\":{}}}",
+        quoted(endpoint.front_end),
+        quoted(&endpoint.engine),
+        endpoint.is_open,
+        endpoint.elapsed_ns,
+        endpoint.matching_ns,
+        endpoint.footprint_bytes,
+        t.posts,
+        t.posts_hit,
+        t.arrivals,
+        t.arrivals_hit,
+        t.probes,
+        t.posted_max,
+        t.unexpected_max,
+        t.posted_sum,
+        t.unexpected_sum,
+        t.posted_now,
+        t.unexpected_now,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_escapes_special_characters() {
+        assert_eq!(quoted("a \"b\"\\\n"), r#""a \"b\"\\ ""#);
+    }
+}

@@ -1,0 +1,36 @@
+//! The settings that `matchpoint run` passes to every process of a job, as environment variables.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// The engine, `name:key=value,…`.
+pub const ENGINE: &str = "MATCHPOINT_ENGINE";
+/// The folder for reports. Unset: no reports.
+pub const REPORT: &str = "MATCHPOINT_REPORT";
+/// The folder for files of arrival times. Unset: no such files.
+pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
+
+/// The settings that all libraries of ours have in common.
+pub struct Settings {
+    /// [`ENGINE`], `hybrid` by default.
+    pub engine: String,
+    /// [`REPORT`]
+    pub report: Option<PathBuf>,
+    /// [`ARRIVALS`]
+    pub arrivals: Option<PathBuf>,
+}
+
+/// The settings of this process, read once.
+pub fn settings() -> &'static Settings {
+    static SETTINGS: OnceLock<Settings> = OnceLock::new();
+    SETTINGS.get_or_init(|| Settings {
+        engine: variable(ENGINE).unwrap_or_else(|| "hybrid".to_owned()),
+        report: variable(REPORT).map(PathBuf::from),
+        arrivals: variable(ARRIVALS).map(PathBuf::from),
+    })
+}
+
+/// The value of an environment variable. An empty value counts as unset.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
