@@ -1,5 +1,5 @@
-//! When messages arrived: the files that the provider writes, one for each endpoint, as `arrivals.rs` of
-//! `matchpoint-fabric` describes them.
+//! Arrival times: the files that processes write, one for each endpoint, in the format that `arrivals.rs` of
+//! `matchpoint-process` describes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -21,9 +21,43 @@ pub struct Process {
     pub unmatched: Vec<String>,
     /// Endpoints that are matched by ours.
     pub endpoints: Vec<Endpoint>,
+    /// Overflow matching: counts and settings of the shim. `None`: the libfabric provider wrote the report.
+    pub overflow: Option<Overflow>,
 }
 
-/// One of its endpoints, the fields as in the provider's `tally.rs`.
+/// Counts and settings of overflow matching in one process, the fields as in `shim/core.h`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct Overflow {
+    /// Receives posted by the program.
+    pub receives: u64,
+    /// Receives that the engine queued or matched.
+    pub overflowed: u64,
+    /// Overflowed receives that were later posted to the MPI library.
+    pub given_back: u64,
+    /// Calls that gave receives back.
+    pub give_backs: u64,
+    /// Messages taken from the unexpected queue of the MPI library.
+    pub taken: u64,
+    /// Long unexpected queues found.
+    pub watches: u64,
+    /// Receives with a source that the MPI library holds before overflow begins. `None`: no limit.
+    pub limit_named: Option<u64>,
+    /// The same with `MPI_ANY_SOURCE`.
+    pub limit_any: Option<u64>,
+    /// Receives up to this size may stay in the engine during a call that may block.
+    pub eager_bytes: u64,
+    /// The program may send synchronously, so no receive may stay.
+    pub synchronous: bool,
+    /// Cost of one entry in a search of the MPI library for a receive with a source. `None`: not measured.
+    pub entry_named_ns: Option<f64>,
+    /// The same with `MPI_ANY_SOURCE`.
+    pub entry_any_ns: Option<f64>,
+    /// Cost of a message that the engine matches. `None`: not measured.
+    pub overflow_ns: Option<f64>,
+}
+
+/// One of its endpoints, the fields as in `tally.rs` of `matchpoint-process`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs)]
@@ -86,7 +120,7 @@ pub struct Rank {
     pub unexpected_left: u64,
 }
 
-/// One call in this many is timed (the provider's `tally.rs`).
+/// One call in this many is timed (`tally.rs` of `matchpoint-process`).
 pub const SAMPLE: u64 = 64;
 
 impl Process {
@@ -174,6 +208,32 @@ mod tests {
         assert_eq!((sums.rank, sums.posts, sums.unexpected, sums.bytes_max), (Some(3), 40, 10, 11));
         assert_eq!((sums.list_entries(), sums.searches(), sums.complete), (110, 80, true));
         assert_eq!(sums.share(), Some(0.0025));
+    }
+
+    #[test]
+    fn overflow_member_is_read() {
+        let text = r#"{"schema":1,"host":"a","pid":7,"rank":0,"unmatched":[],"overflow":{"receives":10,"overflowed":4,
+            "given_back":1,"give_backs":2,"taken":3,"watches":5,"limit_named":32,"limit_any":null,"eager_bytes":1024,
+            "synchronous":true,"entry_named_ns":1.5,"entry_any_ns":null,"overflow_ns":500},"endpoints":[]}"#;
+        let process: Process = serde_json::from_str(text).unwrap();
+        let expected = Overflow {
+            receives: 10,
+            overflowed: 4,
+            given_back: 1,
+            give_backs: 2,
+            taken: 3,
+            watches: 5,
+            limit_named: Some(32),
+            limit_any: None,
+            eager_bytes: 1024,
+            synchronous: true,
+            entry_named_ns: Some(1.5),
+            entry_any_ns: None,
+            overflow_ns: Some(500.0),
+        };
+        assert_eq!((process.overflow, process.libfabric), (Some(expected), String::new()));
+        let process: Process = serde_json::from_str(TEXT).unwrap();
+        assert_eq!(process.overflow, None);
     }
 
     #[test]

@@ -1,0 +1,180 @@
+//! The core: an engine, its measurements and the report.
+
+use matchpoint::engines::{self, NameError};
+use matchpoint::{
+    ContextId, Drained, Engine, Entry, Envelope, Message, MsgId, Queue, Rank, Receive, RecvId, Refused,
+    Selector, Tag, Wild, take_over,
+};
+use matchpoint_process::report::{self, Endpoint, State};
+use matchpoint_process::{Observer, Tally};
+
+use crate::interface::{CoreCounts, CoreEnvelope};
+use crate::members;
+
+/// `MPI_ANY_SOURCE` and `MPI_ANY_TAG` in a [`CoreEnvelope`].
+const ANY: i32 = -1;
+
+/// There is no memory for a receive or a message. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutOfMemory;
+
+/// The matching of one process.
+pub struct Core {
+    engine: Box<dyn Engine>,
+    /// A table of fixed size was full, and `hybrid` replaced the engine.
+    fell_back: bool,
+    observer: Observer,
+    endpoint: Endpoint,
+}
+
+impl Core {
+    /// A core with the engine `name`.
+    ///
+    /// # Errors
+    /// No engine has this name, or it does not accept the parameters.
+    pub fn new(name: &str) -> Result<Self, NameError> {
+        let engine = engines::create(name)?;
+        Ok(Core { engine, fell_back: false, observer: Observer::new(), endpoint: Endpoint::new("overflow") })
+    }
+
+    /// Writes the first report.
+    pub fn open_report(&mut self, counts: &CoreCounts) {
+        let state = State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back };
+        self.endpoint.open(&state);
+        write(counts);
+    }
+
+    /// Writes a report. `is_open`: further reports follow.
+    pub fn write_report(&self, counts: &CoreCounts, is_open: bool) {
+        self.endpoint.update(&self.state(), is_open);
+        write(counts);
+    }
+
+    fn state(&self) -> State<'_> {
+        State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back }
+    }
+
+    /// The counts.
+    pub fn tally(&self) -> &Tally {
+        &self.observer.tally
+    }
+
+    /// True after `hybrid` replaced an engine whose table was full.
+    pub fn fell_back(&self) -> bool {
+        self.fell_back
+    }
+
+    /// Posts a receive and returns the message that it matches. `None`: the receive is queued.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn post(&mut self, id: u64, envelope: &CoreEnvelope) -> Result<Option<u64>, OutOfMemory> {
+        let started = self.observer.begin();
+        let receive = Receive::new(RecvId(id), selector(envelope));
+        let message = self.call(|engine| engine.post(receive))?.map(|message| message.0);
+        self.observer.posted(started, id, message);
+        Ok(message)
+    }
+
+    /// Hands in a message that arrived and returns the receive that it matches. `None`: the message is queued.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn arrive(&mut self, id: u64, envelope: &CoreEnvelope) -> Result<Option<u64>, OutOfMemory> {
+        let started = self.observer.begin();
+        let source = Rank(bits(envelope.source));
+        let tag = Tag(bits(envelope.tag));
+        let message = Message::new(MsgId(id), Envelope::new(ContextId(envelope.context), source, tag));
+        let receive = self.call(|engine| engine.arrive(message))?.map(|receive| receive.0);
+        self.observer.arrived(started, id, receive);
+        Ok(receive)
+    }
+
+    /// The first unexpected message that such a receive matches. `take`: the message leaves its queue.
+    pub fn probe(&mut self, envelope: &CoreEnvelope, take: bool) -> Option<u64> {
+        let selector = selector(envelope);
+        let message = if take { self.engine.matched_probe(&selector) } else { self.engine.probe(&selector) };
+        let message = message.map(|message| message.0);
+        self.observer.probed(take, message);
+        message
+    }
+
+    /// Withdraws a receive. False: the receive is not posted.
+    pub fn cancel(&mut self, id: u64) -> bool {
+        let was_posted = self.engine.cancel(RecvId(id));
+        if was_posted {
+            self.observer.cancelled(id);
+        }
+        was_posted
+    }
+
+    /// Calls `each` with the id of every entry of a queue, oldest first.
+    pub fn visit(&self, queue: Queue, mut each: impl FnMut(u64)) {
+        self.engine.visit(queue, &mut |entry| {
+            each(match entry {
+                Entry::Receive(receive) => receive.id.0,
+                Entry::Message(message) => message.id.0,
+            });
+        });
+    }
+
+    /// Removes every receive and message of a context.
+    pub fn close_context(&mut self, context: u32) {
+        let mut drained = Drained::default();
+        self.engine.close(ContextId(context), &mut drained);
+        drained.receives.iter().for_each(|receive| self.observer.cancelled(receive.0));
+        drained.messages.iter().for_each(|message| self.observer.retracted(message.0));
+    }
+
+    /// Makes a call that may queue an entry. An engine without room is replaced first.
+    #[inline]
+    fn call<T>(&mut self, call: impl Fn(&mut dyn Engine) -> Result<T, Refused>) -> Result<T, OutOfMemory> {
+        match call(&mut *self.engine) {
+            Ok(result) => Ok(result),
+            Err(Refused::Memory) => Err(OutOfMemory),
+            // No assertions are set, so an engine refuses a wildcard only if it cannot match any.
+            Err(Refused::Full | Refused::Hint) => self.fall_back(call),
+        }
+    }
+
+    /// Moves all entries to a new `hybrid` engine and repeats the call there. No entry matches while it moves: no posted
+    /// receive accepts an unexpected message. On failure the old engine keeps all entries.
+    #[cold]
+    fn fall_back<T>(
+        &mut self,
+        call: impl Fn(&mut dyn Engine) -> Result<T, Refused>,
+    ) -> Result<T, OutOfMemory> {
+        let mut hybrid = engines::create("hybrid").expect("the registry has `hybrid`");
+        take_over(&mut *hybrid, &*self.engine).map_err(|_| OutOfMemory)?;
+        let result = call(&mut *hybrid).map_err(|_| OutOfMemory)?;
+        self.engine = hybrid;
+        self.fell_back = true;
+        Ok(result)
+    }
+}
+
+/// Writes the report of this process.
+fn write(counts: &CoreCounts) {
+    let rank = u64::try_from(counts.rank).ok().or_else(report::rank);
+    report::write(rank, &[("unmatched", "[]".to_owned()), ("overflow", members::object(counts))]);
+}
+
+/// A rank or a tag as the engine's 64 bits.
+fn bits(value: i32) -> u64 {
+    u64::from(value as u32)
+}
+
+fn selector(envelope: &CoreEnvelope) -> Selector {
+    let source = match envelope.source {
+        ANY => Wild::Any,
+        source => Wild::Is(Rank(bits(source))),
+    };
+    let tag = match envelope.tag {
+        ANY => Wild::Any,
+        tag => Wild::Is(Tag(bits(tag))),
+    };
+    Selector::new(ContextId(envelope.context), source, tag)
+}
+
+#[cfg(test)]
+mod tests;

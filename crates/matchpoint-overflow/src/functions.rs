@@ -1,0 +1,145 @@
+//! The C functions of the core.
+//!
+//! A panic in one of them aborts the process, as Rust defines for `extern "C"` functions: no panic crosses the interface.
+//! Rust prints the panic message first. A process whose engine has failed cannot keep the matching order of MPI.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use matchpoint::Queue;
+use matchpoint_process::settings;
+
+use crate::core::{Core, OutOfMemory};
+use crate::interface::{
+    CORE_MATCHED, CORE_POSTED, CORE_QUEUED, CORE_REFUSED, CORE_VERSION, CoreCounts, CoreEnvelope,
+    CoreFunctions, CoreQueue, CoreResult, Each,
+};
+
+/// What a `struct core *` points to.
+pub struct Opened {
+    core: Core,
+    counts: *const CoreCounts,
+}
+
+/// The table for [`matchpoint_core`](crate::matchpoint_core).
+pub static FUNCTIONS: CoreFunctions = CoreFunctions {
+    version: CORE_VERSION,
+    open,
+    close,
+    report,
+    post,
+    arrive,
+    probe,
+    take,
+    cancel,
+    visit,
+    close_context,
+};
+
+unsafe extern "C" fn open(counts: *const CoreCounts, error: *mut c_char, room: usize) -> *mut Opened {
+    match Core::new(&settings().engine) {
+        Ok(mut core) => {
+            // SAFETY: the shim's counts outlive the core.
+            core.open_report(unsafe { &*counts });
+            Box::into_raw(Box::new(Opened { core, counts }))
+        }
+        Err(reason) => {
+            // SAFETY: the shim passes the room that `error` has.
+            unsafe { copy(&reason.to_string(), error, room) };
+            ptr::null_mut()
+        }
+    }
+}
+
+/// Copies a text into a buffer, truncated if necessary, with a zero at its end.
+///
+/// # Safety
+/// The buffer has `room` bytes.
+unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
+    let Some(most) = room.checked_sub(1) else { return };
+    let mut length = text.len().min(most);
+    while !text.is_char_boundary(length) {
+        length -= 1;
+    }
+    // SAFETY: `length` bytes and a zero fit into the buffer.
+    unsafe {
+        ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), length);
+        *buffer.add(length) = 0;
+    }
+}
+
+unsafe extern "C" fn close(opened: *mut Opened) {
+    // SAFETY: `open` made the box, and the shim closes it once.
+    let opened = unsafe { Box::from_raw(opened) };
+    // SAFETY: the shim's counts outlive the core.
+    opened.core.write_report(unsafe { &*opened.counts }, false);
+}
+
+unsafe extern "C" fn report(opened: *mut Opened) {
+    // SAFETY: an open core, called by one thread at a time; its counts outlive it.
+    let (core, counts) = unsafe { (&(*opened).core, &*(*opened).counts) };
+    core.write_report(counts, true);
+}
+
+unsafe extern "C" fn post(
+    opened: *mut Opened,
+    receive: u64,
+    envelope: *const CoreEnvelope,
+    message: *mut u64,
+) -> CoreResult {
+    // SAFETY: an open core, called by one thread at a time; the shim's envelope and room for the result.
+    unsafe { answer((*opened).core.post(receive, &*envelope), message) }
+}
+
+unsafe extern "C" fn arrive(
+    opened: *mut Opened,
+    message: u64,
+    envelope: *const CoreEnvelope,
+    receive: *mut u64,
+) -> CoreResult {
+    // SAFETY: as in `post`.
+    unsafe { answer((*opened).core.arrive(message, &*envelope), receive) }
+}
+
+/// # Safety
+/// `to` has room for an id.
+#[inline]
+unsafe fn answer(result: Result<Option<u64>, OutOfMemory>, to: *mut u64) -> CoreResult {
+    match result {
+        Ok(Some(id)) => {
+            // SAFETY: the caller's.
+            unsafe { *to = id };
+            CORE_MATCHED
+        }
+        Ok(None) => CORE_QUEUED,
+        Err(OutOfMemory) => CORE_REFUSED,
+    }
+}
+
+unsafe extern "C" fn probe(opened: *mut Opened, envelope: *const CoreEnvelope) -> u64 {
+    // SAFETY: as in `post`.
+    unsafe { (*opened).core.probe(&*envelope, false) }.unwrap_or(0)
+}
+
+unsafe extern "C" fn take(opened: *mut Opened, envelope: *const CoreEnvelope) -> u64 {
+    // SAFETY: as in `post`.
+    unsafe { (*opened).core.probe(&*envelope, true) }.unwrap_or(0)
+}
+
+unsafe extern "C" fn cancel(opened: *mut Opened, receive: u64) -> bool {
+    // SAFETY: as in `post`.
+    unsafe { (*opened).core.cancel(receive) }
+}
+
+unsafe extern "C" fn visit(opened: *mut Opened, queue: CoreQueue, each: Each, argument: *mut c_void) {
+    let queue = if queue == CORE_POSTED { Queue::Posted } else { Queue::Unexpected };
+    // SAFETY: as in `post`.
+    let core = unsafe { &(*opened).core };
+    // SAFETY: the shim's function takes the shim's argument, and does not call the core.
+    core.visit(queue, |id| unsafe { each(argument, id) });
+}
+
+unsafe extern "C" fn close_context(opened: *mut Opened, context: u32) {
+    // SAFETY: as in `post`.
+    unsafe { (*opened).core.close_context(context) }
+}
