@@ -16,6 +16,12 @@ static void put_functions(struct text *head)
     text_add(head, "]");
 }
 
+static const char *ticks_source_name(void)
+{
+    static const char *const names[] = {"monotonic", "tsc", "cntvct"};
+    return names[always.ticks_source];
+}
+
 static const char *thread_level(void)
 {
     int level = MPI_THREAD_SINGLE;

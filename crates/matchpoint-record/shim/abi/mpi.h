@@ -42,6 +42,7 @@ typedef struct {
 #define MPI_MESSAGE_NO_PROC ((MPI_Message)0x129)
 #define MPI_INFO_NULL ((MPI_Info)0x130)
 #define MPI_REQUEST_NULL ((MPI_Request)0x180)
+#define MPI_PACKED ((MPI_Datatype)0x207)
 #define MPI_BYTE ((MPI_Datatype)0x247)
 
 #define MPI_IN_PLACE ((void *)1)

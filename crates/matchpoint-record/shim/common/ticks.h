@@ -1,19 +1,7 @@
-/* The clock of records: a register of the processor where that counts steadily, for two readings are most of what a
- * recorded call costs. */
+/* The clock: a register of the processor where that counts steadily, for two readings are most of what a
+ * recorded call costs. The including file declares `always.ticks_source`, an `enum ticks_source`. */
 
 enum ticks_source { TICKS_MONOTONIC, TICKS_TSC, TICKS_CNTVCT };
-
-/* What every call looks at, in one cache line: where an application does more than call MPI, the line is in no fast cache
- * when its next call comes. */
-static struct {
-    enum ticks_source ticks_source;
-    bool asks_who_calls; /* until it is known whether to */
-    bool sites_wanted;
-    bool length_is_found; /* where a status has the length of the message: see values.h */
-    uint8_t length_at;    /* in ints */
-    _Atomic bool anything_cancelled; /* `MPI_Test_cancelled` is asked only in a process that has cancelled anything */
-    _Atomic uint32_t types_freed;    /* what a type's handle stood for may change then */
-} always __attribute__((aligned(64))) = {.asks_who_calls = true};
 
 static inline int64_t monotonic_ns(void)
 {
@@ -72,12 +60,6 @@ static inline uint64_t ticks(void)
     return (uint64_t)monotonic_ns();
 }
 #endif
-
-static const char *ticks_source_name(void)
-{
-    static const char *const names[] = {"monotonic", "tsc", "cntvct"};
-    return names[always.ticks_source];
-}
 
 struct clock_pair {
     uint64_t ticks;

@@ -3,7 +3,7 @@
 /* What the linker makes for this library alone: no call need look up where it is. */
 #define HIDDEN __attribute__((visibility("hidden")))
 
-/* A function that is recorded. They lie side by side in a section: its index there names a function in the trace. */
+/* A function of MPI. All are adjacent in a section; the recorder numbers functions by their index there. */
 struct function {
     const char *name;   /* without the P */
     const char *fields; /* letters of docs/trace-format.md */
@@ -21,77 +21,11 @@ extern struct function __start_matchpoint_functions[] HIDDEN, __stop_matchpoint_
 #define CODE_(NAME) ((uint64_t)(&function_##NAME - __start_matchpoint_functions))
 #define CODE(NAME) CODE_(NAME)
 
-/* Calls of it that failed: functions of their own, numbered behind all others, for those have the numbers of one byte. */
-extern struct function __start_matchpoint_failures[] HIDDEN, __stop_matchpoint_failures[] HIDDEN;
-
-#define FAILURE(NAME)                                                                                    \
-    static struct function failure_##NAME __attribute__((used, section("matchpoint_failures"), aligned(32))) = { \
-        "MPI_" #NAME " (failed)", "i", NULL, NULL}
-
-#define FUNCTIONS ((uint64_t)(__stop_matchpoint_functions - __start_matchpoint_functions))
-#define FAILURES ((uint64_t)(__stop_matchpoint_failures - __start_matchpoint_failures))
-#define CODE_FAILED_(NAME) (FUNCTIONS + (uint64_t)(&failure_##NAME - __start_matchpoint_failures))
-#define CODE_FAILED(NAME) CODE_FAILED_(NAME)
-
-static inline const struct function *function_of(uint64_t code)
-{
-    return code < FUNCTIONS ? &__start_matchpoint_functions[code] : &__start_matchpoint_failures[code - FUNCTIONS];
-}
-
 #define REAL_(NAME) ((__typeof__(&MPI_##NAME))function_##NAME.real)
 #define REAL(NAME) REAL_(NAME)
 
 /* A function of the library that is used, but not recorded. */
 #define USED(NAME) FUNCTION(NAME, "MPI_" #NAME, NULL)
-
-/* Opens the definition of a recorded function, its body follows. Both of its names lead there: the bindings for Fortran of
- * some libraries call the one, those of others the other. What the library itself calls by the second name (for files,
- * say) is its own business, and goes to the real one. Neither name calls the other, for another tool may stand between. */
-#define CALL(NAME, FIELDS, PARAMETERS, ARGUMENTS) CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)
-#define CALL_(NAME, FIELDS, PARAMETERS, ARGUMENTS)                                                       \
-    EXPORT int MPI_##NAME PARAMETERS;                                                                    \
-    EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
-    FUNCTION(NAME, "MPI_" #NAME, FIELDS);                                                                \
-    FAILURE(NAME);                                                                                       \
-    static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
-    static __attribute__((noinline, cold)) int asked_##NAME PARAMETERS                                   \
-    {                                                                                                    \
-        void *instead = instead_of(&function_##NAME);                                                    \
-        if (instead != NULL)                                                                             \
-            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
-        return call_##NAME ARGUMENTS;                                                                    \
-    }                                                                                                    \
-    int MPI_##NAME PARAMETERS                                                                            \
-    {                                                                                                    \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), true};                                   \
-            return asked_##NAME ARGUMENTS;                                                               \
-        }                                                                                                \
-        return call_##NAME ARGUMENTS;                                                                    \
-    }                                                                                                    \
-    int PMPI_##NAME PARAMETERS                                                                           \
-    {                                                                                                    \
-        if (is_of_library(__builtin_return_address(0)))                                                  \
-            return REAL(NAME) ARGUMENTS;                                                                 \
-        if (__builtin_expect(always.asks_who_calls, 0)) {                                                       \
-            asked = (struct asked){__builtin_return_address(0), false};                                  \
-            return asked_##NAME ARGUMENTS;                                                               \
-        }                                                                                                \
-        return call_##NAME ARGUMENTS;                                                                    \
-    }                                                                                                    \
-    static int call_##NAME PARAMETERS
-
-/* A call may go elsewhere instead of being recorded: to a tool that stands between, which then calls the second name; or
- * straight to the library, if it comes from one of its components. Asked only where there are such, or call sites are kept,
- * and handed over beside the arguments: the way of all other calls is two instructions longer than none. */
-struct asked {
-    const void *caller;
-    bool first; /* by the first name */
-};
-static __thread struct asked asked __attribute__((tls_model("initial-exec")));
-static void *instead_of(const struct function *function);
-
-static bool within_call(void);
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -101,7 +35,7 @@ static struct {
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
     MPI_Message message_null, message_no_proc;
-    MPI_Datatype byte;
+    MPI_Datatype byte, packed;
     MPI_Errhandler errors_return;
     uintptr_t text_from, text_to; /* the library's code, once it is known */
     uintptr_t own_from, own_to;   /* the recorder's */
@@ -200,7 +134,13 @@ static int find_text(struct dl_phdr_info *info, size_t size, void *inside)
     return 0;
 }
 
+/* The including file defines it: the library was found, and whether a tool is between it and the application. */
+static void library_found(bool tools);
+
 #if defined(OPEN_MPI)
+/* The including file defines it: a component that uses the library was loaded. */
+static void component_found(void);
+
 /* ROMIO, where Open MPI has it as a component: it implements files with communicators, messages and collectives. */
 static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
 {
@@ -215,18 +155,20 @@ static int find_component(struct dl_phdr_info *info, size_t size, void *unused)
         components[known].from = from;
         components[known].to = to;
         atomic_store(&components_known, known + 1);
-        always.asks_who_calls = true;
+        component_found();
     }
     return 0;
 }
 #endif
 
-/* A tool that is linked, or loaded, between the application and the library. */
+/* A tool that is linked, or loaded, between the application and the library. Matchpoint's own library of overflow matching is
+ * none: what the recorder calls goes there by the second name. */
 static void *tool_between(const struct function *function)
 {
     Dl_info info;
     void *next = dlsym(RTLD_NEXT, function->name);
-    if (next == NULL || is_of_library(next) || dladdr(next, &info) == 0 || is_named_as_library(info.dli_fname))
+    if (next == NULL || is_of_library(next) || dladdr(next, &info) == 0 || is_named_as_library(info.dli_fname) ||
+        strstr(info.dli_fname, "/libmatchpoint-mpi.so") != NULL)
         return NULL;
     return next;
 }
@@ -249,17 +191,11 @@ static const char *foreign_family(void)
 
 static void complain(const char *format, ...);
 
-/* A program may ask at run time which functions its library has, and find the recorder's. */
+/* A program may ask at run time which functions its library has, and find those of this header. */
 static int missing_function(void)
 {
-    complain("a function of MPI was called that this MPI library lacks, and the recorder's header has; name the compiler of "
-             "the program's own MPI with --mpicc");
+    complain("the program calls a function of MPI that its MPI library lacks; name the compiler of its MPI with --mpicc");
     abort();
-}
-
-static bool has(void *function)
-{
-    return function != NULL && function != (void *)missing_function;
 }
 
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
@@ -268,21 +204,22 @@ static void library_find(void)
 {
     char name[128];
     bool tools = false;
-    always.sites_wanted = getenv("MATCHPOINT_RECORD_CALLSITES") != NULL;
+    /* A function that no library of Matchpoint's defines: its address is the MPI library's. */
+    void *version = library_symbol(RTLD_NEXT, "PMPI_Get_library_version");
+    if (version != NULL)
+        dl_iterate_phdr(find_text, version);
     for (struct function *function = __start_matchpoint_functions; function != __stop_matchpoint_functions; function++) {
         if (function->name[0] != 'M')
             continue;
         snprintf(name, sizeof name, "P%s", function->name);
         function->real = library_symbol(RTLD_NEXT, name);
-        if (function->real != NULL && library.text_to == 0)
-            dl_iterate_phdr(find_text, function->real);
         if (function->real == NULL)
             function->real = (void *)missing_function;
         else
             function->next = tool_between(function);
         tools |= function->next != NULL;
     }
-    always.asks_who_calls = tools || always.sites_wanted;
+    library_found(tools);
     library.foreign = foreign_family();
 #if defined(OPEN_MPI)
     library.comm_world = (MPI_Comm)library_symbol(RTLD_DEFAULT, "ompi_mpi_comm_world");
@@ -292,6 +229,7 @@ static void library_find(void)
     library.message_null = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_null");
     library.message_no_proc = (MPI_Message)library_symbol(RTLD_DEFAULT, "ompi_message_no_proc");
     library.byte = (MPI_Datatype)library_symbol(RTLD_DEFAULT, "ompi_mpi_byte");
+    library.packed = (MPI_Datatype)library_symbol(RTLD_DEFAULT, "ompi_mpi_packed");
     library.errors_return = (MPI_Errhandler)library_symbol(RTLD_DEFAULT, "ompi_mpi_errors_return");
 #else
     library.comm_world = MPI_COMM_WORLD;
@@ -301,6 +239,7 @@ static void library_find(void)
     library.message_null = MPI_MESSAGE_NULL;
     library.message_no_proc = MPI_MESSAGE_NO_PROC;
     library.byte = MPI_BYTE;
+    library.packed = MPI_PACKED;
     library.errors_return = MPI_ERRORS_RETURN;
 #endif
 }
@@ -310,15 +249,3 @@ static inline void library_ready(void)
     pthread_once(&library_once, library_find);
 }
 
-static void *instead_of(const struct function *function)
-{
-    struct asked by = asked;
-    library_ready();
-    if (is_of_component(by.caller))
-        return function->real;
-    if (by.first && function->next != NULL)
-        return function->next;
-    if (always.sites_wanted && !within_call())
-        site = by.caller;
-    return NULL;
-}

@@ -1,5 +1,5 @@
-/* One-sided communication that has counts (MPI-4.1 §12.2, 12.3). Of those that give a request only the call is kept. */
-
+/* One-sided communication with counts (MPI-4.1 §12.2, 12.3). The including file defines PLAIN, COUNT and SIZED, as in
+ * collectives.h. */
 #if !defined(LARGE)
 #define UNIT int
 #else

@@ -1,0 +1,45 @@
+/* The entry points. */
+
+/* Opens the definition of a function of MPI; its body follows. Fortran bindings of some libraries call the first name, those
+ * of others the second. A call by the second name from the library itself goes to the library's function. */
+#define CALL(NAME, PARAMETERS, ARGUMENTS) CALL_(NAME, PARAMETERS, ARGUMENTS)
+#define CALL_(NAME, PARAMETERS, ARGUMENTS)                                                               \
+    EXPORT int MPI_##NAME PARAMETERS;                                                                    \
+    EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
+    FUNCTION(NAME, "MPI_" #NAME, NULL);                                                                  \
+    static inline __attribute__((always_inline)) int call_##NAME PARAMETERS;                             \
+    static __attribute__((noinline, cold)) int asked_##NAME(const void *caller, bool first, UNPACK PARAMETERS); \
+    int MPI_##NAME PARAMETERS                                                                            \
+    {                                                                                                    \
+        if (!LIKELY(!always.asks_who_calls))                                                             \
+            return asked_##NAME(__builtin_return_address(0), true, UNPACK ARGUMENTS);                    \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
+    int PMPI_##NAME PARAMETERS                                                                           \
+    {                                                                                                    \
+        if (is_of_library(__builtin_return_address(0)))                                                  \
+            return REAL(NAME) ARGUMENTS;                                                                 \
+        if (!LIKELY(!always.asks_who_calls))                                                             \
+            return asked_##NAME(__builtin_return_address(0), false, UNPACK ARGUMENTS);                   \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
+    static int asked_##NAME(const void *caller, bool first, UNPACK PARAMETERS)                           \
+    {                                                                                                    \
+        void *instead = instead_of(&function_##NAME, caller, first);                                     \
+        if (instead != NULL)                                                                             \
+            return ((__typeof__(&MPI_##NAME))instead)ARGUMENTS;                                          \
+        return call_##NAME ARGUMENTS;                                                                    \
+    }                                                                                                    \
+    static int call_##NAME PARAMETERS
+
+#define UNPACK(...) __VA_ARGS__
+
+/* Where a call goes that is not for us: to a tool between the application and the library, which calls the second name; or
+ * to the library, if a component of the library made it. */
+static void *instead_of(const struct function *function, const void *caller, bool first)
+{
+    library_ready();
+    if (is_of_component(caller))
+        return function->real;
+    return first ? function->next : NULL;
+}

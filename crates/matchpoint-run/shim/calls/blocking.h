@@ -1,0 +1,151 @@
+/* Calls that may block while the engine makes no progress: collective operations, one-sided communication, files,
+ * constructors of communicators, dynamic processes. Before each, receives whose sender might wait for them are given back. */
+
+static __attribute__((noinline)) void enter_blocking(void)
+{
+    lock();
+    give_back();
+    overflow.undriven++;
+    unlock();
+}
+
+static __attribute__((noinline)) void leave_blocking(void)
+{
+    lock();
+    overflow.undriven--;
+    unlock();
+}
+
+#define BLOCKING(NAME, P, A)                                                                             \
+    CALL(NAME, P, A)                                                                                     \
+    {                                                                                                    \
+        if (LIKELY(!always.drives))                                                                      \
+            return REAL(NAME) A;                                                                         \
+        enter_blocking();                                                                                \
+        int result = REAL(NAME) A;                                                                       \
+        leave_blocking();                                                                                \
+        return result;                                                                                   \
+    }
+
+#define NONBLOCKING(NAME, P, A)                                                                          \
+    CALL(NAME, P, A)                                                                                     \
+    {                                                                                                    \
+        count_request();                                                                                 \
+        return REAL(NAME) A;                                                                             \
+    }
+
+#define COLLECTIVE(NAME, INAME, NAME_INIT, COMM, ROOT, BYTES, P, A)                                      \
+    BLOCKING(NAME, P, A)                                                                                 \
+    NONBLOCKING(INAME, (UNPACK P, MPI_Request *request), (UNPACK A, request))
+#define PLAIN BLOCKING
+#define MAKES(NAME, FIELDS, MEMBERS, P, A, ...) BLOCKING(NAME, P, A)
+
+#include "../common/one_sided.h"
+#include "../common/communicators.h"
+#define COUNT int
+#define SIZED(name) name
+#include "../common/collectives.h"
+#include "../common/transfers.h"
+#undef COUNT
+#undef SIZED
+#if MPI_VERSION >= 4
+#define LARGE
+#define COUNT MPI_Count
+#define SIZED(name) name##_c
+#include "../common/collectives.h"
+#include "../common/transfers.h"
+#undef COUNT
+#undef SIZED
+#undef LARGE
+#endif
+
+BLOCKING(Buffer_detach, (void *buffer, int *size), (buffer, size))
+#ifdef MPI_4
+#endif
+
+/* A communicator goes: its receives belong to the library, which completes them; its messages are lost, as they would be
+ * there. */
+static void append_message(void *end, uint64_t id)
+{
+    struct message ***last = end, *message = (struct message *)(uintptr_t)id;
+    message->next = NULL;
+    **last = message;
+    *last = &message->next;
+}
+
+static void forget_messages(struct communicator *communicator)
+{
+    struct message *first = NULL, **last = &first;
+    if (communicator->held == 0)
+        return;
+    overflow.functions->visit(overflow.core, CORE_UNEXPECTED, append_message, &last);
+    for (struct message *message = first, *next; message != NULL; message = next) {
+        next = message->next;
+        if (message->communicator == communicator)
+            return_message(message);
+    }
+    overflow.held -= communicator->held;
+}
+
+static __attribute__((noinline)) void forget_communicator(MPI_Comm comm)
+{
+    struct communicator *communicator = known_communicator(comm);
+    if (communicator == NULL || overflow.core == NULL)
+        return;
+    if (communicator->queued > 0)
+        give_back_all();
+    forget_messages(communicator);
+    overflow.functions->close_context(overflow.core, communicator->context);
+    for (size_t i = 0; i <= map.mask && map.used > 0; i++)
+        if (map.slots[i] != NULL && map.slots[i]->communicator == communicator)
+            map.slots[i]->communicator = NULL;
+    overflow.watched -= communicator->watched;
+    struct communicator **slot = communicator_slot(comm);
+    while (*slot != communicator)
+        slot = &(*slot)->chain;
+    *slot = communicator->chain;
+    if (communicators.last == communicator)
+        communicators.last = NULL;
+    free(communicator);
+    set_paths();
+}
+
+#define ENDS_COMMUNICATOR(NAME)                                                                          \
+    CALL(NAME, (MPI_Comm * comm), (comm))                                                                \
+    {                                                                                                    \
+        lock();                                                                                          \
+        forget_communicator(*comm);                                                                      \
+        give_back();                                                                                     \
+        overflow.undriven++;                                                                             \
+        unlock();                                                                                        \
+        int result = REAL(NAME)(comm);                                                                   \
+        leave_blocking();                                                                                \
+        return result;                                                                                   \
+    }
+
+ENDS_COMMUNICATOR(Comm_free)
+ENDS_COMMUNICATOR(Comm_disconnect)
+
+/* A receive of the engine needs its datatype until it is matched: the library keeps those of its own receives. */
+static bool needs_type(MPI_Datatype type);
+
+CALL(Type_free, (MPI_Datatype * type), (type))
+{
+    lock();
+    types_generation++;
+    if (overflow.queued > 0 && needs_type(*type))
+        give_back_all();
+    for (size_t i = 0; i <= map.mask && map.used > 0; i++)
+        if (map.slots[i] != NULL && map.slots[i]->is_persistent && map.slots[i]->type == *type)
+            map.slots[i]->communicator = NULL; /* started in the library from now on */
+    unlock();
+    return REAL(Type_free)(type);
+}
+
+static bool needs_type(MPI_Datatype type)
+{
+    for (size_t i = 0; i <= map.mask; i++)
+        if (map.slots[i] != NULL && map.slots[i]->state == RECEIVE_QUEUED && map.slots[i]->type == type)
+            return true;
+    return false;
+}

@@ -1,0 +1,503 @@
+/* Starting, completing, cancelling and freeing requests (MPI-4.1 §3.7.3 to 3.9).
+ *
+ * While no receive of ours is active, a call goes to the library as it is. Otherwise the library gets a copy of the request
+ * array in which its own requests stand for ours; a receive that has none yet is left out as MPI_REQUEST_NULL. */
+
+static inline long count_live(int count, const MPI_Request requests[])
+{
+    long live = 0;
+    for (int i = 0; i < count; i++)
+        live += requests[i] != library.request_null;
+    return live;
+}
+
+CALL(Wait, (MPI_Request * request, MPI_Status *status), (request, status))
+{
+    if (LIKELY(!always.translates)) {
+        uncount(*request != library.request_null);
+        return REAL(Wait)(request, status);
+    }
+    return complete_receive(request, status);
+}
+
+static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    lock();
+    struct receive *receive = find_receive(*request);
+    int result = MPI_SUCCESS;
+    *flag = 0;
+    if (always.drives)
+        make_progress(receive != NULL ? receive->communicator : NULL);
+    if (receive == NULL) {
+        bool live = *request != library.request_null;
+        result = REAL(Test)(request, flag, status);
+        uncount(live && *flag);
+    } else if (!is_pending(receive)) {
+        MPI_Request *native = native_of(receive);
+        bool native_started = receive->state == RECEIVE_NATIVE;
+        result = settle(receive, request, REAL(Test)(native, flag, status));
+        if (native_started && *flag) {
+            receive->state = RECEIVE_IDLE;
+            uncount(1);
+        }
+    }
+    unlock();
+    return result;
+}
+
+CALL(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
+{
+    if (!LIKELY(!always.translates))
+        return test_slowly(request, flag, status);
+    bool live = *request != library.request_null;
+    int result = REAL(Test)(request, flag, status);
+    uncount(live && *flag);
+    return result;
+}
+
+CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (request, flag, status))
+{
+    if (LIKELY(!always.translates))
+        return REAL(Request_get_status)(request, flag, status);
+    lock();
+    struct receive *receive = find_receive(request);
+    int result = MPI_SUCCESS;
+    *flag = 0;
+    if (always.drives)
+        make_progress(receive != NULL ? receive->communicator : NULL);
+    if (receive == NULL)
+        result = REAL(Request_get_status)(request, flag, status);
+    else if (!is_pending(receive))
+        result = REAL(Request_get_status)(*native_of(receive), flag, status);
+    unlock();
+    return result;
+}
+
+/* A request array as the library gets it. */
+#define VIEW_SMALL 32
+struct view {
+    int count;
+    long pending; /* receives that the library has no request for yet */
+    MPI_Request *natives;
+    struct receive **owners; /* NULL: the request is the library's own */
+    MPI_Request small_natives[VIEW_SMALL];
+    struct receive *small_owners[VIEW_SMALL];
+};
+
+/* Looks at receives again that had no request of the library. */
+static void update_view(struct view *view, const MPI_Request requests[])
+{
+    view->pending = 0;
+    for (int i = 0; i < view->count; i++) {
+        struct receive *owner = view->owners[i];
+        if (owner == NULL) {
+            view->natives[i] = requests[i];
+        } else if (is_pending(owner)) {
+            view->natives[i] = library.request_null;
+            view->pending++;
+        } else {
+            view->natives[i] = *native_of(owner);
+        }
+    }
+}
+
+/* False: no memory. */
+static bool open_view(struct view *view, int count, const MPI_Request requests[])
+{
+    view->count = count > 0 ? count : 0;
+    view->natives = view->small_natives;
+    view->owners = view->small_owners;
+    if (count > VIEW_SMALL) {
+        char *memory = malloc((size_t)count * (sizeof *view->natives + sizeof *view->owners));
+        if (memory == NULL)
+            return false;
+        view->owners = (struct receive **)(void *)memory;
+        view->natives = (MPI_Request *)(void *)(view->owners + count);
+    }
+    for (int i = 0; i < view->count; i++)
+        view->owners[i] = find_receive(requests[i]);
+    return true;
+}
+
+static void free_view(struct view *view)
+{
+    if (view->owners != view->small_owners)
+        free(view->owners);
+}
+
+/* One element, after a call that may have completed it. */
+static int settle_element(struct view *view, int at, MPI_Request requests[], int result)
+{
+    struct receive *owner = view->owners[at];
+    if (owner == NULL) {
+        requests[at] = view->natives[at];
+        return result;
+    }
+    if (owner->state != RECEIVE_STARTED || owner->pair != NULL) /* it was pending */
+        return result;
+    owner->inner = view->natives[at];
+    return settle(owner, &requests[at], result);
+}
+
+static int settle_view(struct view *view, MPI_Request requests[], int result)
+{
+    for (int i = 0; i < view->count; i++)
+        result = settle_element(view, i, requests, result);
+    return result;
+}
+
+/* The element is complete: what was outstanding in the library is not any more. */
+static void uncount_element(struct view *view, int at)
+{
+    struct receive *owner = view->owners[at];
+    if (owner != NULL && owner->state == RECEIVE_NATIVE)
+        owner->state = RECEIVE_IDLE;
+    else if (owner != NULL)
+        return;
+    uncount(1);
+}
+
+static int no_memory(void)
+{
+    unlock();
+    return MPI_ERR_NO_MEM;
+}
+
+static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    struct view view;
+    lock();
+    if (!open_view(&view, count, requests))
+        return no_memory();
+    for (int i = 0; i < view.count; i++)
+        if (view.owners[i] != NULL)
+            wait_while_pending(view.owners[i]);
+    update_view(&view, requests);
+    for (int i = 0; i < view.count && always.drives; i++)
+        if (view.natives[i] != library.request_null)
+            wait_in_place(view.natives[i]);
+    for (int i = 0; i < view.count; i++)
+        if (view.natives[i] != library.request_null)
+            uncount_element(&view, i);
+    int result = REAL(Waitall)(view.count, view.natives, statuses);
+    result = settle_view(&view, requests, result);
+    free_view(&view);
+    unlock();
+    return result;
+}
+
+CALL(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses))
+{
+    if (LIKELY(!always.translates)) {
+        uncount(count_live(count, requests));
+        return REAL(Waitall)(count, requests, statuses);
+    }
+    return waitall_slowly(count, requests, statuses);
+}
+
+/* Any, some and all, tested. With `waits` they are tried until something is complete; `completes` tells MPI_Test… from
+ * MPI_Request_get_status…, which leaves requests as they are. */
+static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) real, bool completes, int count,
+                                                    MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    struct view view;
+    int result = MPI_SUCCESS;
+    lock();
+    if (!open_view(&view, count, requests))
+        return no_memory();
+    *flag = 0;
+    if (always.drives)
+        make_progress(NULL);
+    update_view(&view, requests);
+    if (view.pending == 0) {
+        long live = count_live(view.count, view.natives);
+        result = real(view.count, view.natives, flag, statuses);
+        for (int i = 0; i < view.count && live > 0 && *flag && completes; i++)
+            if (requests[i] != library.request_null)
+                uncount_element(&view, i);
+        if (completes)
+            result = settle_view(&view, requests, result);
+    }
+    free_view(&view);
+    unlock();
+    return result;
+}
+
+static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) real, bool completes, bool waits, int count,
+                                                    MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    struct view view;
+    int result = MPI_SUCCESS;
+    lock();
+    if (!open_view(&view, count, requests))
+        return no_memory();
+    do {
+        if (always.drives)
+            make_progress(NULL);
+        update_view(&view, requests);
+        *flag = 0;
+        *index = MPI_UNDEFINED;
+        result = real(view.count, view.natives, index, flag, status);
+        if (*index == MPI_UNDEFINED && view.pending > 0)
+            *flag = 0; /* the library saw no active request */
+        if (completes && result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED)
+            uncount_element(&view, *index);
+        if (completes)
+            result = settle_view(&view, requests, result);
+        if (waits && !*flag && result == MPI_SUCCESS)
+            relax();
+    } while (waits && !*flag && result == MPI_SUCCESS);
+    free_view(&view);
+    unlock();
+    return result;
+}
+
+static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) real, bool completes, bool waits, int count,
+                                                     MPI_Request requests[], int *outcount, int indices[],
+                                                     MPI_Status statuses[])
+{
+    struct view view;
+    int result = MPI_SUCCESS;
+    lock();
+    if (!open_view(&view, count, requests))
+        return no_memory();
+    do {
+        if (always.drives)
+            make_progress(NULL);
+        update_view(&view, requests);
+        *outcount = 0;
+        result = real(view.count, view.natives, outcount, indices, statuses);
+        if (*outcount == MPI_UNDEFINED && view.pending > 0)
+            *outcount = 0;
+        for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)
+            uncount_element(&view, indices[i]);
+        if (completes)
+            result = settle_view(&view, requests, result);
+        if (waits && *outcount == 0 && result == MPI_SUCCESS)
+            relax();
+    } while (waits && *outcount == 0 && result == MPI_SUCCESS);
+    free_view(&view);
+    unlock();
+    return result;
+}
+
+CALL(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]), (count, requests, flag, statuses))
+{
+    if (!LIKELY(!always.translates))
+        return testall_slowly(REAL(Testall), true, count, requests, flag, statuses);
+    long live = count_live(count, requests);
+    int result = REAL(Testall)(count, requests, flag, statuses);
+    uncount(*flag ? live : 0);
+    return result;
+}
+
+CALL(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (count, requests, index, flag, status))
+{
+    if (!LIKELY(!always.translates))
+        return testany_slowly(REAL(Testany), true, false, count, requests, index, flag, status);
+    int result = REAL(Testany)(count, requests, index, flag, status);
+    uncount(*flag && *index != MPI_UNDEFINED);
+    return result;
+}
+
+CALL(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status), (count, requests, index, status))
+{
+    int flag;
+    if (!LIKELY(!always.translates))
+        return testany_slowly(REAL(Testany), true, true, count, requests, index, &flag, status);
+    int result = REAL(Waitany)(count, requests, index, status);
+    uncount(*index != MPI_UNDEFINED);
+    return result;
+}
+
+CALL(Testsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+     (count, requests, outcount, indices, statuses))
+{
+    if (!LIKELY(!always.translates))
+        return testsome_slowly(REAL(Testsome), true, false, count, requests, outcount, indices, statuses);
+    int result = REAL(Testsome)(count, requests, outcount, indices, statuses);
+    uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
+    return result;
+}
+
+CALL(Waitsome, (int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+     (count, requests, outcount, indices, statuses))
+{
+    if (!LIKELY(!always.translates))
+        return testsome_slowly(REAL(Testsome), true, true, count, requests, outcount, indices, statuses);
+    int result = REAL(Waitsome)(count, requests, outcount, indices, statuses);
+    uncount(*outcount == MPI_UNDEFINED ? 0 : *outcount);
+    return result;
+}
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+CALL(Request_get_status_all, (int count, const MPI_Request requests[], int *flag, MPI_Status statuses[]),
+     (count, requests, flag, statuses))
+{
+    if (LIKELY(!always.translates))
+        return REAL(Request_get_status_all)(count, requests, flag, statuses);
+    return testall_slowly((__typeof__(&MPI_Testall))function_Request_get_status_all.real, false, count,
+                          (MPI_Request *)requests, flag, statuses);
+}
+
+CALL(Request_get_status_any, (int count, const MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+     (count, requests, index, flag, status))
+{
+    if (LIKELY(!always.translates))
+        return REAL(Request_get_status_any)(count, requests, index, flag, status);
+    return testany_slowly((__typeof__(&MPI_Testany))function_Request_get_status_any.real, false, false, count,
+                          (MPI_Request *)requests, index, flag, status);
+}
+
+CALL(Request_get_status_some, (int count, const MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+     (count, requests, outcount, indices, statuses))
+{
+    if (LIKELY(!always.translates))
+        return REAL(Request_get_status_some)(count, requests, outcount, indices, statuses);
+    return testsome_slowly((__typeof__(&MPI_Testsome))function_Request_get_status_some.real, false, false, count,
+                           (MPI_Request *)requests, outcount, indices, statuses);
+}
+#endif
+
+/* Starts a persistent receive wherever it belongs. The lock is held. */
+static int start_persistent(struct receive *receive)
+{
+    struct communicator *communicator = receive->communicator;
+    struct message *message;
+    overflow.counts.receives++;
+    if (communicator == NULL || overflow.core == NULL || receive->state != RECEIVE_IDLE)
+        return REAL(Start)(&receive->handle);
+    enum place place = place_receive(communicator, receive->source, receive->tag, &message);
+    if (place == TO_MESSAGE) {
+        overflow.counts.overflowed++;
+        receive->state = RECEIVE_STARTED;
+        receive->inner = library.request_null;
+        receive->error =
+            library_imrecv(receive->buffer, receive->count, receive->type, &message->handle, &receive->inner);
+        return_message(message);
+        overflow.active++;
+        set_paths();
+        return MPI_SUCCESS;
+    }
+    if (place == TO_ENGINE && !(overflow.undriven > 0 && receive->is_blocking) && queue_receive(receive)) {
+        overflow.counts.overflowed++;
+        return MPI_SUCCESS;
+    }
+    if (place == TO_ENGINE)
+        give_back_all();
+    int result = REAL(Start)(&receive->handle);
+    if (result == MPI_SUCCESS) {
+        receive->state = RECEIVE_NATIVE;
+        count_receive(receive->source);
+    }
+    return result;
+}
+
+static int start_one(MPI_Request *request)
+{
+    struct receive *receive = find_receive(*request);
+    if (receive != NULL && receive->is_persistent)
+        return start_persistent(receive);
+    count_request();
+    return REAL(Start)(request);
+}
+
+CALL(Start, (MPI_Request * request), (request))
+{
+    lock();
+    int result = start_one(request);
+    unlock();
+    return result;
+}
+
+CALL(Startall, (int count, MPI_Request requests[]), (count, requests))
+{
+    int result = MPI_SUCCESS;
+    lock();
+    if (map.used == 0) {
+        always.native += count > 0 ? count : 0;
+        result = REAL(Startall)(count, requests);
+    } else {
+        for (int i = 0; i < count && result == MPI_SUCCESS; i++)
+            result = start_one(&requests[i]);
+    }
+    unlock();
+    return result;
+}
+
+/* The receive becomes a generalized request that is cancelled, and complete. */
+static int cancel_queued(struct receive *receive)
+{
+    unqueue(receive);
+    int result = make_handle(&receive->inner);
+    return result != MPI_SUCCESS ? result : REAL(Grequest_complete)(receive->inner);
+}
+
+CALL(Cancel, (MPI_Request * request), (request))
+{
+    if (LIKELY(!always.translates))
+        return REAL(Cancel)(request);
+    lock();
+    struct receive *receive = find_receive(*request);
+    int result = MPI_SUCCESS;
+    if (receive == NULL || receive->state == RECEIVE_IDLE || receive->state == RECEIVE_NATIVE)
+        result = REAL(Cancel)(request);
+    else if (receive->pair != NULL)
+        result = MPI_ERR_REQUEST; /* a combined request cannot be cancelled (MPI-4.1 §3.10) */
+    else if (receive->state == RECEIVE_QUEUED &&
+             overflow.functions->cancel(overflow.core, (uint64_t)(uintptr_t)receive))
+        result = cancel_queued(receive);
+    else if (receive->is_counted) /* given back: it may still be unmatched */
+        result = REAL(Cancel)(&receive->inner);
+    unlock();
+    return result;
+}
+
+/* The receive goes on without its request (MPI-4.1 §3.7.3). */
+static int free_receive(struct receive *receive, MPI_Request *request)
+{
+    MPI_Request handle = receive->handle;
+    int result = MPI_SUCCESS;
+    *request = library.request_null;
+    if (receive->pair != NULL)
+        wait_while_pending(receive);
+    if (receive->is_persistent && receive->state == RECEIVE_QUEUED)
+        give_back_all();
+    bool is_active = receive->state == RECEIVE_QUEUED || receive->state == RECEIVE_STARTED;
+    if (receive->is_persistent) {
+        map_remove(receive);
+        uncount(receive->state == RECEIVE_NATIVE);
+        result = REAL(Request_free)(&handle);
+        if (!is_active)
+            free(receive);
+    }
+    if (is_active) {
+        receive->is_released = true;
+        if (receive->state == RECEIVE_STARTED)
+            start_released(receive);
+    }
+    return result;
+}
+
+CALL(Request_free, (MPI_Request * request), (request))
+{
+    struct receive *receive;
+    int result;
+    lock();
+    if (map.used > 0 && (receive = find_receive(*request)) != NULL) {
+        result = free_receive(receive, request);
+    } else {
+        uncount(1);
+        result = REAL(Request_free)(request);
+    }
+    unlock();
+    return result;
+}
+
+/* A combined call posted its receive, and its send failed. */
+static void withdraw_receive(MPI_Request *request)
+{
+    call_Cancel(request);
+    call_Wait(request, MPI_STATUS_IGNORE);
+}

@@ -1,0 +1,204 @@
+/* From MPI_Init, or the first session, to MPI_Finalize (MPI-4.1 §11).
+ *
+ * MATCHPOINT_OVERFLOW names the file of the core; without it nothing overflows. MATCHPOINT_LIMIT is the number of receives
+ * that the library holds before overflow begins: `auto` (measured), `none`, or a number. */
+
+static int sessions_open;
+static bool world_open;
+
+static bool load_core(const char *path)
+{
+    void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    __typeof__(&matchpoint_core) find =
+        file != NULL ? (__typeof__(&matchpoint_core))dlsym(file, "matchpoint_core") : NULL;
+    char error[256] = "";
+    if (find == NULL) {
+        complain("error: cannot load '%s': %s; the MPI library matches every message", path, dlerror());
+        return false;
+    }
+    overflow.functions = find();
+    if (overflow.functions->version != CORE_VERSION) {
+        complain("error: '%s' is of another version of Matchpoint; the MPI library matches every message", path);
+        return false;
+    }
+    overflow.core = overflow.functions->open(&overflow.counts, error, sizeof error);
+    if (overflow.core == NULL)
+        complain("error: %s; the MPI library matches every message", error);
+    return overflow.core != NULL;
+}
+
+static void set_limits(bool has_world)
+{
+    const char *limit = getenv("MATCHPOINT_LIMIT");
+    if (limit != NULL && strcmp(limit, "none") == 0)
+        overflow.may_watch = false;
+    else if (limit != NULL && *limit >= '0' && *limit <= '9')
+        always.limit_named = always.limit_any = atol(limit);
+    else
+        measure_limits(has_world);
+    overflow.counts.limit_named = always.limit_named == LONG_MAX ? -1 : always.limit_named;
+    overflow.counts.limit_any = always.limit_any == LONG_MAX ? -1 : always.limit_any;
+    overflow.watches_always = getenv("MATCHPOINT_WATCH") != NULL;
+}
+
+static void find_thread_level(void)
+{
+    int level = MPI_THREAD_SINGLE;
+    REAL(Query_thread)(&level);
+    if (level != MPI_THREAD_MULTIPLE)
+        return;
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&overflow.mutex, &attributes);
+    always.multiple = true;
+}
+
+/* The library is initialized. */
+static __attribute__((noinline)) void overflow_begin(bool has_world)
+{
+    const char *path = getenv("MATCHPOINT_OVERFLOW");
+    int size = 1, rank = -1, found = 0, *bound;
+    if (path == NULL || overflow.core != NULL)
+        return;
+    if (library.foreign != NULL) {
+        complain("error: this program loaded a library of %s, and Matchpoint was compiled for another; the MPI library matches "
+                 "every message. hint: name the compiler of its MPI with --mpicc", library.foreign);
+        return;
+    }
+    struct clock_pair before = clock_pair();
+    if (has_world) {
+        REAL(Comm_size)(library.comm_world, &size);
+        REAL(Comm_rank)(library.comm_world, &rank);
+        if (REAL(Comm_get_attr)(library.comm_world, MPI_TAG_UB, &bound, &found) == MPI_SUCCESS && found)
+            overflow.tag_ub = *bound;
+    }
+    overflow.counts.rank = rank;
+    overflow.takes_all = getenv("MATCHPOINT_ARRIVALS") != NULL;
+    overflow.may_watch = true;
+    overflow.eager_bytes = find_eager_bytes(has_world ? size : -1);
+    overflow.synchronous = find_synchronous();
+    overflow.counts.eager_bytes = overflow.eager_bytes;
+    overflow.counts.synchronous = overflow.synchronous;
+    if (!load_core(path))
+        return;
+    struct clock_pair after = clock_pair();
+    if (after.ns > before.ns)
+        overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
+    set_limits(has_world);
+    find_thread_level();
+    listen_for_dumps();
+    always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
+    set_paths();
+}
+
+/* The library is about to be finalized. Requests that the program still has are completed by callbacks at the latest. */
+static void overflow_end(void)
+{
+    struct core *core = overflow.core;
+    if (core == NULL)
+        return;
+    lock();
+    give_back_all();
+    overflow.core = NULL;
+    always.limit_named = always.limit_any = LONG_MAX;
+    always.until_sample = INT_MAX;
+    overflow.watches_always = overflow.may_watch = overflow.takes_all = false;
+    overflow.held = overflow.watched = 0;
+    set_paths();
+    overflow.functions->close(core);
+    while (free_receives != NULL) {
+        struct receive *receive = free_receives;
+        free_receives = receive->next;
+        map_remove(receive);
+        REAL(Grequest_complete)(receive->handle);
+        REAL(Request_free)(&receive->handle);
+        free(receive);
+    }
+    unlock();
+}
+
+CALL(Init, (int *count, char ***arguments), (count, arguments))
+{
+    library_ready();
+    int result = REAL(Init)(count, arguments);
+    if (result == MPI_SUCCESS) {
+        world_open = true;
+        overflow_begin(true);
+    }
+    return result;
+}
+
+CALL(Init_thread, (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
+{
+    library_ready();
+    int result = REAL(Init_thread)(count, arguments, required, provided);
+    if (result == MPI_SUCCESS) {
+        world_open = true;
+        overflow_begin(true);
+    }
+    return result;
+}
+
+/* Not by CALL, for it has no parameters. */
+FUNCTION(Finalize, "MPI_Finalize", NULL);
+EXPORT int MPI_Finalize(void);
+EXPORT int PMPI_Finalize(void);
+
+static int finalize(const void *caller, bool first)
+{
+    void *instead = always.asks_who_calls ? instead_of(&function_Finalize, caller, first) : NULL;
+    if (instead != NULL)
+        return ((int (*)(void))instead)();
+    world_open = false;
+    if (sessions_open == 0)
+        overflow_end();
+    return REAL(Finalize)();
+}
+
+int MPI_Finalize(void)
+{
+    return finalize(__builtin_return_address(0), true);
+}
+
+int PMPI_Finalize(void)
+{
+    return finalize(__builtin_return_address(0), false);
+}
+
+#ifdef MPI_4
+CALL(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session), (info, handler, session))
+{
+    library_ready();
+    int result = REAL(Session_init)(info, handler, session);
+    if (result == MPI_SUCCESS) {
+        sessions_open++;
+        overflow_begin(false);
+    }
+    return result;
+}
+
+CALL(Session_finalize, (MPI_Session * session), (session))
+{
+    if (--sessions_open == 0 && !world_open)
+        overflow_end();
+    else
+        enter_blocking();
+    int result = REAL(Session_finalize)(session);
+    if (overflow.core != NULL)
+        leave_blocking();
+    return result;
+}
+#endif
+
+CALL(Abort, (MPI_Comm comm, int code), (comm, code))
+{
+    if (overflow.core != NULL)
+        overflow.functions->report(overflow.core);
+    return REAL(Abort)(comm, code);
+}
+
+__attribute__((constructor)) static void loaded(void)
+{
+    ticks_choose();
+}

@@ -1,0 +1,131 @@
+/* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of matched messages (§3.8.3). */
+
+#ifndef LARGE
+/* While nothing overflows: the library's call, now and then timed. */
+static inline bool posts_to_library(int source)
+{
+    return !always.posts_slowly && is_below_limit(source);
+}
+
+/* Waits for a request that a blocking call has made. */
+static __attribute__((noinline)) int complete_receive(MPI_Request *request, MPI_Status *status)
+{
+    lock();
+    struct receive *receive = always.translates ? find_receive(*request) : NULL;
+    int result;
+    if (receive == NULL) {
+        uncount(*request != library.request_null);
+        result = wait_native(request, status);
+    } else {
+        wait_while_pending(receive);
+        bool was_native = receive->state == RECEIVE_NATIVE;
+        result = settle(receive, request, wait_native(native_of(receive), status));
+        if (was_native) {
+            receive->state = RECEIVE_IDLE;
+            uncount(1);
+        }
+    }
+    unlock();
+    return result;
+}
+
+/* A receive that is posted and completed by one call. */
+static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                    MPI_Comm comm, MPI_Status *status)
+{
+    MPI_Request request;
+    lock();
+    int result = post_receive(buffer, count, type, source, tag, comm, &request);
+    unlock();
+    return result != MPI_SUCCESS ? result : complete_receive(&request, status);
+}
+
+static __attribute__((noinline)) int post_slowly(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                 MPI_Comm comm, MPI_Request *request)
+{
+    lock();
+    int result = post_receive(buffer, count, type, source, tag, comm, request);
+    unlock();
+    return result;
+}
+
+/* A persistent receive may be started in the engine. */
+static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                      MPI_Comm comm, MPI_Request handle)
+{
+    uint64_t size = 0;
+    if (source == MPI_PROC_NULL || overflow.core == NULL)
+        return;
+    lock();
+    struct communicator *communicator = find_communicator(comm);
+    struct receive *receive =
+        communicator != NULL && is_type(type, comm, &size) && map_reserve() ? calloc(1, sizeof *receive) : NULL;
+    if (receive != NULL) {
+        receive->buffer = buffer;
+        receive->count = count;
+        receive->type = type;
+        receive->communicator = communicator;
+        receive->source = source;
+        receive->tag = tag;
+        receive->bytes = size * (uint64_t)count;
+        receive->is_blocking = is_sender_blocking(receive->bytes);
+        register_persistent(receive, handle);
+    }
+    unlock();
+}
+#endif
+
+CALL(SIZED(Irecv),
+     (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request),
+     (buffer, count, type, source, tag, comm, request))
+{
+    if (!LIKELY(posts_to_library(source)))
+        return post_slowly(buffer, count, type, source, tag, comm, request);
+    count_receive(source);
+    if (LIKELY(--always.until_sample > 0))
+        return REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
+    uint64_t before = ticks();
+    int result = REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
+    note_sample(ticks() - before, comm);
+    return result;
+}
+
+CALL(SIZED(Recv), (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status),
+     (buffer, count, type, source, tag, comm, status))
+{
+    if (LIKELY(posts_to_library(source) && --always.until_sample > 0))
+        return REAL(SIZED(Recv))(buffer, count, type, source, tag, comm, status);
+    return receive_slowly(buffer, count, type, source, tag, comm, status);
+}
+
+CALL(SIZED(Recv_init),
+     (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request),
+     (buffer, count, type, source, tag, comm, request))
+{
+    int result = REAL(SIZED(Recv_init))(buffer, count, type, source, tag, comm, request);
+    if (result == MPI_SUCCESS)
+        note_persistent(buffer, count, type, source, tag, comm, *request);
+    return result;
+}
+
+CALL(SIZED(Imrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
+     (buffer, count, type, message, request))
+{
+    count_request();
+    return REAL(SIZED(Imrecv))(buffer, count, type, message, request);
+}
+
+CALL(SIZED(Mrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
+     (buffer, count, type, message, status))
+{
+    MPI_Request request;
+    if (LIKELY(!always.drives))
+        return REAL(SIZED(Mrecv))(buffer, count, type, message, status);
+    int result = REAL(SIZED(Imrecv))(buffer, count, type, message, &request);
+    if (result != MPI_SUCCESS)
+        return result;
+    lock();
+    result = wait_native(&request, status);
+    unlock();
+    return result;
+}

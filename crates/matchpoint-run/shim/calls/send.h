@@ -1,0 +1,195 @@
+/* Sends of all modes (MPI-4.1 §3.2, 3.4, 3.7, 3.9), and those joined with a receive (§3.10).
+ *
+ * A ready send becomes a standard one: its receive may be posted to the engine, where the library cannot see it. */
+
+#define SEND_PARAMETERS const void *buffer, COUNT count, MPI_Datatype type, int rank, int tag, MPI_Comm comm
+#define SEND_ARGUMENTS buffer, count, type, rank, tag, comm
+
+/* Nonblocking sends, which BLOCKING_SEND needs, come first. REALLY is the library's function. */
+#define NONBLOCKING_SEND(NAME, REALLY)                                                                   \
+    CALL(SIZED(NAME), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))                \
+    {                                                                                                    \
+        count_request();                                                                                 \
+        return REAL(SIZED(REALLY))(SEND_ARGUMENTS, request);                                             \
+    }
+
+#define BLOCKING_SEND(NAME, REALLY, NONBLOCKING)                                                         \
+    CALL(SIZED(NAME), (SEND_PARAMETERS), (SEND_ARGUMENTS))                                               \
+    {                                                                                                    \
+        MPI_Request request;                                                                             \
+        if (LIKELY(!always.drives))                                                                      \
+            return REAL(SIZED(REALLY))(SEND_ARGUMENTS);                                                  \
+        int result = REAL(SIZED(NONBLOCKING))(SEND_ARGUMENTS, &request);                                 \
+        return result != MPI_SUCCESS ? result : complete_send(&request);                                 \
+    }
+
+#ifndef LARGE
+static void withdraw_receive(MPI_Request *request);
+
+static __attribute__((noinline)) int complete_send(MPI_Request *request)
+{
+    lock();
+    int result = wait_native(request, MPI_STATUS_IGNORE);
+    unlock();
+    return result;
+}
+
+/* Both parts of a call that sends and receives. */
+static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Request *receive, MPI_Status *status)
+{
+    int sent = complete_send(send), received = complete_receive(receive, status);
+    return received != MPI_SUCCESS ? received : sent;
+}
+
+/* A copy of a buffer that the receive part will overwrite. */
+static int pack_copy(const void *buffer, MPI_Count count, MPI_Datatype type, MPI_Comm comm, void **packed, int *length)
+{
+    int size = 0, result;
+    *length = 0;
+    *packed = NULL;
+    if (count > INT_MAX)
+        return MPI_ERR_COUNT;
+    if ((result = REAL(Pack_size)((int)count, type, comm, &size)) != MPI_SUCCESS)
+        return result;
+    if ((*packed = malloc(size > 0 ? (size_t)size : 1)) == NULL)
+        return MPI_ERR_NO_MEM;
+    return REAL(Pack)(buffer, (int)count, type, *packed, size, length, comm);
+}
+
+#ifdef MPI_4
+/* The request of a combined call stands for the receive; the send is its pair. If the receive is the library's own, one
+ * request cannot stand for both: the record of ours does. */
+static int make_pair(MPI_Request send, void *packed, MPI_Request *request, MPI_Comm comm)
+{
+    struct pair *pair = malloc(sizeof *pair);
+    struct receive *receive = find_receive(*request);
+    if (pair != NULL && receive == NULL && (receive = take_receive()) != NULL) {
+        receive->communicator = find_communicator(comm);
+        receive->state = RECEIVE_STARTED;
+        receive->inner = *request;
+        receive->is_counted = true;
+        overflow.active++;
+        set_paths();
+        *request = receive->handle;
+    }
+    if (pair == NULL || receive == NULL) {
+        free(pair);
+        return MPI_ERR_NO_MEM;
+    }
+    *pair = (struct pair){send, packed};
+    receive->pair = pair;
+    return MPI_SUCCESS;
+}
+#endif
+#endif
+
+NONBLOCKING_SEND(Isend, Isend)
+NONBLOCKING_SEND(Ibsend, Ibsend)
+NONBLOCKING_SEND(Issend, Issend)
+NONBLOCKING_SEND(Irsend, Isend)
+
+BLOCKING_SEND(Send, Send, Isend)
+BLOCKING_SEND(Ssend, Ssend, Issend)
+BLOCKING_SEND(Rsend, Send, Isend)
+
+#ifndef LARGE
+USED(Send_init);
+#else
+USED(Send_init_c);
+#endif
+
+CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS, request))
+{
+    return REAL(SIZED(Send_init))(SEND_ARGUMENTS, request);
+}
+
+#define PAIR_PARAMETERS                                                                                  \
+    const void *out, COUNT out_count, MPI_Datatype out_type, int to, int out_tag, void *in, COUNT in_count, \
+        MPI_Datatype in_type, int from, int in_tag, MPI_Comm comm
+#define PAIR_ARGUMENTS out, out_count, out_type, to, out_tag, in, in_count, in_type, from, in_tag, comm
+#define REPLACE_PARAMETERS                                                                               \
+    void *buffer, COUNT count, MPI_Datatype type, int to, int out_tag, int from, int in_tag, MPI_Comm comm
+#define REPLACE_ARGUMENTS buffer, count, type, to, out_tag, from, in_tag, comm
+
+/* A combined call goes to the library while nothing overflows. */
+CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
+{
+    MPI_Request send, receive;
+    if (LIKELY(posts_to_library(from)))
+        return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
+    int result = post_slowly(in, in_count, in_type, from, in_tag, comm, &receive);
+    if (result != MPI_SUCCESS)
+        return result;
+    if ((result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send)) != MPI_SUCCESS) {
+        withdraw_receive(&receive);
+        return result;
+    }
+    return complete_both(&send, &receive, status);
+}
+
+CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE_ARGUMENTS, status))
+{
+    MPI_Request send, receive;
+    void *packed;
+    int length;
+    if (LIKELY(posts_to_library(from)))
+        return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
+    int result = pack_copy(buffer, count, type, comm, &packed, &length);
+    if (result == MPI_SUCCESS)
+        result = post_slowly(buffer, count, type, from, in_tag, comm, &receive);
+    if (result == MPI_SUCCESS)
+        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS)
+        result = complete_both(&send, &receive, status);
+    free(packed);
+    return result;
+}
+
+#ifdef MPI_4
+CALL(SIZED(Isendrecv), (PAIR_PARAMETERS, MPI_Request *request), (PAIR_ARGUMENTS, request))
+{
+    MPI_Request send;
+    count_request();
+    if (LIKELY(posts_to_library(from)))
+        return REAL(SIZED(Isendrecv))(PAIR_ARGUMENTS, request);
+    lock();
+    int result = post_receive(in, in_count, in_type, from, in_tag, comm, request);
+    if (result == MPI_SUCCESS)
+        result = REAL(SIZED(Isend))(out, out_count, out_type, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS)
+        result = make_pair(send, NULL, request, comm);
+    unlock();
+    return result;
+}
+
+CALL(SIZED(Isendrecv_replace), (REPLACE_PARAMETERS, MPI_Request *request), (REPLACE_ARGUMENTS, request))
+{
+    MPI_Request send;
+    void *packed;
+    int length;
+    count_request();
+    if (LIKELY(posts_to_library(from)))
+        return REAL(SIZED(Isendrecv_replace))(REPLACE_ARGUMENTS, request);
+    lock();
+    int result = pack_copy(buffer, count, type, comm, &packed, &length);
+    if (result == MPI_SUCCESS)
+        result = post_receive(buffer, count, type, from, in_tag, comm, request);
+    if (result == MPI_SUCCESS)
+        result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
+    if (result == MPI_SUCCESS)
+        result = make_pair(send, packed, request, comm);
+    else
+        free(packed);
+    unlock();
+    return result;
+}
+#endif
+
+#undef SEND_PARAMETERS
+#undef SEND_ARGUMENTS
+#undef NONBLOCKING_SEND
+#undef BLOCKING_SEND
+#undef PAIR_PARAMETERS
+#undef PAIR_ARGUMENTS
+#undef REPLACE_PARAMETERS
+#undef REPLACE_ARGUMENTS

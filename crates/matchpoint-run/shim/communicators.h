@@ -1,0 +1,79 @@
+/* Communicators that a receive or a probe of the slow paths has named. */
+
+struct communicator {
+    MPI_Comm handle;
+    uint32_t context;
+    int sources;  /* ranks that a message may come from */
+    long queued;  /* receives in the engine */
+    long held;    /* messages in the engine */
+    bool watched;
+    unsigned quiet; /* postings since a drain found a long queue */
+    struct communicator *previous, *next; /* in the ring of those with receives in the engine */
+    struct communicator *chain;           /* in the table */
+};
+
+#define COMMUNICATOR_SLOTS 1024
+static struct {
+    struct communicator *slots[COMMUNICATOR_SLOTS];
+    struct communicator *last; /* found last */
+    uint32_t contexts;
+} communicators;
+
+static struct communicator **communicator_slot(MPI_Comm handle)
+{
+    return &communicators.slots[(AS_WORD(handle) * 0x9e3779b97f4a7c15) >> 54];
+}
+
+/* NULL: it is none, or no memory. The library's error handler has been called if it is none. */
+static __attribute__((noinline)) struct communicator *meet_communicator(MPI_Comm handle)
+{
+    int inter = 0, size = 0;
+    if (handle == library.comm_null || REAL(Comm_test_inter)(handle, &inter) != MPI_SUCCESS)
+        return NULL;
+    if ((inter ? REAL(Comm_remote_size)(handle, &size) : REAL(Comm_size)(handle, &size)) != MPI_SUCCESS)
+        return NULL;
+    struct communicator *made = calloc(1, sizeof *made), **slot = communicator_slot(handle);
+    if (made == NULL)
+        return NULL;
+    *made = (struct communicator){
+        .handle = handle, .context = ++communicators.contexts, .sources = size, .chain = *slot};
+    return communicators.last = *slot = made;
+}
+
+static inline struct communicator *known_communicator(MPI_Comm handle)
+{
+    struct communicator *found = communicators.last;
+    if (LIKELY(found != NULL && found->handle == handle))
+        return found;
+    for (found = *communicator_slot(handle); found != NULL && found->handle != handle; found = found->chain)
+        ;
+    if (found != NULL)
+        communicators.last = found;
+    return found;
+}
+
+static inline struct communicator *find_communicator(MPI_Comm handle)
+{
+    struct communicator *found = known_communicator(handle);
+    return found != NULL ? found : meet_communicator(handle);
+}
+
+static void enter_ring(struct communicator *communicator)
+{
+    struct communicator *first = overflow.busy;
+    if (first == NULL) {
+        overflow.busy = communicator->previous = communicator->next = communicator;
+        return;
+    }
+    communicator->next = first;
+    communicator->previous = first->previous;
+    first->previous->next = communicator;
+    first->previous = communicator;
+}
+
+static void leave_ring(struct communicator *communicator)
+{
+    overflow.busy = communicator->next != communicator ? communicator->next : NULL;
+    communicator->previous->next = communicator->next;
+    communicator->next->previous = communicator->previous;
+}

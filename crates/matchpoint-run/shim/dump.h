@@ -1,0 +1,106 @@
+/* What is in the queues, written on a signal while a job hangs. The handler only counts; a process answers at its next poll. */
+
+static _Atomic int dumps_asked;
+static int dumps_answered;
+
+/* Entries of a queue that are written one by one. */
+#define DUMPED_MOST 1000
+
+static void on_dump_signal(int number)
+{
+    (void)number;
+    atomic_fetch_add(&dumps_asked, 1);
+}
+
+/* Unless the program has a handler of its own. */
+static void listen_for_dumps(void)
+{
+    const char *number = getenv("MATCHPOINT_QUEUES_SIGNAL");
+    struct sigaction before, ours = {.sa_handler = on_dump_signal, .sa_flags = SA_RESTART};
+    int signal_number = number != NULL ? atoi(number) : 0;
+    if (signal_number <= 0 || sigaction(signal_number, &ours, &before) != 0)
+        return;
+    if (before.sa_handler != SIG_DFL)
+        sigaction(signal_number, &before, NULL);
+}
+
+struct dump {
+    FILE *file;
+    uint64_t now;
+    long written;
+};
+
+static void dump_end(const struct dump *dump, const struct communicator *communicator, uint64_t since)
+{
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int length = 0;
+    if (REAL(Comm_get_name)(communicator->handle, name, &length) != MPI_SUCCESS || name[0] == 0)
+        snprintf(name, sizeof name, "communicator %u", communicator->context);
+    fprintf(dump->file, ", %s, since %.3f s\n", name,
+            (double)(dump->now - since) / overflow.ticks_per_ns / 1e9);
+}
+
+static void dump_number(FILE *file, const char *name, int number, int wildcard)
+{
+    if (number == wildcard)
+        fprintf(file, ", any %s", name);
+    else
+        fprintf(file, ", %s %d", name, number);
+}
+
+static void dump_receive(void *argument, uint64_t id)
+{
+    struct dump *dump = argument;
+    const struct receive *receive = (const struct receive *)(uintptr_t)id;
+    if (++dump->written > DUMPED_MOST)
+        return;
+    fprintf(dump->file, "  receive %ld", dump->written);
+    dump_number(dump->file, "source", receive->source, MPI_ANY_SOURCE);
+    dump_number(dump->file, "tag", receive->tag, MPI_ANY_TAG);
+    fprintf(dump->file, ", %llu bytes", (unsigned long long)receive->bytes);
+    dump_end(dump, receive->communicator, receive->since);
+}
+
+static void dump_message(void *argument, uint64_t id)
+{
+    struct dump *dump = argument;
+    const struct message *message = (const struct message *)(uintptr_t)id;
+    if (++dump->written > DUMPED_MOST)
+        return;
+    fprintf(dump->file, "  message %ld, source %d, tag %d", dump->written, message->status.MPI_SOURCE,
+            message->status.MPI_TAG);
+    dump_end(dump, message->communicator, message->since);
+}
+
+static void dump_path(char *path, size_t room)
+{
+    char host[256] = "";
+    const char *folder = getenv("MATCHPOINT_REPORT");
+    gethostname(host, sizeof host - 1);
+    snprintf(path, room, "%s/queues-%s-%ld.txt", folder != NULL ? folder : ".", host, (long)getpid());
+}
+
+static __attribute__((cold, noinline)) void answer_dump(int asked)
+{
+    char path[PATH_MAX];
+    dumps_answered = asked;
+    dump_path(path, sizeof path);
+    struct dump dump = {.file = fopen(path, "a"), .now = ticks()};
+    if (dump.file == NULL)
+        return;
+    fprintf(dump.file, "%ld receives and %ld messages in the engine; up to %ld requests are with the MPI library\n",
+            overflow.queued, overflow.held, always.native);
+    if (overflow.core != NULL) {
+        overflow.functions->visit(overflow.core, CORE_POSTED, dump_receive, &dump);
+        dump.written = 0;
+        overflow.functions->visit(overflow.core, CORE_UNEXPECTED, dump_message, &dump);
+    }
+    fclose(dump.file);
+}
+
+static inline void answer_if_asked(void)
+{
+    int asked = atomic_load_explicit(&dumps_asked, memory_order_relaxed);
+    if (asked != dumps_answered)
+        answer_dump(asked);
+}

@@ -1,0 +1,147 @@
+/* Whether a sender may wait for a receive of the engine: it may if the send is synchronous, or the message is longer than
+ * the library sends without the receiver.
+ *
+ * Each process decides alone: processes of one job may have been started without this library. */
+
+/* Sizes that every library sends eagerly where its messages go through shared memory, or through UCX: the smallest limit
+ * that any of them uses by default is 4 KiB (Open MPI's shared memory, less its header). */
+#define EAGER_BYTES_KNOWN 1024
+/* Where the transport is not known, but buffers messages that nobody expects. */
+#define EAGER_BYTES_UNKNOWN 256
+
+static bool is_loaded(const char *part);
+
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
+{
+    (void)size;
+    return strstr(info->dlpi_name, part) != NULL;
+}
+
+static bool is_loaded(const char *part)
+{
+    return dl_iterate_phdr(find_loaded, (void *)part) != 0;
+}
+
+static long number_of(const char *variable, long otherwise)
+{
+    const char *value = getenv(variable);
+    return value != NULL && *value != 0 ? atol(value) : otherwise;
+}
+
+/* Every process of MPI_COMM_WORLD is on this host, as far as launchers say. */
+static bool is_on_one_host(int processes)
+{
+    static const char *const variables[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "I_MPI_LOCAL_SIZE",
+                                            "PMI_LOCAL_SIZE"};
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (number_of(variables[i], -1) == processes)
+            return true;
+    return number_of("SLURM_STEP_NUM_NODES", -1) == 1;
+}
+
+/* Shared memory is switched off by a setting. */
+static bool is_memory_off(void)
+{
+    const char *fabrics = getenv("I_MPI_FABRICS");
+    return number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
+}
+
+/* libfabric's providers may keep few unexpected messages of a sender and then take no other from it, those of a collective
+ * operation included. So no receive stays in the engine during a blocking call where libfabric may carry messages. */
+static uint64_t find_eager_bytes(int processes)
+{
+    bool memory_only = is_on_one_host(processes) && !is_memory_off();
+#if defined(OPEN_MPI)
+    const char *pml = getenv("OMPI_MCA_pml"), *mtl = getenv("OMPI_MCA_mtl");
+    if ((pml != NULL && strstr(pml, "cm") != NULL && pml[0] != '^') || mtl != NULL || is_loaded("/mca_pml_cm.so"))
+        return 0;
+    return memory_only ? EAGER_BYTES_KNOWN : EAGER_BYTES_UNKNOWN;
+#else
+    if (memory_only)
+        return EAGER_BYTES_KNOWN;
+    return is_loaded("/libfabric") ? 0 : EAGER_BYTES_UNKNOWN;
+#endif
+}
+
+/* Functions whose send completes only once it is matched, as the dynamic symbols of a program name them. */
+static bool is_synchronous_name(const char *name)
+{
+    char lower[32];
+    size_t length = strnlen(name, sizeof lower - 1);
+    for (size_t i = 0; i < length; i++)
+        lower[i] = (char)(name[i] >= 'A' && name[i] <= 'Z' ? name[i] + 'a' - 'A' : name[i]);
+    lower[length] = 0;
+    const char *rest = lower[0] == 'p' ? lower + 1 : lower;
+    return strncmp(rest, "mpi_ssend", 9) == 0 || strncmp(rest, "mpi_issend", 10) == 0;
+}
+
+/* An executable or library that is no part of MPI, and what it imports. */
+struct imports {
+    bool synchronous;
+    bool initializes; /* some object imports MPI_Init: programs that look functions up by name do not */
+};
+
+static bool is_part_of_mpi(const char *path)
+{
+    static const char *const names[] = {"libmpi", "libmatchpoint", "libopen-", "mca_", "libpmpi", "libmpl"};
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct imports *imports)
+{
+    const ElfW(Sym) *symbols = NULL;
+    const char *strings = NULL;
+    const uint32_t *hash = NULL, *gnu_hash = NULL;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        uintptr_t value = dynamic->d_un.d_ptr;
+        uintptr_t address = value < base ? base + value : value; /* glibc has relocated it, other loaders may not */
+        if (dynamic->d_tag == DT_SYMTAB)
+            symbols = (const ElfW(Sym) *)address;
+        else if (dynamic->d_tag == DT_STRTAB)
+            strings = (const char *)address;
+        else if (dynamic->d_tag == DT_HASH)
+            hash = (const uint32_t *)address;
+        else if (dynamic->d_tag == DT_GNU_HASH)
+            gnu_hash = (const uint32_t *)address;
+    }
+    if (symbols == NULL || strings == NULL)
+        return;
+    /* Undefined symbols come before those that the GNU hash table has. */
+    uint32_t count = hash != NULL ? hash[1] : gnu_hash != NULL ? gnu_hash[1] : 0;
+    for (uint32_t i = 1; i < count; i++) {
+        const char *name = strings + symbols[i].st_name;
+        if (symbols[i].st_shndx != SHN_UNDEF)
+            continue;
+        imports->synchronous |= is_synchronous_name(name);
+        imports->initializes |= strncasecmp(name, "mpi_init", 8) == 0 || strncasecmp(name, "mpi_session_init", 16) == 0;
+    }
+}
+
+static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
+{
+    (void)size;
+    if (is_part_of_mpi(info->dlpi_name))
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            read_imports((const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_addr, found);
+    return 0;
+}
+
+/* Whether processes of this program may send synchronously. A job of several programs, a program with spawned processes, and
+ * one that looks MPI up by name may. */
+static bool find_synchronous(void)
+{
+    struct imports imports = {false, false};
+    const char *forced = getenv("MATCHPOINT_SYNCHRONOUS");
+    if (forced != NULL)
+        return atoi(forced) != 0;
+    if (number_of("OMPI_NUM_APP_CTX", 1) > 1)
+        return true;
+    dl_iterate_phdr(look_at_imports, &imports);
+    return imports.synchronous || !imports.initializes;
+}

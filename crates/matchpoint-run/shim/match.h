@@ -1,0 +1,424 @@
+/* The rules of overflow matching: where a receive goes, and what becomes of messages. Every function needs the lock. */
+
+static void answer_if_asked(void);
+
+/* A message in the engine, taken from the library. */
+struct message {
+    MPI_Message handle;
+    MPI_Status status;
+    struct communicator *communicator;
+    uint64_t since; /* ticks */
+    struct message *next; /* free list */
+};
+
+static struct message *free_messages;
+
+/* The engine had no memory for it: nothing else is taken from the library meanwhile. */
+static struct message *refused_message;
+
+static struct message *take_message(void)
+{
+    struct message *message = free_messages;
+    if (message == NULL)
+        return malloc(sizeof *message);
+    free_messages = message->next;
+    return message;
+}
+
+static void return_message(struct message *message)
+{
+    message->next = free_messages;
+    free_messages = message;
+}
+
+static inline struct core_envelope envelope_of(const struct communicator *communicator, int source, int tag)
+{
+    return (struct core_envelope){communicator->context, source == MPI_ANY_SOURCE ? -1 : source,
+                                  tag == MPI_ANY_TAG ? -1 : tag};
+}
+
+/* The library's functions by the size of the count. */
+static int library_irecv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                         MPI_Request *request)
+{
+#if MPI_VERSION >= 4
+    if (count > INT_MAX)
+        return REAL(Irecv_c)(buffer, count, type, source, tag, comm, request);
+#endif
+    return REAL(Irecv)(buffer, (int)count, type, source, tag, comm, request);
+}
+
+static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
+{
+#if MPI_VERSION >= 4
+    if (count > INT_MAX)
+        return REAL(Imrecv_c)(buffer, count, type, message, request);
+#endif
+    return REAL(Imrecv)(buffer, (int)count, type, message, request);
+}
+
+/* The engine no longer has it. */
+static void unqueue(struct receive *receive)
+{
+    struct communicator *communicator = receive->communicator;
+    receive->state = RECEIVE_STARTED;
+    overflow.queued--;
+    overflow.blocking -= receive->is_blocking;
+    if (--communicator->queued == 0)
+        leave_ring(communicator);
+    if (overflow.queued == 0)
+        set_paths();
+}
+
+/* The record of a receive that the program has completed, or has freed and the library has. */
+static void finish_receive(struct receive *receive)
+{
+    if (receive->is_counted)
+        uncount(1);
+    overflow.active--;
+    if (receive->is_persistent) {
+        receive->state = RECEIVE_IDLE;
+        receive->is_counted = false;
+        receive->error = MPI_SUCCESS;
+        if (receive->is_released)
+            free(receive);
+    } else {
+        return_receive(receive);
+    }
+    if (overflow.active == 0)
+        set_paths();
+}
+
+static void start_released(struct receive *receive)
+{
+    if (receive->inner != library.request_null)
+        REAL(Request_free)(&receive->inner);
+    finish_receive(receive);
+}
+
+/* A receive of the engine takes a message. */
+static void start_receive(struct receive *receive, struct message *message)
+{
+    unqueue(receive);
+    receive->inner = library.request_null;
+    receive->error =
+        library_imrecv(receive->buffer, receive->count, receive->type, &message->handle, &receive->inner);
+    return_message(message);
+    if (receive->is_released)
+        start_released(receive);
+}
+
+/* False: the engine has no memory. */
+static bool let_arrive(struct message *message)
+{
+    struct communicator *communicator = message->communicator;
+    struct core_envelope envelope =
+        envelope_of(communicator, message->status.MPI_SOURCE, message->status.MPI_TAG);
+    uint64_t receive;
+    switch (overflow.functions->arrive(overflow.core, (uint64_t)(uintptr_t)message, &envelope, &receive)) {
+    case CORE_MATCHED:
+        start_receive((struct receive *)(uintptr_t)receive, message);
+        return true;
+    case CORE_QUEUED:
+        communicator->held++;
+        if (overflow.held++ == 0)
+            set_paths();
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Takes every message of a communicator from the library's unexpected queue: how many there were. */
+static long drain(struct communicator *communicator)
+{
+    long taken = 0;
+    if (refused_message != NULL) {
+        if (!let_arrive(refused_message))
+            return 0;
+        refused_message = NULL;
+    }
+    for (;;) {
+        int found = 0;
+        struct message *message = take_message();
+        if (message == NULL)
+            return taken;
+        if (REAL(Improbe)(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator->handle, &found, &message->handle,
+                          &message->status) != MPI_SUCCESS || !found) {
+            return_message(message);
+            return taken;
+        }
+        message->communicator = communicator;
+        message->since = ticks();
+        taken++;
+        overflow.counts.taken++;
+        if (!let_arrive(message)) {
+            refused_message = message;
+            return taken;
+        }
+    }
+}
+
+/* The message that such a receive takes, out of the engine. NULL: none. */
+static struct message *take_held(struct communicator *communicator, int source, int tag)
+{
+    struct core_envelope envelope = envelope_of(communicator, source, tag);
+    uint64_t id = overflow.functions->take(overflow.core, &envelope);
+    if (id == 0)
+        return NULL;
+    communicator->held--;
+    if (--overflow.held == 0)
+        set_paths();
+    return (struct message *)(uintptr_t)id;
+}
+
+/* The receive is in the engine from now on. False: the engine has no memory. */
+static bool queue_receive(struct receive *receive)
+{
+    struct communicator *communicator = receive->communicator;
+    struct core_envelope envelope = envelope_of(communicator, receive->source, receive->tag);
+    uint64_t message;
+    receive->state = RECEIVE_QUEUED;
+    receive->inner = library.request_null;
+    receive->since = ticks();
+    enum core_result result =
+        overflow.functions->post(overflow.core, (uint64_t)(uintptr_t)receive, &envelope, &message);
+    if (result == CORE_REFUSED) {
+        receive->state = RECEIVE_IDLE;
+        return false;
+    }
+    overflow.active++;
+    overflow.blocking += receive->is_blocking;
+    if (communicator->queued++ == 0)
+        enter_ring(communicator);
+    overflow.queued++;
+    if (result == CORE_MATCHED) {
+        struct message *taken = (struct message *)(uintptr_t)message;
+        communicator->held--;
+        overflow.held--;
+        start_receive(receive, taken);
+    }
+    set_paths();
+    return true;
+}
+
+static void append_receive(void *end, uint64_t id)
+{
+    struct receive ***last = end, *receive = (struct receive *)(uintptr_t)id;
+    receive->next = NULL;
+    **last = receive;
+    *last = &receive->next;
+}
+
+/* Posts every receive of the engine to the library, oldest first: none accepts a message that the engine holds. */
+static void give_back_all(void)
+{
+    struct receive *first = NULL, **last = &first;
+    if (overflow.queued == 0)
+        return;
+    overflow.functions->visit(overflow.core, CORE_POSTED, append_receive, &last);
+    overflow.counts.give_backs++;
+    for (struct receive *receive = first, *next; receive != NULL; receive = next) {
+        next = receive->next;
+        MPI_Comm comm = receive->communicator->handle;
+        overflow.functions->cancel(overflow.core, (uint64_t)(uintptr_t)receive);
+        unqueue(receive);
+        overflow.counts.given_back++;
+        receive->error = library_irecv(receive->buffer, receive->count, receive->type, receive->source, receive->tag, comm,
+                                       &receive->inner);
+        receive->is_counted = receive->error == MPI_SUCCESS && !receive->is_released;
+        if (receive->is_counted)
+            count_receive(receive->source);
+        if (receive->is_released)
+            start_released(receive);
+    }
+}
+
+/* Before a call that blocks while the engine makes no progress: a sender that waits for a receive of the engine might never
+ * come to its part of that call. */
+static void give_back(void)
+{
+    if (overflow.blocking > 0)
+        give_back_all();
+}
+
+/* Communicators that one poll looks at. */
+#define COMMUNICATORS_AT_ONCE 8
+
+/* Takes messages for the receives of the engine; those of `first`, if not NULL, before others. */
+static void make_progress(struct communicator *first)
+{
+    long taken = 0;
+    if (first != NULL && first->queued > 0)
+        taken += drain(first);
+    for (int i = 0; i < COMMUNICATORS_AT_ONCE && overflow.busy != NULL; i++) {
+        struct communicator *next = overflow.busy;
+        overflow.busy = next->next;
+        if (next != first)
+            taken += drain(next);
+        if (overflow.busy == next)
+            break;
+    }
+    if (overflow.takes_all)
+        for (size_t i = 0; i < COMMUNICATOR_SLOTS; i++)
+            for (struct communicator *all = communicators.slots[i]; all != NULL; all = all->chain)
+                taken += drain(all);
+    overflow.idle = taken > 0 ? 0 : overflow.idle + 1;
+    answer_if_asked();
+}
+
+/* Between polls. As the MPI libraries do where processes share processors, the process yields after some empty polls. */
+#define POLLS_BEFORE_YIELD 64
+
+static void relax(void)
+{
+    unlock();
+    if (overflow.idle > POLLS_BEFORE_YIELD)
+        sched_yield();
+    lock();
+}
+
+/* The same where the lock is not held. */
+static void relax_unlocked(void)
+{
+    if (overflow.idle++ > POLLS_BEFORE_YIELD)
+        sched_yield();
+}
+
+/* Whether the library accepts count, source and tag of a receive. */
+static inline bool is_plain(const struct communicator *communicator, MPI_Count count, int source, int tag)
+{
+    bool known_source = (source >= 0 && source < communicator->sources) || source == MPI_ANY_SOURCE;
+    bool known_tag = (tag >= 0 && tag <= overflow.tag_ub) || tag == MPI_ANY_TAG;
+    return count >= 0 && known_source && known_tag;
+}
+
+/* Sizes of datatypes that were valid in a receive, until one is freed. */
+#define TYPES 64
+static struct {
+    MPI_Datatype type;
+    uint64_t size;
+    uint32_t generation;
+} types[TYPES];
+static uint32_t types_generation = 1;
+
+/* Whether the library accepts buffer and datatype: a persistent receive that is never started finds out, without the
+ * program's error handler. */
+static __attribute__((noinline)) bool is_accepted(void *buffer, int count, MPI_Datatype type, MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+    MPI_Request request;
+    if (REAL(Comm_get_errhandler)(comm, &handler) != MPI_SUCCESS)
+        return false;
+    REAL(Comm_set_errhandler)(comm, library.errors_return);
+    bool accepted = REAL(Recv_init)(buffer, count, type, 0, 0, comm, &request) == MPI_SUCCESS;
+    REAL(Comm_set_errhandler)(comm, handler);
+    REAL(Errhandler_free)(&handler);
+    if (accepted)
+        REAL(Request_free)(&request);
+    return accepted;
+}
+
+static __attribute__((noinline)) bool meet_type(MPI_Datatype type, MPI_Comm comm, uint64_t *size)
+{
+    char nothing;
+    int bytes = 0;
+    MPI_Count large = 0;
+    if (!is_accepted(&nothing, 1, type, comm))
+        return false;
+    REAL(Type_size)(type, &bytes);
+    if (bytes < 0 && REAL(Type_size_x)(type, &large) != MPI_SUCCESS) /* MPI_UNDEFINED: larger than an int */
+        return false;
+    *size = bytes < 0 ? (uint64_t)large : (uint64_t)bytes;
+    return true;
+}
+
+static inline bool is_type(MPI_Datatype type, MPI_Comm comm, uint64_t *size)
+{
+    size_t at = (AS_WORD(type) * 0x9e3779b97f4a7c15) >> 58;
+    if (types[at].type != type || types[at].generation != types_generation) {
+        if (!meet_type(type, comm, &types[at].size))
+            return false;
+        types[at].type = type;
+        types[at].generation = types_generation;
+    }
+    *size = types[at].size;
+    return true;
+}
+
+/* Where a receive goes. */
+enum place { TO_LIBRARY, TO_MESSAGE, TO_ENGINE };
+
+static void observe_posting(struct communicator *communicator);
+
+static enum place place_receive(struct communicator *communicator, int source, int tag, struct message **message)
+{
+    if (communicator->watched || always.limit_named == 0 || overflow.watches_always)
+        observe_posting(communicator);
+    if (communicator->held > 0 && (*message = take_held(communicator, source, tag)) != NULL)
+        return TO_MESSAGE;
+    return communicator->queued == 0 && is_below_limit(source) ? TO_LIBRARY : TO_ENGINE;
+}
+
+static void note_sample(uint64_t took, MPI_Comm comm);
+
+static int post_to_library(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                           MPI_Request *request)
+{
+    bool is_sample = --always.until_sample <= 0;
+    uint64_t before = is_sample ? ticks() : 0;
+    int result = library_irecv(buffer, count, type, source, tag, comm, request);
+    if (result == MPI_SUCCESS)
+        count_receive(source);
+    if (is_sample)
+        note_sample(ticks() - before, comm);
+    return result;
+}
+
+static bool is_sender_blocking(uint64_t bytes)
+{
+    return overflow.synchronous || bytes > overflow.eager_bytes;
+}
+
+/* Posts a receive wherever it belongs. The lock is held. */
+static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                  MPI_Comm comm, MPI_Request *request)
+{
+    struct communicator *communicator;
+    struct message *message;
+    uint64_t size;
+    overflow.counts.receives++;
+    if (source == MPI_PROC_NULL || overflow.core == NULL || (communicator = find_communicator(comm)) == NULL ||
+        !is_plain(communicator, count, source, tag) || !is_type(type, comm, &size) ||
+        (buffer == NULL && count > 0 && !is_accepted(NULL, 1, type, comm)))
+        return post_to_library(buffer, count, type, source, tag, comm, request);
+    enum place place = place_receive(communicator, source, tag, &message);
+    if (place == TO_MESSAGE) {
+        overflow.counts.overflowed++;
+        count_request();
+        int result = library_imrecv(buffer, count, type, &message->handle, request);
+        return_message(message);
+        return result;
+    }
+    struct receive *receive = NULL;
+    bool is_blocking = is_sender_blocking(size * (uint64_t)count);
+    if (place == TO_ENGINE && !(overflow.undriven > 0 && is_blocking) && (receive = take_receive()) != NULL) {
+        receive->buffer = buffer;
+        receive->count = count;
+        receive->type = type;
+        receive->communicator = communicator;
+        receive->source = source;
+        receive->tag = tag;
+        receive->is_blocking = is_blocking;
+        receive->bytes = size * (uint64_t)count;
+        if (queue_receive(receive)) {
+            overflow.counts.overflowed++;
+            *request = receive->handle;
+            return MPI_SUCCESS;
+        }
+        return_receive(receive);
+    }
+    if (place == TO_ENGINE)
+        give_back_all();
+    return post_to_library(buffer, count, type, source, tag, comm, request);
+}

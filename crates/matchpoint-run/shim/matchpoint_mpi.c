@@ -1,0 +1,55 @@
+/* libmatchpoint-mpi.so: overflow matching above an MPI library, through the profiling interface (MPI-4.1 §15.2).
+ *
+ * The MPI library matches the first receives itself. Receives beyond a limit are posted to an engine of Matchpoint; their
+ * messages end in the library's unexpected queue, from whose head MPI_Improbe takes them.
+ *
+ *   application ─▶ MPI_Irecv (here) ─┬─ few receives outstanding ─▶ PMPI_Irecv
+ *                                    └─ otherwise ─▶ engine ◀─ PMPI_Improbe(any source, any tag) ─▶ PMPI_Imrecv
+ *
+ * Order: every receive in the library is older than every receive of the same communicator in the engine, and the library
+ * matches first. No message that the engine holds is accepted by a posted receive, and each is older than every message of
+ * the same source and communicator in the library. match.h keeps both rules.
+ *
+ * One translation unit. Nothing of the MPI library is linked, so that launchers and shells may load this too. */
+#include "common/header.h"
+
+#include "core.h"
+
+#include "state.h"
+#include "common/ticks.h"
+#include "common/library.h"
+#include "call.h"
+#include "uses.h"
+#include "requests.h"
+#include "communicators.h"
+#include "match.h"
+#include "dump.h"
+#include "drive.h"
+#include "watch.h"
+
+#define COUNT int
+#define SIZED(name) name
+#include "calls/receive.h"
+#include "calls/send.h"
+#undef COUNT
+#undef SIZED
+#if MPI_VERSION >= 4
+#define LARGE
+#define COUNT MPI_Count
+#define SIZED(name) name##_c
+#include "calls/receive.h"
+#include "calls/send.h"
+#undef COUNT
+#undef SIZED
+#undef LARGE
+#endif
+
+#include "calls/probe.h"
+#include "calls/complete.h"
+#include "calls/blocking.h"
+#ifndef MATCHPOINT_STANDARD_ABI
+#include "calls/file.h"
+#endif
+#include "eager.h"
+#include "measure.h"
+#include "calls/life.h"
