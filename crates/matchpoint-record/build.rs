@@ -14,19 +14,22 @@ fn main() {
     compile_for_standard_abi(&out);
 }
 
-/// A table of file names and contents.
+/// Tables of file names and contents: what every library over the profiling interface shares, and the recorder's own.
 fn carry_sources(out: &Path) {
     let root = Path::new("shim").canonicalize().expect("the recorder's sources are beside this file");
     let mut files = vec![];
     collect(&root, &mut files);
     files.sort();
-    let mut table = String::from("&[\n");
-    for file in files {
-        let name = file.strip_prefix(&root).expect("it was found there");
-        writeln!(table, "    ({:?}, include_str!({:?})),", name, file).expect("writing to a string");
+    let (common, own): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.starts_with(root.join("common")));
+    for (table, files) in [("common.rs", common), ("sources.rs", own)] {
+        let mut text = String::from("&[\n");
+        for file in files {
+            let name = file.strip_prefix(&root).expect("it was found there");
+            writeln!(text, "    ({:?}, include_str!({:?})),", name, file).expect("writing to a string");
+        }
+        text.push(']');
+        fs::write(out.join(table), text).expect("OUT_DIR is writable");
     }
-    table.push(']');
-    fs::write(out.join("sources.rs"), table).expect("OUT_DIR is writable");
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use matchpoint_record::compiler::{self, Product, Recorder};
+use matchpoint_record::compiler::{self, Compiled, Product};
 use matchpoint_record::launcher::Launcher;
 
 use crate::error::CalibrateError;
@@ -12,7 +12,7 @@ const BENCHMARK: Product = Product {
     what: "the benchmark",
     file: "matchpoint-calibrate",
     folder: "calibrate",
-    sources: &[
+    sources: &[&[
         ("matchpoint_calibrate.c", include_str!("../program/matchpoint_calibrate.c")),
         ("asleep.h", include_str!("../program/asleep.h")),
         ("place.h", include_str!("../program/place.h")),
@@ -21,10 +21,11 @@ const BENCHMARK: Product = Product {
         ("send.h", include_str!("../program/send.h")),
         ("irregular.h", include_str!("../program/irregular.h")),
         ("input.h", include_str!("../program/input.h")),
-    ],
+    ]],
     main: "matchpoint_calibrate.c",
     flags: &["-std=gnu11", "-O2"],
     is_linked: true,
+    standard_abi: None,
 };
 
 /// The launcher's words with the benchmark behind them, which is compiled if need be: then `compiles` is told for which
@@ -45,7 +46,7 @@ pub fn command(
     let Some(launcher) = Launcher::find(first) else {
         return Err(CalibrateError(Launcher::not_found(first)));
     };
-    let Recorder { path, .. } = compiler::compiled(&BENCHMARK, Some(&launcher), mpicc, compiles)?;
+    let Compiled { path, .. } = compiler::compiled(&BENCHMARK, Some(&launcher), mpicc, compiles)?;
     let mut command = Command::new(first);
     command.args(&words[1..]).arg(path);
     Ok(command)

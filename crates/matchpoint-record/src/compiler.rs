@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use crate::error::RecordError;
 use crate::launcher::Launcher;
 use crate::linked::Family;
-use crate::shim;
+use crate::shim::{self, Sources};
 
 /// `--as-needed`, for nothing of the MPI library may be linked: the recorder is loaded into launchers and shells too.
 pub const FLAGS: &[&str] =
@@ -35,30 +35,33 @@ pub struct Product {
     pub file: &'static str,
     /// See `file`.
     pub folder: &'static str,
-    /// Names below a folder that is made for them, and contents.
-    pub sources: &'static [(&'static str, &'static str)],
+    /// Files that are put into a folder made for them.
+    pub sources: &'static [Sources],
     /// The one of them that is compiled; it includes all others.
     pub main: &'static str,
     /// For the compiler, behind the source.
     pub flags: &'static [&'static str],
     /// Whether it is linked with the MPI library, so that a header is not enough.
     pub is_linked: bool,
+    /// The same compiled for MPI's standard binary interface, which needs neither header nor compiler.
+    pub standard_abi: Option<&'static [u8]>,
 }
 
 /// The recorder, for all libraries but those with the standard binary interface.
-const RECORDER: Product = Product {
+pub(crate) const RECORDER: Product = Product {
     what: "the recorder",
     file: "libmatchpoint_record.so",
     folder: "record",
-    sources: shim::SOURCES,
+    sources: &[shim::COMMON, shim::SOURCES],
     main: shim::MAIN,
     flags: FLAGS,
     is_linked: false,
+    standard_abi: Some(shim::STANDARD_ABI),
 };
 
-/// A recorder, or another [`Product`], that is ready to be loaded or started.
+/// A [`Product`] that is ready to be loaded or started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorder {
+pub struct Compiled {
     /// Where it is.
     pub path: PathBuf,
     /// For which libraries.
@@ -67,27 +70,28 @@ pub struct Recorder {
     pub library: String,
 }
 
-/// Finds or compiles the recorder.
+/// Finds or compiles a library that is loaded into applications.
 ///
-/// `mpicc` is what the user named. Without it, and for an application that is linked with the standard binary interface,
-/// no compiler is needed. Otherwise the launcher's own is used, or the first `mpicc` in the path. `compiles` is told for which
-/// library, if it has to be compiled: that takes some seconds.
+/// `mpicc` is the compiler that the user named. Without it, an application that is linked with the standard binary interface
+/// gets the library that is carried compiled. Otherwise the launcher's compiler is used, or the first `mpicc` in the path.
+/// `compiles` is called with the name of the MPI library before a compilation, which takes some seconds.
 ///
 /// # Errors
 /// There is neither compiler nor header, they do not work, or the cache cannot be written.
-pub fn recorder(
+pub fn library(
+    product: &Product,
     launcher: Option<&Launcher>,
     application: Option<Family>,
     mpicc: Option<&Path>,
     compiles: &mut dyn FnMut(&str),
-) -> Result<Recorder, RecordError> {
-    if mpicc.is_none() && application == Some(Family::StandardAbi) {
-        return standard_abi();
+) -> Result<Compiled, RecordError> {
+    match product.standard_abi {
+        Some(bytes) if mpicc.is_none() && application == Some(Family::StandardAbi) => standard_abi(product, bytes),
+        _ => compiled(product, launcher, mpicc, compiles),
     }
-    compiled(&RECORDER, launcher, mpicc, compiles)
 }
 
-/// Finds a product in the cache, or compiles it. The arguments are those of [`recorder`].
+/// Finds a product in the cache, or compiles it. The arguments are those of [`library`].
 ///
 /// # Errors
 /// There is neither compiler nor header, they do not work, or the cache cannot be written.
@@ -96,10 +100,10 @@ pub fn compiled(
     launcher: Option<&Launcher>,
     mpicc: Option<&Path>,
     compiles: &mut dyn FnMut(&str),
-) -> Result<Recorder, RecordError> {
+) -> Result<Compiled, RecordError> {
     let header = header(product, launcher, mpicc)?;
     let macros = header.macros(product)?;
-    let (family, library) = (family(&macros), library(&macros));
+    let (family, library) = (family(&macros), library_name(&macros));
     let flags = product.flags.join(" ");
     let name = shim::fingerprint(
         product.sources,
@@ -110,20 +114,20 @@ pub fn compiled(
         compiles(&library);
         header.compile(product, &path)?;
     }
-    Ok(Recorder { path, family, library })
+    Ok(Compiled { path, family, library })
 }
 
-fn standard_abi() -> Result<Recorder, RecordError> {
-    let name = shim::fingerprint(shim::SOURCES, &[shim::STANDARD_ABI]);
-    let path = cache(&RECORDER)?.join(name).join(RECORDER.file);
+fn standard_abi(product: &Product, bytes: &[u8]) -> Result<Compiled, RecordError> {
+    let name = shim::fingerprint(product.sources, &[bytes]);
+    let path = cache(product)?.join(name).join(product.file);
     let family = Family::StandardAbi;
-    let recorder = Recorder { path: path.clone(), family, library: family.name().to_owned() };
+    let recorder = Compiled { path: path.clone(), family, library: family.name().to_owned() };
     if path.is_file() {
         return Ok(recorder);
     }
     let write = |folder: &Path| {
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(shim::STANDARD_ABI)?;
+        file.write_all(bytes)?;
         file.persist(&path)?;
         Ok(())
     };
@@ -186,7 +190,7 @@ fn family(macros: &str) -> Family {
 }
 
 /// What the header calls its library: those made of another have that one's macros as well.
-fn library(macros: &str) -> String {
+fn library_name(macros: &str) -> String {
     let value = |name: &str| {
         let of = |line: &str| {
             Some(line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ')?.to_owned())
@@ -249,8 +253,8 @@ impl Header {
         shim::unpack(product.sources, work.path()).map_err(|error| failed(&error))?;
         let made = work.path().join(product.file);
         let mut command = self.command();
-        let output =
-            command.arg(work.path().join(product.main)).arg("-o").arg(&made).args(product.flags).output();
+        command.arg("-I").arg(work.path()).arg(work.path().join(product.main));
+        let output = command.arg("-o").arg(&made).args(product.flags).output();
         self.checked(product, output, work.path())?;
         // Whole or not at all: another job may be looking for it.
         fs::rename(&made, file).map_err(|error| failed(&error))
@@ -308,7 +312,7 @@ mod tests {
 
     #[test]
     fn libraries_are_called_what_they_call_themselves() {
-        let named = |macros: &str| library(macros);
+        let named = |macros: &str| library_name(macros);
         let of_mpich = "#define MPICH_NUMVERSION 50002300\n#define MPICH_VERSION \"5.0.2\"";
         assert_eq!(named(of_mpich), "MPICH 5.0.2");
         assert_eq!(named(&format!("{of_mpich}\n#define I_MPI_VERSION \"2021.18.1\"")), "Intel MPI 2021.18.1");

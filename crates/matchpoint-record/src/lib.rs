@@ -10,12 +10,13 @@
 pub mod compiler;
 pub mod launcher;
 pub mod linked;
+pub mod preload;
 pub mod recording;
+pub mod shim;
 pub mod sites;
 
 mod error;
 mod folder;
-mod preload;
-mod shim;
+
 
 pub use error::RecordError;

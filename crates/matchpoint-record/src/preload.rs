@@ -1,28 +1,151 @@
-//! Launchers that are told to set `LD_PRELOAD` for the application: there is one such variable, and the recorder has to be
-//! in it beside what the user wants there.
+//! Libraries of ours that are loaded into the processes of a job ahead of its MPI library, by `LD_PRELOAD`.
+//!
+//! There is one such variable: what the user preloads, in the environment or by options of the launcher, stays behind ours.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::compiler::{self, Compiled, Product};
+use crate::error::RecordError;
+use crate::launcher::Launcher;
+use crate::linked::{self, Family};
+
+/// A command whose processes load libraries of ours.
+#[derive(Debug)]
+pub struct Preload {
+    words: Vec<String>,
+    launcher: Option<Launcher>,
+    /// The library that was compiled for its MPI.
+    pub library: Compiled,
+    /// Loaded before it.
+    before: Vec<PathBuf>,
+}
+
+impl Preload {
+    /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Nothing runs, but for a
+    /// compiler; `compiles` is called before that.
+    ///
+    /// # Errors
+    /// The command is not there, it cannot use MPI, or the product cannot be had for its MPI library.
+    pub fn prepare(
+        product: &Product,
+        words: &[String],
+        mpicc: Option<&Path>,
+        compiles: &mut dyn FnMut(&str),
+    ) -> Result<Preload, RecordError> {
+        let Some(first) = words.first() else {
+            return Err(RecordError("there is no command; put it behind --".to_owned()));
+        };
+        let Some(found) = Launcher::find(first) else {
+            return Err(RecordError(Launcher::not_found(first)));
+        };
+        let application = linked::application(words);
+        if application.is_none() && linked::is_without_mpi(&found.path[0]) {
+            return Err(RecordError(format!(
+                "{first} calls no MPI, and starts nothing that could: it is linked with the system's libraries alone; put \
+                 the launcher and the application behind --"
+            )));
+        }
+        // Without a launcher the application starts itself.
+        let is_launcher = application.as_ref().is_none_or(|(path, _)| *path != found.path[0]);
+        let launcher = is_launcher.then_some(found);
+        let family = application.as_ref().map(|(_, family)| *family);
+        let library = compiler::library(product, launcher.as_ref(), family, mpicc, compiles)?;
+        if let Some((path, family)) = application.filter(|(_, family)| *family != library.family) {
+            return Err(mismatch(&path, family, &library));
+        }
+        loadable(&library.path)?;
+        Ok(Preload { words: words.to_vec(), launcher, library, before: Vec::new() })
+    }
+
+    /// Has another library be loaded before those that are.
+    pub fn load_before(&mut self, path: PathBuf) {
+        self.before.insert(0, path);
+    }
+
+    fn files(&self) -> String {
+        let files = self.before.iter().chain([&self.library.path]);
+        files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
+    }
+
+    /// The variable that the processes need in their environment, and its value.
+    pub fn variable(&self) -> (&'static str, OsString) {
+        let mut files = OsString::from(self.files());
+        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+            files.push(":");
+            files.push(others);
+        }
+        (PRELOAD, files)
+    }
+
+    /// The command with these variables, and ours, in the environment of its processes.
+    pub fn command(&self, variables: &[(&'static str, OsString)]) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        let preload = self.variable();
+        let Merged { words, by_x } = merge(&self.words, &self.files());
+        // Open MPI's launcher passes to processes on other hosts only what `-x` names.
+        let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
+        if self.needs_x() {
+            command.args(names.flat_map(|name| ["-x", name]));
+        }
+        command.args(&words[1..]);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        command.env(preload.0, preload.1);
+        command
+    }
+
+    /// Whether the launcher is Open MPI's, which passes on only the variables that `-x` names.
+    pub fn needs_x(&self) -> bool {
+        self.library.family == Family::OpenMpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library)
+    }
+}
+
+/// The loader takes a list of names with either between them, and knows no way around that.
+fn loadable(library: &Path) -> Result<(), RecordError> {
+    let name = library.as_os_str().as_encoded_bytes();
+    if !name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
+        return Ok(());
+    }
+    Err(RecordError(format!(
+        "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
+        library.display()
+    )))
+}
+
+fn mismatch(application: &Path, family: Family, library: &Compiled) -> RecordError {
+    RecordError(format!(
+        "{} is linked with {}, but the MPI that was found is {}; start it with the launcher of its own MPI, or name that \
+         MPI's compiler with --mpicc",
+        application.display(),
+        family.name(),
+        library.library
+    ))
+}
 
 /// The variable.
-pub(crate) const PRELOAD: &str = "LD_PRELOAD";
+const PRELOAD: &str = "LD_PRELOAD";
 
 /// The words of a command in which the user sets the variable.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Merged {
-    /// With the recorder ahead of what they name.
-    pub(crate) words: Vec<String>,
+struct Merged {
+    /// With our libraries ahead of what they name.
+    words: Vec<String>,
     /// It was by `-x`, which Open MPI's launcher may be given once for each variable.
-    pub(crate) by_x: bool,
+    by_x: bool,
 }
 
-/// Puts the recorder ahead of what the words of a command preload: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
+/// Puts our libraries ahead of what the words of a command preload: `-x LD_PRELOAD=…` (Open MPI), `-genv LD_PRELOAD …` and
 /// `-env` (MPICH, Intel MPI), `--export=…,LD_PRELOAD=…` (Slurm), `env LD_PRELOAD=…`.
-pub(crate) fn merge(words: &[String], recorder: &str) -> Merged {
+fn merge(words: &[String], ours: &str) -> Merged {
     let assignment = format!("{PRELOAD}=");
     let mut merged = Merged { words: Vec::with_capacity(words.len()), by_x: false };
     for (at, word) in words.iter().enumerate() {
         let before = |back: usize| at.checked_sub(back).map_or("", |at| words[at].trim_start_matches('-'));
         let is_option = |back: usize| at >= back && words[at - back].starts_with('-');
         let ahead = |others: &str| {
-            if others.is_empty() { recorder.to_owned() } else { format!("{recorder}:{others}") }
+            if others.is_empty() { ours.to_owned() } else { format!("{ours}:{others}") }
         };
         merged.words.push(if let Some(others) = word.strip_prefix(&assignment) {
             merged.by_x |= is_option(1) && before(1) == "x";

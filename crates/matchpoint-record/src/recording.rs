@@ -1,6 +1,5 @@
 //! A job that is recorded: its folder, its command, and what became of it.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,12 +9,10 @@ use matchpoint_trace::native::Summary;
 use matchpoint_trace::native::head::End;
 use matchpoint_trace::native::manifest::{self, Manifest, RankFile};
 
-use crate::compiler::{Recorder, recorder};
+use crate::compiler::RECORDER;
 use crate::error::RecordError;
 use crate::folder;
-use crate::launcher::Launcher;
-use crate::linked::{self, Family};
-use crate::preload::{self, PRELOAD};
+use crate::preload::Preload;
 use crate::sites;
 
 /// What to record, and how.
@@ -39,9 +36,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Recording {
     settings: Settings,
-    launcher: Option<Launcher>,
-    /// What will be loaded into the application.
-    pub recorder: Recorder,
+    preload: Preload,
     manifest: Manifest,
     /// The folder was not there before.
     made: bool,
@@ -59,28 +54,7 @@ impl Recording {
     /// # Errors
     /// The command is not there, no recorder can be had for its MPI library, or the folder cannot be made.
     pub fn prepare(settings: Settings, compiles: &mut dyn FnMut(&str)) -> Result<Recording, RecordError> {
-        let Some(first) = settings.command.first() else {
-            return Err(RecordError("there is no command to record; put it behind --".to_owned()));
-        };
-        let Some(found) = Launcher::find(first) else {
-            return Err(RecordError(Launcher::not_found(first)));
-        };
-        let application = linked::application(&settings.command);
-        if application.is_none() && linked::is_without_mpi(&found.path[0]) {
-            return Err(RecordError(format!(
-                "{first} calls no MPI, and starts nothing that could: it is linked with the system's libraries alone; put \
-                 the launcher and the application behind --"
-            )));
-        }
-        // Without a launcher the application starts itself.
-        let is_launcher = application.as_ref().is_none_or(|(path, _)| *path != found.path[0]);
-        let launcher = is_launcher.then_some(found);
-        let family = application.as_ref().map(|(_, family)| *family);
-        let recorder = recorder(launcher.as_ref(), family, settings.mpicc.as_deref(), compiles)?;
-        if let Some((path, family)) = application.filter(|(_, family)| *family != recorder.family) {
-            return Err(mismatch(&path, family, &recorder));
-        }
-        loadable(&recorder.path)?;
+        let preload = Preload::prepare(&RECORDER, &settings.command, settings.mpicc.as_deref(), compiles)?;
         let made = folder::make(&settings.output, settings.replace)?;
         let output =
             settings.output.canonicalize().map_err(|error| RecordError::file(&settings.output, &error))?;
@@ -93,7 +67,7 @@ impl Recording {
             ..Manifest::default()
         };
         let settings = Settings { output, ..settings };
-        let recording = Recording { settings, launcher, recorder, manifest, made };
+        let recording = Recording { settings, preload, manifest, made };
         folder::write(recording.output(), &recording.manifest)?;
         Ok(recording)
     }
@@ -109,29 +83,24 @@ impl Recording {
 
     /// The command with all that makes it be recorded.
     pub fn command(&self) -> Command {
-        let words = &self.settings.command;
-        let mut command = Command::new(&words[0]);
-        let variables = self.variables();
-        let preload::Merged { words, by_x } = preload::merge(words, &self.recorder.path.to_string_lossy());
-        // Open MPI's launcher hands on only what it is told to, to processes on other hosts.
-        let is_open_mpi = self.recorder.family == Family::OpenMpi;
-        if is_open_mpi && self.launcher.as_ref().is_some_and(Launcher::is_of_library) {
-            let names = variables.iter().map(|(name, _)| *name).filter(|name| *name != PRELOAD || !by_x);
-            command.args(names.flat_map(|name| ["-x", name]));
-        }
-        command.args(&words[1..]);
-        command.envs(variables);
-        command
+        self.preload.command(&self.settings_of_recorder())
+    }
+
+    /// The recorder.
+    pub fn library(&self) -> &Path {
+        &self.preload.library.path
     }
 
     /// What the job's processes need in their environment, for batch scripts.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let mut preload = self.recorder.path.clone().into_os_string();
-        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
-            preload.push(":");
-            preload.push(others);
-        }
-        let mut variables = vec![(PRELOAD, preload), (FOLDER, self.settings.output.clone().into_os_string())];
+        let mut variables = vec![self.preload.variable()];
+        variables.extend(self.settings_of_recorder());
+        variables
+    }
+
+    /// The variables that the recorder reads.
+    pub fn settings_of_recorder(&self) -> Vec<(&'static str, OsString)> {
+        let mut variables = vec![(FOLDER, self.settings.output.clone().into_os_string())];
         variables.extend(self.settings.call_sites.then(|| (CALL_SITES, "1".into())));
         variables.extend(self.settings.limit_per_process.map(|limit| (LIMIT, limit.to_string().into())));
         variables
@@ -231,30 +200,8 @@ pub struct Recorded {
     pub unwritten: Vec<RecordError>,
 }
 
-/// The loader takes a list of names with either between them, and knows no way around that.
-fn loadable(recorder: &Path) -> Result<(), RecordError> {
-    let name = recorder.as_os_str().as_encoded_bytes();
-    if !name.iter().any(|byte| byte.is_ascii_whitespace() || *byte == b':') {
-        return Ok(());
-    }
-    Err(RecordError(format!(
-        "{}: LD_PRELOAD cannot name a file with a space or a colon in its path; set XDG_CACHE_HOME to a folder without",
-        recorder.display()
-    )))
-}
-
 fn missing(manifest: &Manifest) -> Vec<u32> {
     let mut present: Vec<u32> = manifest.files.iter().map(|file| file.rank).collect();
     present.sort_unstable();
     (0..manifest.ranks.unwrap_or(0)).filter(|rank| present.binary_search(rank).is_err()).collect()
-}
-
-fn mismatch(application: &Path, family: Family, recorder: &Recorder) -> RecordError {
-    RecordError(format!(
-        "{} is linked with {}, but the MPI that was found is {}; start it with the launcher of its own MPI, or name that \
-         MPI's compiler with --mpicc",
-        application.display(),
-        family.name(),
-        recorder.library
-    ))
 }

@@ -1,4 +1,4 @@
-//! The recorder's sources, and the recorder compiled for MPI's standard binary interface.
+//! The sources of libraries over the profiling interface, and the recorder compiled for MPI's standard binary interface.
 
 use std::fs;
 use std::io;
@@ -6,8 +6,14 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-/// Names below `shim/`, and contents.
-pub(crate) const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+/// Names and contents of files.
+pub type Sources = &'static [(&'static str, &'static str)];
+
+/// What every library over the profiling interface includes: the lookup of the MPI library, lists of its functions, clocks.
+pub const COMMON: Sources = include!(concat!(env!("OUT_DIR"), "/common.rs"));
+
+/// The recorder's own files, by their names below `shim/`.
+pub(crate) const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The one that is compiled; it includes all others.
 pub(crate) const MAIN: &str = "matchpoint_record.c";
@@ -16,8 +22,8 @@ pub(crate) const MAIN: &str = "matchpoint_record.c";
 pub(crate) const STANDARD_ABI: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"));
 
 /// Writes sources into a folder.
-pub(crate) fn unpack(sources: &[(&str, &str)], folder: &Path) -> io::Result<()> {
-    for (name, content) in sources {
+pub(crate) fn unpack(sources: &[Sources], folder: &Path) -> io::Result<()> {
+    for (name, content) in sources.iter().copied().flatten() {
         let path = folder.join(name);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -28,9 +34,10 @@ pub(crate) fn unpack(sources: &[(&str, &str)], folder: &Path) -> io::Result<()> 
 }
 
 /// Changes with any of the sources and with `more`.
-pub(crate) fn fingerprint(sources: &[(&str, &str)], more: &[&[u8]]) -> String {
+pub(crate) fn fingerprint(sources: &[Sources], more: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
-    let sources = sources.iter().flat_map(|(name, content)| [name.as_bytes(), content.as_bytes()]);
+    let files = sources.iter().copied().flatten();
+    let sources = files.flat_map(|(name, content)| [name.as_bytes(), content.as_bytes()]);
     for part in sources.chain(more.iter().copied()) {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);

@@ -45,6 +45,7 @@ typedef struct {
 #define MPI_PACKED ((MPI_Datatype)0x207)
 #define MPI_BYTE ((MPI_Datatype)0x247)
 
+#define MPI_MAX_OBJECT_NAME 128
 #define MPI_IN_PLACE ((void *)1)
 #define MPI_STATUS_IGNORE ((MPI_Status *)0)
 #define MPI_STATUSES_IGNORE ((MPI_Status *)0)
@@ -52,10 +53,13 @@ typedef struct {
 
 enum {
     MPI_SUCCESS = 0,
+    MPI_ERR_COUNT = 2,
+    MPI_ERR_REQUEST = 7,
     MPI_ERR_TRUNCATE = 15,
     MPI_ERR_OTHER = 16,
     MPI_ERR_PENDING = 18,
     MPI_ERR_IN_STATUS = 19,
+    MPI_ERR_NO_MEM = 39,
     MPI_ANY_SOURCE = -1,
     MPI_ANY_TAG = -2,
     MPI_PROC_NULL = -3,
@@ -65,13 +69,47 @@ enum {
     MPI_THREAD_FUNNELED = 1024,
     MPI_THREAD_SERIALIZED = 2048,
     MPI_THREAD_MULTIPLE = 4096,
+    MPI_TAG_UB = 501,
     MPI_T_BIND_NO_OBJECT = 1,
     MPI_T_BIND_MPI_COMM = 2,
     MPI_T_PVAR_CLASS_LEVEL = 2,
     MPI_T_PVAR_CLASS_SIZE = 3,
 };
 
-/* Those that are called, but not defined, by the recorder. */
+typedef int MPI_Grequest_query_function(void *extra_state, MPI_Status *status);
+typedef int MPI_Grequest_free_function(void *extra_state);
+typedef int MPI_Grequest_cancel_function(void *extra_state, int complete);
+
+/* Functions that the recorder or the library of overflow matching calls before, or without, defining them. */
+int MPI_Cancel(MPI_Request *request);
+int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status);
+int MPI_Imrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);
+int MPI_Imrecv_c(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request);
+int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status);
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Irecv_c(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Recv_init(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Request_free(MPI_Request *request);
+int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status);
+int MPI_Start(MPI_Request *request);
+int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status);
+int MPI_Wait(MPI_Request *request, MPI_Status *status);
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made);
+int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag);
+int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);
+int MPI_Comm_get_name(MPI_Comm comm, char *name, int *length);
+int MPI_Errhandler_free(MPI_Errhandler *handler);
+int MPI_Grequest_complete(MPI_Request request);
+int MPI_Grequest_start(MPI_Grequest_query_function *query, MPI_Grequest_free_function *free_function,
+                       MPI_Grequest_cancel_function *cancel, void *extra_state, MPI_Request *request);
+int MPI_Pack(const void *in, int count, MPI_Datatype type, void *out, int size, int *position, MPI_Comm comm);
+int MPI_Pack_size(int count, MPI_Datatype type, MPI_Comm comm, int *size);
+int MPI_Send_init(const void *buffer, int count, MPI_Datatype type, int rank, int tag, MPI_Comm comm, MPI_Request *request);
+int MPI_Send_init_c(const void *buffer, MPI_Count count, MPI_Datatype type, int rank, int tag, MPI_Comm comm,
+                    MPI_Request *request);
+int MPI_Status_set_cancelled(MPI_Status *status, int flag);
 int MPI_Comm_group(MPI_Comm comm, MPI_Group *group);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Comm_remote_group(MPI_Comm comm, MPI_Group *group);

@@ -40,20 +40,20 @@ static __attribute__((noinline)) void leave_blocking(void)
 #define PLAIN BLOCKING
 #define MAKES(NAME, FIELDS, MEMBERS, P, A, ...) BLOCKING(NAME, P, A)
 
-#include "../common/one_sided.h"
-#include "../common/communicators.h"
+#include "common/one_sided.h"
+#include "common/communicators.h"
 #define COUNT int
 #define SIZED(name) name
-#include "../common/collectives.h"
-#include "../common/transfers.h"
+#include "common/collectives.h"
+#include "common/transfers.h"
 #undef COUNT
 #undef SIZED
 #if MPI_VERSION >= 4
 #define LARGE
 #define COUNT MPI_Count
 #define SIZED(name) name##_c
-#include "../common/collectives.h"
-#include "../common/transfers.h"
+#include "common/collectives.h"
+#include "common/transfers.h"
 #undef COUNT
 #undef SIZED
 #undef LARGE
