@@ -146,7 +146,8 @@ fn cells() -> Vec<(String, String)> {
 
 fn count() -> Result<Counts, Failure> {
     let cells = cells();
-    let folder = dumps(("matchpoint-bench", "instructions"), FUNCTION, &cells, &[])?;
+    let arguments = cells.iter().flat_map(|(engine, workload)| [engine.as_str(), workload]);
+    let folder = dumps(("matchpoint-bench", "instructions"), FUNCTION, arguments, &[])?;
     let number = |(at, cell): (usize, (String, String))| -> Result<_, Failure> {
         let dump = dump(folder.path(), FUNCTION, at + 1)?;
         let summary = dump.lines().find_map(|line| line.strip_prefix("summary: "));
@@ -157,11 +158,11 @@ fn count() -> Result<Counts, Failure> {
     cells.into_iter().enumerate().map(number).collect()
 }
 
-/// Has callgrind write what it counts whenever `function` of a package's example is left: a file for each cell.
-fn dumps(
+/// Has callgrind write what it counts whenever `function` of a package's example is left: a file for each time.
+fn dumps<'a>(
     (package, example): (&str, &str),
     function: &str,
-    cells: &[(String, String)],
+    arguments: impl IntoIterator<Item = &'a str>,
     environment: &[(&str, &str)],
 ) -> Result<tempfile::TempDir, Failure> {
     let (binary, folder) = (build(package, example)?, tempfile::tempdir()?);
@@ -169,10 +170,7 @@ fn dumps(
     command.args(["--tool=callgrind", "--collect-atstart=no", "--compress-strings=no"]);
     command.arg(format!("--toggle-collect={function}")).arg(format!("--dump-after={function}"));
     command.arg(format!("--callgrind-out-file={}", folder.path().join("out").display())).arg(binary);
-    command.envs(environment.iter().copied());
-    for (what, workload) in cells {
-        command.args([what, workload]);
-    }
+    command.args(arguments).envs(environment.iter().copied());
     let output = command.output()?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());

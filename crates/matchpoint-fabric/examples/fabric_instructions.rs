@@ -1,5 +1,5 @@
 //! Messages through the provider on a core that is made up, for a simulator that counts what our code executes:
-//! `cargo xtask instructions` runs it. Arguments: FRONT-END PATTERN:LENGTH, any number of pairs.
+//! `cargo xtask instructions` runs it. Arguments: PATTERN:LENGTH, any number.
 #![allow(unsafe_code)]
 
 #[path = "../tests/mock/mod.rs"]
@@ -33,9 +33,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Over a core that takes queues of peers, or does not.
-    fn new(takes_peers: bool) -> Pair {
-        mock::begin(1, takes_peers, version(2, 5), 0);
+    fn new() -> Pair {
+        mock::begin(1, true, version(2, 5), 0);
         // SAFETY: a core that has begun; what it opened.
         unsafe {
             let mut both = open(2, CQ_FORMAT_TAGGED, BOTH).into_iter();
@@ -52,14 +51,7 @@ impl Pair {
                 );
             }
             let (sent, room) = ([7; LENGTH], [0; LENGTH]);
-            let mut pair = Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] };
-            // Until both know each other.
-            for _ in 0..4 {
-                pair.receive(0, 0);
-                pair.send(0);
-                pair.drain(1);
-            }
-            pair
+            Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] }
         }
     }
 
@@ -71,21 +63,6 @@ impl Pair {
             let send = (*(*ep).tagged).send.expect("it sends");
             let buffer = self.sent.as_ptr().cast::<c_void>();
             assert_eq!(send(ep, buffer, LENGTH, ptr::null_mut(), self.peer, tag, context), 0);
-        }
-    }
-
-    /// The same, complete on delivery.
-    fn deliver(&mut self, tag: u64) {
-        let ep = self.from.ep;
-        let iov = libc::iovec { iov_base: self.sent.as_mut_ptr().cast(), iov_len: LENGTH };
-        let context = self.contexts[0].as_mut_ptr().cast();
-        let (msg_iov, addr, data) = (&raw const iov, self.peer, 0);
-        let desc = ptr::null_mut();
-        let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr, tag, ignore: 0, context, data };
-        // SAFETY: an enabled endpoint; the buffer outlives the call.
-        unsafe {
-            let send = (*(*ep).tagged).sendmsg.expect("it sends");
-            assert_eq!(send(ep, &raw const msg, flags::DELIVERY_COMPLETE), 0);
         }
     }
 
@@ -106,15 +83,6 @@ impl Pair {
         while done < receives {
             done += self.read(self.to.cq, flags::RECV);
             self.read(self.from.cq, flags::SEND);
-        }
-    }
-
-    /// Has so many messages come to their end on both sides.
-    fn settle(&mut self, messages: usize) {
-        let (mut received, mut sent) = (0, 0);
-        while received < messages || sent < messages {
-            received += self.read(self.to.cq, flags::RECV);
-            sent += self.read(self.from.cq, flags::SEND);
         }
     }
 
@@ -148,8 +116,7 @@ fn counted_messages(pair: &mut Pair, pattern: &str, length: usize) {
     messages(pair, pattern, length);
 }
 
-/// As many at a time as the queue is long, the last of them first; in order those whose sends are complete on delivery; among
-/// receives that stand, one at a time.
+/// As many at a time as the queue is long, the last of them first; with the pattern `among`, one at a time.
 fn messages(pair: &mut Pair, pattern: &str, length: usize) {
     if pattern == "among" {
         for _ in 0..MESSAGES {
@@ -160,12 +127,6 @@ fn messages(pair: &mut Pair, pattern: &str, length: usize) {
         return;
     }
     for _ in 0..MESSAGES / length {
-        if pattern == "delivered" {
-            (0..length).for_each(|at| pair.receive(at, 0));
-            (0..length).for_each(|_| pair.deliver(0));
-            pair.settle(length);
-            continue;
-        }
         if pattern == "expected" {
             (0..length).for_each(|at| pair.receive(at, at as u64));
             (0..length).rev().for_each(|at| pair.send(at as u64));
@@ -181,11 +142,10 @@ fn messages(pair: &mut Pair, pattern: &str, length: usize) {
 fn main() {
     objects::give(version(2, 5));
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    for cell in arguments.chunks(2) {
-        let [front_end, pattern] = cell else { panic!("a pattern is missing") };
+    for pattern in &arguments {
         let (name, length) = pattern.split_once(':').expect("PATTERN:LENGTH");
         let length = length.parse().expect("the length of a queue");
-        let mut pair = Pair::new(front_end == "peer");
+        let mut pair = Pair::new();
         if name == "among" {
             (0..length).for_each(|at| pair.receive(at, 1 + at as u64));
         }

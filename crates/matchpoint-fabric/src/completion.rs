@@ -13,10 +13,6 @@ pub struct Completion {
     pub source: Addr,
     /// The error, or 0.
     pub error: c_int,
-    /// What the core calls it, if the error is the core's; else 0.
-    pub core_error: c_int,
-    /// Bytes that did not fit.
-    pub missing: usize,
 }
 
 impl Completion {
@@ -24,6 +20,6 @@ impl Completion {
     pub fn new(context: *mut c_void, flags: u64) -> Self {
         let entry =
             CqTaggedEntry { op_context: context, flags, len: 0, buf: ptr::null_mut(), data: 0, tag: 0 };
-        Completion { entry, source: ADDR_UNSPEC, error: 0, core_error: 0, missing: 0 }
+        Completion { entry, source: ADDR_UNSPEC, error: 0 }
     }
 }

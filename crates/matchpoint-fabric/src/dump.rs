@@ -15,6 +15,7 @@ use matchpoint_process::report;
 
 use crate::abi::ADDR_UNSPEC;
 use crate::matching::{Asked, Matching};
+use crate::peer::owner::Owner;
 use crate::settings::settings;
 
 /// Entries of a queue that are told one by one.
@@ -49,12 +50,6 @@ pub fn listen() {
     }
 }
 
-/// What an endpoint has to tell.
-pub trait Tell {
-    /// Its queues.
-    fn tell(&self, text: &mut String);
-}
-
 /// A receive or a message, as it is told.
 pub struct Told {
     /// What it asks for, or says.
@@ -64,12 +59,12 @@ pub struct Told {
 }
 
 /// Both queues, oldest first; `describe` knows an entry by its name.
-pub fn queues(text: &mut String, front_end: &str, matching: &Matching, describe: impl Fn(u64) -> Told) {
+pub fn queues(text: &mut String, matching: &Matching, describe: impl Fn(u64) -> Told) {
     let (posted, unexpected) = (matching.tally().posted_now, matching.tally().unexpected_now);
     let engine = &matchpoint_process::settings().engine;
     let _ = writeln!(
         text,
-        "endpoint ({front_end}, {engine}): {posted} receives posted, {unexpected} messages unexpected"
+        "endpoint (peer, {engine}): {posted} receives posted, {unexpected} messages unexpected"
     );
     for (queue, name) in [(Queue::Posted, "posted"), (Queue::Unexpected, "unexpected")] {
         let mut number = 0;
@@ -94,11 +89,11 @@ pub fn queues(text: &mut String, front_end: &str, matching: &Matching, describe:
 
 /// Writes what was told beside this process's report.
 #[cold]
-pub fn write(endpoints: &[*const dyn Tell]) {
+pub fn write(owners: &[*mut Owner]) {
     let mut text = String::new();
-    for &endpoint in endpoints {
-        // SAFETY: an endpoint is taken off the queue before it goes.
-        unsafe { &*endpoint }.tell(&mut text);
+    for &owner in owners {
+        // SAFETY: an owner takes itself off the queue before it goes.
+        unsafe { &*owner }.describe_queues(&mut text);
     }
     let Some(folder) = &matchpoint_process::settings().report else { return };
     let path = folder.join(format!("queues-{}.txt", report::process_name()));

@@ -7,7 +7,6 @@ use crate::abi::{
     AvAttr, CLASS_CQ, CQ_FORMAT_TAGGED, CqAttr, Fid, FidAv, FidCntr, FidCq, FidDomain, FidEp, FidFabric,
     Info, Ops, OpsDomain, OpsFabric, OpsMr, THREAD_DOMAIN, errno, flags,
 };
-use crate::address_vector::AddressVector;
 use crate::library::{OwnInfo, library};
 use crate::lock::{self, Lock};
 use crate::matching::Matching;
@@ -15,8 +14,7 @@ use crate::object::{self, Object};
 use crate::patch::{Patch, owner};
 use crate::provider::{into_core, is_local};
 use crate::queue::Queue;
-use crate::settings::{self, settings};
-use crate::{held, layered, peer, report};
+use crate::{held, peer, report};
 
 /// A fabric of the core's.
 pub struct Fabric {
@@ -62,8 +60,6 @@ impl Object for Fabric {
 struct Domain {
     core: CString,
     lock: Lock,
-    /// An endpoint of it has or had a receive queue of ours.
-    has_owner: bool,
     ops: Patch<OpsDomain>,
     fid_ops: Patch<Ops>,
     /// Where there is a lock.
@@ -152,13 +148,13 @@ unsafe fn attach_domain(fid: *mut FidDomain, core: CString, lock: Lock) -> Optio
         table.cq_open = Some(open_cq);
         table.endpoint = Some(open_endpoint);
         table.endpoint2 = None;
-        table.av_open = Some(open_av);
         if lock.is_some() {
+            table.av_open = table.av_open.and(Some(open_av));
             table.cntr_open = table.cntr_open.and(Some(open_cntr));
         }
         fid_ops.table().close = Some(object::close::<Domain>);
         let _mr = lock::all_of(&raw mut (*fid).mr, &lock);
-        Some(Domain { core, lock, has_owner: false, ops, fid_ops, _mr })
+        Some(Domain { core, lock, ops, fid_ops, _mr })
     })?;
     // SAFETY: just made.
     unsafe { (*this).put(true) };
@@ -177,9 +173,6 @@ unsafe extern "C" fn open_cq(
     unsafe {
         let mut below = *attr;
         below.format = CQ_FORMAT_TAGGED;
-        if below.size > 0 {
-            below.size += layered::COMPLETIONS;
-        }
         let rc =
             this.ops.core().cq_open.expect("every domain has queues")(domain, &raw mut below, to, context);
         if rc != 0 {
@@ -200,11 +193,9 @@ unsafe extern "C" fn open_av(
     // SAFETY: the application's call, through our table; the core's function, with the same arguments.
     unsafe {
         let (_guard, this) = (lock::wait((*domain).ops), owner::<Domain, _>((*domain).ops));
-        match this.ops.core().av_open.expect("every domain has address vectors")(domain, attr, to, context) {
-            0 => {
-                let is_at_once = (*attr).flags & flags::EVENT == 0;
-                object::opened(&raw mut (**to).fid, AddressVector::attach(*to, is_at_once, &this.lock))
-            }
+        match this.ops.core().av_open.expect("only what is there is made to wait")(domain, attr, to, context)
+        {
+            0 => object::opened(&raw mut (**to).fid, held::address_vector(*to, &this.lock)),
             rc => rc,
         }
     }
@@ -245,7 +236,7 @@ unsafe extern "C" fn open_endpoint(
         return rc;
     }
     // SAFETY: an endpoint that was just opened, and the application's `info`.
-    if let Err(why) = unsafe { match_on(this, domain, *to, &*info, below) } {
+    if let Err(why) = unsafe { match_on(this, domain, *to, &*info) } {
         report::unmatched(&why);
         if this.lock.is_some() {
             // SAFETY: an endpoint that was just opened, with the core's own tables.
@@ -255,38 +246,19 @@ unsafe extern "C" fn open_endpoint(
     errno::SUCCESS
 }
 
-/// Has an endpoint's messages matched by us, as the settings say and the core allows. `Err` says why they are not: the
-/// endpoint then works as if we were not there.
-unsafe fn match_on(
-    this: &mut Domain,
-    domain: *mut FidDomain,
-    ep: *mut FidEp,
-    info: &Info,
-    below: OwnInfo,
-) -> Result<(), String> {
+/// Has an engine match the messages of an endpoint. `Err` is the reason why the core matches them itself: the endpoint
+/// then works as if the provider were not there.
+unsafe fn match_on(this: &Domain, domain: *mut FidDomain, ep: *mut FidEp, info: &Info) -> Result<(), String> {
+    let version = library().version;
+    let layout = Layout::of(version).ok_or_else(|| {
+        format!(
+            "libfabric {}.{} has no peer receive queues (1.19 and later do)",
+            version >> 16,
+            version & 0xFFFF
+        )
+    })?;
     let matching =
-        || Matching::new(&matchpoint_process::settings().engine).map_err(|wrong| wrong.to_string());
-    let core = this.ops.core();
-    let wanted = settings().front_end;
-    if wanted != settings::FrontEnd::Layered {
-        let refused = match Layout::of(library().version) {
-            // SAFETY: the core's objects, and the application's info.
-            Some(layout) => unsafe {
-                peer::FrontEnd::open(domain, core, ep, info, matching()?, layout, &this.lock)
-            },
-            None => Err(format!(
-                "libfabric {}.{} has no receive queues of peers that are known here (1.19 and later)",
-                library().version >> 16,
-                library().version & 0xFFFF
-            )),
-        };
-        // A core that takes one such queue a domain matches the messages of the other endpoints itself: ours above it would
-        // send what the endpoints that they talk to, which have such a queue, do not understand.
-        if refused.is_ok() || this.has_owner || wanted == settings::FrontEnd::Peer {
-            this.has_owner |= refused.is_ok();
-            return refused;
-        }
-    }
-    // SAFETY: the core's objects.
-    unsafe { layered::FrontEnd::open(domain, &this.core, core, ep, below, matching()?, &this.lock) }
+        Matching::new(&matchpoint_process::settings().engine).map_err(|wrong| wrong.to_string())?;
+    // SAFETY: the core's objects, and the application's info.
+    unsafe { peer::PeerEndpoint::open(domain, this.ops.core(), ep, info, matching, layout, &this.lock) }
 }

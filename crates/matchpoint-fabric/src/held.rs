@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
 use crate::abi::{
-    Fid, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsCntr, OpsEp, OpsMsg, OpsRma, OpsTagged, errno,
+    Fid, FidAv, FidCntr, FidDomain, FidEp, FidMr, Ops, OpsAtomic, OpsAv, OpsCntr, OpsEp, OpsMsg, OpsRma,
+    OpsTagged, errno,
 };
 use crate::lock::{self, Lock};
 use crate::object::{self, Object};
@@ -14,6 +15,7 @@ use crate::patch::{Patch, below};
 enum Tables {
     None,
     Cntr { _ops: Patch<OpsCntr> },
+    AddressVector { _ops: Patch<OpsAv> },
     Endpoint { _all: Box<Endpoint> },
 }
 
@@ -58,7 +60,7 @@ unsafe fn hold(fid: *mut Fid, lock: &Lock, tables: Option<Tables>) -> Option<()>
 }
 
 /// Has what can be done with every object wait for the lock, but for closing it.
-pub fn make_wait(table: &mut Ops) {
+fn make_wait(table: &mut Ops) {
     table.bind = table.bind.and(Some(bind));
     table.control = table.control.and(Some(control));
 }
@@ -75,6 +77,18 @@ pub unsafe fn counter(cntr: *mut FidCntr, lock: &Lock) -> Option<()> {
             ops
         });
         hold(&raw mut (*cntr).fid, lock, ops.map(|_ops| Tables::Cntr { _ops }))
+    }
+}
+
+/// An address vector.
+///
+/// # Safety
+/// As [`counter`].
+pub unsafe fn address_vector(av: *mut FidAv, lock: &Lock) -> Option<()> {
+    // SAFETY: the slots are the object's.
+    unsafe {
+        let ops = lock::all_of(&raw mut (*av).ops, lock);
+        hold(&raw mut (*av).fid, lock, ops.map(|_ops| Tables::AddressVector { _ops }))
     }
 }
 

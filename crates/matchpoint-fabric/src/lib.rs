@@ -2,17 +2,15 @@
 //! them. `matchpoint run` puts it under unmodified programs on stock MPI libraries.
 //!
 //! libfabric loads the library and calls [`fi_prov_ini`]; from then on the application's calls come through tables of
-//! functions of which some are ours ([`patch`]). A message or a receive goes: front end ([`peer`], [`layered`]) →
-//! [`matching`] → engine → front end, and the core provider or the front end completes it.
+//! functions of which some are ours ([`patch`]). The core provider asks us, as the owner of its receive queue ([`peer`]), for the
+//! receive that a message matches; [`matching`] asks an engine. The core provider then completes the receive.
 #![allow(unsafe_code)]
 
 pub mod abi;
-mod address_vector;
 mod completion;
 mod dump;
 mod fabric;
 mod held;
-pub mod layered;
 pub mod library;
 pub mod lock;
 pub mod matching;
@@ -25,7 +23,6 @@ mod queue;
 mod report;
 mod settings;
 mod short;
-mod tagged;
 
 use std::ptr;
 

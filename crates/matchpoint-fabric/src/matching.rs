@@ -37,7 +37,7 @@ pub struct Asked {
     pub ignore: u64,
 }
 
-/// What the front end remembers of what is queued, by the number that it gave.
+/// Facts about queued entries, by id.
 pub trait Remember {
     /// What a posted receive asks for.
     fn asked(&self, receive: u64) -> Asked;

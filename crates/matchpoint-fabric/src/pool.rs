@@ -50,14 +50,6 @@ impl<T: Slot> Pool<T> {
         self.free = *unsafe { &mut *object }.link();
     }
 
-    /// The next object, taken. `None`: no memory.
-    #[inline]
-    pub fn get(&mut self) -> Option<*mut T> {
-        let object = self.next()?;
-        self.take(object);
-        Some(object)
-    }
-
     /// Gives an object back.
     ///
     /// # Safety
@@ -93,11 +85,6 @@ impl<T: Slot> Pool<T> {
     /// Every object, free or not, in no order.
     pub fn all(&self) -> impl Iterator<Item = *mut T> + '_ {
         self.chunks.iter().flat_map(|&chunk| (0..CHUNK).map(move |at| chunk.wrapping_add(at)))
-    }
-
-    /// Bytes allocated.
-    pub fn bytes(&self) -> usize {
-        self.chunks.len() * Self::LAYOUT.size()
     }
 }
 

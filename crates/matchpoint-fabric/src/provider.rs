@@ -10,11 +10,10 @@ use crate::abi::{
     THREAD_UNSPEC, errno, flags, version,
 };
 use crate::fabric;
-use crate::layered::CONTROL;
 use crate::library::{OwnInfo, library, set_provider};
 use crate::object;
-use crate::settings::{FrontEnd, settings};
-use crate::tagged::IOV_LIMIT;
+use crate::peer::calls::IOV_LIMIT;
+use crate::settings::settings;
 
 thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -32,15 +31,6 @@ pub fn into_core<T>(call: impl FnOnce() -> T) -> T {
 /// Providers that serve one host only, and say so by lacking `FI_REMOTE_COMM`, which some MPI libraries insist on.
 pub fn is_local(core: &CStr) -> bool {
     matches!(core.to_bytes(), b"shm" | b"sm2")
-}
-
-/// Whether messages are matched above this core, as far as is known before it is opened.
-fn is_matched_above(core: &CStr, front_end: FrontEnd) -> bool {
-    match front_end {
-        FrontEnd::Layered => true,
-        FrontEnd::Auto => core.to_bytes() == b"tcp",
-        FrontEnd::Peer => false,
-    }
 }
 
 /// The provider, which libfabric has from when it has loaded us until it unloads us.
@@ -105,7 +95,7 @@ unsafe extern "C" fn getinfo(
     let Some(core) = core else { return -errno::ENODATA };
     let Some(mut wanted) = wanted else { return -errno::ENOMEM };
     // SAFETY: what `fi_dupinfo` makes is complete.
-    let asked = unsafe { Asked::of(&*wanted.0) };
+    let threading = unsafe { (*(*wanted.0).domain_attr).threading };
     // SAFETY: as above.
     if !unsafe { fits(&mut wanted, &core) } {
         return -errno::ENODATA;
@@ -117,33 +107,13 @@ unsafe extern "C" fn getinfo(
             let mut next = infos;
             while !next.is_null() {
                 // SAFETY: a list that libfabric made, complete.
-                next = unsafe { present(next, &core, &asked) };
+                next = unsafe { present(next, &core, threading) };
             }
             // SAFETY: libfabric gives room for the answer.
             unsafe { *found = infos };
             errno::SUCCESS
         }
         Err(rc) => rc,
-    }
-}
-
-/// What the application's hints say that ours to the core do not.
-struct Asked {
-    threading: c_int,
-    /// Receives may name their source. To one that has not asked, what its receives say there must mean nothing: it
-    /// hands what it is offered back when it opens an endpoint.
-    is_directed: bool,
-}
-
-impl Asked {
-    /// Of hints; of none, all that there is.
-    ///
-    /// # Safety
-    /// The attributes that are there are complete.
-    unsafe fn of(hints: &Info) -> Self {
-        // SAFETY: the caller's.
-        let threading = unsafe { (*hints.domain_attr).threading };
-        Asked { threading, is_directed: hints.caps == 0 || hints.caps & flags::DIRECTED_RECV != 0 }
     }
 }
 
@@ -170,20 +140,15 @@ unsafe fn fits(wanted: &mut OwnInfo, core: &CStr) -> bool {
         if domain.threading != THREAD_UNSPEC {
             domain.threading = THREAD_DOMAIN;
         }
-        // Above a core the processor copies messages, which it cannot where they are a device's: who asks for such buffers
-        // asks once more without them, and copies itself.
-        let has_devices = hints.caps & flags::HMEM != 0;
-        ep.kind == EP_RDM
-            && domain.data_progress != PROGRESS_AUTO
-            && !(has_devices && is_matched_above(core, settings().front_end))
+        ep.kind == EP_RDM && domain.data_progress != PROGRESS_AUTO
     }
 }
 
-/// Makes an answer of ours of one of the core's. The next one.
+/// Makes an answer of ours of one of the core's, for an application that asks for `threading`. The next one.
 ///
 /// # Safety
 /// `info` is complete, and made by libfabric.
-unsafe fn present(info: *mut Info, core: &CStr, asked: &Asked) -> *mut Info {
+unsafe fn present(info: *mut Info, core: &CStr, threading: c_int) -> *mut Info {
     // SAFETY: the caller's.
     unsafe {
         if !settings().is_utility() {
@@ -198,17 +163,8 @@ unsafe fn present(info: *mut Info, core: &CStr, asked: &Asked) -> *mut Info {
         // What we match moves when the application looks for completions, whatever the core's threads do.
         domain.data_progress = PROGRESS_MANUAL;
         rx.iov_limit = rx.iov_limit.min(IOV_LIMIT);
-        if asked.threading != THREAD_UNSPEC {
-            domain.threading = asked.threading;
-        }
-        if settings().front_end != FrontEnd::Peer {
-            let tx = &mut *info.tx_attr;
-            tx.iov_limit = tx.iov_limit.min(IOV_LIMIT);
-            (*info.ep_attr).mem_tag_format &= !CONTROL;
-            if asked.is_directed {
-                info.caps |= flags::DIRECTED_RECV;
-                rx.caps |= flags::DIRECTED_RECV;
-            }
+        if threading != THREAD_UNSPEC {
+            domain.threading = threading;
         }
         info.next
     }

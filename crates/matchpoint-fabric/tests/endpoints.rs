@@ -16,13 +16,13 @@ const VERSION: u32 = version(2, 5);
 /// `FI_THREAD_SAFE`
 const THREAD_SAFE: i32 = 1;
 
-/// A core that takes peers' queues, or does not.
-fn begin(takes_peers: bool) {
+/// A core that takes peers' queues.
+fn begin() {
     static CHOICE: Once = Once::new();
     // SAFETY: nothing but Rust's own functions reads the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
     mock::objects::give(VERSION);
-    mock::begin(3, takes_peers, VERSION, 0);
+    mock::begin(3, true, VERSION, 0);
 }
 
 fn endpoints(count: usize) -> Vec<Opened> {
@@ -77,7 +77,7 @@ fn look(all: &[Opened], times: usize) -> Vec<usize> {
 
 #[test]
 fn what_is_offered_may_be_asked_for() {
-    begin(true);
+    begin();
     // SAFETY: as applications do.
     let rc = unsafe {
         let (info, _) = open_domain();
@@ -91,21 +91,21 @@ fn what_is_offered_may_be_asked_for() {
 /// What receives say of their source means nothing to who has not asked that it does.
 #[test]
 fn receives_of_an_application_that_has_not_asked_to_name_sources_take_any() {
-    for (takes_peers, tag) in [(true, Some(5)), (true, None), (false, Some(5))] {
-        begin(takes_peers);
+    for tag in [Some(5), None] {
+        begin();
         world().caps = flags::TAGGED | flags::MSG;
         let all = endpoints(3);
         let to = all[1].insert(&all[0]);
         let (_, other) = (all[0].insert(&all[1]), all[0].insert(&all[2]));
         receive(&all[0], other, tag, 21);
         send(&all[1], to, tag);
-        assert_eq!(look(&all, 100), [21], "{takes_peers} {tag:?}");
+        assert_eq!(look(&all, 100), [21], "{tag:?}");
     }
 }
 
 #[test]
 fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
-    begin(true);
+    begin();
     world().caps = flags::TAGGED | flags::MSG | flags::TAGGED_DIRECTED_RECV;
     let all = endpoints(3);
     let to = all[1].insert(&all[0]);
@@ -119,8 +119,8 @@ fn tagged_receives_may_name_sources_where_untagged_ones_may_not() {
 
 #[test]
 fn who_waits_in_a_queue_is_woken_by_a_signal() {
-    for (takes_peers, threading) in [(false, THREAD_DOMAIN), (false, THREAD_SAFE), (true, THREAD_SAFE)] {
-        begin(takes_peers);
+    for threading in [THREAD_DOMAIN, THREAD_SAFE] {
+        begin();
         world().threading = threading;
         let cq = endpoints(1)[0].cq;
         // SAFETY: zeros are an entry; an open queue, and room for one.
@@ -130,7 +130,7 @@ fn who_waits_in_a_queue_is_woken_by_a_signal() {
             let sleep = (*(*cq).ops).sread.expect("it sleeps");
             sleep(cq, (&raw mut entry).cast(), 1, ptr::null(), 60_000)
         };
-        assert_eq!(rc, -(errno::EAGAIN as isize), "{takes_peers} {threading}");
+        assert_eq!(rc, -(errno::EAGAIN as isize), "{threading}");
         assert_eq!(world().slept, []);
     }
 }
@@ -138,46 +138,38 @@ fn who_waits_in_a_queue_is_woken_by_a_signal() {
 /// The core would not wake it up: it has told us all.
 #[test]
 fn nobody_sleeps_while_there_is_something_to_be_read() {
-    begin(false);
-    let all = endpoints(2);
-    let (to, _) = (all[1].insert(&all[0]), all[0].insert(&all[1]));
+    begin();
+    let all = endpoints(1);
     let may_sleep = || {
         let fabric = world().fabric;
         let mut fid = all[0].cq.cast::<Fid>();
         // SAFETY: an open fabric, and a queue of it.
         unsafe { (*(*fabric).ops).trywait.expect("it can be tried")(fabric, &raw mut fid, 1) == 0 }
     };
-    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-    send(&all[1], to, Some(5));
-    for _ in 0..100 {
-        // SAFETY: an open queue; nothing is read.
-        unsafe {
-            (*(*all[0].cq).ops).readfrom.expect("it reads")(all[0].cq, ptr::null_mut(), 0, ptr::null_mut());
-        }
-    }
+    assert!(may_sleep());
+    let mut context = [0_usize; 8];
+    let context = context.as_mut_ptr().cast();
+    assert_eq!(receive_with(flags::PEEK, &all[0], 5, context), 0);
     assert!(!may_sleep());
-    assert_eq!(look(&all, 1), [21]);
+    assert_eq!(error(&all[0]).op_context, context);
     assert!(may_sleep());
 }
 
 /// A core would close the receive queue as one of its own.
 #[test]
 fn an_endpoint_that_was_never_enabled_can_be_closed() {
-    for takes_peers in [true, false] {
-        begin(takes_peers);
-        // SAFETY: as applications do.
-        unsafe {
-            let (info, domain) = open_domain();
-            let ep = open_endpoint(info, domain);
-            close(&raw mut (*ep).fid);
-        }
+    begin();
+    // SAFETY: as applications do.
+    unsafe {
+        let (info, domain) = open_domain();
+        let ep = open_endpoint(info, domain);
+        close(&raw mut (*ep).fid);
     }
 }
 
-/// Its peers' messages are matched by their cores, or by owners of their queues: neither knows announcements.
 #[test]
 fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
-    begin(true);
+    begin();
     world().queues_left = 1;
     let all = endpoints(2);
     let to = all[1].insert(&all[0]);
@@ -189,7 +181,7 @@ fn a_second_endpoint_of_a_domain_is_left_to_a_core_that_takes_one_queue() {
 
 #[test]
 fn a_core_that_refuses_a_queue_keeps_its_tables() {
-    begin(true);
+    begin();
     world().threading = THREAD_SAFE;
     world().queues_left = 0;
     let ep = endpoints(1)[0].ep;
@@ -214,25 +206,23 @@ fn receive_with(flags: u64, at: &Opened, tag: u64, context: *mut c_void) -> isiz
 #[test]
 fn a_message_that_was_not_claimed_cannot_be_received_as_such() {
     const NOTHING: isize = -(errno::ENOMSG as isize);
-    for takes_peers in [true, false] {
-        begin(takes_peers);
-        let all = endpoints(2);
-        let to = all[1].insert(&all[0]);
-        all[0].insert(&all[1]);
-        let mut contexts = [[usize::MAX; 8]; 2];
-        let [one, other] = contexts.each_mut().map(|context| context.as_mut_ptr().cast::<c_void>());
-        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
-        assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
-        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
-        assert_eq!(error(&all[0]).op_context, one);
-        send(&all[1], to, Some(5));
-        look(&all, 100);
-        assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
-        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
-        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
-        assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
-        assert_eq!(look(&all, 100), [one as usize; 2]);
-    }
+    begin();
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    let mut contexts = [[usize::MAX; 8]; 2];
+    let [one, other] = contexts.each_mut().map(|context| context.as_mut_ptr().cast::<c_void>());
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nobody has looked for it");
+    assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "nothing was found");
+    assert_eq!(error(&all[0]).op_context, one);
+    send(&all[1], to, Some(5));
+    look(&all, 100);
+    assert_eq!(receive_with(flags::PEEK | flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, other), NOTHING, "another has it");
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), 0);
+    assert_eq!(receive_with(flags::CLAIM, &all[0], 5, one), NOTHING, "it was received");
+    assert_eq!(look(&all, 100), [one as usize; 2]);
 }
 
 /// The next one that is to be read.
@@ -247,23 +237,21 @@ fn error(at: &Opened) -> CqErrEntry {
 
 #[test]
 fn an_endpoint_that_cannot_be_closed_works_on() {
-    for takes_peers in [true, false] {
-        begin(takes_peers);
-        let all = endpoints(2);
-        let to = all[1].insert(&all[0]);
-        all[0].insert(&all[1]);
-        let ep = all[0].ep;
-        // SAFETY: an open endpoint.
-        let close = || unsafe {
-            let fid = &raw mut (*ep).fid;
-            (*(*fid).ops).close.expect("every object can be closed")(fid)
-        };
-        world().keeps_endpoints = true;
-        assert_eq!(close(), -libc::EBUSY);
-        receive(&all[0], ADDR_UNSPEC, Some(5), 21);
-        send(&all[1], to, Some(5));
-        assert_eq!(look(&all, 100), [21]);
-        world().keeps_endpoints = false;
-        assert_eq!(close(), 0);
-    }
+    begin();
+    let all = endpoints(2);
+    let to = all[1].insert(&all[0]);
+    all[0].insert(&all[1]);
+    let ep = all[0].ep;
+    // SAFETY: an open endpoint.
+    let close = || unsafe {
+        let fid = &raw mut (*ep).fid;
+        (*(*fid).ops).close.expect("every object can be closed")(fid)
+    };
+    world().keeps_endpoints = true;
+    assert_eq!(close(), -libc::EBUSY);
+    receive(&all[0], ADDR_UNSPEC, Some(5), 21);
+    send(&all[1], to, Some(5));
+    assert_eq!(look(&all, 100), [21]);
+    world().keeps_endpoints = false;
+    assert_eq!(close(), 0);
 }

@@ -1,4 +1,4 @@
-//! `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_atomic.h`, `rdma/fi_cm.h`.
+//! `rdma/fi_endpoint.h`, `rdma/fi_tagged.h`, `rdma/fi_rma.h`, `rdma/fi_atomic.h`.
 
 use std::ffi::{c_int, c_void};
 
@@ -12,7 +12,7 @@ use super::{Addr, Fid};
 pub struct FidEp {
     pub fid: Fid,
     pub ops: *mut OpsEp,
-    pub cm: *mut OpsCm,
+    pub cm: *mut c_void,
     pub msg: *mut OpsMsg,
     pub rma: *mut OpsRma,
     pub tagged: *mut OpsTagged,
@@ -189,13 +189,4 @@ table! {
         readwritevalid(kind: c_int, op: c_int, count: *mut usize) -> c_int;
         compwritevalid(kind: c_int, op: c_int, count: *mut usize) -> c_int;
     }
-}
-
-/// `struct fi_ops_cm`, its beginning
-#[repr(C)]
-#[allow(missing_docs)]
-pub struct OpsCm {
-    pub size: usize,
-    pub setname: *mut c_void,
-    pub getname: Option<unsafe extern "C" fn(*mut Fid, *mut c_void, *mut usize) -> c_int>,
 }

@@ -6,8 +6,6 @@ use std::ffi::c_int;
 pub const SUCCESS: c_int = 0;
 /// `FI_ENOENT`: in a peer's `get_msg` and `get_tag`, no receive is posted, and the entry is for the message.
 pub const ENOENT: c_int = libc::ENOENT;
-/// `FI_EIO`
-pub const EIO: c_int = libc::EIO;
 /// `FI_EAGAIN`
 pub const EAGAIN: c_int = libc::EAGAIN;
 /// `FI_ENOMEM`
@@ -22,8 +20,6 @@ pub const ENOMSG: c_int = libc::ENOMSG;
 pub const ENODATA: c_int = libc::ENODATA;
 /// `FI_ENOPROTOOPT`: an option that is not known here.
 pub const ENOPROTOOPT: c_int = libc::ENOPROTOOPT;
-/// `FI_ECONNABORTED`
-pub const ECONNABORTED: c_int = libc::ECONNABORTED;
 /// `FI_ECANCELED`
 pub const ECANCELED: c_int = libc::ECANCELED;
 /// `FI_EAVAIL`: an error is to be read by `fi_cq_readerr`.

@@ -35,10 +35,6 @@ pub const CLASS_SRX_CTX: usize = 6;
 pub const CLASS_AV: usize = 11;
 /// `FI_CLASS_CQ`
 pub const CLASS_CQ: usize = 14;
-/// `FI_CLASS_CNTR`
-pub const CLASS_CNTR: usize = 15;
 
 /// `FI_ENABLE`, of [`Ops::control`]
 pub const ENABLE: c_int = 6;
-/// `FI_ALIAS`, of [`Ops::control`]
-pub const ALIAS: c_int = 4;

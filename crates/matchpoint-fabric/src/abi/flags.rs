@@ -2,46 +2,28 @@
 
 /// `FI_MSG`
 pub const MSG: u64 = 1 << 1;
-/// `FI_RMA`
-pub const RMA: u64 = 1 << 2;
 /// `FI_TAGGED`
 pub const TAGGED: u64 = 1 << 3;
-/// `FI_READ`
-pub const READ: u64 = 1 << 8;
 /// `FI_RECV`
 pub const RECV: u64 = 1 << 10;
 /// `FI_SEND`, `FI_TRANSMIT`
 pub const SEND: u64 = 1 << 11;
-/// `FI_REMOTE_READ`
-pub const REMOTE_READ: u64 = 1 << 12;
 /// `FI_MULTI_RECV`
 pub const MULTI_RECV: u64 = 1 << 16;
 /// `FI_REMOTE_CQ_DATA`
 pub const REMOTE_CQ_DATA: u64 = 1 << 17;
 /// `FI_PEEK`
 pub const PEEK: u64 = 1 << 19;
-/// `FI_FENCE`
-pub const FENCE: u64 = 1 << 21;
 /// `FI_COMPLETION`
 pub const COMPLETION: u64 = 1 << 24;
-/// `FI_EVENT`, of an address vector
-pub const EVENT: u64 = COMPLETION;
 /// `FI_INJECT`
 pub const INJECT: u64 = 1 << 25;
-/// `FI_TRANSMIT_COMPLETE`
-pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
-/// `FI_DELIVERY_COMPLETE`
-pub const DELIVERY_COMPLETE: u64 = 1 << 28;
-/// `FI_MATCH_COMPLETE`
-pub const MATCH_COMPLETE: u64 = 1 << 31;
 /// `FI_AV_USER_ID`
 pub const AV_USER_ID: u64 = 1 << 41;
 /// `FI_PEER`
 pub const PEER: u64 = 1 << 43;
 /// `FI_TAGGED_DIRECTED_RECV`
 pub const TAGGED_DIRECTED_RECV: u64 = 1 << 45;
-/// `FI_HMEM`
-pub const HMEM: u64 = 1 << 47;
 /// `FI_REMOTE_COMM`
 pub const REMOTE_COMM: u64 = 1 << 52;
 /// `FI_SOURCE`
@@ -54,5 +36,3 @@ pub const CLAIM: u64 = 1 << 59;
 pub const DIRECTED_RECV: u64 = 1 << 59;
 /// `FI_SELECTIVE_COMPLETION`, of a binding
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;
-/// `FI_CONTEXT`, a mode
-pub const CONTEXT: u64 = 1 << 59;

@@ -129,17 +129,6 @@ pub const PROGRESS_AUTO: c_int = 1;
 /// `FI_PROGRESS_MANUAL`
 pub const PROGRESS_MANUAL: c_int = 2;
 
-/// `FI_MR_LOCAL`, of [`DomainAttr::mr_mode`]
-pub const MR_LOCAL: c_int = 1 << 2;
-/// `FI_MR_VIRT_ADDR`
-pub const MR_VIRT_ADDR: c_int = 1 << 4;
-/// `FI_MR_ALLOCATED`
-pub const MR_ALLOCATED: c_int = 1 << 5;
-/// `FI_MR_PROV_KEY`
-pub const MR_PROV_KEY: c_int = 1 << 6;
-/// `FI_MR_ENDPOINT`
-pub const MR_ENDPOINT: c_int = 1 << 9;
-
 /// `struct fi_fabric_attr`
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -13,7 +13,7 @@ use std::ffi::{c_int, c_void};
 
 use libc::iovec;
 
-use super::{Addr, Fid, FidEp, version};
+use super::{Addr, FidEp, version};
 
 /// `struct fi_peer_rx_entry`, from 2.3 on; before, two links come first ([`Layout::links`]).
 #[repr(C)]
@@ -117,9 +117,4 @@ impl Layout {
             _ => None,
         }
     }
-}
-
-/// The object within a shared receive queue.
-pub fn fid_of(srx: &FidPeerSrx) -> *const Fid {
-    &srx.ep_fid.fid
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// The front end's memory: what each receive asks for, and each message's source and tag.
+/// Facts about queued entries: what each receive asks for, and each message's source and tag.
 #[derive(Default)]
 struct Book {
     receives: HashMap<u64, Asked>,

@@ -9,8 +9,8 @@ use libc::iovec;
 use crate::abi::Addr;
 use crate::abi::peer::PeerRxEntry;
 use crate::matching::{Asked, Remember};
+use crate::peer::calls::IOV_LIMIT;
 use crate::pool::Slot;
-use crate::tagged::IOV_LIMIT;
 
 /// What an entry is at the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

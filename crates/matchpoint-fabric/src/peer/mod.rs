@@ -1,9 +1,11 @@
-//! Front end 1: the owner of a *peer SRX*. The core provider delivers messages itself, into the application's buffers;
+//! The owner of a *peer SRX*. The core provider delivers messages itself, into the application's buffers;
 //! only which receive a message takes is asked of us (fi_peer(3)). Nothing is copied, nothing is sent that would not be
 //! sent without us.
 //!
-//! Works on core providers that accept such a queue: shm, ofi_rxm, and others by their documentation.
+//! Works on core providers that accept such a queue: shm, ofi_rxm, and others by their documentation. Any other core
+//! provider matches messages itself.
 
+pub(crate) mod calls;
 pub mod entry;
 pub mod owner;
 mod srx;
@@ -25,19 +27,19 @@ use crate::lock::{self, Lock, Lockable};
 use crate::matching::Matching;
 use crate::object;
 use crate::patch::{Patch, owner, shared_lock};
+use crate::peer::calls::{Claims, Terms};
 use crate::peer::owner::{Next, Owner};
 use crate::peer::untagged::Untagged;
 use crate::peer::unused::Supplies;
 use crate::pool::Pool;
 use crate::queue::Queue;
 use crate::report;
-use crate::tagged::{Claims, Terms};
 
 /// What a buffer for several messages must have left, unless the core or the application says otherwise.
 const LEAST_ROOM: usize = 64;
 
 /// One endpoint of the core whose receives are ours.
-pub struct FrontEnd {
+pub struct PeerEndpoint {
     owner: Owner,
     report: Endpoint,
     ep: *mut FidEp,
@@ -61,7 +63,7 @@ pub struct FrontEnd {
     _atomic: Option<Patch<OpsAtomic>>,
 }
 
-impl FrontEnd {
+impl PeerEndpoint {
     /// Puts ours on an endpoint that the core has just opened. `Err` says why it cannot be; the endpoint is as it was.
     ///
     /// # Safety
@@ -95,7 +97,7 @@ impl FrontEnd {
             table.getopt = Some(getopt);
             table.setopt = Some(setopt);
             let this = this.cast::<Self>();
-            Some(FrontEnd {
+            Some(PeerEndpoint {
                 owner: Owner {
                     layout,
                     cq: ptr::null_mut(),
@@ -189,7 +191,7 @@ impl FrontEnd {
             Patch::new(tagged, this, &self.lock).zip(Patch::new(msg, this, &self.lock))
         };
         let (mut tagged, mut msg) = patches.ok_or(-errno::ENOMEM)?;
-        crate::tagged::exchange::<FrontEnd>(tagged.table(), self.lock.is_some());
+        crate::peer::calls::exchange(tagged.table(), self.lock.is_some());
         let table = msg.table();
         if self.lock.is_some() {
             table.wait_for_lock();
@@ -203,11 +205,7 @@ impl FrontEnd {
         report::enabled(&mut self.report, &self.owner.matching);
         if !self.owner.cq.is_null() {
             // SAFETY: the queue that the endpoint is bound to; the endpoint takes itself off it.
-            unsafe {
-                let queue = Queue::of(self.owner.cq);
-                queue.add_endpoint(ptr::from_ref(&self.owner));
-                queue.add_owner(&raw mut self.owner);
-            }
+            unsafe { Queue::of(self.owner.cq) }.add_owner(&raw mut self.owner);
         }
         Ok(())
     }
@@ -223,8 +221,8 @@ impl FrontEnd {
     }
 }
 
-/// The front end of an endpoint of ours.
-unsafe fn of<'a>(fid: *mut Fid) -> &'a mut FrontEnd {
+/// What is kept for an endpoint of ours.
+unsafe fn of<'a>(fid: *mut Fid) -> &'a mut PeerEndpoint {
     // SAFETY: called through our table, which is this object's as long as it is open.
     unsafe { owner((*fid).ops) }
 }
@@ -266,9 +264,9 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
 
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: the application's call. The core calls back while it closes, so this is a pointer.
-    let (lock, this): (_, *mut FrontEnd) = unsafe { (shared_lock((*fid).ops), of(fid)) };
+    let (lock, this): (_, *mut PeerEndpoint) = unsafe { (shared_lock((*fid).ops), of(fid)) };
     let _guard = lock.as_ref().map(|lock| lock.lock());
-    // SAFETY: the front end lives until the end of this function; borrows end before the core is called.
+    // SAFETY: it lives until the end of this function; borrows end before the core is called.
     unsafe {
         let supplied = match (*this).is_enabled {
             true => None,
@@ -293,9 +291,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
             return rc;
         }
         if !(*this).owner.cq.is_null() {
-            let queue = Queue::of((*this).owner.cq);
-            queue.remove_endpoint(&raw const (*this).owner);
-            queue.remove_owner(&raw mut (*this).owner);
+            Queue::of((*this).owner.cq).remove_owner(&raw mut (*this).owner);
         }
         let srx = (*this).core_srx;
         if let Some(close) = (*(*srx).fid.ops).close {
@@ -313,7 +309,7 @@ unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: the application's call, through our table of endpoint functions.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
     front.owner.cancel(context)
 }
 
@@ -327,7 +323,7 @@ unsafe extern "C" fn getopt(
     // SAFETY: as above.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         // SAFETY: the application gave room for what the option is.
         return unsafe { srx::tell_least_room(&front.owner, value, len) };
@@ -346,7 +342,7 @@ unsafe extern "C" fn setopt(
     // SAFETY: as above.
     let ops = unsafe { (*fid.cast::<FidEp>()).ops };
     // SAFETY: as above.
-    let (_guard, front) = unsafe { (lock::wait(ops), owner::<FrontEnd, _>(ops)) };
+    let (_guard, front) = unsafe { (lock::wait(ops), owner::<PeerEndpoint, _>(ops)) };
     if (level, option) == (OPT_ENDPOINT, OPT_MIN_MULTI_RECV) {
         if len != size_of::<usize>() {
             return -errno::EINVAL;

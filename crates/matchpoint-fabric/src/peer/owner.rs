@@ -5,13 +5,13 @@ use std::ffi::{c_int, c_void};
 use crate::abi::peer::{FidPeerSrx, Layout, OpsSrxPeer};
 use crate::abi::{ADDR_UNSPEC, Addr, FidCq, errno, flags};
 use crate::completion::Completion;
-use crate::dump::{self, Tell, Told};
+use crate::dump::{self, Told};
 use crate::matching::{Asked, Matching, Remember};
+use crate::peer::calls::{Claims, Terms};
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::untagged::Untagged;
 use crate::pool::Pool;
 use crate::queue::Queue;
-use crate::tagged::{Claims, Terms};
 
 /// What one endpoint's receives and messages are kept in.
 pub struct Owner {
@@ -28,7 +28,7 @@ pub struct Owner {
     /// Tagged ones, in the engine.
     pub matching: Matching,
     /// Those of them that peeks have claimed.
-    pub claims: Claims<Entry>,
+    pub claims: Claims,
     /// Untagged ones.
     pub untagged: Untagged,
 }
@@ -46,7 +46,7 @@ pub enum Next {
 impl Owner {
     /// The functions of the core. Set by it when it was given the queue.
     fn core(&self) -> &OpsSrxPeer {
-        // SAFETY: `FrontEnd::open` has made sure that the core set it, and the core outlives the endpoint.
+        // SAFETY: `PeerEndpoint::open` has made sure that the core set it, and the core outlives the endpoint.
         unsafe { &*(*self.srx).peer_ops }
     }
 
@@ -290,6 +290,19 @@ impl Owner {
         self.in_state(State::Unexpected).chain(self.in_state(State::Claimed)).collect()
     }
 
+    /// Appends a list of both queues' entries.
+    pub(crate) fn describe_queues(&self, text: &mut String) {
+        dump::queues(text, &self.matching, |id| {
+            // SAFETY: what is queued is an entry that lives.
+            let entry = unsafe { &*(id as *const Entry) };
+            let (asked, bytes) = match entry.state {
+                State::Posted => (ByAddress.asked(id), entry.room()),
+                _ => (Asked { addr: entry.peer.addr, tag: entry.peer.tag, ignore: 0 }, entry.peer.msg_size),
+            };
+            Told { asked, bytes }
+        });
+    }
+
     /// The entries in this state, in no order. O(all that there ever were at once).
     fn in_state(&self, state: State) -> impl Iterator<Item = *mut Entry> + '_ {
         // SAFETY: entries live as long as the pool.
@@ -303,18 +316,4 @@ fn withdrawn(receive: &Entry) -> Completion {
     let mut done = Completion::new(receive.peer.context, kind);
     (done.entry.tag, done.error) = (receive.peer.tag, errno::ECANCELED);
     done
-}
-
-impl Tell for Owner {
-    fn tell(&self, text: &mut String) {
-        dump::queues(text, "peer", &self.matching, |id| {
-            // SAFETY: what is queued is an entry that lives.
-            let entry = unsafe { &*(id as *const Entry) };
-            let (asked, bytes) = match entry.state {
-                State::Posted => (ByAddress.asked(id), entry.room()),
-                _ => (Asked { addr: entry.peer.addr, tag: entry.peer.tag, ignore: 0 }, entry.peer.msg_size),
-            };
-            Told { asked, bytes }
-        });
-    }
 }

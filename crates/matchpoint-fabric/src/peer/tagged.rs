@@ -2,11 +2,10 @@
 
 use crate::abi::{errno, flags};
 use crate::completion::Completion;
-use crate::peer::FrontEnd;
+use crate::peer::calls::Call;
 use crate::peer::entry::{ByAddress, Entry, State};
 use crate::peer::owner::{Next, Owner};
 use crate::queue::Queue;
-use crate::tagged::{Call, Receives, Terms};
 
 impl Owner {
     /// `fi_trecv` and its like.
@@ -100,20 +99,16 @@ impl Owner {
         unsafe { self.begin(message, call) };
         Ok(Next::Start(message))
     }
-}
 
-impl Receives for FrontEnd {
+    /// Receives, peeks or claims.
+    ///
+    /// # Safety
+    /// `this` lives, and nobody refers to it; the call is as fi_tagged(3) demands.
     #[inline]
-    fn terms(&self) -> &Terms {
-        &self.owner.terms
-    }
-
-    #[inline]
-    unsafe fn receive(this: *mut FrontEnd, call: &Call) -> isize {
+    pub unsafe fn receive_tagged(this: *mut Owner, call: &Call) -> isize {
         // SAFETY: the caller's. Borrows end before the core is called.
-        let (this, outcome) = unsafe {
-            let this = &raw mut (*this).owner;
-            let outcome = if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
+        let outcome = unsafe {
+            if call.flags & (flags::PEEK | flags::CLAIM) == 0 {
                 (*this).receive(call)
             } else if call.flags & flags::PEEK == 0 {
                 (*this).claimed(call)
@@ -121,8 +116,7 @@ impl Receives for FrontEnd {
                 // A program that does nothing but peek would otherwise never let its messages in.
                 Queue::progress((*this).cq);
                 (*this).peek(call)
-            };
-            (this, outcome)
+            }
         };
         match outcome {
             // SAFETY: nothing is borrowed.

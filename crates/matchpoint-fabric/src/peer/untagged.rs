@@ -12,10 +12,10 @@ use crate::abi::{ADDR_UNSPEC, Addr, FidEp, Msg, errno, flags};
 use crate::lock;
 use crate::matching::Asked;
 use crate::patch::owner;
-use crate::peer::FrontEnd;
+use crate::peer::PeerEndpoint;
+use crate::peer::calls::{Call, IOV_LIMIT};
 use crate::peer::entry::{Entry, State};
 use crate::peer::owner::{Next, Owner};
-use crate::tagged::{Call, IOV_LIMIT};
 
 /// Untagged receives and messages, oldest first.
 pub struct Untagged {
@@ -234,11 +234,11 @@ unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isi
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; the front end lives as long as its endpoint, and the application calls in one
+    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it, and the application calls in one
     // thread at a time. Borrows end before the core is called.
     unsafe {
         let _guard = lock::wait((*ep).msg);
-        let this = &raw mut owner::<FrontEnd, _>((*ep).msg).owner;
+        let this = &raw mut owner::<PeerEndpoint, _>((*ep).msg).owner;
         call.asked.addr = (*this).terms.untagged_source(call.asked.addr);
         let default = (*this).terms.receive_flags;
         call.flags = own_flags.map_or(default, |own| own | default & flags::MULTI_RECV);

@@ -5,17 +5,10 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Beside, Entries, Queue};
+use super::{AT_ONCE, Beside, Entries, Queue};
 use crate::abi::{Addr, FidCq, errno};
-use crate::layered::FrontEnd;
 use crate::lock;
 use crate::patch::{below, owner_at};
-
-/// Milliseconds that are slept at once in the core where something may happen of which this queue does not tell.
-const NAP_MS: c_int = 1;
-
-/// And where a peer may owe an answer, which has died.
-const OWED_MS: c_int = 100;
 
 /// `fi_cq_sread`
 pub unsafe extern "C" fn wait_read(
@@ -61,38 +54,23 @@ pub unsafe extern "C" fn wait_read_from(
             continue;
         }
         // SAFETY: as above.
-        let queue = unsafe { Queue::of(fid) };
-        if !queue.is_sorted_out() {
-            // SAFETY: the application's arguments, passed on. If there was a signal, the core has taken it, too.
-            return unsafe {
-                let read = core(fid, buf, count, sources, condition, timeout);
-                take_signal(fid);
-                read
-            };
-        }
-        let mut room = queue.room(buf, count, sources);
-        let mut left = left.map_or(-1, |left| c_int::try_from(left.as_millis()).unwrap_or(c_int::MAX).max(1));
-        // SAFETY: as above.
-        if unsafe { Queue::progress_others(fid) || Queue::of(fid).has_front_end_that(FrontEnd::is_waiting) } {
-            left = NAP_MS;
-        // SAFETY: as above.
-        } else if unsafe { Queue::of(fid).has_front_end_that(FrontEnd::may_be_owed) }
-            && !(0..OWED_MS).contains(&left)
-        {
-            left = OWED_MS;
-        }
+        let is_longest = unsafe { Queue::of(fid) }.has_longest_entries();
         let mut entries = Entries::new();
-        let (to, froms) = (entries.0.as_mut_ptr(), entries.1.as_mut_ptr());
-        // SAFETY: the core's function, with room for one.
-        let read = unsafe { core(fid, to.cast(), 1, froms.cast(), ptr::null(), left) };
-        // SAFETY: as the core says.
-        let rc = unsafe { Queue::sort_out(fid, read, &entries, &mut room) };
-        if room.taken > 0 {
-            return room.taken as isize;
+        let (to, most, froms) = if is_longest {
+            (buf, count, sources)
+        } else {
+            let (to, froms) = entries.room();
+            (to, count.min(AT_ONCE), froms)
+        };
+        // SAFETY: the application's arguments, passed on, or room for as many entries.
+        let read = unsafe { core(fid, to, most, froms, condition, timeout) };
+        // SAFETY: as above. If there was a signal, the core has taken it, too.
+        unsafe { take_signal(fid) };
+        if !is_longest {
+            // SAFETY: as above; the core has delivered so many.
+            unsafe { entries.put(read, &mut Queue::of(fid).room(buf, count, sources)) };
         }
-        if rc != 0 {
-            return rc;
-        }
+        return read;
     }
 }
 

@@ -9,15 +9,10 @@ use super::*;
 impl Stream {
     /// What has arrived since the last look goes into the lists.
     pub(super) fn take_note(&mut self) {
-        // As the layered front end marks what is not a message of the application's: `layered::wire`.
-        const NO_MESSAGES: [u64; 3] = [1 << 63 | 3, 1 << 63 | 4, 1 << 63 | 5];
-        while let Some((at, from, tag)) = world().arrivals.pop_front() {
+        while let Some((at, from)) = world().arrivals.pop_front() {
             let (Some(at), Some(from)) = (self.of_core_number(at), self.of_core_number(from)) else {
                 continue;
             };
-            if NO_MESSAGES.contains(&tag) {
-                continue;
-            }
             let id = self.under_way.get_mut(&(from, at)).and_then(VecDeque::pop_front);
             let id = id.expect("nothing arrives that was not sent");
             let tag = self.messages[id].tag;
@@ -78,22 +73,9 @@ impl Stream {
         1
     }
 
-    /// A message has arrived; above a core that completes sends early, its receive, if it has one, has its bytes.
-    fn is_delivered(&self, message: usize) -> bool {
-        let Sent { from, to, bytes, .. } = &self.messages[message];
-        let is_under_way = self.under_way.get(&(*from, *to)).is_some_and(|all| all.contains(&message));
-        let mut receives = self.operations.iter().filter(|one| one.what == What::Receive);
-        let receive = receives.find(|one| one.message == Some(message) && one.ends == Some(0));
-        let is_there = |receive: &Operation| receive.buffers.concat()[..bytes.len()] == bytes[..];
-        !is_under_way && (self.wanted.takes_peers || receive.is_none_or(is_there))
-    }
-
     /// An operation ends as it must, and once.
     pub(super) fn end(&mut self, id: usize, with: i32) {
         let wanted = self.wanted;
-        if let Some(message) = self.operations[id].delivers {
-            assert!(self.is_delivered(message), "{wanted:?}: {id} was to be complete on delivery");
-        }
         let operation = &mut self.operations[id];
         assert!(operation.tells, "{wanted:?}: {id}, {:?}, tells without being asked to", operation.what);
         assert!(!operation.is_done, "{wanted:?}: {id}, {:?}, ends twice", operation.what);

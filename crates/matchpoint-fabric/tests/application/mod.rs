@@ -18,7 +18,6 @@ use crate::oracle::{Lists, Posted, Waiting};
 pub struct Wanted {
     pub seed: u64,
     pub version: u32,
-    pub takes_peers: bool,
     pub endpoints: usize,
     /// Of completions: 1 to 4.
     pub format: i32,
@@ -65,13 +64,10 @@ struct Operation {
     tag: u64,
     /// Its message was from someone who had no name then.
     is_nameless: bool,
-    /// A send that is complete on delivery, of this message.
-    delivers: Option<usize>,
 }
 
 struct Sent {
     from: usize,
-    to: usize,
     tag: u64,
     bytes: Vec<u8>,
     data: Option<u64>,
@@ -101,7 +97,7 @@ pub struct Stream {
 
 impl Stream {
     pub fn new(wanted: Wanted) -> Self {
-        mock::begin(wanted.seed, wanted.takes_peers, wanted.version, 0);
+        mock::begin(wanted.seed, true, wanted.version, 0);
         world().inject_bytes = wanted.inject_bytes;
         let mut stream = Stream {
             wanted,
@@ -276,7 +272,6 @@ impl Stream {
             is_done,
             tag,
             is_nameless: false,
-            delivers: None,
         });
         id
     }
@@ -336,7 +331,6 @@ impl Stream {
             () if is_injected || self.wanted.is_selective => 2,
             () => self.random.below(3),
         };
-        let delivers = way == 2 && self.random.percent(30);
         // SAFETY: an enabled endpoint; the buffers live until the stream ends.
         let rc = unsafe {
             let ops = &*(*ep).tagged;
@@ -358,8 +352,7 @@ impl Stream {
                 (3, Some(data)) => ops.injectdata.expect("it sends")(ep, buffer, length, data, target, tag),
                 _ => {
                     let more = if data.is_some() { flags::REMOTE_CQ_DATA } else { 0 }
-                        | if is_injected { flags::INJECT } else { 0 }
-                        | if delivers { flags::DELIVERY_COMPLETE } else { 0 };
+                        | if is_injected { flags::INJECT } else { 0 };
                     let msg = MsgTagged {
                         msg_iov: iov.as_ptr(),
                         desc: ptr::null_mut(),
@@ -383,8 +376,7 @@ impl Stream {
             self.operations[id].buffers[0].fill(0xAA);
         }
         self.operations[id].ends = Some(0);
-        self.operations[id].delivers = delivers.then_some(number);
-        self.messages.push(Sent { from, to, tag, bytes, data });
+        self.messages.push(Sent { from, tag, bytes, data });
         self.under_way.entry((from, to)).or_default().push_back(number);
     }
 

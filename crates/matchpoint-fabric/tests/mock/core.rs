@@ -31,11 +31,8 @@ unsafe fn send(
     flags: u64,
 ) -> isize {
     let (tag, tagged) = (tag.unwrap_or(0), tag.is_some());
-    if is_busy() || world().busy_to == Some(to) {
+    if is_busy() {
         return AGAIN;
-    }
-    if tagged && world().refused_tag == Some(tag) {
-        return -(errno::EIO as isize);
     }
     // SAFETY: an endpoint of ours, with buffers as the caller says.
     unsafe {
@@ -51,21 +48,11 @@ unsafe fn send(
                 data: 0,
                 tag: 0,
             };
-            let fails = tagged && world().failing_tag.take_if(|failing| *failing == tag).is_some();
-            let error = match fails {
-                _ if world().gone.contains(&to) => world().gone_error,
-                true => errno::EIO,
-                false => 0,
-            };
-            Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None }
+            Item { entry, source: ADDR_UNSPEC, error: 0, missing: 0 }
         });
-        if world().gone.contains(&to) {
-            from.sent.extend(completion);
-            return 0;
-        }
         let parts = iov.to_vec();
         let (from, bytes) = (from.at, Vec::new());
-        let mut message = Message { from, tag, tagged, bytes, parts, data, flags, completion };
+        let mut message = Message { from, tag, tagged, bytes, parts, data, completion };
         if flags & flags::INJECT != 0 {
             message.fetch();
         }
@@ -207,7 +194,7 @@ pub unsafe extern "C" fn cancel(fid: *mut Fid, context: *mut c_void) -> isize {
         };
         if ep.take_back(context) {
             let error = errno::ECANCELED;
-            (*ep.rx_cq).ring.push_back(Item { entry, source: ADDR_UNSPEC, error, missing: 0, arrival: None });
+            (*ep.rx_cq).ring.push_back(Item { entry, source: ADDR_UNSPEC, error, missing: 0 });
         }
     }
     0
@@ -231,9 +218,6 @@ pub unsafe extern "C" fn readfrom(
         let mut read = 0;
         while read < count && ring.front().is_some_and(|item| item.error == 0) {
             let item = ring.pop_front().expect("there is one");
-            if let Some(arrival) = item.arrival {
-                world().arrivals.push_back(arrival);
-            }
             buf.cast::<CqTaggedEntry>().add(read).write(item.entry);
             if !sources.is_null() {
                 *sources.add(read) = item.source;
@@ -248,7 +232,7 @@ pub unsafe extern "C" fn readfrom(
     }
 }
 
-/// As if as long had passed as may be slept: whoever was busy is not any more. The third time a signal comes.
+/// Sleeps no time. The third time a signal arrives.
 pub unsafe extern "C" fn sreadfrom(
     fid: *mut FidCq,
     buf: *mut c_void,
@@ -261,7 +245,6 @@ pub unsafe extern "C" fn sreadfrom(
     let read = unsafe { readfrom(fid, buf, count, sources) };
     if read == AGAIN {
         world().slept.push(timeout);
-        world().busy_to = None;
         if world().slept.len() == 3 {
             return -(libc::EINTR as isize);
         }

@@ -46,18 +46,6 @@ pub struct World {
     pub layout: Layout,
     /// Of a hundred calls, so many are refused with `FI_EAGAIN`.
     pub busy_percent: usize,
-    /// So is all that goes there.
-    pub busy_to: Option<Addr>,
-    /// Messages with this tag are refused for good.
-    pub refused_tag: Option<u64>,
-    /// The next send with this tag is told to have failed, though its message arrives.
-    pub failing_tag: Option<u64>,
-    /// But not yet.
-    pub keeps_failures: bool,
-    /// What is sent there does not arrive, and fails; what is received from there fails.
-    pub gone: HashSet<Addr>,
-    /// With this.
-    pub gone_error: c_int,
     /// Endpoints are in use, and cannot be closed.
     pub keeps_endpoints: bool,
     /// What may be injected, in bytes.
@@ -74,8 +62,8 @@ pub struct World {
     /// How long applications slept in their queues at most, in milliseconds; negative: until something comes.
     pub slept: Vec<c_int>,
     pub endpoints: Vec<*mut Ep>,
-    /// What the provider on top has learned of: endpoint, sender, tag.
-    pub arrivals: VecDeque<(usize, usize, u64)>,
+    /// Messages that the provider was asked about: endpoint and sender.
+    pub arrivals: VecDeque<(usize, usize)>,
     /// The shared queue that was imported last.
     pub srx: *mut FidPeerSrx,
     /// Messages that the core was told to forget.
@@ -100,12 +88,6 @@ pub fn begin(seed: u64, takes_peers: bool, version: u32, busy_percent: usize) {
         takes_peers,
         layout,
         busy_percent,
-        busy_to: None,
-        refused_tag: None,
-        failing_tag: None,
-        keeps_failures: false,
-        gone: HashSet::new(),
-        gone_error: libc::ECONNRESET,
         keeps_endpoints: false,
         inject_bytes: 64,
         queues_left: usize::MAX,
@@ -131,8 +113,6 @@ pub struct Message {
     /// The sender's buffers, until it leaves.
     pub parts: Vec<iovec>,
     pub data: Option<u64>,
-    /// What it was sent with.
-    pub flags: u64,
     /// What its sender is told, some time after it has left.
     pub completion: Option<Item>,
 }
@@ -148,11 +128,6 @@ impl Message {
             let part = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), part.iov_len) };
             self.bytes.extend_from_slice(part);
         }
-    }
-
-    /// In bytes.
-    pub fn length(&self) -> usize {
-        self.bytes.len() + self.parts.iter().map(|part| part.iov_len).sum::<usize>()
     }
 }
 
@@ -171,8 +146,6 @@ pub struct Item {
     pub source: Addr,
     pub error: c_int,
     pub missing: usize,
-    /// Told to `World::arrivals` when it is read.
-    arrival: Option<(usize, usize, u64)>,
 }
 
 /// An address vector: an address is the number of an endpoint, and so is what it becomes.
@@ -275,12 +248,12 @@ impl Ep {
     unsafe fn receive(&mut self, posted: &Posted, message: &Message) {
         // SAFETY: the receive's buffers.
         let missing = unsafe { fill(&posted.iov, &message.bytes) };
-        let item = self.item(posted.context, message, missing, true);
+        let item = self.item(posted.context, message, missing);
         // SAFETY: bound, and open.
         unsafe { (*self.rx_cq).ring.push_back(item) };
     }
 
-    fn item(&self, context: *mut c_void, message: &Message, missing: usize, tells: bool) -> Item {
+    fn item(&self, context: *mut c_void, message: &Message, missing: usize) -> Item {
         let mut flags = flags::RECV | if message.tagged { flags::TAGGED } else { flags::MSG };
         if message.data.is_some() {
             flags |= flags::REMOTE_CQ_DATA;
@@ -293,13 +266,8 @@ impl Ep {
             data: message.data.unwrap_or(0),
             tag: message.tag,
         };
-        let error = match missing {
-            _ if world().gone.contains(&(message.from as Addr)) => world().gone_error,
-            0 => 0,
-            _ => errno::ETRUNC,
-        };
-        let arrival = tells.then_some((self.at, message.from, message.tag));
-        Item { entry, source: self.name_of(message.from), error, missing, arrival }
+        let error = if missing == 0 { 0 } else { errno::ETRUNC };
+        Item { entry, source: self.name_of(message.from), error, missing }
     }
 
     /// The sender of a message, if the application has told of it.
@@ -312,7 +280,7 @@ impl Ep {
     /// The peer says which receive a message takes.
     unsafe fn ask_peer(&mut self, message: Message) {
         let (srx, layout) = (self.srx, world().layout);
-        world().arrivals.push_back((self.at, message.from, message.tag));
+        world().arrivals.push_back((self.at, message.from));
         let (addr, bytes) = (self.name_of(message.from), message.bytes.len());
         let mut given: *mut c_void = ptr::null_mut();
         // SAFETY: the peer's functions, in the form of the layout.
@@ -356,7 +324,7 @@ impl Ep {
             // Before 2.0 the owner is not told how long a message is.
             let told = world().layout.by_attr;
             assert!(!told || entry.msg_size <= message.bytes.len(), "a message does not grow");
-            let mut item = self.item(entry.context, message, missing, false);
+            let mut item = self.item(entry.context, message, missing);
             item.entry.buf = if entry.count > 0 { (*entry.iov).iov_base } else { ptr::null_mut() };
             if entry.flags & flags::COMPLETION != 0 || missing > 0 {
                 (*self.rx_cq).ring.push_back(item);
@@ -369,11 +337,6 @@ impl Ep {
     pub fn take_back(&mut self, context: *mut c_void) -> bool {
         let at = self.posted.iter().position(|posted| posted.context == context);
         at.and_then(|at| self.posted.remove(at)).is_some()
-    }
-
-    /// What was sent to here last, and is under way.
-    pub fn sent_last(&self) -> Option<&Message> {
-        self.inbox.back()
     }
 
     /// How much is under way to here.
@@ -390,9 +353,6 @@ impl Ep {
         }
         while !self.sent.is_empty() && world().random.percent(80) {
             let some = world().random.below(self.sent.len());
-            if self.sent[some].error != 0 && world().keeps_failures {
-                continue;
-            }
             let item = self.sent.swap_remove(some);
             // SAFETY: bound, and open.
             unsafe { (*self.tx_cq).ring.push_back(item) };

@@ -179,9 +179,11 @@ unsafe extern "C" fn insert(
     for at in 0..count {
         // SAFETY: a vector of ours, and the caller's arrays.
         unsafe {
-            let addr = addresses.cast::<u64>().add(at).read_unaligned() & !PREFIX;
+            let addr = addresses.cast::<u64>().add(at).read_unaligned();
             (*av.cast::<Av>()).knows.insert(addr);
-            *to.add(at) = addr;
+            if !to.is_null() {
+                *to.add(at) = addr;
+            }
         }
     }
     for &ep in world().endpoints.iter() {
@@ -221,18 +223,6 @@ unsafe extern "C" fn lookup(_: *mut FidAv, addr: Addr, to: *mut c_void, length: 
     0
 }
 
-/// Of what endpoints say of themselves, address vectors leave this out.
-const PREFIX: u64 = 1 << 32;
-
-unsafe extern "C" fn getname(fid: *mut Fid, to: *mut c_void, length: *mut usize) -> c_int {
-    // SAFETY: an endpoint of ours, and the caller's room.
-    unsafe {
-        to.cast::<u64>().write_unaligned((*fid.cast::<Ep>()).at as u64 | PREFIX);
-        *length = 8;
-    }
-    0
-}
-
 unsafe extern "C" fn open_cq(
     _: *mut FidDomain,
     attr: *mut CqAttr,
@@ -257,7 +247,6 @@ unsafe extern "C" fn open_ep(_: *mut FidDomain, _: *mut Info, to: *mut *mut FidE
         let mut fid: FidEp = zeroed();
         fid.fid.ops = table!(Ops; close: close_ep, bind: bind, control: control);
         fid.ops = table!(OpsEp; cancel: cancel);
-        fid.cm = table!(OpsCm; getname: getname);
         fid.msg = table!(OpsMsg; send: untagged_send);
         fid.rma = table!(OpsRma; write: write);
         fid.tagged = table!(OpsTagged; recvmsg: trecvmsg, send: tsend, sendmsg: tsendmsg, senddata: tsenddata,

@@ -113,7 +113,6 @@ pub unsafe fn open(endpoints: usize, format: i32, directions: &[u64]) -> Vec<Ope
     // SAFETY: the caller's; zeros are attributes that ask for nothing; the tables are there.
     unsafe {
         let (info, domain) = open_domain();
-        // Private endpoints come in between: numbers are those of the core.
         for _ in 0..endpoints {
             let mut queues = Vec::new();
             for _ in directions {

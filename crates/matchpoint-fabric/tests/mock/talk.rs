@@ -1,4 +1,4 @@
-//! What applications ask of endpoints above the core, and what they are told.
+//! Calls of an application.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
@@ -7,29 +7,23 @@ use std::sync::Once;
 
 use matchpoint_fabric::abi::*;
 
-use super::opened::{Opened, open};
-use super::{begin, objects, world};
+use super::opened::{BOTH, Opened, open};
+use super::{begin, objects};
 
 /// Of libfabric.
 pub const VERSION: u32 = version(2, 5);
-/// More than goes as it is.
+/// Longer than a core sends at once.
 pub const LONG: usize = 50_000;
 
-/// Endpoints of a core of this thread, each with its queue.
-pub fn endpoints(count: usize, directions: &[u64]) -> Vec<Opened> {
-    endpoints_that_inject(64, count, directions)
-}
-
-/// Up to so many bytes.
-pub fn endpoints_that_inject(bytes: usize, count: usize, directions: &[u64]) -> Vec<Opened> {
+/// Endpoints of a core of this thread, each with its queue. `takes_peers`: the core accepts our receive queue.
+pub fn endpoints(count: usize, takes_peers: bool) -> Vec<Opened> {
     static CHOICE: Once = Once::new();
     // SAFETY: nothing but Rust's own functions reads the environment of a test.
     CHOICE.call_once(|| unsafe { std::env::set_var("MATCHPOINT_CORE", "mock") });
     objects::give(VERSION);
-    begin(5, false, VERSION, 0);
-    world().inject_bytes = bytes;
+    begin(5, takes_peers, VERSION, 0);
     // SAFETY: a core that has begun.
-    unsafe { open(count, CQ_FORMAT_TAGGED, directions) }
+    unsafe { open(count, CQ_FORMAT_TAGGED, BOTH) }
 }
 
 /// Both know each other.
@@ -48,54 +42,28 @@ pub fn send(from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
     assert_eq!(rc, 0);
 }
 
-/// The same with flags of its own.
-pub fn send_with(flags: u64, from: &Opened, to: Addr, tag: u64, bytes: &[u8], context: usize) {
-    let bytes = bytes.to_vec().leak();
-    let iov = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let (msg_iov, context) = (&raw const iov, context as *mut c_void);
-    let msg = MsgTagged {
-        msg_iov,
-        desc: ptr::null_mut(),
-        iov_count: 1,
-        addr: to,
-        tag,
-        ignore: 0,
-        context,
-        data: 0,
-    };
-    // SAFETY: an enabled endpoint; the bytes are there for ever.
-    let rc = unsafe { (*(*from.ep).tagged).sendmsg.expect("it sends")(from.ep, &raw const msg, flags) };
-    assert_eq!(rc, 0);
-}
-
-/// Posts a receive.
-pub fn receive(at: &Opened, from: Addr, tag: u64, room: &mut [u8], context: usize) {
+/// Posts a receive. Bits of the tag that `ignore` has do not count.
+pub fn receive(at: &Opened, from: Addr, (tag, ignore): (u64, u64), room: &mut [u8], context: usize) {
+    let iov = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    let (msg_iov, desc, context) = (&raw const iov, ptr::null_mut(), context as *mut c_void);
+    let msg = MsgTagged { msg_iov, desc, iov_count: 1, addr: from, tag, ignore, context, data: 0 };
     // SAFETY: an enabled endpoint; the tests keep the room until the message has arrived.
-    let rc = unsafe {
-        let receive = (*(*at.ep).tagged).recv.expect("it receives");
-        let context = context as *mut c_void;
-        receive(at.ep, room.as_mut_ptr().cast(), room.len(), ptr::null_mut(), from, tag, 0, context)
-    };
+    let rc = unsafe { (*(*at.ep).tagged).recvmsg.expect("it receives")(at.ep, &raw const msg, 0) };
     assert_eq!(rc, 0);
 }
 
-/// Looks so many times: the contexts of what is complete, and of what has failed.
-pub fn look(at: &Opened, times: usize) -> (Vec<usize>, Vec<usize>) {
-    let (mut complete, mut failed) = (Vec::new(), Vec::new());
+/// Reads completions so many times: their contexts.
+pub fn look(at: &Opened, times: usize) -> Vec<usize> {
+    let mut complete = Vec::new();
     for _ in 0..times {
         // SAFETY: zeros are entries; an open queue, and room for as many.
         unsafe {
             let mut entries: [CqTaggedEntry; 8] = zeroed();
             let read = (*(*at.cq).ops).readfrom.expect("it reads");
             let rc = read(at.cq, entries.as_mut_ptr().cast(), 8, ptr::null_mut());
-            if rc == -(errno::EAVAIL as isize) {
-                let mut error: CqErrEntry = zeroed();
-                (*(*at.cq).ops).readerr.expect("it reads errors")(at.cq, &raw mut error, 0);
-                failed.push(error.op_context as usize);
-            }
             let read = usize::try_from(rc).unwrap_or(0);
             complete.extend(entries[..read].iter().map(|entry| entry.op_context as usize));
         }
     }
-    (complete, failed)
+    complete
 }

@@ -9,6 +9,9 @@ use crate::abi::{ADDR_UNSPEC, Addr, FidEp, MsgTagged, OpsTagged, errno, flags};
 use crate::lock::{self, Lockable};
 use crate::matching::Asked;
 use crate::patch::owner;
+use crate::peer::PeerEndpoint;
+use crate::peer::entry::Entry;
+use crate::peer::owner::Owner;
 
 /// Buffers that one receive may consist of; what `rx_attr.iov_limit` is cut to.
 pub const IOV_LIMIT: usize = 4;
@@ -70,9 +73,9 @@ impl Terms {
 
 /// Messages that peeks have claimed (`FI_PEEK` with `FI_CLAIM`), by the contexts of those: a receive with `FI_CLAIM` says
 /// no more, and may say one that has claimed nothing, or whose message was received.
-pub struct Claims<Entry>(HashMap<usize, *mut Entry>);
+pub struct Claims(HashMap<usize, *mut Entry>);
 
-impl<Entry> Claims<Entry> {
+impl Claims {
     /// None.
     pub fn new() -> Self {
         Claims(HashMap::new())
@@ -89,47 +92,35 @@ impl<Entry> Claims<Entry> {
     }
 }
 
-/// A front end that receives.
-pub trait Receives: Sized {
-    /// What the application asked for.
-    fn terms(&self) -> &Terms;
-
-    /// Receives, peeks or claims.
-    ///
-    /// # Safety
-    /// `this` lives, and nobody refers to it; the call is as fi_tagged(3) demands.
-    unsafe fn receive(this: *mut Self, call: &Call) -> isize;
-}
-
-/// Exchanges the receiving functions of a table for those of `F`; all others wait for the lock, if there is one.
-pub fn exchange<F: Receives>(table: &mut OpsTagged, is_locked: bool) {
+/// Exchanges the receiving functions of a table for ours; all others wait for the lock, if there is one.
+pub fn exchange(table: &mut OpsTagged, is_locked: bool) {
     if is_locked {
         table.wait_for_lock();
     }
-    table.recv = Some(recv::<F>);
-    table.recvv = Some(recvv::<F>);
-    table.recvmsg = Some(recvmsg::<F>);
+    table.recv = Some(recv);
+    table.recvv = Some(recvv);
+    table.recvmsg = Some(recvmsg);
 }
 
 /// # Safety
-/// `ep` is an endpoint of an `F`; the rest as fi_tagged(3) demands.
+/// `ep` is an endpoint of a [`PeerEndpoint`]; the rest as fi_tagged(3) demands.
 #[inline]
-unsafe fn receive<F: Receives>(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
+unsafe fn receive(ep: *mut FidEp, mut call: Call, own_flags: Option<u64>) -> isize {
     if call.count > IOV_LIMIT {
         return -(errno::EINVAL as isize);
     }
-    // SAFETY: the endpoint's table is ours; the front end lives as long as its endpoint.
+    // SAFETY: the endpoint's table is ours; what is kept for an endpoint lives as long as it.
     unsafe {
         let _guard = lock::wait((*ep).tagged);
-        let this: *mut F = owner((*ep).tagged);
-        let terms = (*this).terms();
+        let this = &raw mut owner::<PeerEndpoint, _>((*ep).tagged).owner;
+        let terms = (*this).terms;
         call.asked.addr = terms.source(call.asked.addr);
         call.flags = own_flags.unwrap_or(terms.receive_flags);
-        F::receive(this, &call)
+        Owner::receive_tagged(this, &call)
     }
 }
 
-unsafe extern "C" fn recv<F: Receives>(
+unsafe extern "C" fn recv(
     ep: *mut FidEp,
     buf: *mut c_void,
     len: usize,
@@ -143,10 +134,10 @@ unsafe extern "C" fn recv<F: Receives>(
     let asked = Asked { addr, tag, ignore };
     let call = Call { iov: &raw const iov, count: 1, desc: &raw const desc, asked, context, flags: 0 };
     // SAFETY: the application's call, its one buffer made an array of one.
-    unsafe { receive::<F>(ep, call, None) }
+    unsafe { receive(ep, call, None) }
 }
 
-unsafe extern "C" fn recvv<F: Receives>(
+unsafe extern "C" fn recvv(
     ep: *mut FidEp,
     iov: *const iovec,
     desc: *mut *mut c_void,
@@ -158,15 +149,15 @@ unsafe extern "C" fn recvv<F: Receives>(
 ) -> isize {
     let call = Call { iov, count, desc, asked: Asked { addr, tag, ignore }, context, flags: 0 };
     // SAFETY: the application's call.
-    unsafe { receive::<F>(ep, call, None) }
+    unsafe { receive(ep, call, None) }
 }
 
-unsafe extern "C" fn recvmsg<F: Receives>(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
+unsafe extern "C" fn recvmsg(ep: *mut FidEp, msg: *const MsgTagged, flags: u64) -> isize {
     // SAFETY: the application's message.
     let msg = unsafe { &*msg };
     let asked = Asked { addr: msg.addr, tag: msg.tag, ignore: msg.ignore };
     let (iov, count, desc) = (msg.msg_iov, msg.iov_count, msg.desc);
     let call = Call { iov, count, desc, asked, context: msg.context, flags: 0 };
     // SAFETY: the application's call.
-    unsafe { receive::<F>(ep, call, Some(flags)) }
+    unsafe { receive(ep, call, Some(flags)) }
 }
