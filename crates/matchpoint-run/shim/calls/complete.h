@@ -237,7 +237,8 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
         update_view(&view, requests);
         *flag = 0;
         *index = MPI_UNDEFINED;
-        result = real(view.count, view.natives, index, flag, status);
+        if (view.pending == 0 || count_live(view.count, view.natives) > 0)
+            result = real(view.count, view.natives, index, flag, status);
         if (*index == MPI_UNDEFINED && view.pending > 0)
             *flag = 0; /* the library saw no active request */
         if (completes && result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED)
@@ -266,7 +267,8 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
-        result = real(view.count, view.natives, outcount, indices, statuses);
+        if (view.pending == 0 || count_live(view.count, view.natives) > 0)
+            result = real(view.count, view.natives, outcount, indices, statuses);
         if (*outcount == MPI_UNDEFINED && view.pending > 0)
             *outcount = 0;
         for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)
