@@ -120,3 +120,19 @@ impl Job {
         ran.stderr
     }
 }
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.folder.path().join("run.json")).unwrap()).unwrap()
+    }
+
+    pub fn says(&self, words: &str) {
+        assert!(self.stderr.contains(words), "not said: {words}\n{self}");
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\nexit code {:?}\n{}{}", self.what, self.code, self.stdout, self.stderr)
+    }
+}
