@@ -1,36 +1,15 @@
-//! What transports the job's messages, and where they are matched.
+//! The core provider that transports the job's messages.
 
 use crate::error::RunError;
 use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
 use crate::stack::{INSTEAD, Stack, Vendor};
 
-/// Where messages are matched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FrontEnd {
-    /// As the owner of the core provider's receive queue.
-    Peer,
-    /// Above the core provider.
-    Layered,
-}
-
-impl FrontEnd {
-    /// For the user.
-    pub fn describe(self) -> &'static str {
-        match self {
-            FrontEnd::Peer => "owner of the receive queue",
-            FrontEnd::Layered => "above the provider",
-        }
-    }
-}
-
 /// What was asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
     /// The core provider, and who asked: `--core`, `FI_PROVIDER`.
     pub core: Option<(String, String)>,
-    /// `MATCHPOINT_FRONT_END`: `peer` or `layered`.
-    pub front_end: Option<FrontEnd>,
 }
 
 /// What it will be.
@@ -38,19 +17,17 @@ pub struct Asked {
 pub struct Choice {
     /// The core provider.
     pub core: String,
-    /// Where its messages are matched.
-    pub front_end: FrontEnd,
     /// Why this core.
     pub why: String,
 }
 
 /// What messages of real jobs have gone over.
-const TRIED: [&str; 3] = ["shm", "tcp", "tcp;ofi_rxm"];
+const TRIED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
 /// Decides. `fabric` is what libfabric said of itself, if it could be asked.
 ///
 /// # Errors
-/// The MPI cannot be reached by way of libfabric, or not over the core that was asked for: what can be done instead.
+/// The MPI does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error has a hint.
 pub fn choose(
     stack: &Stack,
     fabric: Option<&Fabric>,
@@ -58,8 +35,6 @@ pub fn choose(
     asked: &Asked,
 ) -> Result<Choice, RunError> {
     reachable(stack)?;
-    let version = fabric.map(|fabric| fabric.version);
-    let can = |core: &str| front_end(stack, version, core, asked.front_end);
     let (core, why) = match &asked.core {
         Some((core, who)) if is_local(core) && !hosts.is_one() => {
             (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
@@ -68,14 +43,10 @@ pub fn choose(
             (core.clone(), format!("{who} says so; it was never tried"))
         }
         Some((core, who)) => (core.clone(), format!("{who} says so")),
-        // Open MPI 4.1 refuses the shm of libfabric 1.17.
-        None if hosts.is_one() && owns(stack, version, "shm").is_ok() => {
-            ("shm".to_owned(), format!("one host: {}", hosts.why))
-        }
         None => {
-            let core = if stack.vendor == Vendor::Intel { "tcp" } else { "tcp;ofi_rxm" };
-            let old = if hosts.is_one() { "; its libfabric is too old for shm" } else { "" };
-            (core.to_owned(), format!("{}{old}", hosts.why))
+            let core = if hosts.is_one() { "shm" } else { "tcp;ofi_rxm" };
+            let place = if hosts.is_one() { "one host: " } else { "" };
+            (core.to_owned(), format!("{place}{}", hosts.why))
         }
     };
     let known = fabric.map_or(&[][..], |fabric| &fabric.providers);
@@ -85,8 +56,8 @@ pub fn choose(
             known.join(", ")
         )));
     }
-    let front_end = can(&core).map_err(RunError)?;
-    Ok(Choice { why: format!("{why}{}", faster(&core, hosts, known)), core, front_end })
+    check_ownership(stack, fabric.map(|fabric| fabric.version), &core)?;
+    Ok(Choice { why: format!("{why}{}", faster(&core, hosts, known)), core })
 }
 
 /// TCP works on every network, and is the best that few have.
@@ -137,48 +108,38 @@ fn reachable(stack: &Stack) -> Result<(), RunError> {
     Err(RunError(format!("{why}, so that no provider of ours can be put under it. {INSTEAD}")))
 }
 
-/// Where messages over a core can be matched. `version` is libfabric's.
-fn front_end(
-    stack: &Stack,
-    version: Option<(u32, u32)>,
-    core: &str,
-    asked: Option<FrontEnd>,
-) -> Result<FrontEnd, String> {
-    if core.ends_with(";ofi_rxm") && stack.vendor == Vendor::Intel {
-        return Err(format!(
-            "{stack} cannot use {core}: its libfabric finds nothing over it; shm and tcp work"
-        ));
-    }
-    if stack.vendor == Vendor::OpenMpi
-        && version.is_some_and(|version| version < (1, 19))
-        && !core.contains(';')
-    {
-        return Err(format!("{stack} does not choose the {core} of so old a libfabric; tcp;ofi_rxm works"));
-    }
-    match (asked, owns(stack, version, core)) {
-        (Some(FrontEnd::Layered), _) | (None, Err(_)) => Ok(FrontEnd::Layered),
-        (_, Ok(())) => Ok(FrontEnd::Peer),
-        (Some(FrontEnd::Peer), Err(why)) => Err(format!("{why}: unset MATCHPOINT_FRONT_END")),
-    }
-}
-
-/// Whether the core lets us own its receive queue.
-fn owns(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), String> {
-    // One that could not be asked is taken for a new one: the provider itself looks again.
-    let version = version.unwrap_or((2, 5));
-    let (major, minor) = version;
+/// Checks that the core provider lets another provider own its receive queue. `version` is libfabric's, if it is known.
+fn check_ownership(stack: &Stack, version: Option<(u32, u32)>, core: &str) -> Result<(), RunError> {
+    let refused = |what: String, hint: &str| Err(RunError(format!("{what}\nhint: {hint}")));
     let since = match core {
+        _ if core.ends_with(";ofi_rxm") && stack.vendor == Vendor::Intel => {
+            return refused(
+                format!("{stack} finds nothing over the core provider '{core}'"),
+                "use shm on one host, or MPICH or Open MPI between hosts",
+            );
+        }
         "shm" | "sm2" => (1, 19),
         "cxi" => (2, 0),
-        name if name.ends_with(";ofi_rxm") => (2, 0),
-        _ => return Err(format!("the provider {core} lets nobody own its receive queue")),
+        _ if core.ends_with(";ofi_rxm") => (2, 0),
+        _ => {
+            return refused(
+                format!("the core provider '{core}' does not let another provider own its receive queue"),
+                "name another one with --core: shm on one host, 'tcp;ofi_rxm' between hosts",
+            );
+        }
     };
-    let (a, b) = since;
-    if version >= since {
+    // The provider checks again in each process, so an unknown version is no error here.
+    let (major, minor) = version.unwrap_or(since);
+    if (major, minor) >= since {
         return Ok(());
     }
-    let whose = format!("{stack}'s libfabric is {major}.{minor}");
-    Err(format!("{whose}, in which {core} lets nobody own its receive queue ({a}.{b} and later do)"))
+    let (a, b) = since;
+    refused(
+        format!(
+            "the core provider '{core}' needs libfabric {a}.{b} or later, and {stack} has {major}.{minor}"
+        ),
+        "use an MPI with a newer libfabric, or matchpoint record and matchpoint analyze",
+    )
 }
 
 #[cfg(test)]
@@ -213,7 +174,7 @@ mod tests {
     }
 
     fn refusal(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
-        let asked = Asked { core: core.map(|core| (core.to_owned(), "--core".to_owned())), front_end: None };
+        let asked = Asked { core: core.map(|core| (core.to_owned(), "--core".to_owned())) };
         choose(stack, Some(fabric), &hosts(count), &asked).unwrap_err().to_string()
     }
 
@@ -223,27 +184,17 @@ mod tests {
             assert_eq!(core(vendor, 1), "shm");
             assert_eq!(core(vendor, 2), "tcp;ofi_rxm");
         }
-        assert_eq!((core(Vendor::Intel, 1), core(Vendor::Intel, 2)), ("shm".to_owned(), "tcp".to_owned()));
-    }
-
-    #[test]
-    fn an_old_libfabric_gets_no_shm() {
-        let all = Asked::default();
-        let choice =
-            choose(&stack(Vendor::OpenMpi, "4.1.4"), Some(&fabric((1, 17))), &hosts(1), &all).unwrap();
-        assert_eq!((choice.core.as_str(), choice.front_end), ("tcp;ofi_rxm", FrontEnd::Layered));
+        assert_eq!(core(Vendor::Intel, 1), "shm");
     }
 
     #[test]
     fn what_is_asked_for_is_used_or_refused() {
-        let asked = Asked { core: Some(("tcp;ofi_rxm".to_owned(), "--core".to_owned())), front_end: None };
+        let asked = Asked { core: Some(("tcp;ofi_rxm".to_owned(), "--core".to_owned())) };
         let mpich = stack(Vendor::Mpich, "5.0.2");
         let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).unwrap();
-        assert_eq!((choice.core.as_str(), choice.front_end), ("tcp;ofi_rxm", FrontEnd::Peer));
+        assert_eq!(choice.core, "tcp;ofi_rxm");
         let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
         assert!(said.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{said}");
-        let intel = refusal(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, Some("tcp;ofi_rxm"));
-        assert!(intel.contains("finds nothing over it"), "{intel}");
     }
 
     #[test]
@@ -257,26 +208,37 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_owned_where_it_can_be() {
-        let front_end = |vendor, version, core| front_end(&stack(vendor, "5.0.2"), Some(version), core, None);
-        for (vendor, version, core, expected) in [
-            (Vendor::Mpich, (2, 5), "shm", FrontEnd::Peer),
-            (Vendor::Mpich, (2, 5), "tcp;ofi_rxm", FrontEnd::Peer),
-            (Vendor::Mpich, (2, 5), "tcp", FrontEnd::Layered),
-            (Vendor::OpenMpi, (1, 17), "tcp;ofi_rxm", FrontEnd::Layered),
-            (Vendor::OpenMpi, (1, 22), "tcp;ofi_rxm", FrontEnd::Layered),
-            (Vendor::Intel, (2, 4), "tcp", FrontEnd::Layered),
-        ] {
-            assert_eq!(front_end(vendor, version, core), Ok(expected), "{core} of {version:?}");
+    fn core_without_ownership_is_refused_with_hint() {
+        let checked = |vendor, version, core| {
+            check_ownership(&stack(vendor, "5.0.2"), Some(version), core).map_err(|error| error.to_string())
+        };
+        for core in ["shm", "sm2", "cxi", "tcp;ofi_rxm", "verbs;ofi_rxm"] {
+            assert_eq!(checked(Vendor::Mpich, (2, 5), core), Ok(()), "{core}");
         }
-        assert!(front_end(Vendor::OpenMpi, (1, 17), "shm").unwrap_err().contains("tcp;ofi_rxm works"));
-        let mpich = stack(Vendor::Mpich, "5.0.2");
-        let asked = Asked { core: None, front_end: Some(FrontEnd::Layered) };
-        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).unwrap();
-        assert_eq!((choice.core.as_str(), choice.front_end), ("shm", FrontEnd::Layered));
-        let asked =
-            Asked { core: Some(("tcp".to_owned(), "--core".to_owned())), front_end: Some(FrontEnd::Peer) };
-        assert!(choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).is_err());
+        assert_eq!(checked(Vendor::OpenMpi, (1, 19), "shm"), Ok(()));
+        assert_eq!(check_ownership(&stack(Vendor::Mpich, "5.0.2"), None, "shm"), Ok(()));
+        for (vendor, version, core, reason) in [
+            (Vendor::Mpich, (2, 5), "tcp", "the core provider 'tcp' does not let another provider own"),
+            (
+                Vendor::OpenMpi,
+                (1, 17),
+                "shm",
+                "'shm' needs libfabric 1.19 or later, and Open MPI 5.0.2 has 1.17",
+            ),
+            (Vendor::OpenMpi, (1, 22), "tcp;ofi_rxm", "'tcp;ofi_rxm' needs libfabric 2.0 or later"),
+            (Vendor::Intel, (2, 4), "tcp;ofi_rxm", "finds nothing over the core provider 'tcp;ofi_rxm'"),
+        ] {
+            let error = checked(vendor, version, core).unwrap_err();
+            assert!(error.contains(reason) && error.contains("\nhint: "), "{error}");
+        }
+    }
+
+    #[test]
+    fn default_core_without_ownership_is_refused() {
+        let old = refusal(&stack(Vendor::OpenMpi, "4.1.4"), &fabric((1, 17)), 1, None);
+        assert!(old.contains("'shm' needs libfabric 1.19"), "{old}");
+        let intel = refusal(&stack(Vendor::Intel, "2021.18.1"), &fabric((2, 4)), 2, None);
+        assert!(intel.contains("hint: use shm on one host"), "{intel}");
     }
 
     #[test]

@@ -190,7 +190,6 @@ pub fn provider_folders(stack: &Stack, variable: impl Fn(&str) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::choice::FrontEnd;
     use crate::stack::Version;
 
     fn stack(vendor: Vendor, version: &str) -> Stack {
@@ -205,7 +204,7 @@ mod tests {
     }
 
     fn of(vendor: Vendor, version: &str, core: &str) -> Vec<Variable> {
-        let choice = Choice { core: core.to_owned(), front_end: FrontEnd::Peer, why: String::new() };
+        let choice = Choice { core: core.to_owned(), why: String::new() };
         variables(&stack(vendor, version), &choice, "bins:n=7", Path::new("/run/prov"), Path::new("/run/rep"))
     }
 

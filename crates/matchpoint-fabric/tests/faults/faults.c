@@ -1,6 +1,6 @@
 // Things that go wrong, or nearly: what a job does then is compared with what it does without us.
 //
-//     mpiexec -n 4 faults killed|dead|owing-request|owing-data|flood|fork [COUNT]
+//     mpiexec -n 4 faults killed|silent|flood|fork [COUNT]
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <signal.h>
@@ -50,73 +50,6 @@ static void silent(int count, int bytes) {
     }
 }
 
-static void progress(double seconds) {
-    double end = MPI_Wtime() + seconds;
-    for (int there; MPI_Wtime() < end; usleep(1000)) MPI_Iprobe(0, 9, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-}
-
-// Rank 0 wants long messages of ranks that are killed before they send the data; then those of rank 1, which lives. Nobody
-// finalizes: the library may wait for the dead.
-static void dead(int count, int bytes) {
-    enum { OF_ONE = 64 };
-    char *buffer = calloc(OF_ONE * (size_t)ranks, (size_t)bytes), there = 0;
-    MPI_Request *requests = malloc(sizeof *requests * OF_ONE * (size_t)ranks);
-    if (rank > 1) {
-        for (int at = 0; at < OF_ONE; at++) MPI_Isend(buffer, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &requests[at]);
-        MPI_Send(&there, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD);
-        sleep(1);
-        raise(SIGKILL);
-    } else if (rank == 0) {
-        for (int source = 2; source < ranks; source++) {
-            char *to = buffer + (size_t)source * OF_ONE * (size_t)bytes;
-            for (int at = 0; at < OF_ONE; at++)
-                MPI_Irecv(to + (size_t)at * (size_t)bytes, bytes, MPI_BYTE, source, 1, MPI_COMM_WORLD,
-                          &requests[source * OF_ONE + at]);
-        }
-        for (int source = 2; source < ranks; source++)
-            MPI_Recv(&there, 1, MPI_BYTE, source, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        progress(2);
-        MPI_Send(&there, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
-        for (int at = 0; at < count; at++) {
-            MPI_Recv(buffer, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            if (buffer[0] != (char)at || buffer[bytes - 1] != (char)at) printf("message %d is wrong\n", at), exit(1);
-        }
-        printf("dead: right\n");
-        fflush(stdout);
-        MPI_Send(&there, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
-        progress(0.2);
-    } else {
-        MPI_Recv(&there, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        for (int at = 0; at < count; at++) {
-            memset(buffer, at, (size_t)bytes);
-            MPI_Send(buffer, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
-        }
-        MPI_Recv(&there, 1, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    }
-    _exit(0);
-}
-
-// Rank 0 sends a long message to rank 1, which is killed before it asks for it; or wants one of rank 1, which is killed before it
-// sends it. Either comes to an end, with an error.
-static void owing(int bytes, int is_sent) {
-    char *buffer = calloc(1, (size_t)bytes);
-    MPI_Request request;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (rank > 0) {
-        if (!is_sent) MPI_Isend(buffer, bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
-        sleep(1);
-        raise(SIGKILL);
-    }
-    if (is_sent) MPI_Isend(buffer, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
-    else MPI_Irecv(buffer, bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
-    printf("owing: waiting\n");
-    fflush(stdout);
-    printf("owing: it has %s\n", MPI_Wait(&request, MPI_STATUS_IGNORE) ? "failed" : "not failed");
-    fflush(stdout);
-    _exit(0);
-}
-
 static void forks(void) {
     for (int at = 0; at < 5; at++) {
         ring(50, 1000, -1);
@@ -144,9 +77,6 @@ int main(int argc, char **argv) {
     int count = argc > 2 ? atoi(argv[2]) : 0;
     double began = MPI_Wtime();
     if (!strcmp(what, "killed")) ring(count ? count : 2000, 20000, ranks - 1);
-    else if (!strcmp(what, "dead")) dead(count ? count : 200, 20000);
-    else if (!strcmp(what, "owing-request")) owing(count ? count : 20000, 1);
-    else if (!strcmp(what, "owing-data")) owing(count ? count : 20000, 0);
     else if (!strcmp(what, "silent")) silent(count ? count : 20000, 8000);
     else if (!strcmp(what, "flood")) silent(count ? count : 1000000, 16);
     else if (!strcmp(what, "fork")) forks();
