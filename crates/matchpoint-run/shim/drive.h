@@ -13,7 +13,8 @@ static int wait_native(MPI_Request *request, MPI_Status *status)
     return REAL(Wait)(request, status);
 }
 
-/* Until a request of the library is complete; it stays. */
+/* Until a request of the library is complete; it stays. Not for a persistent receive: MPICH from 4.1 on makes it inactive when
+ * its status is asked for. */
 static void wait_in_place(MPI_Request request)
 {
     while (always.drives) {

@@ -9,8 +9,6 @@
 /* Where the transport is not known, but buffers messages that nobody expects. */
 #define EAGER_BYTES_UNKNOWN 256
 
-static bool is_loaded(const char *part);
-
 static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
 {
     (void)size;
@@ -75,10 +73,12 @@ static bool is_synchronous_name(const char *name)
     return strncmp(rest, "mpi_ssend", 9) == 0 || strncmp(rest, "mpi_issend", 10) == 0;
 }
 
-/* An executable or library that is no part of MPI, and what it imports. */
+/* What executable and libraries import, those of MPI left out. */
 struct imports {
     bool synchronous;
     bool initializes; /* some object imports MPI_Init: programs that look functions up by name do not */
+    bool partitioned; /* an object other than the bindings of Python, which import every function */
+    bool of_bindings; /* the object that is read */
 };
 
 static bool is_part_of_mpi(const char *path)
@@ -117,31 +117,45 @@ static void read_imports(const ElfW(Dyn) * dynamic, uintptr_t base, struct impor
         if (symbols[i].st_shndx != SHN_UNDEF)
             continue;
         imports->synchronous |= is_synchronous_name(name);
+        imports->partitioned |= !imports->of_bindings && strncasecmp(name, "mpi_precv_init", 14) == 0;
         imports->initializes |= strncasecmp(name, "mpi_init", 8) == 0 || strncasecmp(name, "mpi_session_init", 16) == 0;
     }
 }
 
 static int look_at_imports(struct dl_phdr_info *info, size_t size, void *found)
 {
+    struct imports *imports = found;
     (void)size;
     if (is_part_of_mpi(info->dlpi_name))
         return 0;
+    imports->of_bindings = strstr(info->dlpi_name, "/mpi4py/") != NULL;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             read_imports((const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), info->dlpi_addr, found);
     return 0;
 }
 
-/* Whether processes of this program may send synchronously. A job of several programs, a program with spawned processes, and
- * one that looks MPI up by name may. */
-static bool find_synchronous(void)
+static struct imports find_imports(void)
 {
-    struct imports imports = {false, false};
+    struct imports imports = {0};
+    dl_iterate_phdr(look_at_imports, &imports);
+    return imports;
+}
+
+/* Whether processes of this program may send synchronously. A job of several programs may, and so may a program that looks
+ * MPI up by name. */
+static bool may_send_synchronously(const struct imports *imports)
+{
     const char *forced = getenv("MATCHPOINT_SYNCHRONOUS");
     if (forced != NULL)
         return atoi(forced) != 0;
-    if (number_of("OMPI_NUM_APP_CTX", 1) > 1)
-        return true;
-    dl_iterate_phdr(look_at_imports, &imports);
-    return imports.synchronous || !imports.initializes;
+    return imports->synchronous || !imports->initializes || number_of("OMPI_NUM_APP_CTX", 1) > 1;
 }
+
+/* Open MPI sets partitioned communication up by messages with the program's own communicator and tag. Taken from the
+ * unexpected queue they would be lost, so overflow stays out of programs with partitioned receives. */
+#if defined(OPEN_MPI)
+#define SETUP_IS_VISIBLE true
+#else
+#define SETUP_IS_VISIBLE false
+#endif

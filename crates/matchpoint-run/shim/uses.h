@@ -34,6 +34,7 @@ DEFINED_BELOW(Request_free);
 DEFINED_BELOW(Request_get_status);
 DEFINED_BELOW(Start);
 DEFINED_BELOW(Test);
+DEFINED_BELOW(Testall);
 DEFINED_BELOW(Wait);
 DEFINED_BELOW(Waitall);
 #if MPI_VERSION >= 4

@@ -174,12 +174,21 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
             wait_while_pending(view.owners[i]);
     update_view(&view, requests);
     for (int i = 0; i < view.count && always.drives; i++)
-        if (view.natives[i] != library.request_null)
+        if (view.natives[i] != library.request_null && (view.owners[i] == NULL || !view.owners[i]->is_persistent))
             wait_in_place(view.natives[i]);
     for (int i = 0; i < view.count; i++)
         if (view.natives[i] != library.request_null)
             uncount_element(&view, i);
-    int result = REAL(Waitall)(view.count, view.natives, statuses);
+    int flag = 0, result = MPI_SUCCESS;
+    while (always.drives && !flag && result == MPI_SUCCESS) {
+        result = REAL(Testall)(view.count, view.natives, &flag, statuses);
+        if (!flag && result == MPI_SUCCESS) {
+            make_progress(NULL);
+            relax();
+        }
+    }
+    if (!flag && result == MPI_SUCCESS)
+        result = REAL(Waitall)(view.count, view.natives, statuses);
     result = settle_view(&view, requests, result);
     free_view(&view);
     unlock();
@@ -237,10 +246,12 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
         update_view(&view, requests);
         *flag = 0;
         *index = MPI_UNDEFINED;
-        if (view.pending == 0 || count_live(view.count, view.natives) > 0)
-            result = real(view.count, view.natives, index, flag, status);
+        MPI_Status own, *reported = view.pending > 0 && status != MPI_STATUS_IGNORE ? &own : status;
+        result = real(view.count, view.natives, index, flag, reported);
         if (*index == MPI_UNDEFINED && view.pending > 0)
             *flag = 0; /* the library saw no active request */
+        else if (*flag && reported != status)
+            copy_status(status, &own);
         if (completes && result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED)
             uncount_element(&view, *index);
         if (completes)
@@ -267,8 +278,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
-        if (view.pending == 0 || count_live(view.count, view.natives) > 0)
-            result = real(view.count, view.natives, outcount, indices, statuses);
+        result = real(view.count, view.natives, outcount, indices, statuses);
         if (*outcount == MPI_UNDEFINED && view.pending > 0)
             *outcount = 0;
         for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)

@@ -27,6 +27,28 @@ static bool load_core(const char *path)
     return overflow.core != NULL;
 }
 
+/* The library matches every message from now on. */
+static void stay_out(void)
+{
+    give_back_all();
+    overflow.may_watch = overflow.takes_all = false;
+    always.limit_named = always.limit_any = LONG_MAX;
+    overflow.counts.limit_named = overflow.counts.limit_any = -1;
+}
+
+#if defined(OPEN_MPI) && defined(MPI_4)
+CALL(Precv_init,
+     (void *buffer, int partitions, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Info info,
+      MPI_Request *request),
+     (buffer, partitions, count, type, source, tag, comm, info, request))
+{
+    lock();
+    stay_out();
+    unlock();
+    return REAL(Precv_init)(buffer, partitions, count, type, source, tag, comm, info, request);
+}
+#endif
+
 static void set_limits(bool has_world)
 {
     const char *limit = getenv("MATCHPOINT_LIMIT");
@@ -77,7 +99,8 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     overflow.takes_all = getenv("MATCHPOINT_ARRIVALS") != NULL;
     overflow.may_watch = true;
     overflow.eager_bytes = find_eager_bytes(has_world ? size : -1);
-    overflow.synchronous = find_synchronous();
+    struct imports imports = find_imports();
+    overflow.synchronous = may_send_synchronously(&imports);
     overflow.counts.eager_bytes = overflow.eager_bytes;
     overflow.counts.synchronous = overflow.synchronous;
     if (!load_core(path))
@@ -85,7 +108,10 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     struct clock_pair after = clock_pair();
     if (after.ns > before.ns)
         overflow.ticks_per_ns = (double)(after.ticks - before.ticks) / (double)(after.ns - before.ns);
-    set_limits(has_world);
+    if (SETUP_IS_VISIBLE && imports.partitioned)
+        stay_out();
+    else
+        set_limits(has_world);
     find_thread_level();
     listen_for_dumps();
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
