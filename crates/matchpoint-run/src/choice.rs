@@ -5,26 +5,20 @@ use crate::hosts::Hosts;
 use crate::libfabric::Fabric;
 use crate::stack::{INSTEAD, Stack, Vendor};
 
-/// What was asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
-    /// The core provider, and who asked: `--core`, `FI_PROVIDER`.
-    pub core: Option<(String, String)>,
-}
-
-/// What it will be.
+/// The core provider of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// The core provider.
+    /// Its name.
     pub core: String,
-    /// Why this core.
+    /// Why it was chosen.
     pub why: String,
 }
 
-/// What messages of real jobs have gone over.
+/// Core providers that real jobs were run with.
 const TRIED: [&str; 2] = ["shm", "tcp;ofi_rxm"];
 
-/// Decides. `fabric` is what libfabric said of itself, if it could be asked.
+/// Chooses a core provider. `fabric`: the answers of the MPI's libfabric, if it could be asked. `asked`: the name that the
+/// user gave, and the option or variable that contains it (`--core`, `FI_PROVIDER`).
 ///
 /// # Errors
 /// The MPI does not use libfabric, or Matchpoint cannot own the receive queue of the core provider. The error has a hint.
@@ -32,10 +26,10 @@ pub fn choose(
     stack: &Stack,
     fabric: Option<&Fabric>,
     hosts: &Hosts,
-    asked: &Asked,
+    asked: Option<&(String, String)>,
 ) -> Result<Choice, RunError> {
     reachable(stack)?;
-    let (core, why) = match &asked.core {
+    let (core, why) = match asked {
         Some((core, who)) if is_local(core) && !hosts.is_one() => {
             (core.clone(), format!("{who} says so, though it reaches one host only and {}", hosts.why))
         }
@@ -49,6 +43,7 @@ pub fn choose(
             (core.to_owned(), format!("{place}{}", hosts.why))
         }
     };
+    check_ownership(stack, fabric.map(|fabric| fabric.version), &core)?;
     let known = fabric.map_or(&[][..], |fabric| &fabric.providers);
     if !known.is_empty() && !known.contains(&core) {
         return Err(RunError(format!(
@@ -56,7 +51,6 @@ pub fn choose(
             known.join(", ")
         )));
     }
-    check_ownership(stack, fabric.map(|fabric| fabric.version), &core)?;
     Ok(Choice { why: format!("{why}{}", faster(&core, hosts, known)), core })
 }
 
@@ -169,13 +163,12 @@ mod tests {
     }
 
     fn core(vendor: Vendor, count: u64) -> String {
-        let all = Asked::default();
-        choose(&stack(vendor, "5.0.2"), Some(&fabric((2, 5))), &hosts(count), &all).unwrap().core
+        choose(&stack(vendor, "5.0.2"), Some(&fabric((2, 5))), &hosts(count), None).unwrap().core
     }
 
     fn refusal(stack: &Stack, fabric: &Fabric, count: u64, core: Option<&str>) -> String {
-        let asked = Asked { core: core.map(|core| (core.to_owned(), "--core".to_owned())) };
-        choose(stack, Some(fabric), &hosts(count), &asked).unwrap_err().to_string()
+        let asked = core.map(|core| (core.to_owned(), "--core".to_owned()));
+        choose(stack, Some(fabric), &hosts(count), asked.as_ref()).unwrap_err().to_string()
     }
 
     #[test]
@@ -189,9 +182,9 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_used_or_refused() {
-        let asked = Asked { core: Some(("tcp;ofi_rxm".to_owned(), "--core".to_owned())) };
+        let asked = ("tcp;ofi_rxm".to_owned(), "--core".to_owned());
         let mpich = stack(Vendor::Mpich, "5.0.2");
-        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), &asked).unwrap();
+        let choice = choose(&mpich, Some(&fabric((2, 5))), &hosts(1), Some(&asked)).unwrap();
         assert_eq!(choice.core, "tcp;ofi_rxm");
         let said = refusal(&mpich, &fabric((2, 5)), 1, Some("sm2"));
         assert!(said.contains("no provider sm2 here; it has tcp, tcp;ofi_rxm, shm"), "{said}");

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::choice::{self, Asked, Choice};
+use crate::choice::{self, Choice};
 use crate::environment::{self, Variable};
 use crate::error::RunError;
 use crate::folder::{self, Folder};
@@ -84,7 +84,7 @@ impl Job {
         };
         let folders = environment::provider_folders(&stack, variable);
         let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
-        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, &Asked { core: asked })?;
+        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, asked.as_ref())?;
         let provider = folder::provider(env::var_os(folder::VARIABLE).map(PathBuf::from), program)?;
         let folder = Folder::make(request.folder.as_deref(), &hosts, &provider, &choice.core, &folders)?;
         let mut variables =

@@ -4,6 +4,8 @@ use matchpoint::engines::REGISTRY;
 
 use super::*;
 
+mod refusing;
+
 fn envelope(context: u32, source: i32, tag: i32) -> CoreEnvelope {
     CoreEnvelope { context, source, tag }
 }
@@ -137,6 +139,38 @@ fn full_table_moves_entries_to_hybrid() {
         engines += 1;
     }
     assert!(engines > 0, "the registry has engines with tables of fixed size");
+}
+
+/// A core with one receive and one message, whose engine then refuses all others.
+fn refusing_core(reason: Refused) -> Core {
+    let mut core = core("list");
+    assert_eq!(core.post(10, &envelope(0, 2, 3)), Ok(None));
+    assert_eq!(core.arrive(20, &envelope(0, 2, 4)), Ok(None));
+    let engine = std::mem::replace(&mut core.engine, engines::create("list").expect("it exists"));
+    core.engine = Box::new(refusing::Refusing { engine, reason });
+    core
+}
+
+#[test]
+fn refused_call_changes_nothing() {
+    let mut core = refusing_core(Refused::Memory);
+    assert_eq!(core.post(11, &envelope(0, 2, 4)), Err(OutOfMemory));
+    assert_eq!(core.arrive(21, &envelope(0, 2, 3)), Err(OutOfMemory));
+    assert!(!core.fell_back());
+    assert_eq!((ids(&core, Queue::Posted), ids(&core, Queue::Unexpected)), (vec![10], vec![20]));
+    let tally = core.tally();
+    assert_eq!((tally.posts, tally.arrivals, tally.posted_now, tally.unexpected_now), (1, 1, 1, 1));
+}
+
+#[test]
+fn full_or_unsuitable_engine_is_replaced() {
+    for reason in [Refused::Full, Refused::Hint] {
+        let mut core = refusing_core(reason);
+        assert_eq!(core.arrive(21, &envelope(0, 2, 3)), Ok(Some(10)));
+        assert!(core.fell_back());
+        assert_eq!(core.post(11, &envelope(0, 2, 4)), Ok(Some(20)));
+        assert_eq!((core.tally().posted_now, core.tally().unexpected_now), (0, 0));
+    }
 }
 
 /// Plays one random stream on an engine and on `list`, and compares all results.
