@@ -20,7 +20,8 @@ fn carry_sources(out: &Path) {
     let mut files = vec![];
     collect(&root, &mut files);
     files.sort();
-    let (common, own): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.starts_with(root.join("common")));
+    let (common, own): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|file| file.starts_with(root.join("common")));
     for (table, files) in [("common.rs", common), ("sources.rs", own)] {
         let mut text = String::from("&[\n");
         for file in files {

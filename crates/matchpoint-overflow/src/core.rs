@@ -6,6 +6,7 @@ use matchpoint::{
     Selector, Tag, Wild, take_over,
 };
 use matchpoint_process::report::{self, Endpoint, State};
+use matchpoint_process::settings::variable;
 use matchpoint_process::{Observer, Tally};
 
 use crate::interface::{CoreCounts, CoreEnvelope};
@@ -153,8 +154,14 @@ impl Core {
     }
 }
 
+/// Set: a process in which nothing overflowed writes no report.
+const QUIET: &str = "MATCHPOINT_QUIET";
+
 /// Writes the report of this process.
 fn write(counts: &CoreCounts) {
+    if counts.overflowed == 0 && variable(QUIET).is_some() {
+        return;
+    }
     let rank = u64::try_from(counts.rank).ok().or_else(report::rank);
     report::write(rank, &[("unmatched", "[]".to_owned()), ("overflow", members::object(counts))]);
 }

@@ -86,7 +86,9 @@ pub fn library(
     compiles: &mut dyn FnMut(&str),
 ) -> Result<Compiled, RecordError> {
     match product.standard_abi {
-        Some(bytes) if mpicc.is_none() && application == Some(Family::StandardAbi) => standard_abi(product, bytes),
+        Some(bytes) if mpicc.is_none() && application == Some(Family::StandardAbi) => {
+            standard_abi(product, bytes)
+        }
         _ => compiled(product, launcher, mpicc, compiles),
     }
 }

@@ -18,5 +18,4 @@ pub mod sites;
 mod error;
 mod folder;
 
-
 pub use error::RecordError;

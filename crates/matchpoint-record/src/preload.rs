@@ -25,7 +25,7 @@ pub struct Preload {
 
 impl Preload {
     /// Finds the MPI library of a command, and the product for it: from the cache, or compiled. Nothing runs, but for a
-    /// compiler; `compiles` is called before that.
+    /// compiler; `compiles` is called before that. Without a command it is for every job of the MPI of `mpicc`.
     ///
     /// # Errors
     /// The command is not there, it cannot use MPI, or the product cannot be had for its MPI library.
@@ -36,7 +36,12 @@ impl Preload {
         compiles: &mut dyn FnMut(&str),
     ) -> Result<Preload, RecordError> {
         let Some(first) = words.first() else {
-            return Err(RecordError("there is no command; put it behind --".to_owned()));
+            let Some(mpicc) = mpicc else {
+                return Err(RecordError("there is no command; put it behind --".to_owned()));
+            };
+            let library = compiler::library(product, None, None, Some(mpicc), compiles)?;
+            loadable(&library.path)?;
+            return Ok(Preload { words: Vec::new(), launcher: None, library, before: Vec::new() });
         };
         let Some(found) = Launcher::find(first) else {
             return Err(RecordError(Launcher::not_found(first)));
@@ -65,14 +70,14 @@ impl Preload {
         self.before.insert(0, path);
     }
 
-    fn files(&self) -> String {
-        let files = self.before.iter().chain([&self.library.path]);
+    fn files(&self, library: &Path) -> String {
+        let files = self.before.iter().map(PathBuf::as_path).chain([library]);
         files.map(|file| file.to_string_lossy().into_owned()).collect::<Vec<_>>().join(":")
     }
 
-    /// The variable that the processes need in their environment, and its value.
-    pub fn variable(&self) -> (&'static str, OsString) {
-        let mut files = OsString::from(self.files());
+    /// The variable that the processes need in their environment, and its value. `library` is where they find it.
+    pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
+        let mut files = OsString::from(self.files(library));
         if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
             files.push(":");
             files.push(others);
@@ -81,10 +86,10 @@ impl Preload {
     }
 
     /// The command with these variables, and ours, in the environment of its processes.
-    pub fn command(&self, variables: &[(&'static str, OsString)]) -> Command {
+    pub fn command(&self, library: &Path, variables: &[(&'static str, OsString)]) -> Command {
         let mut command = Command::new(&self.words[0]);
-        let preload = self.variable();
-        let Merged { words, by_x } = merge(&self.words, &self.files());
+        let preload = self.variable(library);
+        let Merged { words, by_x } = merge(&self.words, &self.files(library));
         // Open MPI's launcher passes to processes on other hosts only what `-x` names.
         let names = variables.iter().map(|(name, _)| *name).chain((!by_x).then_some(PRELOAD));
         if self.needs_x() {

@@ -83,7 +83,7 @@ impl Recording {
 
     /// The command with all that makes it be recorded.
     pub fn command(&self) -> Command {
-        self.preload.command(&self.settings_of_recorder())
+        self.preload.command(self.library(), &self.settings_of_recorder())
     }
 
     /// The recorder.
@@ -93,9 +93,14 @@ impl Recording {
 
     /// What the job's processes need in their environment, for batch scripts.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let mut variables = vec![self.preload.variable()];
+        let mut variables = vec![self.preload_variable()];
         variables.extend(self.settings_of_recorder());
         variables
+    }
+
+    /// The variable by which the recorder is loaded.
+    pub fn preload_variable(&self) -> (&'static str, OsString) {
+        self.preload.variable(self.library())
     }
 
     /// The variables that the recorder reads.

@@ -387,7 +387,7 @@ static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count,
     struct communicator *communicator;
     struct message *message;
     uint64_t size;
-    overflow.counts.receives++;
+    always.receives++;
     if (source == MPI_PROC_NULL || overflow.core == NULL || (communicator = find_communicator(comm)) == NULL ||
         !is_plain(communicator, count, source, tag) || !is_type(type, comm, &size) ||
         (buffer == NULL && count > 0 && !is_accepted(NULL, 1, type, comm)))

@@ -13,6 +13,7 @@ static struct {
     long native, native_receives, native_any;
     /* Overflow begins when so many receives are outstanding. */
     long limit_named, limit_any;
+    uint64_t receives; /* posted by the program */
 } always __attribute__((aligned(64))) = {
     .asks_who_calls = true, .until_sample = INT_MAX, .limit_named = LONG_MAX, .limit_any = LONG_MAX};
 

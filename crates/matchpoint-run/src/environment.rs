@@ -30,7 +30,7 @@ pub const CORE: &str = "matchpoint";
 pub const ARRIVALS: &str = "MATCHPOINT_ARRIVALS";
 
 /// SIGUSR2, on every Linux but those of MIPS, SPARC and Alpha. MPICH has a handler for SIGUSR1.
-const QUEUES_SIGNAL: &str = "12";
+pub(crate) const QUEUES_SIGNAL: &str = "12";
 
 /// All of it. `providers` and `reports` are folders.
 pub fn variables(

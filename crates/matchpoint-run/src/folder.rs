@@ -1,8 +1,8 @@
-//! The folder of a run: what libfabric loads providers from, and where processes put their reports.
+//! The folder of a run: the libraries of ours that its processes load, and their reports.
 //!
-//! libfabric loads every file whose name ends in `-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces its
-//! own; Intel's takes one folder only. So there is one, with links: to our provider, and to those of the MPI that the
-//! core needs. On other hosts a link to our provider may lead nowhere, and it is copied instead.
+//! libfabric loads every file whose name ends in `-fi.so` from the folders of `FI_PROVIDER_PATH`, which replaces its own;
+//! Intel's accepts one folder only. So there is one, with links: to our provider, and to the providers of the MPI that the core
+//! needs. On other hosts a link to a library of ours may lead nowhere, so the folder has a copy instead.
 
 use std::env;
 use std::fs;
@@ -14,12 +14,38 @@ use tempfile::{Builder, TempDir};
 use crate::error::RunError;
 use crate::hosts::Hosts;
 
-/// What our provider is called as a file that libfabric loads, and where it is installed.
-const NAME: &str = "libmatchpoint-fi.so";
-/// What cargo calls it.
-const BUILT: &str = "libmatchpoint_fabric.so";
-/// Names the provider, where it lies elsewhere.
-pub const VARIABLE: &str = "MATCHPOINT_PROVIDER_FILE";
+/// A library of ours that processes load while they run.
+#[derive(Debug, Clone, Copy)]
+pub struct Library {
+    /// For messages.
+    pub what: &'static str,
+    /// Its file where cargo puts it.
+    pub built: &'static str,
+    /// Its file where it is installed, below `lib/matchpoint`.
+    pub installed: &'static str,
+    /// The environment variable that names it.
+    pub variable: &'static str,
+    /// The package that has it.
+    pub package: &'static str,
+}
+
+/// The provider that libfabric loads.
+pub const PROVIDER: Library = Library {
+    what: "the provider that libfabric loads",
+    built: "libmatchpoint_fabric.so",
+    installed: "libmatchpoint-fi.so",
+    variable: "MATCHPOINT_PROVIDER_FILE",
+    package: "matchpoint-fabric",
+};
+
+/// The core of overflow matching.
+pub const CORE: Library = Library {
+    what: "the core of overflow matching",
+    built: "libmatchpoint_overflow.so",
+    installed: "libmatchpoint_overflow.so",
+    variable: "MATCHPOINT_CORE_FILE",
+    package: "matchpoint-overflow",
+};
 
 /// A folder that is there; it goes when this is dropped, unless the user named it.
 #[derive(Debug)]
@@ -28,69 +54,97 @@ pub struct Folder {
     pub path: PathBuf,
     /// Its own.
     temporary: Option<TempDir>,
+    /// Every process sees the files that this one sees: none is copied.
+    links: bool,
 }
 
-/// The provider's file: what the environment names, what lies beside the command, or what was installed with it.
-///
-/// # Errors
-/// There is none.
-pub fn provider(named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
-    if let Some(path) = named {
-        let found = path.canonicalize();
-        return found.map_err(|error| RunError(format!("{VARIABLE} is {}: {error}", path.display())));
+impl Library {
+    /// Its file: the one that `named` gives, or next to the command, or installed with it.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find(&self, named: Option<PathBuf>, program: &Path) -> Result<PathBuf, RunError> {
+        if let Some(path) = named {
+            let found = path.canonicalize();
+            return found
+                .map_err(|error| RunError(format!("{} is {}: {error}", self.variable, path.display())));
+        }
+        let beside = program.parent().unwrap_or(Path::new("."));
+        let built = [beside.join(self.built), beside.join("deps").join(self.built)];
+        // Systems have three names for the folder of libraries.
+        let libraries =
+            ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
+        let installed =
+            libraries.map(|library| beside.join("..").join(library).join("matchpoint").join(self.installed));
+        let mut places = built.iter().chain(&installed);
+        places.find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
+            RunError(format!(
+                "{} is missing: neither {} next to {} nor ../lib/matchpoint/{}\nhint: build it with cargo build --release \
+                 -p {}, install it with scripts/install, or name it in {}",
+                self.what,
+                self.built,
+                program.display(),
+                self.installed,
+                self.package,
+                self.variable
+            ))
+        })
     }
-    let beside = program.parent().unwrap_or(Path::new("."));
-    let built = [beside.join(BUILT), beside.join("deps").join(BUILT)];
-    // Systems have three names for the folder of libraries.
-    let libraries = ["lib".to_owned(), "lib64".to_owned(), format!("lib/{}-linux-gnu", env::consts::ARCH)];
-    let installed = libraries.map(|library| beside.join("..").join(library).join("matchpoint").join(NAME));
-    let mut places = built.iter().chain(&installed);
-    places.find_map(|path| path.canonicalize().ok()).ok_or_else(|| {
-        RunError(format!(
-            "the provider that libfabric is to load is neither {BUILT} beside {} nor ../lib/matchpoint/{NAME}: build it \
-             with cargo build --release -p matchpoint-fabric, install it with scripts/install, or name it in {VARIABLE}",
-            program.display()
-        ))
-    })
 }
 
 impl Folder {
-    /// Makes one, at `named` or in a place that will do, with links to `provider` and to what `core` needs of `folders`.
+    /// Makes one, at `named` or in a place that will do.
     ///
     /// # Errors
-    /// It cannot be made, or libfabric could not be told its name.
-    pub fn make(
-        named: Option<&Path>,
-        hosts: &Hosts,
-        provider: &Path,
-        core: &str,
-        folders: &[PathBuf],
-    ) -> Result<Folder, RunError> {
+    /// It cannot be made, or the loader could not be given its name.
+    pub fn make(named: Option<&Path>, hosts: &Hosts) -> Result<Folder, RunError> {
         let folder = match named {
             Some(path) => {
                 fs::create_dir_all(path).map_err(|error| RunError::file(path, &error))?;
                 let path = path.canonicalize().map_err(|error| RunError::file(path, &error))?;
-                Folder { path, temporary: None }
+                Folder { path, temporary: None, links: false }
             }
             None => temporary(hosts)?,
         };
         if folder.path.to_string_lossy().contains(':') {
             return Err(RunError(format!(
-                "{}: a colon separates folders in FI_PROVIDER_PATH; name another with --folder",
+                "{}: a colon separates paths in variables of the loader; name another folder with --folder",
                 folder.path.display()
             )));
         }
-        for path in [folder.providers(), folder.reports()] {
-            fs::create_dir_all(&path).map_err(|error| RunError::file(&path, &error))?;
-        }
-        empty(&folder.providers(), &["-fi.so"])?;
+        let reports = folder.reports();
+        fs::create_dir_all(&reports).map_err(|error| RunError::file(&reports, &error))?;
         folder.forget_reports()?;
-        folder.fill(hosts.here && named.is_none(), provider, core, folders)?;
         Ok(folder)
     }
 
+    /// A library that processes of the job load: where all of its hosts see it.
+    ///
+    /// # Errors
+    /// It cannot be copied.
+    pub fn share(&self, library: &Path) -> Result<PathBuf, RunError> {
+        if self.links {
+            return Ok(library.to_owned());
+        }
+        let name = library.file_name().expect("a library has a name");
+        let at = self.path.join(name);
+        fs::copy(library, &at).map(drop).map_err(|error| RunError::file(&at, &error))?;
+        Ok(at)
+    }
+
+    /// Adds what libfabric loads: `provider`, and what `core` needs of `folders`.
+    ///
+    /// # Errors
+    /// A file cannot be made.
+    pub fn add_providers(&self, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
+        let providers = self.providers();
+        fs::create_dir_all(&providers).map_err(|error| RunError::file(&providers, &error))?;
+        empty(&providers, &["-fi.so"])?;
+        self.fill(self.links, provider, core, folders)
+    }
+
     fn fill(&self, link: bool, provider: &Path, core: &str, folders: &[PathBuf]) -> Result<(), RunError> {
-        let own = self.providers().join(NAME);
+        let own = self.providers().join(PROVIDER.installed);
         let done = if link { symlink(provider, &own) } else { fs::copy(provider, &own).map(drop) };
         done.map_err(|error| RunError::file(&own, &error))?;
         for part in core.split(';').map(|part| part.trim_start_matches("ofi_")) {
@@ -135,7 +189,7 @@ fn temporary(hosts: &Hosts) -> Result<Folder, RunError> {
     let made = Builder::new().prefix("matchpoint-run-").tempdir_in(&place);
     let made = made.map_err(|error| RunError::file(&place, &error))?;
     let path = made.path().canonicalize().map_err(|error| RunError::file(&place, &error))?;
-    Ok(Folder { path, temporary: Some(made) })
+    Ok(Folder { path, temporary: Some(made), links: hosts.here })
 }
 
 /// Of what ends in one of these.
@@ -181,13 +235,14 @@ mod tests {
     #[test]
     fn what_the_core_needs_is_there_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(BUILT));
+        let provider = touch(&root.path().join(PROVIDER.built));
         for name in ["libtcp-fi.so", "librxm-fi.so", "libshm-fi.so", "libverbs-1.1-fi.so", "libtcp.so"] {
             touch(&root.path().join("lib").join(name));
         }
         let lib = [root.path().join("lib")];
-        let folder = Folder::make(None, &here(), &provider, "tcp;ofi_rxm", &lib).unwrap();
-        assert_eq!(names(&folder), [NAME, "librxm-fi.so", "libtcp-fi.so"]);
+        let folder = Folder::make(None, &here()).unwrap();
+        folder.add_providers(&provider, "tcp;ofi_rxm", &lib).unwrap();
+        assert_eq!(names(&folder), [PROVIDER.installed, "librxm-fi.so", "libtcp-fi.so"]);
         let path = folder.path.clone();
         drop(folder);
         assert!(!path.exists());
@@ -196,18 +251,19 @@ mod tests {
     #[test]
     fn one_that_the_user_names_stays_and_is_renewed() {
         let root = tempfile::tempdir().unwrap();
-        let provider = touch(&root.path().join(BUILT));
+        let provider = touch(&root.path().join(PROVIDER.built));
         let named = root.path().join("run");
         let other = touch(&named.join("mine"));
         for _ in 0..2 {
-            let folder = Folder::make(Some(&named), &here(), &provider, "shm", &[]).unwrap();
+            let folder = Folder::make(Some(&named), &here()).unwrap();
+            folder.add_providers(&provider, "shm", &[]).unwrap();
             assert_eq!(fs::read_dir(folder.reports()).unwrap().count(), 0);
-            assert!(!fs::symlink_metadata(folder.providers().join(NAME)).unwrap().is_symlink());
+            assert!(!fs::symlink_metadata(folder.providers().join(PROVIDER.installed)).unwrap().is_symlink());
             touch(&folder.reports().join("old.json"));
         }
         assert!(other.exists());
         let colon = root.path().join("a:b");
-        let said = Folder::make(Some(&colon), &here(), &provider, "shm", &[]).unwrap_err().to_string();
+        let said = Folder::make(Some(&colon), &here()).unwrap_err().to_string();
         assert!(said.contains("--folder"), "{said}");
     }
 
@@ -215,15 +271,15 @@ mod tests {
     fn the_provider_is_beside_the_command_or_installed_with_it() {
         let root = tempfile::tempdir().unwrap();
         let program = touch(&root.path().join("bin/matchpoint"));
-        let said = provider(None, &program).unwrap_err().to_string();
-        assert!(said.contains("cargo build") && said.contains(VARIABLE), "{said}");
+        let said = PROVIDER.find(None, &program).unwrap_err().to_string();
+        assert!(said.contains("cargo build") && said.contains(PROVIDER.variable), "{said}");
         for library in [&format!("lib/{}-linux-gnu", env::consts::ARCH), "lib64", "lib"] {
             let path = root.path().join(library).join("matchpoint/libmatchpoint-fi.so");
             let installed = touch(&path).canonicalize().unwrap();
-            assert_eq!(provider(None, &program).unwrap(), installed);
+            assert_eq!(PROVIDER.find(None, &program).unwrap(), installed);
         }
-        let beside = touch(&root.path().join("bin").join(BUILT)).canonicalize().unwrap();
-        assert_eq!(provider(None, &program).unwrap(), beside);
-        assert!(provider(Some(root.path().join("none")), &program).is_err());
+        let beside = touch(&root.path().join("bin").join(PROVIDER.built)).canonicalize().unwrap();
+        assert_eq!(PROVIDER.find(None, &program).unwrap(), beside);
+        assert!(PROVIDER.find(Some(root.path().join("none")), &program).is_err());
     }
 }

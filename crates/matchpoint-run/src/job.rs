@@ -1,17 +1,16 @@
-//! A job with the provider under it: what was found, what is set, the command.
+//! A job whose messages an engine of ours matches: above its MPI library, or below.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::choice::{self, Choice};
-use crate::environment::{self, Variable};
+use crate::below::{self, Below};
+use crate::environment::Variable;
 use crate::error::RunError;
-use crate::folder::{self, Folder};
+use crate::folder::Folder;
 use crate::hosts::Hosts;
-use crate::libfabric::{self, Fabric};
+use crate::overflow::{self, Limit, Overflow};
 use crate::report::{self, Process};
-use crate::stack::{self, Stack, Vendor};
 use crate::words::Words;
 
 /// What to run, and how.
@@ -19,11 +18,17 @@ use crate::words::Words;
 pub struct Request {
     /// `hybrid`, `bins:n=7`.
     pub engine: String,
-    /// What is to transport messages; else it is chosen.
+    /// Where receives go to the engine, above the MPI library.
+    pub limit: Limit,
+    /// Below the MPI library, as a provider of libfabric.
+    pub below: bool,
+    /// The core provider that transports messages there; otherwise one is chosen.
     pub core: Option<String>,
-    /// The compiler of the MPI library, where neither launcher nor application tell.
+    /// Processes in which nothing overflowed write no report.
+    pub quiet: bool,
+    /// The compiler of the MPI library, where the launcher has none.
     pub mpicc: Option<PathBuf>,
-    /// The folder of the run; else one is made, and removed.
+    /// The folder of the run; otherwise one is made, and removed.
     pub folder: Option<PathBuf>,
     /// The launcher, its options, the application and its arguments.
     pub command: Vec<String>,
@@ -32,110 +37,126 @@ pub struct Request {
 /// How a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// Its messages matched by an engine of ours.
+    /// An engine of ours matches its messages.
     Ours,
-    /// Over the same core, which matches them itself.
+    /// The core provider matches them itself.
     Core,
-    /// As if we were not there.
+    /// As the MPI library is shipped.
     Shipped,
+}
+
+/// Where the engine is.
+#[derive(Debug)]
+pub enum Position {
+    /// Above the MPI library.
+    Above(Overflow),
+    /// Below it.
+    Below(Box<Below>),
 }
 
 /// A job that is ready to run.
 #[derive(Debug)]
 pub struct Job {
     command: Vec<String>,
-    /// The MPI.
-    pub stack: Stack,
-    /// What its libfabric said, if it could be asked.
-    pub fabric: Option<Fabric>,
+    /// Where the engine is.
+    pub position: Position,
     /// How far it reaches.
     pub hosts: Hosts,
-    /// What transports its messages.
-    pub choice: Choice,
     /// The engine.
     pub engine: String,
-    /// What is set.
-    pub variables: Vec<Variable>,
     /// Ranks, where the command says how many.
     pub ranks: Option<u64>,
-    /// Where the provider and the reports are.
+    /// Where libraries and reports are.
     pub folder: Folder,
 }
-
-/// Variables that are passed on if the user has set them: they help when libfabric does not work.
-const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
 
 fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
 impl Job {
-    /// Finds out all of it, and makes the folder. `program` is this command, which can [`libfabric::answer`].
+    /// Prepares it, and makes the folder. `program` is this command; `compiles` is called before a library is compiled.
     ///
     /// # Errors
-    /// The provider was not built, the MPI cannot be reached by it, or the user's settings contradict.
-    pub fn prepare(request: Request, program: &Path) -> Result<Job, RunError> {
-        let stack = stack::find(&request.command, request.mpicc.as_deref())?;
+    /// A library of ours was not built, the MPI cannot be reached, or the user's settings contradict.
+    pub fn prepare(
+        request: Request,
+        program: &Path,
+        compiles: &mut dyn FnMut(&str),
+    ) -> Result<Job, RunError> {
         let words = Words::of(&request.command);
         let hosts = Hosts::of(&words, variable);
-        let asked = match request.core {
-            Some(core) => Some((core, "--core".to_owned())),
-            None => environment::chosen(&stack, variable)?,
+        let folder = Folder::make(request.folder.as_deref(), &hosts)?;
+        let (engine, mpicc) = (request.engine.as_str(), request.mpicc.as_deref());
+        let position = if request.below {
+            let settings = below::Settings { engine, core: request.core.as_deref(), mpicc };
+            Position::Below(Box::new(Below::prepare(&request.command, settings, &hosts, &folder, program)?))
+        } else {
+            let settings = overflow::Settings { engine, limit: request.limit, quiet: request.quiet, mpicc };
+            Position::Above(Overflow::prepare(&request.command, settings, &folder, program, compiles)?)
         };
-        let folders = environment::provider_folders(&stack, variable);
-        let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
-        let choice = choice::choose(&stack, fabric.as_ref(), &hosts, asked.as_ref())?;
-        let provider = folder::provider(env::var_os(folder::VARIABLE).map(PathBuf::from), program)?;
-        let folder = Folder::make(request.folder.as_deref(), &hosts, &provider, &choice.core, &folders)?;
-        let mut variables =
-            environment::variables(&stack, &choice, &request.engine, &folder.providers(), &folder.reports());
-        environment::reconcile(&mut variables, &words, variable)?;
         let (engine, command) = (request.engine, request.command);
-        Ok(Job { command, stack, fabric, hosts, choice, engine, variables, ranks: words.ranks, folder })
+        Ok(Job { command, position, hosts, engine, ranks: words.ranks, folder })
     }
 
     /// The command with all that it needs to run in this way.
     pub fn command(&self, way: Way) -> Command {
-        let of_core;
-        let variables = match way {
-            Way::Ours => &self.variables[..],
-            Way::Core => {
-                of_core = environment::through(&self.stack, &self.choice.core);
-                &of_core
+        match (way, &self.position) {
+            (Way::Ours, Position::Above(overflow)) => overflow.command(),
+            (Way::Ours, Position::Below(below)) => below.command(),
+            (Way::Core, Position::Below(below)) => below.command_of_core(),
+            (Way::Shipped, _) | (Way::Core, Position::Above(_)) => {
+                let mut command = Command::new(&self.command[0]);
+                command.args(&self.command[1..]);
+                command
             }
-            Way::Shipped => &[],
-        };
-        let mut command = Command::new(&self.command[0]);
-        if way != Way::Shipped {
-            command.args(self.hand_on(variables));
         }
-        command.args(&self.command[1..]);
-        command.envs(variables.iter().map(|variable| (variable.name, &variable.value)));
-        command
     }
 
-    /// Options that hand our variables on: Open MPI's launcher does so by itself only for its own, and on this host.
-    pub fn handed_on(&self) -> Vec<&'static str> {
-        self.hand_on(&self.variables)
-    }
-
-    /// The same for variables that the user has set.
-    fn hand_on(&self, variables: &[Variable]) -> Vec<&'static str> {
-        if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
-            return Vec::new();
+    /// The ways in which it can be compared.
+    pub fn ways(&self) -> &'static [Way] {
+        match self.position {
+            Position::Above(_) => &[Way::Ours, Way::Shipped],
+            Position::Below(_) => &[Way::Ours, Way::Shipped, Way::Core],
         }
-        let names = variables.iter().map(|variable| variable.name);
-        let set = PASSED_ON.iter().copied().filter(|name| env::var_os(name).is_some());
-        names.filter(|name| !name.starts_with("OMPI_")).chain(set).flat_map(|name| ["-x", name]).collect()
     }
 
-    /// What processes have told until now.
+    /// What is set.
+    pub fn variables(&self) -> Vec<Variable> {
+        match &self.position {
+            Position::Above(overflow) => overflow.variables(),
+            Position::Below(below) => below.variables.clone(),
+        }
+    }
+
+    /// Sets another variable.
+    pub fn set(&mut self, variable: Variable) {
+        match &mut self.position {
+            Position::Above(overflow) => overflow.set(variable),
+            Position::Below(below) => below.variables.push(variable),
+        }
+    }
+
+    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    pub fn passed_on(&self) -> Vec<&'static str> {
+        match &self.position {
+            Position::Above(overflow) => overflow.passed_on(),
+            Position::Below(below) => below.passed_on(),
+        }
+    }
+
+    /// What processes have reported until now.
     pub fn processes(&self) -> Vec<Process> {
         report::read(&self.folder.reports())
     }
 
-    /// One line: what was found, and what is done.
+    /// One line: the MPI, and where the engine is.
     pub fn describe(&self) -> String {
-        format!("{} over {} ({})", self.stack, self.choice.core, self.choice.why)
+        match &self.position {
+            Position::Above(overflow) => format!("{}, overflow matching above it", overflow.mpi()),
+            Position::Below(below) => {
+                format!("{} over {} ({})", below.stack, below.choice.core, below.choice.why)
+            }
+        }
     }
 }

@@ -1,18 +1,21 @@
-//! Puts our libfabric provider (`matchpoint-fabric`) under an MPI job that knows nothing of it.
+//! Runs an MPI job that knows nothing of Matchpoint with its messages matched by an engine of ours.
 //!
-//! [`stack`] finds the MPI behind a command and its libfabric, [`hosts`] how far the job reaches, [`choice`] what
-//! transports its messages, [`environment`] what that stack must be told, [`folder`] the place that libfabric loads the
-//! provider from; [`job`] puts it together. [`report`] reads what the processes tell.
+//! [`overflow`] loads a library above the MPI library, whichever that is. [`below`] puts our libfabric provider
+//! (`matchpoint-fabric`) under it: [`stack`] finds the MPI behind a command and its libfabric, [`choice`] the core provider,
+//! [`environment`] the settings of that stack. [`hosts`] finds how far the job reaches, [`folder`] makes the place for
+//! libraries and reports, [`job`] combines these, and [`report`] reads what the processes report.
 //!
-//! The provider itself is a file to this crate: it is never linked.
+//! Core and provider are files to this crate: neither is linked.
 
 pub mod arrivals;
+pub mod below;
 pub mod choice;
 pub mod environment;
 pub mod folder;
 pub mod hosts;
 pub mod job;
 pub mod libfabric;
+pub mod overflow;
 pub mod report;
 pub mod stack;
 pub mod words;

@@ -26,7 +26,7 @@ pub struct Process {
 }
 
 /// Counts and settings of overflow matching in one process, the fields as in `shim/core.h`.
-#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Overflow {
     /// Receives posted by the program.
@@ -118,6 +118,8 @@ pub struct Rank {
     pub posted_left: u64,
     /// Messages that were never received.
     pub unexpected_left: u64,
+    /// Counts and settings of overflow matching. `None`: the libfabric provider matched every message.
+    pub overflow: Option<Overflow>,
 }
 
 /// One call in this many is timed (`tally.rs` of `matchpoint-process`).
@@ -136,7 +138,8 @@ impl Process {
 
     /// In numbers.
     pub fn sums(&self) -> Rank {
-        let mut sums = Rank { rank: self.rank, host: self.host.clone(), pid: self.pid, ..Rank::default() };
+        let (host, overflow) = (self.host.clone(), self.overflow.clone());
+        let mut sums = Rank { rank: self.rank, host, pid: self.pid, overflow, ..Rank::default() };
         sums.complete = self.endpoints.iter().all(|endpoint| !endpoint.open);
         let mut matching_ns = 0.0;
         for endpoint in &self.endpoints {

@@ -3,22 +3,23 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use matchpoint_run::overflow::Limit;
 
 use super::engine_of_processor;
 use super::number::at_least;
 
 pub(super) const EXAMPLES: &str = "Examples:
   matchpoint run -- mpiexec -n 8 ./app input.dat
-  matchpoint run --engine list --stats -- mpirun --oversubscribe -n 64 ./app
   matchpoint run --compare 3 -- mpiexec -n 8 ./app
+  matchpoint run --engine list --limit 0 --stats -- mpirun -n 64 ./app
   matchpoint run --record app.trace -- mpiexec -n 8 ./app
   matchpoint analyze --arrivals recorded app.trace
-  matchpoint run --core 'tcp;ofi_rxm' --json f.json -- mpiexec -f hosts -n 64 ./app
-  eval \"$(matchpoint run --dry-run --folder $SCRATCH/run -- srun ./app)\"
+  matchpoint run --below --core 'tcp;ofi_rxm' -- mpiexec -f hosts -n 64 ./app
+  eval \"$(matchpoint run --print-environment --folder $SCRATCH/run -- srun ./app)\"
   srun -n 512 ./app
   matchpoint run --results $SCRATCH/run
 
-The MPI must be MPICH or Open MPI with libfabric, 4.1 or later, or Intel MPI; with any other, matchpoint record works.";
+Works above any MPI library that has a header (mpi.h). --below needs MPICH or Open MPI with libfabric, or Intel MPI.";
 
 /// `matchpoint run`.
 #[derive(Args, Debug)]
@@ -27,21 +28,30 @@ pub struct Run {
     #[arg(short, long, value_name = "NAME", default_value = "hybrid", value_parser = engine_of_processor)]
     pub engine: String,
 
-    /// What transports messages: a provider of libfabric, as shm or 'tcp;ofi_rxm' (chosen by the hosts of the job)
-    #[arg(short, long, value_name = "PROVIDER")]
+    /// Receives that the MPI library holds before overflow begins: a number (0: the engine matches every message), none, or
+    /// auto (measured as each process starts)
+    #[arg(short, long, value_name = "RECEIVES", default_value = "auto", value_parser = limit)]
+    pub limit: Limit,
+
+    /// Match every message below the MPI library instead, as a provider of libfabric
+    #[arg(long, conflicts_with = "limit")]
+    pub below: bool,
+
+    /// With --below: the provider of libfabric that transports messages, as shm or 'tcp;ofi_rxm' (chosen by the hosts of the
+    /// job)
+    #[arg(short, long, value_name = "PROVIDER", requires = "below")]
     pub core: Option<String>,
 
     /// Record every call as well, and when every message arrived: a trace for matchpoint analyze --arrivals recorded
-    #[arg(long, value_name = "TRACE", conflicts_with_all = ["dry_run", "results"])]
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["print_environment", "results"])]
     pub record: Option<PathBuf>,
 
     /// Replace the trace that is there
     #[arg(long, requires = "record")]
     pub replace: bool,
 
-    /// Run it so many times in turn with the engine, as the MPI is shipped, and over the same transport without us; tell how long
-    /// each took
-    #[arg(long, value_name = "TIMES", conflicts_with_all = ["dry_run", "results", "record"],
+    /// Run it so many times with the engine and as the MPI is shipped, in turns, and report how long each took
+    #[arg(long, value_name = "TIMES", conflicts_with_all = ["print_environment", "results", "record"],
           value_parser = at_least(1_u32, 3))]
     pub compare: Option<u32>,
 
@@ -49,11 +59,11 @@ pub struct Run {
     #[arg(long)]
     pub stats: bool,
 
-    /// Write what the ranks told, and the verdict, to a file
+    /// Write the reports of all ranks, and the verdict, to a file
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// The folder for the provider and the reports, which all hosts of the job must see; it is made, and stays
+    /// The folder for libraries and reports, which all hosts of the job must see; it is made, and stays
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
 
@@ -61,15 +71,31 @@ pub struct Run {
     #[arg(long, value_name = "PATH")]
     pub mpicc: Option<PathBuf>,
 
-    /// Print the environment that the processes need, make the folder (matchpoint.run), and run nothing
+    /// Print the environment that the processes need, make the folder (matchpoint.run), and run nothing. With --mpicc the
+    /// command may be left out: the lines then serve every job of that MPI, as in a module file
     #[arg(long)]
-    pub dry_run: bool,
+    pub print_environment: bool,
 
-    /// Run nothing, and tell what the processes of a job with that folder have reported
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["dry_run", "folder", "core"])]
+    /// Let processes in which nothing overflowed write no report
+    #[arg(long, conflicts_with = "below")]
+    pub quiet: bool,
+
+    /// Run nothing, and report what the processes of a job with that folder have written
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["print_environment", "folder", "core"])]
     pub results: Option<PathBuf>,
 
     /// The launcher with its options, and the application with its arguments
-    #[arg(last = true, required_unless_present = "results", value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present_any = ["results", "print_environment"], value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text {
+        "auto" => Ok(Limit::Measured),
+        "none" => Ok(Limit::None),
+        number => number
+            .parse()
+            .map(Limit::Receives)
+            .map_err(|_| "it must be a number of receives, auto or none".to_owned()),
+    }
 }

@@ -1,4 +1,4 @@
-//! `matchpoint run`: an MPI job whose messages an engine of ours matches, by way of libfabric.
+//! `matchpoint run`: an MPI job whose messages an engine of ours matches, above its MPI library or below.
 
 mod compare;
 mod news;
@@ -9,7 +9,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use matchpoint_run::job::{Job, Request, Way};
+use matchpoint_run::job::{Job, Position, Request, Way};
+use matchpoint_run::overflow::Limit;
 use matchpoint_run::report::{self as reports, Process};
 use matchpoint_run::{RunError, libfabric};
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
         let run = Run::new(&told, None);
         if told.is_empty() {
             return Err(Failure::Message(format!(
-                "{}: no process has reported there yet; run the job with the environment that --dry-run printed",
+                "{}: no process has reported there yet; run the job with the environment that --print-environment printed",
                 folder.display()
             )));
         }
@@ -54,18 +55,12 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     let program = std::env::current_exe()
         .map_err(|error| Failure::Message(format!("cannot find out what this command is: {error}")))?;
-    let mut job = Job::prepare(
-        Request {
-            engine: arguments.engine.clone(),
-            core: arguments.core.clone(),
-            mpicc: arguments.mpicc.clone(),
-            folder: arguments.folder.clone().or_else(|| arguments.dry_run.then(|| "matchpoint.run".into())),
-            command: arguments.command.clone(),
-        },
-        &program,
-    )?;
-    if arguments.dry_run {
-        let text = dry_run(&job);
+    let mut compiles = |library: &str| {
+        anstream::eprintln!("matchpoint: compiling the library of overflow matching for {library}, once ...");
+    };
+    let mut job = Job::prepare(request(arguments), &program, &mut compiles)?;
+    if arguments.print_environment {
+        let text = environment(&job);
         return anstream::stdout().write_all(text.as_bytes()).map_err(|error| Failure::printing(&error));
     }
     let recorder = Recorder::prepare(arguments, &mut job)?;
@@ -86,7 +81,10 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     let told = job.processes();
     let run = of(&job, &told);
     if run.ranks.is_empty() {
-        let why = nothing(&run, told.is_empty());
+        let why = match job.position {
+            Position::Above(_) => nothing_above().to_owned(),
+            Position::Below(_) => nothing(&run, told.is_empty()),
+        };
         if status.success() {
             return Err(Failure::Message(why));
         }
@@ -101,6 +99,24 @@ pub fn run(arguments: &cli::Run) -> Result<(), Failure> {
     }
     finish(arguments, outputs, json, &about(&job, status, compared.as_ref()), &run)?;
     recorded.and_then(|()| job::ended(status))
+}
+
+fn request(arguments: &cli::Run) -> Request {
+    // A recorded job is to show when every message arrived: the engine must see all of them.
+    let all = arguments.record.is_some() && arguments.limit == Limit::Measured;
+    Request {
+        engine: arguments.engine.clone(),
+        limit: if all { Limit::Receives(0) } else { arguments.limit },
+        below: arguments.below,
+        core: arguments.core.clone(),
+        quiet: arguments.quiet,
+        mpicc: arguments.mpicc.clone(),
+        folder: arguments
+            .folder
+            .clone()
+            .or_else(|| arguments.print_environment.then(|| "matchpoint.run".into())),
+        command: arguments.command.clone(),
+    }
 }
 
 /// What the processes of an earlier job left in its folder.
@@ -138,15 +154,26 @@ fn finish(
 
 /// What was known before it ran, and how it ran otherwise.
 fn about(job: &Job, status: ExitStatus, compared: Option<&Compared>) -> Value {
+    let (mpi, below) = match &job.position {
+        Position::Above(overflow) => (overflow.mpi().to_owned(), None),
+        Position::Below(below) => (below.stack.to_string(), Some(below)),
+    };
+    let fabric = below.and_then(|below| below.fabric.as_ref());
     json!({
-        "mpi": job.stack.vendor.name(),
-        "mpi_version": job.stack.version.as_ref().map(ToString::to_string),
-        "mpi_library": job.stack.library,
-        "libfabric": job.fabric.as_ref().map(|fabric| format!("{}.{}", fabric.version.0, fabric.version.1)),
-        "core": job.choice.core,
+        "mpi": mpi,
+        "position": if below.is_some() { "below" } else { "above" },
+        "mpi_library": below.map(|below| &below.stack.library),
+        "libfabric": fabric.map(|fabric| format!("{}.{}", fabric.version.0, fabric.version.1)),
+        "core": below.map(|below| &below.choice.core),
         "exit_status": status.code(),
         "compared": compared.map(Compared::document),
     })
+}
+
+/// No process has loaded the library.
+fn nothing_above() -> &'static str {
+    "no process reported: the program calls no MPI_Init, is linked statically or set-user-id, sets its own LD_PRELOAD, or runs \
+     on hosts that do not see the folder (--folder)"
 }
 
 /// No process was matched by us: why, as far as is known, and what to look at.
@@ -180,15 +207,15 @@ fn nothing(run: &Run, silent: bool) -> String {
 }
 
 /// Lines for a shell, and in comments what it cannot do.
-fn dry_run(job: &Job) -> String {
+fn environment(job: &Job) -> String {
     let mut text = format!("# {}\n", job.describe());
-    for variable in &job.variables {
+    for variable in &job.variables() {
         text += &format!("# {}\n{}", variable.why, job::export(variable.name, &variable.value));
     }
     let folder = job.folder.path.display();
-    let handed_on = job.handed_on();
-    if !handed_on.is_empty() {
-        text += &format!("# For other hosts, mpirun must hand these on: {}\n", handed_on.join(" "));
+    let passed_on = job.passed_on();
+    if !passed_on.is_empty() {
+        text += &format!("# For other hosts, mpirun must pass these on: {}\n", passed_on.join(" "));
     }
     text += &format!(
         "# All hosts must see {folder}.\n# Empty {folder}/reports before each run; afterwards:\n#     matchpoint run \

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use matchpoint_run::job::Job;
-use matchpoint_run::report::Process;
+use matchpoint_run::job::{Job, Position};
+use matchpoint_run::report::{Overflow, Process};
 
 use crate::format;
 
@@ -56,19 +56,45 @@ impl News {
     }
 }
 
-/// `matchpoint: hybrid matches for 8 ranks over shm (libfabric 2.5, owner of the receive queue)`
+/// `matchpoint: hybrid matches overflow for 8 ranks`, or `… matches for 8 ranks over shm (libfabric 2.5, …)`.
 pub fn news_of(job: &Job, told: &[Process]) -> String {
     let matched: Vec<&Process> = told.iter().filter(|process| process.is_matched()).collect();
     let first = matched.first();
     let endpoint = first.and_then(|process| process.endpoints.first());
-    format!(
-        "matchpoint: {} matches for {} over {} (libfabric {}, owner of the receive queue)",
-        endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine),
-        match job.ranks.filter(|ranks| *ranks > matched.len() as u64) {
-            Some(ranks) => format!("{} of {ranks} ranks", matched.len()),
-            None => format::counted(matched.len() as u64, "rank"),
-        },
-        job.choice.core,
-        first.map_or("", |process| &process.libfabric),
-    )
+    let engine = endpoint.map_or(job.engine.as_str(), |endpoint| &endpoint.engine);
+    let ranks = match job.ranks.filter(|ranks| *ranks > matched.len() as u64) {
+        Some(ranks) => format!("{} of {ranks} ranks", matched.len()),
+        None => format::counted(matched.len() as u64, "rank"),
+    };
+    match &job.position {
+        Position::Above(_) => {
+            let overflow = first.and_then(|process| process.overflow.as_ref());
+            format!("matchpoint: {engine} is ready in {ranks}: overflow begins {}", begins(overflow))
+        }
+        Position::Below(below) => format!(
+            "matchpoint: {engine} matches for {ranks} over {} (libfabric {}, owner of the receive queue)",
+            below.choice.core,
+            first.map_or("", |process| &process.libfabric),
+        ),
+    }
+}
+
+/// Where overflow begins in a process.
+fn begins(overflow: Option<&Overflow>) -> String {
+    let receives = |limit: u64| match limit {
+        0 => "with the first receive".to_owned(),
+        limit => format!("beyond {} in the MPI library", format::counted(limit, "receive")),
+    };
+    match overflow.map(|overflow| (overflow.limit_named, overflow.limit_any)) {
+        Some((Some(named), Some(any))) if named == any => receives(named),
+        Some((Some(named), Some(any))) => {
+            format!("beyond {named} receives in the MPI library, or {any} from any source")
+        }
+        Some((Some(named), None)) => receives(named),
+        Some((None, Some(any))) => {
+            format!("beyond {} from any source in the MPI library", format::counted(any, "receive"))
+        }
+        Some((None, None)) => "at long unexpected queues only".to_owned(),
+        None => "never".to_owned(),
+    }
 }

@@ -11,7 +11,7 @@ use matchpoint_replay::Progress;
 use matchpoint_replay::recorded::{Match, Placed, place};
 use matchpoint_run::arrivals;
 use matchpoint_run::environment::{ARRIVALS, Variable};
-use matchpoint_run::job::Job;
+use matchpoint_run::job::{Job, Position};
 use matchpoint_trace::TraceError;
 use matchpoint_trace::native::{self, Summary};
 
@@ -36,16 +36,16 @@ impl Recorder {
             command: arguments.command.clone(),
             ..Settings::default()
         })?;
-        for (name, value) in recording.variables() {
+        match &mut job.position {
+            Position::Above(overflow) => overflow.load_before(recording.library().to_owned()),
+            Position::Below(below) => below.variables.push(loaded(&recording)),
+        }
+        for (name, value) in recording.settings_of_recorder() {
             let value = value.to_string_lossy().into_owned();
-            job.variables.push(Variable { name, value, why: "calls are recorded" });
+            job.set(Variable { name, value, why: "calls are recorded" });
         }
         let value = job.folder.reports().to_string_lossy().into_owned();
-        job.variables.push(Variable {
-            name: ARRIVALS,
-            value,
-            why: "where processes note when messages arrived",
-        });
+        job.set(Variable { name: ARRIVALS, value, why: "the folder for times of arrivals" });
         recording.begins()?;
         Ok(Some(Recorder(recording)))
     }
@@ -65,6 +65,12 @@ impl Recorder {
         anstream::eprintln!("{lines}\n{}", said(&recorded, &placed));
         Ok(())
     }
+}
+
+/// The recorder as the only library of ours that is loaded.
+fn loaded(recording: &Recording) -> Variable {
+    let (name, value) = recording.preload_variable();
+    Variable { name, value: value.to_string_lossy().into_owned(), why: "calls are recorded" }
 }
 
 /// Writes the arrivals of all ranks beside their calls.

@@ -377,7 +377,7 @@ static int start_persistent(struct receive *receive)
 {
     struct communicator *communicator = receive->communicator;
     struct message *message;
-    overflow.counts.receives++;
+    always.receives++;
     if (communicator == NULL || overflow.core == NULL || receive->state != RECEIVE_IDLE)
         return REAL(Start)(&receive->handle);
     enum place place = place_receive(communicator, receive->source, receive->tag, &message);

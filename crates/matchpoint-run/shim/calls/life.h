@@ -126,6 +126,7 @@ static void overflow_end(void)
         return;
     lock();
     give_back_all();
+    overflow.counts.receives = always.receives;
     overflow.core = NULL;
     always.limit_named = always.limit_any = LONG_MAX;
     always.until_sample = INT_MAX;
@@ -219,6 +220,7 @@ CALL(Session_finalize, (MPI_Session * session), (session))
 
 CALL(Abort, (MPI_Comm comm, int code), (comm, code))
 {
+    overflow.counts.receives = always.receives;
     if (overflow.core != NULL)
         overflow.functions->report(overflow.core);
     return REAL(Abort)(comm, code);

@@ -1,7 +1,7 @@
 /* Receives, alone and joined with sends (MPI-4.1 §3.2.4, 3.7, 3.9, 3.10), and of matched messages (§3.8.3). */
 
 #ifndef LARGE
-/* While nothing overflows: the library's call, now and then timed. */
+/* While nothing overflows: the library's call. */
 static inline bool posts_to_library(int source)
 {
     return !always.posts_slowly && is_below_limit(source);
@@ -81,6 +81,7 @@ CALL(SIZED(Irecv),
 {
     if (!LIKELY(posts_to_library(source)))
         return post_slowly(buffer, count, type, source, tag, comm, request);
+    always.receives++;
     count_receive(source);
     if (LIKELY(--always.until_sample > 0))
         return REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
@@ -93,8 +94,10 @@ CALL(SIZED(Irecv),
 CALL(SIZED(Recv), (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Status *status),
      (buffer, count, type, source, tag, comm, status))
 {
-    if (LIKELY(posts_to_library(source) && --always.until_sample > 0))
+    if (LIKELY(posts_to_library(source) && --always.until_sample > 0)) {
+        always.receives++;
         return REAL(SIZED(Recv))(buffer, count, type, source, tag, comm, status);
+    }
     return receive_slowly(buffer, count, type, source, tag, comm, status);
 }
 

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use matchpoint_bench::statistics::median;
-use matchpoint_run::job::{Job, Way};
+use matchpoint_run::job::{Job, Position, Way};
 use serde_json::{Value, json};
 
 use crate::format;
@@ -44,14 +44,17 @@ impl Row {
 impl Compared {
     /// Of this job, which has not run yet.
     pub fn new(job: &Job) -> Compared {
-        let core = &job.choice.core;
-        Compared::of(format!("with {}", job.engine), format!("over {core} without us"))
+        let rows = job.ways().iter().map(|&way| match (way, &job.position) {
+            (Way::Ours, _) => (way, format!("with {}", job.engine)),
+            (Way::Core, Position::Below(below)) => (way, format!("over {} without us", below.choice.core)),
+            (Way::Shipped | Way::Core, _) => (way, "as it is shipped".to_owned()),
+        });
+        Compared::of(rows.collect())
     }
 
-    fn of(ours: String, of_core: String) -> Compared {
-        let row = |way, name| Row { way, name, seconds: Vec::new(), left_out: None };
-        let shipped = row(Way::Shipped, "as it is shipped".to_owned());
-        Compared(vec![row(Way::Ours, ours), shipped, row(Way::Core, of_core)])
+    fn of(rows: Vec<(Way, String)>) -> Compared {
+        let row = |(way, name)| Row { way, name, seconds: Vec::new(), left_out: None };
+        Compared(rows.into_iter().map(row).collect())
     }
 
     /// For the terminal.
@@ -93,7 +96,11 @@ mod tests {
 
     #[test]
     fn medians_are_compared_with_ours_and_what_did_not_run_is_told() {
-        let mut compared = Compared::of("with hybrid".to_owned(), "over shm without us".to_owned());
+        let mut compared = Compared::of(vec![
+            (Way::Ours, "with hybrid".to_owned()),
+            (Way::Shipped, "as it is shipped".to_owned()),
+            (Way::Core, "over shm without us".to_owned()),
+        ]);
         for (row, seconds) in compared.0.iter_mut().zip([&[2.0, 1.0, 9.0][..], &[3.0, 5.0], &[]]) {
             row.seconds = seconds.to_vec();
         }

@@ -13,6 +13,10 @@ use crate::verdict::Answer;
 /// Ranks in the table, unless all are wanted.
 const ROWS: usize = 10;
 
+/// With overflow matching: what of the program's receives came to the engine.
+const OVERFLOW: [&str; 9] =
+    ["Rank", "receives", "overflowed", "given back", "messages", "PRQ", "UMQ", "matching", "share"];
+
 const HEADER: [&str; 9] = ["Rank", "posts", "arrivals", "unexp.", "PRQ", "UMQ", "met", "matching", "share"];
 
 /// All of it.
@@ -21,7 +25,11 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
     page.blank();
     page.paragraph(&verdict.text, style(verdict.answer));
     page.blank();
-    let told: Vec<&Rank> = run.ranks.iter().filter(|rank| rank.complete || rank.searches() > 0).collect();
+    let told: Vec<&Rank> = run
+        .ranks
+        .iter()
+        .filter(|rank| rank.complete || rank.searches() > 0 || rank.overflow.is_some())
+        .collect();
     if !told.is_empty() {
         let shown = if all { told.len() } else { ROWS.min(told.len()) };
         // Those of spawned processes begin again at 0; without a launcher there are none.
@@ -30,19 +38,25 @@ pub fn render(run: &Run, verdict: &Verdict, all: bool) -> String {
         };
         let several = told[..shown].iter().any(|rank| of_several(rank));
         let rows: Vec<Vec<String>> = told[..shown].iter().map(|rank| row(rank, of_several(rank))).collect();
-        page.table(&HEADER, &rows);
+        let overflows = told.iter().any(|rank| rank.overflow.is_some());
+        page.table(if overflows { &OVERFLOW } else { &HEADER }, &rows);
         let more = told.len() - shown;
         let mut more = if more == 0 { String::new() } else { format!(" {more} more ranks: --stats.") };
         if several {
             more += " There are several worlds, each with ranks from 0: pid, of which process.";
         }
-        page.footnote(&format!(
-            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and \
-             messages. unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives \
-             and of unexpected messages. met: entries queued, mean over searches; a list compares at most so many. \
-             matching: time in the engine, from every 64th call; share of the rank's time between its first endpoint \
-             and its last.{more}"
-        ));
+        let meaning = if overflows {
+            "receives: all that the program posted. overflowed: of these, matched by the engine. given back: of these, posted \
+             to the MPI library later, before a call that may block. messages: taken from the library's unexpected queue. PRQ, \
+             UMQ: longest queues in the engine. matching: time in the engine, from every 64th call; share of the rank's time \
+             between MPI_Init and MPI_Finalize."
+        } else {
+            "Worst first: those that matching costs most, or would with a list. posts, arrivals: receives and messages. \
+             unexp.: messages that no receive was posted for. PRQ, UMQ: longest queues of posted receives and of unexpected \
+             messages. met: entries queued, mean over searches; a list compares at most so many. matching: time in the \
+             engine, from every 64th call; share of the rank's time between its first endpoint and its last."
+        };
+        page.footnote(&format!("{meaning}{more}"));
     }
     for (title, text) in notes(run) {
         page.item(&title, &text);
@@ -66,18 +80,27 @@ fn row(rank: &Rank, of_several: bool) -> Vec<String> {
         Some(number) => number.to_string(),
         None => format!("{}:{}", rank.host, rank.pid),
     };
+    let name = if rank.complete { name } else { format!("{name}, open") };
+    let matching = rank.matching_ns.map_or_else(|| "–".to_owned(), format::duration_ns);
+    let share = rank.share().map_or_else(|| "–".to_owned(), format::share);
+    if let Some(overflow) = &rank.overflow {
+        let counts = [overflow.receives, overflow.overflowed, overflow.given_back, overflow.taken];
+        let queues = [rank.posted_max, rank.unexpected_max];
+        let counts = counts.into_iter().chain(queues).map(format::count);
+        return [name].into_iter().chain(counts).chain([matching, share]).collect();
+    }
     let mean = rank.list_entries() as f64 / rank.searches().max(1) as f64;
     let unexpected = rank.unexpected as f64 / rank.arrivals.max(1) as f64;
     vec![
-        if rank.complete { name } else { format!("{name}, open") },
+        name,
         format::count(rank.posts),
         format::count(rank.arrivals),
         format::share(unexpected),
         format::count(rank.posted_max),
         format::count(rank.unexpected_max),
         format::digits(mean),
-        rank.matching_ns.map_or_else(|| "–".to_owned(), format::duration_ns),
-        rank.share().map_or_else(|| "–".to_owned(), format::share),
+        matching,
+        share,
     ]
 }
 

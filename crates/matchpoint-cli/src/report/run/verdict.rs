@@ -39,6 +39,9 @@ pub fn cost(rank: &Rank) -> (f64, f64) {
 
 /// Judges.
 pub fn verdict(run: &Run) -> Verdict {
+    if run.ranks.iter().any(|rank| rank.overflow.is_some()) {
+        return of_overflow(run);
+    }
     let Some(worst) = run.ranks.iter().find(|rank| rank.searches() > 0) else {
         return without(run);
     };
@@ -57,6 +60,39 @@ pub fn verdict(run: &Run) -> Verdict {
         memory(run)
     );
     Verdict { answer, share, list_share, rank: worst.rank, text }
+}
+
+/// What overflowed. What that saves is not known from one run.
+fn of_overflow(run: &Run) -> Verdict {
+    let receives = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.receives);
+    let overflowed = |rank: &Rank| rank.overflow.as_ref().map_or(0, |overflow| overflow.overflowed);
+    let Some(worst) = run.ranks.iter().max_by_key(|rank| overflowed(rank)) else { return without(run) };
+    let name = worst.rank.map_or_else(|| format!("process {}", worst.pid), |rank| format!("rank {rank}"));
+    if overflowed(worst) == 0 {
+        let text = if run.ranks.iter().all(|rank| rank.complete) {
+            "Nothing overflowed: the MPI library matched every message itself, at its own speed."
+        } else {
+            "Nothing is known to have overflowed: not every rank came to its end."
+        };
+        let answer = if run.ranks.iter().all(|rank| rank.complete) { Answer::No } else { Answer::Unknown };
+        return Verdict { answer, share: None, list_share: 0.0, rank: worst.rank, text: text.to_owned() };
+    }
+    let share = worst.share();
+    let measured = match share {
+        Some(share) => format!("; matching them took {} of its run time", format::share(share)),
+        None => String::new(),
+    };
+    let text = format!(
+        "{} of {} of {name} overflowed to `{}`{measured}. The longest queues there had {} and {}. {}. What that saves: run \
+         again with --compare 3.",
+        format::share(overflowed(worst) as f64 / receives(worst).max(1) as f64),
+        format::counted(receives(worst), "receive"),
+        run.engine,
+        format::counted(worst.posted_max, "receive"),
+        format::counted(worst.unexpected_max, "message"),
+        memory(run).trim_end_matches('.'),
+    );
+    Verdict { answer: Answer::to(share.unwrap_or(0.0)), share, list_share: 0.0, rank: worst.rank, text }
 }
 
 fn searches(rank: &Rank) -> String {

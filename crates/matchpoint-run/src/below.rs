@@ -1,0 +1,107 @@
+//! Our libfabric provider below the MPI library of a job.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::choice::{self, Choice};
+use crate::environment::{self, Variable};
+use crate::error::RunError;
+use crate::folder::{Folder, PROVIDER};
+use crate::hosts::Hosts;
+use crate::libfabric::{self, Fabric};
+use crate::stack::{self, Stack, Vendor};
+use crate::words::Words;
+
+/// Variables that are passed on if the user has set them: they help when libfabric does not work.
+const PASSED_ON: &[&str] = &["FI_LOG_LEVEL"];
+
+/// A job with the provider under its MPI library.
+#[derive(Debug)]
+pub struct Below {
+    command: Vec<String>,
+    /// The MPI.
+    pub stack: Stack,
+    /// What its libfabric said, if it could be asked.
+    pub fabric: Option<Fabric>,
+    /// What transports its messages.
+    pub choice: Choice,
+    /// What is set.
+    pub variables: Vec<Variable>,
+}
+
+/// The settings of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    /// `hybrid`, `bins:n=7`.
+    pub engine: &'a str,
+    /// The core provider that transports messages; otherwise one is chosen.
+    pub core: Option<&'a str>,
+    /// The compiler of the MPI library, where the launcher has none.
+    pub mpicc: Option<&'a Path>,
+}
+
+fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+impl Below {
+    /// Finds MPI and libfabric, and chooses the core provider. `program` is this command, which can [`libfabric::answer`].
+    ///
+    /// # Errors
+    /// The provider was not built, the MPI cannot be reached by it, or the user's settings contradict.
+    pub fn prepare(
+        words: &[String],
+        settings: Settings<'_>,
+        hosts: &Hosts,
+        folder: &Folder,
+        program: &Path,
+    ) -> Result<Below, RunError> {
+        let stack = stack::find(words, settings.mpicc)?;
+        let asked = match settings.core {
+            Some(core) => Some((core.to_owned(), "--core".to_owned())),
+            None => environment::chosen(&stack, variable)?,
+        };
+        let folders = environment::provider_folders(&stack, variable);
+        let fabric = stack.fabric.as_ref().and_then(|library| libfabric::ask(program, library, &folders));
+        let choice = choice::choose(&stack, fabric.as_ref(), hosts, asked.as_ref())?;
+        let provider = PROVIDER.find(env::var_os(PROVIDER.variable).map(PathBuf::from), program)?;
+        folder.add_providers(&provider, &choice.core, &folders)?;
+        let mut variables =
+            environment::variables(&stack, &choice, settings.engine, &folder.providers(), &folder.reports());
+        environment::reconcile(&mut variables, &Words::of(words), variable)?;
+        Ok(Below { command: words.to_vec(), stack, fabric, choice, variables })
+    }
+
+    /// The command with the provider under its MPI.
+    pub fn command(&self) -> Command {
+        self.command_with(&self.variables)
+    }
+
+    /// The command over the same core provider, which matches messages itself.
+    pub fn command_of_core(&self) -> Command {
+        self.command_with(&environment::through(&self.stack, &self.choice.core))
+    }
+
+    fn command_with(&self, variables: &[Variable]) -> Command {
+        let mut command = Command::new(&self.command[0]);
+        command.args(self.pass_on(variables));
+        command.args(&self.command[1..]);
+        command.envs(variables.iter().map(|variable| (variable.name, &variable.value)));
+        command
+    }
+
+    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    pub fn passed_on(&self) -> Vec<&'static str> {
+        self.pass_on(&self.variables)
+    }
+
+    fn pass_on(&self, variables: &[Variable]) -> Vec<&'static str> {
+        if self.stack.vendor != Vendor::OpenMpi || !self.stack.own_launcher {
+            return Vec::new();
+        }
+        let names = variables.iter().map(|variable| variable.name);
+        let set = PASSED_ON.iter().copied().filter(|name| env::var_os(name).is_some());
+        names.filter(|name| !name.starts_with("OMPI_")).chain(set).flat_map(|name| ["-x", name]).collect()
+    }
+}

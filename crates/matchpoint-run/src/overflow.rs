@@ -1,0 +1,177 @@
+//! Overflow matching: a library of ours above the MPI library of a job, whichever that is.
+//!
+//! The library is compiled once for each MPI, as the recorder is; its sources are in `shim/`.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use matchpoint_record::compiler::{FLAGS, Product};
+use matchpoint_record::preload::Preload;
+use matchpoint_record::shim::{COMMON, Sources};
+
+use crate::environment::{QUEUES_SIGNAL, Variable};
+use crate::error::RunError;
+use crate::folder::{CORE, Folder};
+
+const SOURCES: Sources = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+const LIBRARY: Product = Product {
+    what: "the library of overflow matching",
+    file: "libmatchpoint-mpi.so",
+    folder: "overflow",
+    sources: &[COMMON, SOURCES],
+    main: "matchpoint_mpi.c",
+    flags: FLAGS,
+    is_linked: false,
+    standard_abi: Some(include_bytes!(concat!(env!("OUT_DIR"), "/standard-abi.so"))),
+};
+
+/// When receives go to the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Limit {
+    /// Where it pays, as each process measures.
+    #[default]
+    Measured,
+    /// Beyond so many receives in the MPI library. 0: always.
+    Receives(u64),
+    /// Never.
+    None,
+}
+
+impl Limit {
+    fn value(self) -> String {
+        match self {
+            Limit::Measured => "auto".to_owned(),
+            Limit::Receives(receives) => receives.to_string(),
+            Limit::None => "none".to_owned(),
+        }
+    }
+}
+
+/// A job whose processes load the library.
+#[derive(Debug)]
+pub struct Overflow {
+    preload: Preload,
+    /// The library, as the processes find it.
+    library: PathBuf,
+    /// What is set, but for the variable of the loader.
+    variables: Vec<Variable>,
+}
+
+/// The settings of a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    /// `hybrid`, `bins:n=7`.
+    pub engine: &'a str,
+    /// See [`Limit`].
+    pub limit: Limit,
+    /// Processes in which nothing overflowed write no report.
+    pub quiet: bool,
+    /// The compiler of the MPI library, where the launcher has none.
+    pub mpicc: Option<&'a Path>,
+}
+
+impl Overflow {
+    /// Prepares the library for the MPI of a command; `compiles` is called before it is compiled.
+    ///
+    /// # Errors
+    /// The command is not there, its MPI has no compiler and no header, or the core was not built.
+    pub fn prepare(
+        words: &[String],
+        settings: Settings<'_>,
+        folder: &Folder,
+        program: &Path,
+        compiles: &mut dyn FnMut(&str),
+    ) -> Result<Overflow, RunError> {
+        let core = CORE.find(env::var_os(CORE.variable).map(PathBuf::from), program)?;
+        let preload = Preload::prepare(&LIBRARY, words, settings.mpicc, compiles)
+            .map_err(|error| RunError(error.to_string()))?;
+        let library = folder.share(&preload.library.path)?;
+        let core = folder.share(&core)?;
+        let set = |name, value: String, why| Variable { name, value, why };
+        let mut variables = vec![
+            set("MATCHPOINT_OVERFLOW", core.to_string_lossy().into_owned(), "the core of overflow matching"),
+            set("MATCHPOINT_ENGINE", settings.engine.to_owned(), "the engine"),
+            set(
+                "MATCHPOINT_LIMIT",
+                settings.limit.value(),
+                "receives in the MPI library before overflow begins",
+            ),
+            set(
+                "MATCHPOINT_REPORT",
+                folder.reports().to_string_lossy().into_owned(),
+                "the folder of reports",
+            ),
+            set(
+                "MATCHPOINT_QUEUES_SIGNAL",
+                QUEUES_SIGNAL.to_owned(),
+                "the signal for the contents of queues",
+            ),
+        ];
+        if settings.quiet {
+            variables.push(set("MATCHPOINT_QUIET", "1".to_owned(), "no report where nothing overflowed"));
+        }
+        Ok(Overflow { preload, library, variables })
+    }
+
+    /// The MPI library: `MPICH 5.0.2`.
+    pub fn mpi(&self) -> &str {
+        &self.preload.library.library
+    }
+
+    /// Sets another variable.
+    pub fn set(&mut self, variable: Variable) {
+        self.variables.push(variable);
+    }
+
+    /// Has another library be loaded before ours: the recorder.
+    pub fn load_before(&mut self, library: PathBuf) {
+        self.preload.load_before(library);
+    }
+
+    /// What is set, the variable of the loader included.
+    pub fn variables(&self) -> Vec<Variable> {
+        let (name, value) = self.preload.variable(&self.library);
+        let value = value.to_string_lossy().into_owned();
+        let loaded = Variable { name, value, why: "our library is loaded before the MPI library" };
+        [vec![loaded], self.variables.clone()].concat()
+    }
+
+    /// The command, whose processes load the library.
+    pub fn command(&self) -> Command {
+        let pairs: Vec<(&'static str, OsString)> =
+            self.variables.iter().map(|variable| (variable.name, OsString::from(&variable.value))).collect();
+        self.preload.command(&self.library, &pairs)
+    }
+
+    /// Options by which Open MPI's launcher passes the variables to other hosts.
+    pub fn passed_on(&self) -> Vec<&'static str> {
+        if !self.preload.needs_x() {
+            return Vec::new();
+        }
+        self.variables().iter().flat_map(|variable| ["-x", variable.name]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A build script shares no code with its crate.
+    #[test]
+    fn standard_abi_uses_same_flags() {
+        let script = include_str!("../build.rs");
+        let (_, array) = script.split_once("const FLAGS: &[&str] =").unwrap();
+        let (array, _) = array.split_once(';').unwrap();
+        let flags: Vec<&str> = array.split('"').skip(1).step_by(2).collect();
+        assert_eq!(flags, FLAGS);
+    }
+
+    #[test]
+    fn limit_has_documented_values() {
+        let values = [Limit::Measured, Limit::Receives(0), Limit::None].map(Limit::value);
+        assert_eq!(values, ["auto", "0", "none"]);
+    }
+}
