@@ -51,7 +51,14 @@ impl Pair {
                 );
             }
             let (sent, room) = ([7; LENGTH], [0; LENGTH]);
-            Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] }
+            let mut pair = Pair { from, to, peer, own, sent, room, contexts: vec![[0; 8]; 8192] };
+            // Without these, a table of the engine grows while messages are counted.
+            for _ in 0..4 {
+                pair.receive(0, 0);
+                pair.send(0);
+                pair.drain(1);
+            }
+            pair
         }
     }
 
