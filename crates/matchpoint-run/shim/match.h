@@ -48,6 +48,16 @@ static int library_irecv(void *buffer, MPI_Count count, MPI_Datatype type, int s
     return REAL(Irecv)(buffer, (int)count, type, source, tag, comm, request);
 }
 
+static int library_recv(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                        MPI_Status *status)
+{
+#if MPI_VERSION >= 4
+    if (count > INT_MAX)
+        return REAL(Recv_c)(buffer, count, type, source, tag, comm, status);
+#endif
+    return REAL(Recv)(buffer, (int)count, type, source, tag, comm, status);
+}
+
 static int library_imrecv(void *buffer, MPI_Count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
 {
 #if MPI_VERSION >= 4
@@ -66,7 +76,7 @@ static void unqueue(struct receive *receive)
     overflow.blocking -= receive->is_blocking;
     if (--communicator->queued == 0)
         leave_ring(communicator);
-    if (overflow.queued == 0)
+    if (overflow.queued == 0 || (receive->is_blocking && overflow.blocking == 0))
         set_paths();
 }
 
@@ -380,17 +390,28 @@ static bool is_sender_blocking(uint64_t bytes)
     return overflow.synchronous || bytes > overflow.eager_bytes;
 }
 
+/* The communicator of a receive that the engine may take, and the size of its datatype. NULL: the library must see the
+ * receive, because it is from MPI_PROC_NULL, or because the library rejects an argument. */
+static inline struct communicator *check_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
+                                                 MPI_Comm comm, uint64_t *size)
+{
+    struct communicator *communicator;
+    if (source == MPI_PROC_NULL || overflow.core == NULL || (communicator = find_communicator(comm)) == NULL ||
+        !is_plain(communicator, count, source, tag) || !is_type(type, comm, size) ||
+        (buffer == NULL && count > 0 && !is_accepted(NULL, 1, type, comm)))
+        return NULL;
+    return communicator;
+}
+
 /* Posts a receive wherever it belongs. The lock is held. */
 static __attribute__((noinline)) int post_receive(void *buffer, MPI_Count count, MPI_Datatype type, int source, int tag,
                                                   MPI_Comm comm, MPI_Request *request)
 {
-    struct communicator *communicator;
     struct message *message;
     uint64_t size;
     always.receives++;
-    if (source == MPI_PROC_NULL || overflow.core == NULL || (communicator = find_communicator(comm)) == NULL ||
-        !is_plain(communicator, count, source, tag) || !is_type(type, comm, &size) ||
-        (buffer == NULL && count > 0 && !is_accepted(NULL, 1, type, comm)))
+    struct communicator *communicator = check_receive(buffer, count, type, source, tag, comm, &size);
+    if (communicator == NULL)
         return post_to_library(buffer, count, type, source, tag, comm, request);
     enum place place = place_receive(communicator, source, tag, &message);
     if (place == TO_MESSAGE) {

@@ -4,7 +4,7 @@ static struct {
     bool asks_who_calls; /* until the MPI library is found; later, if a tool or a component calls the library too */
     bool posts_slowly;   /* a posting call or a probe must look at the engine, or take the lock */
     bool translates;     /* a request array may contain requests of ours */
-    bool drives;         /* a blocking call must make progress for the engine's receives */
+    bool drives;         /* a blocking call must make progress for the engine's receives, whose senders may wait */
     bool multiple;       /* MPI_THREAD_MULTIPLE: the slow paths take the lock */
     int ticks_source;
     int until_sample; /* posting calls until one is timed */
@@ -60,7 +60,7 @@ static inline void unlock(void)
 /* After any change of the counts. */
 static void set_paths(void)
 {
-    always.drives = always.multiple || overflow.queued > 0;
+    always.drives = always.multiple || overflow.blocking > 0 || (overflow.takes_all && overflow.queued > 0);
     always.translates = always.multiple || overflow.active > 0;
     always.posts_slowly = always.multiple || overflow.queued > 0 || overflow.held > 0 || overflow.watched > 0 ||
                           always.limit_named == 0 || overflow.watches_always;

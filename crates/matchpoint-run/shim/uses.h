@@ -29,6 +29,7 @@ DEFINED_BELOW(Imrecv);
 DEFINED_BELOW(Iprobe);
 DEFINED_BELOW(Irecv);
 DEFINED_BELOW(Isend);
+DEFINED_BELOW(Recv);
 DEFINED_BELOW(Recv_init);
 DEFINED_BELOW(Request_free);
 DEFINED_BELOW(Request_get_status);
@@ -40,4 +41,5 @@ DEFINED_BELOW(Waitall);
 #if MPI_VERSION >= 4
 DEFINED_BELOW(Imrecv_c);
 DEFINED_BELOW(Irecv_c);
+DEFINED_BELOW(Recv_c);
 #endif

@@ -26,7 +26,7 @@ static __attribute__((noinline)) int test_slowly(MPI_Request *request, int *flag
     struct receive *receive = find_receive(*request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives)
+    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive != NULL ? receive->communicator : NULL);
     if (receive == NULL) {
         bool live = *request != library.request_null;
@@ -63,7 +63,7 @@ CALL(Request_get_status, (MPI_Request request, int *flag, MPI_Status *status), (
     struct receive *receive = find_receive(request);
     int result = MPI_SUCCESS;
     *flag = 0;
-    if (always.drives)
+    if (always.drives || (receive != NULL && receive->state == RECEIVE_QUEUED))
         make_progress(receive != NULL ? receive->communicator : NULL);
     if (receive == NULL)
         result = REAL(Request_get_status)(request, flag, status);
@@ -173,14 +173,17 @@ static __attribute__((noinline)) int waitall_slowly(int count, MPI_Request reque
         if (view.owners[i] != NULL)
             wait_while_pending(view.owners[i]);
     update_view(&view, requests);
-    for (int i = 0; i < view.count && always.drives; i++)
+    bool has_persistent = false;
+    for (int i = 0; i < view.count && always.drives; i++) {
+        has_persistent |= view.owners[i] != NULL && view.owners[i]->is_persistent;
         if (view.natives[i] != library.request_null && (view.owners[i] == NULL || !view.owners[i]->is_persistent))
             wait_in_place(view.natives[i]);
+    }
     for (int i = 0; i < view.count; i++)
         if (view.natives[i] != library.request_null)
             uncount_element(&view, i);
     int flag = 0, result = MPI_SUCCESS;
-    while (always.drives && !flag && result == MPI_SUCCESS) {
+    while (has_persistent && always.drives && !flag && result == MPI_SUCCESS) {
         result = REAL(Testall)(view.count, view.natives, &flag, statuses);
         if (!flag && result == MPI_SUCCESS) {
             make_progress(NULL);
@@ -215,7 +218,7 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     *flag = 0;
-    if (always.drives)
+    if (overflow.queued > 0)
         make_progress(NULL);
     update_view(&view, requests);
     if (view.pending == 0) {
@@ -241,7 +244,7 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (overflow.queued > 0)
             make_progress(NULL);
         update_view(&view, requests);
         *flag = 0;
@@ -274,7 +277,7 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
     if (!open_view(&view, count, requests))
         return no_memory();
     do {
-        if (always.drives)
+        if (overflow.queued > 0)
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;

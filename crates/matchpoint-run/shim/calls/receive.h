@@ -34,7 +34,12 @@ static __attribute__((noinline)) int receive_slowly(void *buffer, MPI_Count coun
                                                     MPI_Comm comm, MPI_Status *status)
 {
     MPI_Request request;
+    uint64_t size;
     lock();
+    if (check_receive(buffer, count, type, source, tag, comm, &size) == NULL) {
+        unlock();
+        return library_recv(buffer, count, type, source, tag, comm, status);
+    }
     int result = post_receive(buffer, count, type, source, tag, comm, &request);
     unlock();
     return result != MPI_SUCCESS ? result : complete_receive(&request, status);
@@ -111,24 +116,10 @@ CALL(SIZED(Recv_init),
     return result;
 }
 
+/* MPI_Mrecv is the library's own: it waits for data that the sender's library sends in any call. */
 CALL(SIZED(Imrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
      (buffer, count, type, message, request))
 {
     count_request();
     return REAL(SIZED(Imrecv))(buffer, count, type, message, request);
-}
-
-CALL(SIZED(Mrecv), (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
-     (buffer, count, type, message, status))
-{
-    MPI_Request request;
-    if (LIKELY(!always.drives))
-        return REAL(SIZED(Mrecv))(buffer, count, type, message, status);
-    int result = REAL(SIZED(Imrecv))(buffer, count, type, message, &request);
-    if (result != MPI_SUCCESS)
-        return result;
-    lock();
-    result = wait_native(&request, status);
-    unlock();
-    return result;
 }

@@ -114,7 +114,7 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
 /* A combined call goes to the library while nothing overflows. */
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
-    MPI_Request send, receive;
+    MPI_Request send, receive = library.request_null;
     if (LIKELY(posts_to_library(from)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = post_slowly(in, in_count, in_type, from, in_tag, comm, &receive);
@@ -129,7 +129,7 @@ CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, st
 
 CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE_ARGUMENTS, status))
 {
-    MPI_Request send, receive;
+    MPI_Request send, receive = library.request_null;
     void *packed;
     int length;
     if (LIKELY(posts_to_library(from)))
