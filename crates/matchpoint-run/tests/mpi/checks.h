@@ -144,17 +144,20 @@ SHARED int count_of(const MPI_Status *status) {
     return bytes;
 }
 
-SHARED void check_status_at(int line, const MPI_Status *status, int source, int tag, int bytes) {
+SHARED void check_status_at(int line, const MPI_Status *status, int source, int tag, int bytes, int is_received) {
     int count = count_of(status), is_cancelled = 0;
-    MPI_Test_cancelled(status, &is_cancelled);
+    if (is_received) MPI_Test_cancelled(status, &is_cancelled);
     if (status->MPI_SOURCE == source && status->MPI_TAG == tag && count == bytes && !is_cancelled) return;
     report_failure(line, "status has source %d, tag %d, %d bytes, cancelled %d; expected source %d, tag %d, %d bytes",
                    status->MPI_SOURCE, status->MPI_TAG, count, is_cancelled, source, tag, bytes);
 }
-#define CHECK_STATUS(status, source, tag, bytes) check_status_at(__LINE__, status, source, tag, bytes)
+#define CHECK_STATUS(status, source, tag, bytes) check_status_at(__LINE__, status, source, tag, bytes, 1)
+
+// The status of a probe: MPI does not define MPI_Test_cancelled for it.
+#define CHECK_PROBED(status, source, tag, bytes) check_status_at(__LINE__, status, source, tag, bytes, 0)
 
 // MPI 4.1, section 3.7.3: the status of a null or inactive request.
-#define CHECK_EMPTY(status) check_status_at(__LINE__, status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0)
+#define CHECK_EMPTY(status) check_status_at(__LINE__, status, MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 1)
 
 // Sends a message of `ints` integers with the payload of this rank and tag.
 SHARED void send_payload(int to, int tag, int ints, MPI_Comm comm) {
