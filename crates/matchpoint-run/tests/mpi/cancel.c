@@ -1,6 +1,6 @@
 // MPI_Cancel and MPI_Request_free of queued receives.
 //
-//     mpiexec -n 1..4 cancel [--fill N]
+//     mpiexec -n 2..4 cancel [--fill N]
 #include "checks.h"
 
 enum { COUNT = 30, INTS = 4 };
