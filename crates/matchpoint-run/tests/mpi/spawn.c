@@ -5,6 +5,21 @@
 
 enum { COUNT = 40 };
 
+// MPICH 5.0 hangs if receives with MPI_ANY_SOURCE wait on a communicator of two parents and two started processes.
+#if defined(MPICH_NUMVERSION) && MPICH_NUMVERSION >= 50000000 && !defined(I_MPI_VERSION)
+enum { ANY_SOURCE_HANGS = 1 };
+#else
+enum { ANY_SOURCE_HANGS = 0 };
+#endif
+
+// Fills the queue of the merged communicator and empties it.
+static void fill_merged(MPI_Comm merged) {
+    step = "merged communicator";
+    if (ANY_SOURCE_HANGS) return;
+    filler_t filler = fill_queue(merged);
+    empty_queue(merged, &filler);
+}
+
 // Each side sends COUNT messages to every process of the other side, in reverse order of their tags.
 static void exchange(MPI_Comm between) {
     int remote;
@@ -45,9 +60,8 @@ static void run_parent(const char *program) {
     step = "exchange", exchange(between);
     step = "merge";
     MPI_Intercomm_merge(between, 0, &merged);
-    step = "merged communicator";
-    filler_t merged_filler = fill_queue(merged);
-    empty_queue(merged, &merged_filler);
+    if (ANY_SOURCE_HANGS) report_skip("queue of the merged communicator", "the library hangs with any-source receives");
+    fill_merged(merged);
     int own = failures, sum = 0;
     MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, merged);
     step = "disconnect";
@@ -64,9 +78,7 @@ static void run_child(MPI_Comm between) {
     step = "exchange", exchange(between);
     step = "merge";
     MPI_Intercomm_merge(between, 1, &merged);
-    step = "merged communicator";
-    filler_t merged_filler = fill_queue(merged);
-    empty_queue(merged, &merged_filler);
+    fill_merged(merged);
     int own = failures, sum = 0;
     MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, merged);
     step = "disconnect";
