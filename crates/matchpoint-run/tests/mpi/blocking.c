@@ -132,13 +132,14 @@ static void check_isendrecv(void) {
         MPI_Request request;
         fill_payload(out, lengths[at], rank, at);
         memset(in, 0, LARGE_INTS * sizeof(int));
-        MPI_Isendrecv(out, lengths[at], MPI_INT, right, at, in, LARGE_INTS, MPI_INT, left, at, MPI_COMM_WORLD, &request);
+        MPI_Isendrecv(out, lengths[at], MPI_INT, right, at, in, LARGE_INTS, MPI_INT, left, at, MPI_COMM_WORLD,
+                      &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         CHECK(has_payload(in, lengths[at], left, at), "MPI_Isendrecv of %d integers has wrong data", lengths[at]);
         fill_payload(in, lengths[at], rank, at);
         MPI_Isendrecv_replace(in, lengths[at], MPI_INT, right, at, left, at, MPI_COMM_WORLD, &request);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
-        CHECK(has_payload(in, lengths[at], left, at), "MPI_Isendrecv_replace of %d integers has wrong data", lengths[at]);
+        CHECK(has_payload(in, lengths[at], left, at), "MPI_Isendrecv_replace of %d integers: wrong data", lengths[at]);
     }
     empty_queue(MPI_COMM_WORLD, &filler);
 }
@@ -180,7 +181,11 @@ static void check_proc_null(void) {
     MPI_Issend(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[2]);
     MPI_Irsend(&value, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &requests[3]);
     MPI_Irecv(&value, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[4]);
-    MPI_Wait(&requests[0], &status), check_null_status(&status);
+    MPI_Wait(&requests[0], &status);
+    if (HAS_PROC_NULL_STATUS)
+        check_null_status(&status);
+    else
+        report_skip("status of MPI_Irecv from MPI_PROC_NULL", "the library does not write it");
     MPI_Waitall(5, requests, MPI_STATUSES_IGNORE);
     CHECK(value == 11 && other == 12, "a receive from MPI_PROC_NULL wrote its buffer");
     // One side of MPI_Sendrecv is MPI_PROC_NULL on the first and last rank of a chain.
@@ -231,6 +236,11 @@ static void check_self(void) {
     empty_queue(MPI_COMM_WORLD, &filler);
 }
 
+static void send_synchronous(int ints, int round) {
+    send_blocking(SYNCHRONOUS, ints, right, 41);
+    MPI_Send(&round, 1, MPI_INT, right, 42, MPI_COMM_WORLD);
+}
+
 // A blocking call of one rank makes progress on its queued receives: MPI_Ssend to a rank that waits in MPI_Recv.
 static void check_progress(void) {
     filler_t filler = fill_queue(MPI_COMM_WORLD);
@@ -239,9 +249,9 @@ static void check_progress(void) {
         MPI_Request request;
         memset(in, 0, LARGE_INTS * sizeof(int));
         MPI_Irecv(in, LARGE_INTS, MPI_INT, left, 41, MPI_COMM_WORLD, &request);
-        if (rank % 2 == 0) send_blocking(SYNCHRONOUS, ints, right, 41), MPI_Send(&round, 1, MPI_INT, right, 42, MPI_COMM_WORLD);
+        if (rank % 2 == 0) send_synchronous(ints, round);
         MPI_Recv(&last, 1, MPI_INT, left, 42, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (rank % 2) send_blocking(SYNCHRONOUS, ints, right, 41), MPI_Send(&round, 1, MPI_INT, right, 42, MPI_COMM_WORLD);
+        if (rank % 2) send_synchronous(ints, round);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         CHECK(last == round && has_payload(in, ints, left, 41), "round %d has wrong data", round);
     }

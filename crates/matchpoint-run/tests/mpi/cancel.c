@@ -84,7 +84,7 @@ static void check_mixed_waitall(void) {
     }
     MPI_Waitall(COUNT, requests, statuses);
     for (int at = 0; at < COUNT; at++) {
-        CHECK(is_cancelled(&statuses[at]) == (at % 3 == 0), "receive %d: cancelled %d", at, is_cancelled(&statuses[at]));
+        CHECK(is_cancelled(&statuses[at]) == (at % 3 == 0), "receive %d has a wrong cancelled flag", at);
         if (at % 3 == 0) continue;
         CHECK_STATUS(&statuses[at], left, at, 8);
         check_message(at);
@@ -221,8 +221,10 @@ static void check_cancel_and_free(void) {
 }
 
 int main(int argc, char **argv) {
-    static const char *const names[WAYS] = {"cancel, MPI_Wait",    "cancel, MPI_Test",     "cancel, MPI_Waitall",
-                                            "cancel, MPI_Waitany", "cancel, MPI_Testsome", "cancel, MPI_Request_get_status"};
+    static const char *const names[WAYS] = {
+        "cancel, MPI_Wait",    "cancel, MPI_Test",     "cancel, MPI_Waitall",
+        "cancel, MPI_Waitany", "cancel, MPI_Testsome", "cancel, MPI_Request_get_status",
+    };
     begin(&argc, &argv, "cancel");
     for (int way = 0; way < WAYS; way++) step = names[way], check_cancel(way);
     step = "cancelled and other receives", check_mixed_waitall();
