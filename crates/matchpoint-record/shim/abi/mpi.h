@@ -101,6 +101,8 @@ int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_St
 int MPI_Testsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]);
 int MPI_Wait(MPI_Request *request, MPI_Status *status);
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status);
+int MPI_Waitsome(int count, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]);
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *made);
 int MPI_Comm_get_attr(MPI_Comm comm, int key, void *value, int *flag);
 int MPI_Comm_get_errhandler(MPI_Comm comm, MPI_Errhandler *handler);

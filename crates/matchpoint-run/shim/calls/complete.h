@@ -235,6 +235,12 @@ static __attribute__((noinline)) int testall_slowly(__typeof__(&MPI_Testall) rea
     return result;
 }
 
+/* Whether the library's own blocking call will do: nothing depends on the engine meanwhile, or nothing is active. */
+static bool may_block(const struct view *view)
+{
+    return view->pending == 0 && (!always.drives || count_live(view->count, view->natives) == 0);
+}
+
 static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) real, bool completes, bool waits, int count,
                                                     MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
@@ -250,7 +256,12 @@ static __attribute__((noinline)) int testany_slowly(__typeof__(&MPI_Testany) rea
         *flag = 0;
         *index = MPI_UNDEFINED;
         MPI_Status own, *reported = view.pending > 0 && status != MPI_STATUS_IGNORE ? &own : status;
-        result = real(view.count, view.natives, index, flag, reported);
+        if (waits && may_block(&view)) {
+            *flag = 1;
+            result = REAL(Waitany)(view.count, view.natives, index, status);
+        } else {
+            result = real(view.count, view.natives, index, flag, reported);
+        }
         if (*index == MPI_UNDEFINED && view.pending > 0)
             *flag = 0; /* the library saw no active request */
         else if (*flag && reported != status)
@@ -281,7 +292,10 @@ static __attribute__((noinline)) int testsome_slowly(__typeof__(&MPI_Testsome) r
             make_progress(NULL);
         update_view(&view, requests);
         *outcount = 0;
-        result = real(view.count, view.natives, outcount, indices, statuses);
+        if (waits && may_block(&view))
+            result = REAL(Waitsome)(view.count, view.natives, outcount, indices, statuses);
+        else
+            result = real(view.count, view.natives, outcount, indices, statuses);
         if (*outcount == MPI_UNDEFINED && view.pending > 0)
             *outcount = 0;
         for (int i = 0; i < *outcount && completes && *outcount != MPI_UNDEFINED; i++)

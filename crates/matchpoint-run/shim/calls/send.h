@@ -35,9 +35,12 @@ static __attribute__((noinline)) int complete_send(MPI_Request *request)
 }
 
 /* Both parts of a call that sends and receives. */
-static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Request *receive, MPI_Status *status)
+static __attribute__((noinline)) int complete_both(MPI_Request *send, MPI_Request *receive, int source, MPI_Comm comm,
+                                                   MPI_Status *status)
 {
     int sent = complete_send(send), received = complete_receive(receive, status);
+    if (source == MPI_PROC_NULL) /* some libraries write the status only of the blocking call */
+        REAL(Recv)(NULL, 0, library.byte, MPI_PROC_NULL, MPI_ANY_TAG, comm, status);
     return received != MPI_SUCCESS ? received : sent;
 }
 
@@ -115,7 +118,7 @@ CALL(SIZED(Rsend_init), (SEND_PARAMETERS, MPI_Request *request), (SEND_ARGUMENTS
 CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, status))
 {
     MPI_Request send, receive = library.request_null;
-    if (LIKELY(posts_to_library(from)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv))(PAIR_ARGUMENTS, status);
     int result = post_slowly(in, in_count, in_type, from, in_tag, comm, &receive);
     if (result != MPI_SUCCESS)
@@ -124,7 +127,7 @@ CALL(SIZED(Sendrecv), (PAIR_PARAMETERS, MPI_Status *status), (PAIR_ARGUMENTS, st
         withdraw_receive(&receive);
         return result;
     }
-    return complete_both(&send, &receive, status);
+    return complete_both(&send, &receive, from, comm, status);
 }
 
 CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE_ARGUMENTS, status))
@@ -132,7 +135,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
     MPI_Request send, receive = library.request_null;
     void *packed;
     int length;
-    if (LIKELY(posts_to_library(from)))
+    if (LIKELY(posts_to_library(from) || (from == MPI_PROC_NULL && !always.drives)))
         return REAL(SIZED(Sendrecv_replace))(REPLACE_ARGUMENTS, status);
     int result = pack_copy(buffer, count, type, comm, &packed, &length);
     if (result == MPI_SUCCESS)
@@ -140,7 +143,7 @@ CALL(SIZED(Sendrecv_replace), (REPLACE_PARAMETERS, MPI_Status *status), (REPLACE
     if (result == MPI_SUCCESS)
         result = REAL(Isend)(packed, length, library.packed, to, out_tag, comm, &send);
     if (result == MPI_SUCCESS)
-        result = complete_both(&send, &receive, status);
+        result = complete_both(&send, &receive, from, comm, status);
     free(packed);
     return result;
 }
