@@ -38,11 +38,10 @@ impl Core {
         Ok(Core { engine, fell_back: false, observer: Observer::new(), endpoint: Endpoint::new("overflow") })
     }
 
-    /// Writes the first report.
-    pub fn open_report(&mut self, counts: &CoreCounts) {
+    /// Begins the report, which the shim writes once it knows its limits.
+    pub fn open_report(&mut self) {
         let state = State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back };
         self.endpoint.open(&state);
-        write(counts);
     }
 
     /// Writes a report. `is_open`: further reports follow.

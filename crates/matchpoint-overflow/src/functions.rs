@@ -39,8 +39,7 @@ pub static FUNCTIONS: CoreFunctions = CoreFunctions {
 unsafe extern "C" fn open(counts: *const CoreCounts, error: *mut c_char, room: usize) -> *mut Opened {
     match Core::new(&settings().engine) {
         Ok(mut core) => {
-            // SAFETY: the shim's counts outlive the core.
-            core.open_report(unsafe { &*counts });
+            core.open_report();
             Box::into_raw(Box::new(Opened { core, counts }))
         }
         Err(reason) => {

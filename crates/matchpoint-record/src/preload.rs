@@ -78,9 +78,13 @@ impl Preload {
     /// The variable that the processes need in their environment, and its value. `library` is where they find it.
     pub fn variable(&self, library: &Path) -> (&'static str, OsString) {
         let mut files = OsString::from(self.files(library));
-        if let Some(others) = env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        // A site may preload the same library for every job: once is enough.
+        let others = env::var_os(PRELOAD).unwrap_or_default();
+        let others = others.to_string_lossy();
+        let is_ours = |file: &str| Path::new(file).file_name() == library.file_name();
+        for other in others.split([':', ' ']).filter(|file| !file.is_empty() && !is_ours(file)) {
             files.push(":");
-            files.push(others);
+            files.push(other);
         }
         (PRELOAD, files)
     }

@@ -1,23 +1,27 @@
 /* The entry points. */
 
 /* Opens the definition of a function of MPI; its body follows. Fortran bindings of some libraries call the first name, those
- * of others the second. A call by the second name from the library itself goes to the library's function. */
+ * of others the second. A call by the second name from the library itself goes to the library's function. So does every call
+ * of a program whose library is of another family than this was compiled for: the entry points jump and touch no argument, for
+ * the types are others there. */
 #define CALL(NAME, PARAMETERS, ARGUMENTS) CALL_(NAME, PARAMETERS, ARGUMENTS)
 #define CALL_(NAME, PARAMETERS, ARGUMENTS)                                                               \
     EXPORT int MPI_##NAME PARAMETERS;                                                                    \
     EXPORT int PMPI_##NAME PARAMETERS;                                                                   \
     FUNCTION(NAME, "MPI_" #NAME, NULL);                                                                  \
-    static inline __attribute__((always_inline)) int call_##NAME PARAMETERS;                             \
+    static __attribute__((noinline)) int call_##NAME PARAMETERS;                                         \
     static __attribute__((noinline, cold)) int asked_##NAME(const void *caller, bool first, UNPACK PARAMETERS); \
     int MPI_##NAME PARAMETERS                                                                            \
     {                                                                                                    \
+        if (!LIKELY(!always.is_foreign))                                                                 \
+            return REAL(NAME) ARGUMENTS;                                                                 \
         if (!LIKELY(!always.asks_who_calls))                                                             \
             return asked_##NAME(__builtin_return_address(0), true, UNPACK ARGUMENTS);                    \
         return call_##NAME ARGUMENTS;                                                                    \
     }                                                                                                    \
     int PMPI_##NAME PARAMETERS                                                                           \
     {                                                                                                    \
-        if (is_of_library(__builtin_return_address(0)))                                                  \
+        if (!LIKELY(!always.is_foreign) || is_of_library(__builtin_return_address(0)))                   \
             return REAL(NAME) ARGUMENTS;                                                                 \
         if (!LIKELY(!always.asks_who_calls))                                                             \
             return asked_##NAME(__builtin_return_address(0), false, UNPACK ARGUMENTS);                   \
@@ -39,7 +43,7 @@
 static void *instead_of(const struct function *function, const void *caller, bool first)
 {
     library_ready();
-    if (is_of_component(caller))
+    if (always.is_foreign || is_of_component(caller))
         return function->real;
     return first ? function->next : NULL;
 }

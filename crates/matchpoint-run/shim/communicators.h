@@ -6,6 +6,9 @@ struct communicator {
     int sources;  /* ranks that a message may come from */
     long queued;  /* receives in the engine */
     long held;    /* messages in the engine */
+    uint64_t messages;  /* taken from the library */
+    uint64_t received;  /* number of the message that was received last */
+    unsigned in_order;  /* messages received in the order in which they were taken */
     bool watched;
     unsigned quiet; /* postings since a drain found a long queue */
     struct communicator *previous, *next; /* in the ring of those with receives in the engine */

@@ -9,17 +9,6 @@
 /* Where the transport is not known, but buffers messages that nobody expects. */
 #define EAGER_BYTES_UNKNOWN 256
 
-static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
-{
-    (void)size;
-    return strstr(info->dlpi_name, part) != NULL;
-}
-
-static bool is_loaded(const char *part)
-{
-    return dl_iterate_phdr(find_loaded, (void *)part) != 0;
-}
-
 static long number_of(const char *variable, long otherwise)
 {
     const char *value = getenv(variable);
@@ -44,20 +33,50 @@ static bool is_memory_off(void)
     return number_of("MPIR_CVAR_NOLOCAL", 0) != 0 || (fabrics != NULL && strstr(fabrics, "shm") == NULL);
 }
 
+#if defined(OPEN_MPI)
+/* Open MPI's own matching (ob1) is in use: the library has its performance variables only then. */
+static bool matches_itself(void)
+{
+    __typeof__(&MPI_T_init_thread) init = (__typeof__(init))library_symbol(RTLD_NEXT, "MPI_T_init_thread");
+    __typeof__(&MPI_T_finalize) finalize = (__typeof__(finalize))library_symbol(RTLD_NEXT, "MPI_T_finalize");
+    __typeof__(&MPI_T_pvar_get_index) find = (__typeof__(find))library_symbol(RTLD_NEXT, "MPI_T_pvar_get_index");
+    int level, index;
+    if (init == NULL || finalize == NULL || find == NULL || init(MPI_THREAD_SINGLE, &level) != MPI_SUCCESS)
+        return false;
+    bool found = find("pml_ob1_unexpected_msgq_length", MPI_T_PVAR_CLASS_SIZE, &index) == MPI_SUCCESS;
+    finalize();
+    return found;
+}
+#else
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *part)
+{
+    (void)size;
+    return strstr(info->dlpi_name, part) != NULL;
+}
+
+static bool is_loaded(const char *part)
+{
+    return dl_iterate_phdr(find_loaded, (void *)part) != 0;
+}
+
+/* MPICH and its relatives match messages through shared memory, and leave the others to UCX or libfabric. */
+static bool matches_itself(void)
+{
+    return !is_loaded("/libfabric");
+}
+#endif
+
 /* libfabric's providers may keep few unexpected messages of a sender and then take no other from it, those of a collective
- * operation included. So no receive stays in the engine during a blocking call where libfabric may carry messages. */
+ * operation included. So no receive stays in the engine during a blocking call where libfabric may carry messages: 0. */
 static uint64_t find_eager_bytes(int processes)
 {
     bool memory_only = is_on_one_host(processes) && !is_memory_off();
 #if defined(OPEN_MPI)
-    const char *pml = getenv("OMPI_MCA_pml"), *mtl = getenv("OMPI_MCA_mtl");
-    if ((pml != NULL && strstr(pml, "cm") != NULL && pml[0] != '^') || mtl != NULL || is_loaded("/mca_pml_cm.so"))
+    if (!matches_itself())
         return 0;
     return memory_only ? EAGER_BYTES_KNOWN : EAGER_BYTES_UNKNOWN;
 #else
-    if (memory_only)
-        return EAGER_BYTES_KNOWN;
-    return is_loaded("/libfabric") ? 0 : EAGER_BYTES_UNKNOWN;
+    return memory_only ? EAGER_BYTES_KNOWN : matches_itself() ? EAGER_BYTES_UNKNOWN : 0;
 #endif
 }
 

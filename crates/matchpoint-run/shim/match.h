@@ -7,7 +7,8 @@ struct message {
     MPI_Message handle;
     MPI_Status status;
     struct communicator *communicator;
-    uint64_t since; /* ticks */
+    uint64_t number; /* in the communicator, as taken from the library */
+    uint64_t since;  /* ticks */
     struct message *next; /* free list */
 };
 
@@ -159,6 +160,7 @@ static long drain(struct communicator *communicator)
             return taken;
         }
         message->communicator = communicator;
+        message->number = ++communicator->messages;
         message->since = ticks();
         taken++;
         overflow.counts.taken++;
@@ -176,10 +178,13 @@ static struct message *take_held(struct communicator *communicator, int source, 
     uint64_t id = overflow.functions->take(overflow.core, &envelope);
     if (id == 0)
         return NULL;
+    struct message *message = (struct message *)(uintptr_t)id;
+    communicator->in_order = message->number == communicator->received + 1 ? communicator->in_order + 1 : 0;
+    communicator->received = message->number;
     communicator->held--;
     if (--overflow.held == 0)
         set_paths();
-    return (struct message *)(uintptr_t)id;
+    return message;
 }
 
 /* The receive is in the engine from now on. False: the engine has no memory. */
@@ -387,7 +392,7 @@ static int post_to_library(void *buffer, MPI_Count count, MPI_Datatype type, int
 
 static bool is_sender_blocking(uint64_t bytes)
 {
-    return overflow.synchronous || bytes > overflow.eager_bytes;
+    return overflow.synchronous || overflow.eager_bytes == 0 || bytes > overflow.eager_bytes;
 }
 
 /* The communicator of a receive that the engine may take, and the size of its datatype. NULL: the library must see the

@@ -2,6 +2,7 @@
 
 static struct {
     bool asks_who_calls; /* until the MPI library is found; later, if a tool or a component calls the library too */
+    bool is_foreign;     /* the MPI library has other types than this header */
     bool posts_slowly;   /* a posting call or a probe must look at the engine, or take the lock */
     bool translates;     /* a request array may contain requests of ours */
     bool drives;         /* a blocking call must make progress for the engine's receives, whose senders may wait */

@@ -4,13 +4,16 @@
 /* One posting call in so many is timed. */
 #define SAMPLE 16
 /* Slow calls in a row that make a trial drain: a process that is preempted has one. */
-#define SLOW_CALLS 3
+#define SLOW_CALLS 4
 /* Messages in the library's unexpected queue that make a communicator watched. */
-#define LONG_QUEUE 32
+#define LONG_QUEUE 64
 /* Postings without a long queue that end a watch. */
 #define QUIET_POSTINGS 64
-/* A call is slow that takes so many nanoseconds more than the fastest. */
-#define SLOW_NS 300
+/* Messages received in the order of their arrival that end a watch: the library finds those at the front of its queue. */
+#define IN_ORDER 64
+/* A call is slow that takes so many nanoseconds more than the fastest. A message that was copied from cold memory takes some
+ * 300 more. */
+#define SLOW_NS 500
 
 static struct {
     uint64_t fastest; /* ticks */
@@ -22,9 +25,9 @@ static void observe_posting(struct communicator *communicator)
     long taken = drain(communicator);
     if (!communicator->watched)
         return;
-    if (taken >= LONG_QUEUE || communicator->held >= LONG_QUEUE)
-        communicator->quiet = 0;
-    else if (++communicator->quiet > QUIET_POSTINGS) {
+    bool is_long = taken >= LONG_QUEUE || communicator->held >= LONG_QUEUE;
+    communicator->quiet = is_long ? 0 : communicator->quiet + 1;
+    if (communicator->quiet > QUIET_POSTINGS || communicator->in_order > IN_ORDER) {
         communicator->watched = false;
         overflow.watched--;
         set_paths();
@@ -37,7 +40,7 @@ static void try_watch(MPI_Comm comm)
     if (communicator == NULL || communicator->watched || drain(communicator) < LONG_QUEUE)
         return;
     communicator->watched = true;
-    communicator->quiet = 0;
+    communicator->quiet = communicator->in_order = 0;
     overflow.watched++;
     overflow.counts.watches++;
     set_paths();

@@ -85,11 +85,9 @@ impl Display for Stack {
     }
 }
 
-/// What can be done where nothing can be put under the MPI.
-pub const INSTEAD: &str = "What works with any MPI: matchpoint record -- COMMAND, then matchpoint analyze, which \
-    tells what matching costs with each engine. To run with an engine, the MPI must be MPICH (4.1 or later, built \
-    with --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI: load another module, or pip \
-    install mpich";
+/// What can be done where the provider cannot be put under the MPI.
+pub const INSTEAD: &str = "Without --below, matchpoint run works above any MPI. --below needs MPICH (4.1 or later, built with \
+    --with-device=ch4:ofi), Open MPI (4.1 or later, with libfabric) or Intel MPI";
 
 /// Finds it. `mpicc` is what the user named, where neither launcher nor application tell.
 ///

@@ -60,7 +60,29 @@ static __attribute__((noinline)) void leave_blocking(void)
 #endif
 
 BLOCKING(Buffer_detach, (void *buffer, int *size), (buffer, size))
-#ifdef MPI_4
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+BLOCKING(Comm_flush_buffer, (MPI_Comm comm), (comm))
+BLOCKING(Session_flush_buffer, (MPI_Session session), (session))
+BLOCKING(Comm_detach_buffer, (MPI_Comm comm, void *buffer, int *size), (comm, buffer, size))
+BLOCKING(Session_detach_buffer, (MPI_Session session, void *buffer, int *size), (session, buffer, size))
+
+/* Not by CALL, for it has no parameters. */
+FUNCTION(Buffer_flush, "MPI_Buffer_flush", NULL);
+EXPORT int MPI_Buffer_flush(void);
+EXPORT int PMPI_Buffer_flush(void);
+
+int MPI_Buffer_flush(void)
+{
+    enter_blocking();
+    int result = REAL(Buffer_flush)();
+    leave_blocking();
+    return result;
+}
+
+int PMPI_Buffer_flush(void)
+{
+    return MPI_Buffer_flush();
+}
 #endif
 
 /* A communicator goes: its receives belong to the library, which completes them; its messages are lost, as they would be

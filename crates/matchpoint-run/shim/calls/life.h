@@ -83,11 +83,6 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     int size = 1, rank = -1, found = 0, *bound;
     if (path == NULL || overflow.core != NULL)
         return;
-    if (library.foreign != NULL) {
-        complain("error: this program loaded a library of %s, and Matchpoint was compiled for another; the MPI library matches "
-                 "every message. hint: name the compiler of its MPI with --mpicc", library.foreign);
-        return;
-    }
     struct clock_pair before = clock_pair();
     if (has_world) {
         REAL(Comm_size)(library.comm_world, &size);
@@ -112,6 +107,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
         stay_out();
     else
         set_limits(has_world);
+    overflow.functions->report(overflow.core);
     find_thread_level();
     listen_for_dumps();
     always.until_sample = overflow.may_watch ? SAMPLE : INT_MAX;
@@ -145,11 +141,23 @@ static void overflow_end(void)
     unlock();
 }
 
-CALL(Init, (int *count, char ***arguments), (count, arguments))
+/* Before the first function of MPI that a program may call. */
+static void find_library_once(void)
 {
     library_ready();
+    if (library.foreign == NULL || always.is_foreign)
+        return;
+    always.is_foreign = true;
+    if (getenv("MATCHPOINT_OVERFLOW") != NULL)
+        complain("error: this program uses %s, and Matchpoint was compiled for another MPI; the MPI library matches every "
+                 "message. hint: name the compiler of the program's MPI with --mpicc", library.foreign);
+}
+
+CALL(Init, (int *count, char ***arguments), (count, arguments))
+{
+    find_library_once();
     int result = REAL(Init)(count, arguments);
-    if (result == MPI_SUCCESS) {
+    if (result == MPI_SUCCESS && !always.is_foreign) {
         world_open = true;
         overflow_begin(true);
     }
@@ -158,9 +166,9 @@ CALL(Init, (int *count, char ***arguments), (count, arguments))
 
 CALL(Init_thread, (int *count, char ***arguments, int required, int *provided), (count, arguments, required, provided))
 {
-    library_ready();
+    find_library_once();
     int result = REAL(Init_thread)(count, arguments, required, provided);
-    if (result == MPI_SUCCESS) {
+    if (result == MPI_SUCCESS && !always.is_foreign) {
         world_open = true;
         overflow_begin(true);
     }
@@ -174,7 +182,9 @@ EXPORT int PMPI_Finalize(void);
 
 static int finalize(const void *caller, bool first)
 {
-    void *instead = always.asks_who_calls ? instead_of(&function_Finalize, caller, first) : NULL;
+    void *instead = NULL;
+    if (always.is_foreign || always.asks_who_calls)
+        instead = instead_of(&function_Finalize, caller, first);
     if (instead != NULL)
         return ((int (*)(void))instead)();
     world_open = false;
@@ -196,9 +206,9 @@ int PMPI_Finalize(void)
 #ifdef MPI_4
 CALL(Session_init, (MPI_Info info, MPI_Errhandler handler, MPI_Session *session), (info, handler, session))
 {
-    library_ready();
+    find_library_once();
     int result = REAL(Session_init)(info, handler, session);
-    if (result == MPI_SUCCESS) {
+    if (result == MPI_SUCCESS && !always.is_foreign) {
         sessions_open++;
         overflow_begin(false);
     }
