@@ -26,6 +26,8 @@ pub struct Core {
     fell_back: bool,
     observer: Observer,
     endpoint: Endpoint,
+    /// The first report was written.
+    is_reported: bool,
 }
 
 impl Core {
@@ -35,17 +37,19 @@ impl Core {
     /// No engine has this name, or it does not accept the parameters.
     pub fn new(name: &str) -> Result<Self, NameError> {
         let engine = engines::create(name)?;
-        Ok(Core { engine, fell_back: false, observer: Observer::new(), endpoint: Endpoint::new("overflow") })
+        let endpoint = Endpoint::new("overflow");
+        Ok(Core { engine, fell_back: false, observer: Observer::new(), endpoint, is_reported: false })
     }
 
-    /// Begins the report, which the shim writes once it knows its limits.
-    pub fn open_report(&mut self) {
-        let state = State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back };
-        self.endpoint.open(&state);
-    }
-
-    /// Writes a report. `is_open`: further reports follow.
-    pub fn write_report(&self, counts: &CoreCounts, is_open: bool) {
+    /// Writes a report. `is_open`: further reports follow. The first begins the counts anew: the shim has measured until then.
+    pub fn write_report(&mut self, counts: &CoreCounts, is_open: bool) {
+        if !self.is_reported {
+            self.is_reported = true;
+            self.observer.tally = Tally::default();
+            let state =
+                State { engine: &*self.engine, tally: self.observer.tally, fell_back: self.fell_back };
+            self.endpoint.open(&state);
+        }
         self.endpoint.update(&self.state(), is_open);
         write(counts);
     }

@@ -38,10 +38,7 @@ pub static FUNCTIONS: CoreFunctions = CoreFunctions {
 
 unsafe extern "C" fn open(counts: *const CoreCounts, error: *mut c_char, room: usize) -> *mut Opened {
     match Core::new(&settings().engine) {
-        Ok(mut core) => {
-            core.open_report();
-            Box::into_raw(Box::new(Opened { core, counts }))
-        }
+        Ok(core) => Box::into_raw(Box::new(Opened { core, counts })),
         Err(reason) => {
             // SAFETY: the shim passes the room that `error` has.
             unsafe { copy(&reason.to_string(), error, room) };
@@ -69,14 +66,14 @@ unsafe fn copy(text: &str, buffer: *mut c_char, room: usize) {
 
 unsafe extern "C" fn close(opened: *mut Opened) {
     // SAFETY: `open` made the box, and the shim closes it once.
-    let opened = unsafe { Box::from_raw(opened) };
+    let mut opened = unsafe { Box::from_raw(opened) };
     // SAFETY: the shim's counts outlive the core.
     opened.core.write_report(unsafe { &*opened.counts }, false);
 }
 
 unsafe extern "C" fn report(opened: *mut Opened) {
     // SAFETY: an open core, called by one thread at a time; its counts outlive it.
-    let (core, counts) = unsafe { (&(*opened).core, &*(*opened).counts) };
+    let (core, counts) = unsafe { (&mut (*opened).core, &*(*opened).counts) };
     core.write_report(counts, true);
 }
 

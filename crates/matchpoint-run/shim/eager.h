@@ -15,15 +15,29 @@ static long number_of(const char *variable, long otherwise)
     return value != NULL && *value != 0 ? atol(value) : otherwise;
 }
 
-/* Every process of MPI_COMM_WORLD is on this host, as far as launchers say. */
-static bool is_on_one_host(int processes)
+/* Processes of this job on this host, as launchers say; -1: not known. */
+static long processes_here(void)
 {
     static const char *const variables[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "I_MPI_LOCAL_SIZE",
                                             "PMI_LOCAL_SIZE"};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (number_of(variables[i], -1) == processes)
-            return true;
-    return number_of("SLURM_STEP_NUM_NODES", -1) == 1;
+        if (number_of(variables[i], -1) > 0)
+            return number_of(variables[i], -1);
+    return -1;
+}
+
+/* Every process of MPI_COMM_WORLD is on this host. */
+static bool is_on_one_host(int processes)
+{
+    return processes_here() == processes || number_of("SLURM_STEP_NUM_NODES", -1) == 1;
+}
+
+/* More processes than processors: a process that polls keeps another from its turn. Otherwise MPICH's number. */
+static int find_polls_before_yield(void)
+{
+    cpu_set_t allowed;
+    long processors = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return processes_here() > processors ? 4 : 1000;
 }
 
 /* Shared memory is switched off by a setting. */

@@ -282,13 +282,11 @@ static void make_progress(struct communicator *first)
     answer_if_asked();
 }
 
-/* Between polls. As the MPI libraries do where processes share processors, the process yields after some empty polls. */
-#define POLLS_BEFORE_YIELD 64
-
+/* Between polls. Where processes share processors, each yields at once, as the MPI libraries do there. */
 static void relax(void)
 {
     unlock();
-    if (overflow.idle > POLLS_BEFORE_YIELD)
+    if (overflow.idle > overflow.polls_before_yield)
         sched_yield();
     lock();
 }
@@ -296,7 +294,7 @@ static void relax(void)
 /* The same where the lock is not held. */
 static void relax_unlocked(void)
 {
-    if (overflow.idle++ > POLLS_BEFORE_YIELD)
+    if (overflow.idle++ > overflow.polls_before_yield)
         sched_yield();
 }
 

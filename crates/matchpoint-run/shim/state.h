@@ -39,6 +39,7 @@ static struct {
     bool watches_always;
     bool may_watch;
     int idle; /* polls without a message */
+    int polls_before_yield;
     int tag_ub;
     double ticks_per_ns;
     struct communicator *busy; /* ring of communicators with receives in the engine */

@@ -96,6 +96,7 @@ static __attribute__((noinline)) void overflow_begin(bool has_world)
     overflow.eager_bytes = find_eager_bytes(has_world ? size : -1);
     struct imports imports = find_imports();
     overflow.synchronous = may_send_synchronously(&imports);
+    overflow.polls_before_yield = find_polls_before_yield();
     overflow.counts.eager_bytes = overflow.eager_bytes;
     overflow.counts.synchronous = overflow.synchronous;
     if (!load_core(path))

@@ -80,6 +80,9 @@ static __attribute__((noinline)) void note_persistent(void *buffer, MPI_Count co
 }
 #endif
 
+static __attribute__((noinline)) int SIZED(time_irecv)(void *buffer, COUNT count, MPI_Datatype type, int source, int tag,
+                                                       MPI_Comm comm, MPI_Request *request);
+
 CALL(SIZED(Irecv),
      (void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm, MPI_Request *request),
      (buffer, count, type, source, tag, comm, request))
@@ -90,6 +93,12 @@ CALL(SIZED(Irecv),
     count_receive(source);
     if (LIKELY(--always.until_sample > 0))
         return REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
+    return SIZED(time_irecv)(buffer, count, type, source, tag, comm, request);
+}
+
+static int SIZED(time_irecv)(void *buffer, COUNT count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+                             MPI_Request *request)
+{
     uint64_t before = ticks();
     int result = REAL(SIZED(Irecv))(buffer, count, type, source, tag, comm, request);
     note_sample(ticks() - before, comm);
